@@ -1,0 +1,89 @@
+# Every target sets up what it needs in ./.venv; `make help` lists them.
+# Another interpreter: make PYTHON=/path/to/python3.12 test
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+
+export PYTHON
+BIN := .venv/bin
+DEMO := build/demo
+DEBUG := build/debug
+KERNELS := $(wildcard hamlet/*.p[yx][xd] hamlet/*.h optimizer/*.p[yx][xd] optimizer/*.h)
+WORKERS ?= auto
+# Spark finds the Java that we found. Two steps, since `export X="$(false)"` would hide the failure.
+WITH_JAVA := java_home="$$(tools/prepare java)"; export JAVA_HOME="$$java_home";
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# ---------------------------------------------------------------------------------------------- environment
+
+.venv/bin/python:
+	tools/prepare venv .venv
+
+# The extension is built by its own rule below, hence no build isolation: build and run use one environment.
+.venv/.installed: pyproject.toml | .venv/bin/python
+	tools/prepare compiler $(BIN)/python
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet "setuptools>=77" "cython>=3.1"
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[spark,bench,dev]"
+	touch $@
+
+.venv/.built: setup.py $(KERNELS) .venv/.installed
+	$(BIN)/python setup.py --quiet build_ext --inplace
+	touch $@
+
+.PHONY: build
+build: .venv/.built ## set up ./.venv and compile the extensions in place
+
+# ------------------------------------------------------------------------------------------------- targets
+
+.PHONY: demo
+demo: build ## two Spark jobs: Figure 1 over 100,000 ridesharing events, and the flights of 2013
+	mkdir -p $(DEMO)
+	$(BIN)/python -m datasets ridesharing --events 100000 --seed 1 --output $(DEMO)/ridesharing.parquet
+	$(BIN)/python -m datasets flights --output $(DEMO)/flights.parquet
+	$(WITH_JAVA) $(BIN)/hamlet submit workloads/ridesharing.sase --input $(DEMO)/ridesharing.parquet \
+		--type-column event --output $(DEMO)/ridesharing --overwrite
+	$(WITH_JAVA) $(BIN)/hamlet submit workloads/flights.sase --input $(DEMO)/flights.parquet \
+		--output $(DEMO)/flights --overwrite
+	@echo; echo "Figure 1 of the paper over 100,000 simulated ridesharing events ($(DEMO)/ridesharing):"
+	@$(BIN)/python tools/show_results.py $(DEMO)/ridesharing --seconds --query q1 --query q2 --query q3
+	@echo; echo "The flights of 2013 from New York ($(DEMO)/flights):"
+	@$(BIN)/python tools/show_results.py $(DEMO)/flights --seconds --rows 4
+
+.PHONY: test
+test: build ## all tests (WORKERS=0 runs them in one process)
+	$(WITH_JAVA) $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+
+.PHONY: lint
+lint: build ## ruff, mypy --strict and cython-lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/cython-lint $(wildcard hamlet/*.p[yx][xd] optimizer/*.p[yx][xd])
+
+# A copy of the tree, so that the release build stays as it is; only changed files are copied and compiled again.
+.PHONY: debug
+debug: build ## the tests on extensions with bounds checks and assertions
+	mkdir -p $(DEBUG)
+	tar --create --exclude='*.so' --exclude='__pycache__' hamlet optimizer datasets workloads bench tests tools \
+		setup.py pyproject.toml README.md LICENSE CHANGELOG.md ARCHITECTURE.md CONTRIBUTING.md Makefile \
+		| tar --extract --keep-newer-files --warning=no-ignore-newer --directory $(DEBUG)
+	cd $(DEBUG) && HAMLET_DEBUG_BUILD=1 $(CURDIR)/$(BIN)/python setup.py --quiet build_ext --inplace
+	$(WITH_JAVA) cd $(DEBUG); \
+		PYTHONPATH="$$PWD" $(CURDIR)/$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow"
+
+.PHONY: bench
+bench: build ## run every benchmark case and write bench/RESULTS.md
+	$(WITH_JAVA) $(BIN)/python -m bench run && $(BIN)/python -m bench report
+
+.PHONY: clean
+clean: ## remove everything that make has made
+	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks spark-warehouse
+	rm -f hamlet/*.so hamlet/*.c optimizer/*.so optimizer/*.c
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

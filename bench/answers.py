@@ -1,0 +1,203 @@
+"""Is the answer right? Comparisons of result rows, digests of them, and small slices for the brute-force oracle."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hamlet.query import Aggregate, Attribute, WorkloadText
+
+Row = Mapping[str, Any]
+EDGES = ("window_start", "window_end")
+DRAWS = 32  # runs to choose a slice from
+RELATIVE_TOLERANCE = 1e-9  # LANGUAGE: what AVG and SUM over doubles may be off by
+
+
+class WrongAnswer(Exception):
+    """Two executions that must agree do not."""
+
+
+def keys_of(workload: WorkloadText) -> dict[str, list[str]]:
+    """For each query the result columns that, with the window, name a row: its group values."""
+    return {
+        query.name: [item.column for item in query.items if isinstance(item.value, Attribute)]
+        for query in workload.queries
+    }
+
+
+def aggregates_of(workload: WorkloadText, function: str, *, log2: bool = False) -> dict[str, list[str]]:
+    """For each query the result columns that hold an aggregate of this name (``COUNT``, ``SUM``, ...), or its LOG2."""
+    return {
+        query.name: [
+            item.column
+            for item in query.items
+            if isinstance(item.value, Aggregate) and item.value.function.upper() == function and item.log2 == log2
+        ]
+        for query in workload.queries
+    }
+
+
+def largest_count_bits(workload: WorkloadText, rows: Iterable[Row]) -> int:
+    """Bits of the largest COUNT of all rows, whether it is there itself or as its LOG2; 0 where no query counts."""
+    counts, logarithms = aggregates_of(workload, "COUNT"), aggregates_of(workload, "COUNT", log2=True)
+    largest = 0
+    for row in rows:
+        for column in counts[row["query"]]:
+            largest = max(largest, row[column].bit_length())
+        for column in logarithms[row["query"]]:
+            largest = max(largest, 0 if row[column] is None else int(row[column]) + 1)
+    return largest
+
+
+def _encoded(value: Any) -> bytes:
+    # Hexadecimal, since Python refuses to print integers of many thousand digits in decimal.
+    return f"{value:#x}".encode() if isinstance(value, int) else f"{type(value).__name__}:{value}".encode()
+
+
+def digest(rows: Iterable[Row]) -> str:
+    """A checksum of rows that does not depend on their order. Floats, which may differ in the last bit, stay out."""
+    total = 0
+    for row in rows:
+        hashed = hashlib.blake2b(digest_size=16)
+        for name, value in row.items():
+            if not isinstance(value, float | Decimal):
+                hashed.update(name.encode() + b"=" + _encoded(value) + b"\n")
+        total += int.from_bytes(hashed.digest(), "big")
+    return f"{total % (1 << 128):032x}"
+
+
+def _agree(first: Any, second: Any) -> bool:
+    if isinstance(first, float | Decimal) and isinstance(second, float | Decimal):
+        if math.isfinite(first) and math.isfinite(second):
+            bound = max(abs(Decimal(first)), abs(Decimal(second)), Decimal(1)) * Decimal(RELATIVE_TOLERANCE)
+            return abs(Decimal(first) - Decimal(second)) <= bound
+        return first == second
+    return type(first) is type(second) and bool(first == second)
+
+
+def compare(workload: WorkloadText, first: Sequence[Row], second: Sequence[Row], names: tuple[str, str]) -> None:
+    """Raise WrongAnswer with the first difference; the order of rows does not matter.
+
+    Parameters
+    ----------
+    workload : WorkloadText
+        Tells which columns name a row.
+    first, second : sequence of rows
+        As `Results.rows()` gives them.
+    names : tuple of str
+        What to call the two in the message.
+    """
+    keys = keys_of(workload)
+
+    def by_key(rows: Sequence[Row]) -> dict[tuple[Any, ...], Row]:
+        return {(r["query"], r["window_start"], *(r[column] for column in keys[r["query"]])): r for r in rows}
+
+    left, right = by_key(first), by_key(second)
+    for (name, have), (other, lack) in (((names[0], left), (names[1], right)), ((names[1], right), (names[0], left))):
+        for key in have:
+            if key not in lack:
+                raise WrongAnswer(f"{name} has a row for {key}, {other} has none")
+    if len(first) != len(left) or len(second) != len(right):
+        raise WrongAnswer(f"several rows for one key ({names[0]}: {len(first)} rows, {len(left)} keys)")
+    for key, row in left.items():
+        for column, value in row.items():
+            if not _agree(value, right[key][column]):
+                raise WrongAnswer(
+                    f"{column} of {key}: {names[0]} has {_short(value)}, {names[1]} has {_short(right[key][column])}"
+                )
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, int) and value.bit_length() > 200:
+        return f"an integer of {value.bit_length()} bits, modulo 2^64 {value % (1 << 64)}"
+    return repr(value)
+
+
+def small_slices(events: pa.Table, key: str, *, slices: int, length: int, seed: int = 1) -> Iterator[pa.Table]:
+    """Short runs of a stream that the oracle can enumerate: in turn of one key only and of all events.
+
+    Of several runs drawn at random the one with the most event types is taken, since most streams mostly repeat one.
+
+    Parameters
+    ----------
+    events : pyarrow.Table
+        In time order.
+    key : str
+        Column by which events belong together.
+    slices, length : int
+        How many runs, of how many events each.
+    seed : int
+        The same seed gives the same slices.
+
+    Yields
+    ------
+    pyarrow.Table
+        At most `length` events, in time order.
+    """
+    source = random.Random(seed)
+    names = events[key].unique().drop_null()
+    for number in range(slices):
+        pool = events
+        if number % 2 == 0:
+            pool = events.filter(pc.equal(events[key], names[source.randrange(len(names))]))
+        starts = [source.randrange(max(1, len(pool) - length)) for _ in range(DRAWS)]
+        yield max((pool.slice(start, length) for start in starts), key=lambda run: len(run["type"].unique()))
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """A query simple enough to be counted by four lines of Python over a whole stream.
+
+    Attributes
+    ----------
+    query : str
+        Name of a query ``RETURN key, COUNT(*) PATTERN SEQ(first X, second Y[+]) GROUP-BY key WITHIN width``.
+    first, second : str
+        Event types.
+    repeated : bool
+        Whether `second` stands under ``+``.
+    width : int
+        Ticks of a window.
+    """
+
+    query: str
+    first: str
+    second: str
+    repeated: bool
+    width: int
+
+    def counts(self, events: pa.Table, key: str) -> dict[tuple[Any, int], int]:
+        """The count of each key and window start that has a trend; the events are in a total order."""
+        opened: dict[tuple[Any, int], int] = {}
+        trends: dict[tuple[Any, int], int] = {}
+        wanted = events.filter(pc.is_in(events["type"], pa.array([self.first, self.second])))
+        columns = (wanted[name].to_pylist() for name in ("time", "type", key))
+        for time, name, value in zip(*columns, strict=True):
+            place = (value, time - time % self.width)
+            if name == self.first:
+                opened[place] = opened.get(place, 0) + 1
+            elif place in opened:
+                trends[place] = trends.get(place, 0) * (2 if self.repeated else 1) + opened[place]
+        return trends
+
+    def check(self, events: pa.Table, key: str, rows: Iterable[Row]) -> int:
+        """Compare all rows of the query with the recurrence; returns how many there are."""
+        expected = self.counts(events, key)
+        found = {(row[key], row["window_start"]): row for row in rows if row["query"] == self.query}
+        if expected.keys() != found.keys():
+            raise WrongAnswer(f"{self.query} has {len(found):,} rows, the recurrence in Python {len(expected):,}")
+        for place, row in found.items():
+            count = next(value for name, value in row.items() if name not in ("query", *EDGES, key))
+            if count != expected[place]:
+                raise WrongAnswer(
+                    f"{self.query} at {place}: {_short(count)}, the recurrence has {_short(expected[place])}"
+                )
+        return len(found)

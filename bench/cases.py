@@ -1,0 +1,277 @@
+"""The cases: what is run, how its answer is checked, and what is timed.
+
+A case becomes a `Subject` inside a process of its own (`bench.worker`). A subject answers once, with checks that do
+not rest on the timed path alone, and then hands out contenders: callables that the worker times in turn.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import hamlet
+from bench import answers
+from bench.baselines.duckdb_groupby import GroupBy
+from datasets.location import real_stream
+from hamlet import oracle
+from hamlet.digits import integer_of
+from hamlet.query import WorkloadText
+
+ROOT = Path(__file__).resolve().parent.parent
+MICROSECONDS = 1_000_000
+MINUTE = 60 * MICROSECONDS
+KEYS = {"taxi": "zone", "stock": "symbol", "smarthome": "plug"}  # by what the events of a stream belong together
+RECURRENCES = {
+    "taxi": answers.Recurrence("turnover", "Dropoff", "Pickup", False, 15 * MINUTE),
+    "stock": answers.Recurrence("rally", "Down", "Up", True, MINUTE),
+    "smarthome": answers.Recurrence("warm_up", "SwitchOn", "Rise", True, 5 * MINUTE),
+}
+OPTIONS: dict[str, Any] = {"time_unit": "us", "order_column": "seq"}
+SLICES, SLICE_EVENTS = 40, 10
+Rows = list[dict[str, Any]]
+
+
+@dataclass
+class Answer:
+    """What the check of a case found out.
+
+    Attributes
+    ----------
+    checks : list of str
+        One sentence for each check that was passed.
+    facts : dict
+        Sizes without which a time means nothing: events, queries, rows, largest_count_bits, ...
+    digest : str
+        Of the rows that every timed run has to give again.
+    """
+
+    checks: list[str] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+    digest: str = ""
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One thing that is timed.
+
+    Attributes
+    ----------
+    run : callable
+        The timed work.
+    rows : callable or None
+        Result rows from what `run` returned, not timed; None for a peer that answers another question.
+    in_children : bool
+        Whether the work is done by child processes, whose memory counts then.
+    """
+
+    run: Callable[[], Any]
+    rows: Callable[[Any], Rows] | None
+    in_children: bool = False
+
+
+class RealStream:
+    """A real stream and its workload in process: the whole Parquet file through `hamlet.run`."""
+
+    def __init__(self, stream: str) -> None:
+        self._read(stream, ROOT / "workloads" / f"{stream}.sase", RECURRENCES[stream])
+
+    def _read(self, stream: str, workload: Path, recurrence: answers.Recurrence) -> None:
+        self.path = real_stream(stream)
+        self.key = KEYS[stream]
+        self.file = workload
+        self.recurrence = recurrence
+        self.workload = hamlet.Workload.from_file(self.file)
+        self.text: WorkloadText = self.workload.analysis.text
+
+    def in_process(self) -> Rows:
+        """All result rows of `hamlet.run` over the file."""
+        return hamlet.run(self.workload, self.path, **OPTIONS).rows()
+
+    def answer(self) -> Answer:
+        """Check against the oracle on slices, a recurrence on one query, and the engine over other batches on all."""
+        answer = Answer()
+        events = pq.read_table(self.path)
+        self._check_slices(events, answer)
+        rows = self.in_process()
+        counted = self.recurrence.check(events, self.key, rows)
+        answer.checks.append(
+            f"all {counted:,} counts of {self.recurrence.query} over the whole stream equal those of a plain recurrence"
+        )
+        pushed = self._pushed(events)
+        answers.compare(self.text, rows, pushed, ("hamlet.run", "hamlet.Engine over random batches"))
+        answer.checks.append(f"all {len(rows):,} rows equal those of hamlet.Engine over batches of random sizes")
+        answer.digest = answers.digest(rows)
+        answer.facts = {
+            "events": len(events),
+            "queries": len(self.text.queries),
+            "rows": len(rows),
+            "largest_count_bits": answers.largest_count_bits(self.text, rows),
+            "numbers": "exact",
+            "threads": 1,
+        }
+        return answer
+
+    def contenders(self) -> Mapping[str, Contender]:
+        """Hamlet alone."""
+        return {"hamlet": Contender(lambda: hamlet.run(self.workload, self.path, **OPTIONS), lambda r: r.rows())}
+
+    def _check_slices(self, events: pa.Table, answer: Answer) -> None:
+        checked = 0
+        for piece in answers.small_slices(events, self.key, slices=SLICES, length=SLICE_EVENTS):
+            expected = oracle.evaluate(self.text, piece.to_pylist(), order_column="seq", ticks_per_second=MICROSECONDS)
+            rows = hamlet.run(self.workload, piece, **OPTIONS).rows()
+            answers.compare(self.text, rows, expected, ("hamlet.run", "the oracle"))
+            checked += len(rows)
+        if not checked:
+            raise answers.WrongAnswer("no slice has a row, so the oracle has checked nothing")
+        answer.checks.append(
+            f"{checked:,} rows of {SLICES} slices of {SLICE_EVENTS} events equal those of the brute-force oracle"
+        )
+
+    def _pushed(self, events: pa.Table) -> Rows:
+        engine = hamlet.Engine(self.workload, **OPTIONS)
+        rows: Rows = []
+        for batch in _random_batches(events):
+            rows += engine.push(batch)
+        return rows + engine.close()
+
+
+class SparkJob(RealStream):
+    """The same as a Spark batch job, from starting the command to its end: JVM, read, shuffle, kernel, write."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(stream)
+        self._folder = tempfile.TemporaryDirectory(prefix="hamlet-bench-")
+        self.output = Path(self._folder.name) / "output"
+
+    def submit(self) -> Path:
+        """Run ``hamlet submit``; returns the output folder."""
+        command = [sys.executable, "-m", "hamlet", "submit", str(self.file), "--input", str(self.path)]
+        command += ["--output", str(self.output), "--overwrite", "--quiet", "--time-unit", "us"]
+        process = subprocess.run(
+            [*command, "--order-column", "seq"], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        if process.returncode:
+            raise RuntimeError(f"hamlet submit failed ({process.returncode}):\n{process.stderr[-4000:]}")
+        return self.output
+
+    def written(self, output: Path) -> Rows:
+        """The rows that a job wrote, its counts as integers again."""
+        counts, sums = (answers.aggregates_of(self.text, name) for name in ("COUNT", "SUM"))
+        rows: Rows = []
+        for query in self.text.queries:
+            table = pq.read_table(output / f"query={query.name}", partitioning=None)
+            for row in table.to_pylist():
+                for column in (*counts[query.name], *sums[query.name]):
+                    if isinstance(row[column], str):  # a SUM over doubles is a double
+                        row[column] = integer_of(row[column])
+                rows.append({"query": query.name, **row})
+        return rows
+
+    def answer(self) -> Answer:
+        """Check the job's rows against those of the engine in process."""
+        rows = self.in_process()
+        written = self.written(self.submit())
+        answers.compare(self.text, rows, written, ("hamlet.run", "hamlet submit"))
+        return Answer(
+            checks=[f"all {len(rows):,} rows equal those of hamlet.run"],
+            facts={
+                "events": pq.read_metadata(self.path).num_rows,
+                "queries": len(self.text.queries),
+                "rows": len(rows),
+                "largest_count_bits": answers.largest_count_bits(self.text, rows),
+                "numbers": "exact",
+                "master": "local[*]",
+            },
+            digest=answers.digest(rows),
+        )
+
+    def contenders(self) -> Mapping[str, Contender]:
+        """The whole command, as a user waits for it."""
+        return {"hamlet submit": Contender(self.submit, self.written, in_children=True)}
+
+
+class PlugsAgainstDuckDB(RealStream):
+    """Five trend queries in memory, beside one plain GROUP BY of DuckDB over the same Arrow table."""
+
+    PANE = 5 * MINUTE
+
+    def __init__(self) -> None:
+        held = answers.Recurrence("held", "SwitchOn", "Hold", True, self.PANE)
+        self._read("smarthome", ROOT / "bench" / "queries" / "plugs.sase", held)
+        self.events = pq.read_table(self.path, columns=["time", "type", "seq", "plug", "power_1s_w"])
+        self.group_by = GroupBy(self.events, key="plug", value="power_1s_w", pane=self.PANE)
+
+    def answer(self) -> Answer:
+        """The checks of a real stream, and one for the peer: its groups hold every event once."""
+        answer = super().answer()
+        counted = sum(self.group_by()["events"].to_pylist())
+        if counted != len(self.events):
+            raise answers.WrongAnswer(f"DuckDB's groups hold {counted:,} events of {len(self.events):,}")
+        answer.checks.append("DuckDB's groups hold every event once")
+        return answer
+
+    def contenders(self) -> Mapping[str, Contender]:
+        """Both, one thread each."""
+        return {
+            "hamlet": Contender(lambda: hamlet.run(self.workload, self.events, **OPTIONS), lambda r: r.rows()),
+            "duckdb group by": Contender(self.group_by, None),
+        }
+
+
+def _random_batches(events: pa.Table) -> Iterator[pa.Table]:
+    source, start = random.Random(2), 0
+    while start < len(events):
+        length = 1 + int(source.expovariate(1 / 50_000))
+        yield events.slice(start, length)
+        start += length
+
+
+@dataclass(frozen=True)
+class Case:
+    """A named subject.
+
+    Attributes
+    ----------
+    title : str
+        One line for the report.
+    subject : callable
+        Makes the subject inside the worker.
+    """
+
+    title: str
+    subject: Callable[[], RealStream]
+
+
+CASES: dict[str, Case] = {
+    "taxi": Case(
+        "NYC green taxis, first quarter of 2023, workloads/taxi.sase, Parquet file, in process",
+        lambda: RealStream("taxi"),
+    ),
+    "stock": Case(
+        "trade ticks of one week, workloads/stock.sase, Parquet file, in process", lambda: RealStream("stock")
+    ),
+    "smarthome": Case(
+        "plug readings of one month, workloads/smarthome.sase, Parquet file, in process",
+        lambda: RealStream("smarthome"),
+    ),
+    "taxi-spark": Case("the same taxis and queries as a Spark job, JVM start included", lambda: SparkJob("taxi")),
+    "stock-spark": Case("the same trades and queries as a Spark job, JVM start included", lambda: SparkJob("stock")),
+    "smarthome-spark": Case(
+        "the same readings and queries as a Spark job, JVM start included", lambda: SparkJob("smarthome")
+    ),
+    "smarthome-vs-duckdb": Case(
+        "five queries without adjacent predicates per plug over 5 minutes, Arrow table in memory, beside DuckDB's "
+        "GROUP BY plug, type, 5-minute pane (count and sum) on one thread",
+        PlugsAgainstDuckDB,
+    ),
+}

@@ -1,0 +1,40 @@
+"""Hamlet: how many event trends a stream holds and what they add up to, for whole workloads of pattern queries.
+
+Source: HAMLET (SIGMOD'21), "To Share, or not to Share Online Event Trend Aggregation Over Bursty Event Streams".
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from hamlet.engine import Engine
+from hamlet.errors import DataError, HamletError, OptionError, OutputError, UnsupportedError, WorkloadError
+from hamlet.result import Results
+from hamlet.run import run
+from hamlet.version import __version__
+from hamlet.workload import Workload
+
+if TYPE_CHECKING:
+    from hamlet import spark
+
+__all__ = [
+    "DataError",
+    "Engine",
+    "HamletError",
+    "OptionError",
+    "OutputError",
+    "Results",
+    "UnsupportedError",
+    "Workload",
+    "WorkloadError",
+    "__version__",
+    "run",
+    "spark",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "spark":  # loads pyspark, so only on first use
+        return importlib.import_module("hamlet.spark")
+    raise AttributeError(f"module 'hamlet' has no attribute {name!r}")

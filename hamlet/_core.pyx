@@ -1,0 +1,1524 @@
+"""The kernel: propagates the summed aggregates of partial trends through templates, one slice of one key at a time.
+
+Python validates, the kernel trusts: it sees integers only (`hamlet.tables` writes them). A *cell* holds the summed
+aggregates of all partial trends that stand in one automaton state; an event bound to v along p -v-> q adds cell p to
+cell q. Where an adjacent predicate or a longer negated pattern has to look back at single events, a *store* keeps one
+node per event instead of the sum.
+
+Contract
+--------
+**Reads before writes.** All events of one time (and order) are one step. A step first reads what stood there before
+it, then lets guards kill, then adds (DESIGN §2). Tested: ties in the golden cases and against the oracle.
+**Lanes.** Every cell exists once per open window; the lane of window k is k modulo the most windows open at once.
+Windows open and close at borders of panes only (HAMLET §3.1), so between borders the set of lanes is fixed.
+**Headroom.** All limb vectors of a state are `width` limbs for counts, one more for occurrences and two more for sums.
+`bits` bounds the bit length of every count; before a step adds, `width` is raised until no sum in it can overflow.
+Proof of the margins: a sum is below count * events * 2^63, and events < 2^62.
+**Guards.** A match of a negated pattern that began at step s kills what arrived before s. Only the latest start can
+matter, so a guard's progress is one number per state of its template, the same for all windows.
+**Sequence.** `process` expects rows in time order; `advance(t)` promises that no row before t will follow.
+
+Source: HAMLET (SIGMOD'21) §3 (propagation, Eqs. 2-4), GRETA (VLDB'17) §§4-6; LANGUAGE.md §§3-8.
+"""
+
+import numpy as np
+
+from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcpy, memmove, memset
+
+from hamlet._expression cimport Code, Column, Program, evaluate
+
+cdef extern from "_limbs.h" nogil:
+    ctypedef struct Scaled "hamlet_scaled":
+        double m
+        int64_t e
+    void limbs_add(uint64_t* a, const uint64_t* b, int n)
+    void limbs_add_wider(uint64_t* a, int n, const uint64_t* b, int m)
+    void limbs_increment(uint64_t* a, int n)
+    void limbs_add_product(uint64_t* a, int n, const uint64_t* b, int m, int64_t x)
+    bint limbs_nonzero(const uint64_t* a, int n)
+    void limbs_negate(uint64_t* a, int n)
+    int64_t limbs_bits(const uint64_t* a, int n)
+    Scaled scaled_add(Scaled a, Scaled b)
+    Scaled scaled_multiply(Scaled a, double x)
+    Scaled scaled_from_limbs(const uint64_t* a, int n)
+    Scaled scaled_load(const uint64_t* a)
+    void scaled_store(uint64_t* a, Scaled x)
+
+cdef extern from *:
+    int clzll "__builtin_clzll"(unsigned long long) noexcept nogil
+
+cdef enum ComponentKind:
+    COUNT              # trends; limbs, always the first component
+    OCCURRENCES        # events bound to a variable (with a value, where a column is given); limbs
+    SUM_INT            # limbs, two's complement
+    SUM_DOUBLE         # scaled double
+    PRESENT            # 1 where some trend has a value
+    LEAST_INT          # (1 where there is one, value)
+    GREATEST_INT
+    LEAST_DOUBLE
+    GREATEST_DOUBLE
+    COUNT_SCALED       # COUNT and OCCURRENCES under numbers=float
+    OCCURRENCES_SCALED
+
+COMPONENTS = {
+    "count": COUNT, "occurrences": OCCURRENCES, "sum_int": SUM_INT, "sum_double": SUM_DOUBLE, "present": PRESENT,
+    "least_int": LEAST_INT, "greatest_int": GREATEST_INT, "least_double": LEAST_DOUBLE,
+    "greatest_double": GREATEST_DOUBLE, "count_scaled": COUNT_SCALED, "occurrences_scaled": OCCURRENCES_SCALED,
+}
+
+cdef enum SourceKind:
+    FROM_START         # the empty trend: 1, unless a guard of the source has matched in the window
+    FROM_CELL          # everything that stands in a state
+    FROM_STORE         # single events that stand in a state
+
+SOURCES = {"start": FROM_START, "cell": FROM_CELL, "store": FROM_STORE}
+
+cdef enum Failure:
+    NO_FAILURE = 0
+    OUT_OF_MEMORY = 1
+    OVERFLOW = 2
+
+
+# ------------------------------------------------------------------------------------------------ tables (fixed)
+
+cdef struct Component:
+    int kind           # ComponentKind
+    int variable       # the variable whose events it looks at, -1 for COUNT
+    int column         # the event column of its values, -1 where every event counts
+    int integer        # whether the column holds integers (a scaled sum of integers under numbers=float)
+    int offset         # first word in a cell = offset + slope * width
+    int slope
+    int words          # its words = words + wide * width
+    int wide
+
+cdef struct Source:
+    int kind           # SourceKind
+    int place          # FROM_CELL: cell (guards: state of the negated template); FROM_STORE: store
+    int guards         # guard set over the gap, -1 for none
+    int predicate      # predicate on (earlier, later) event, -1 for none
+
+cdef struct Arrival:
+    int variable       # the variable that the event is bound to
+    int sources        # sources[sources : sources_end] are read
+    int sources_end
+    int cells          # members[cells : cells_end] are the cells that it is added to
+    int cells_end
+    int stores         # members[stores : stores_end] are the stores that keep it
+    int stores_end
+
+cdef struct GuardArrival:
+    int guard          # which negated pattern
+    int state          # the state of its template, counted over all guards of the query
+    int sources        # sources[sources : sources_end] are read
+    int sources_end
+    int store          # the store that keeps it for adjacent predicates, -1 for none
+    int final          # 1 where a match may end here
+
+cdef struct StoreTable:
+    int columns        # members[columns : columns_end] are the event columns that its predicates read
+    int columns_end
+    int merging        # 1: no predicate looks at its nodes, so nodes that no guard can tell apart are one
+    int guards         # the guard set of a merging store, -1 otherwise
+    int starts         # 1: keeps starts of matches of a negated pattern, not aggregates
+
+cdef struct Predicate:
+    Code code
+    int vector         # members[vector + i] is the store column of the program's i-th vector column
+    int scalar         # members[scalar + i] is the event column of its i-th scalar column
+    int vectors
+    int scalars
+
+cdef struct Query:
+    int64_t within     # ticks
+    int64_t slide      # ticks
+    int lanes          # most windows open at once
+    int components
+    int cells
+    int stores
+    int guards         # negated patterns
+    int guard_states   # over all of them
+    int arrivals
+    int finals         # sources[finals : finals_end] are summed at a window's end
+    int finals_end
+    int most_sources   # the most sources of an arrival, and of the finals
+    int fixed          # words of a cell = fixed + wide * width
+    int wide
+    int exact          # counts are limbs
+    Component* component
+    Source* source
+    Arrival* arrival
+    GuardArrival* guard_arrival
+    StoreTable* store
+    Predicate* predicate
+    int* member        # index lists of all tables
+    int* guard_set     # guard set i is member[guard_set[2i] : guard_set[2i + 1]]
+    int* simple        # guard -> 1 where every match is one event
+    int* guard_first   # guard -> its first state
+    int* cell_guards   # cell -> its guard set (all simple), -1 for none
+
+cdef struct Entry:     # what one event class does to one query
+    int query
+    int arrivals       # class_member[arrivals : arrivals_end]
+    int arrivals_end
+    int guards         # class_member[guards : guards_end] are guard arrivals
+    int guards_end
+
+
+# ------------------------------------------------------------------------------------------------ state (grows)
+
+cdef struct Store:
+    Py_ssize_t head      # nodes head..count-1 are visible
+    Py_ssize_t count
+    Py_ssize_t pending   # nodes count..pending-1 belong to the step under way
+    Py_ssize_t capacity
+    int64_t* step        # [capacity] the (latest) step of arrival
+    int64_t* time        # [capacity] its time
+    uint64_t* value      # [capacity][lanes][words of a cell], or [capacity][2]: latest start (step, time)
+    int64_t* data        # [columns][capacity]
+    uint8_t* valid       # [columns][capacity]
+
+cdef struct State:       # one query and one key
+    int64_t first        # windows first..last are open, none where last < first
+    int64_t last
+    int64_t border       # no window opens or closes before this time
+    int64_t bits         # no count has more bits
+    int width            # limbs of a count
+    bint scheduled       # an entry of the calendar points here
+    uint64_t* cell       # [lanes][cells][words of a cell]
+    Py_ssize_t words     # allocated words of cell
+    Store* store         # [stores]
+    int64_t* start_step  # [guard_states] latest start of a partial match of a negated pattern, 0 for none
+    int64_t* start_time
+    int64_t* fresh_step  # [guard_states] the same for the step under way
+    int64_t* fresh_time
+    int64_t* killed      # [guards] latest start of a finished match, 0 for none
+    int64_t* killed_time
+    int64_t* begun       # [guards] the last step at which a match could begin
+
+cdef struct Due:         # an entry of the calendar, a binary heap
+    int64_t time
+    int64_t slot         # key * queries + query
+
+cdef struct Buffer:      # rows of closed windows of one query
+    Py_ssize_t rows
+    Py_ssize_t capacity
+    Py_ssize_t words
+    Py_ssize_t words_capacity
+    int64_t* key
+    int64_t* window
+    int32_t* width
+    uint64_t* word       # row after row, as many words as a cell of that width has
+
+
+cdef inline int words_of(const Query* q, int width) noexcept nogil:
+    return q.fixed + q.wide * width
+
+
+cdef inline int64_t floor_divide(int64_t a, int64_t b) noexcept nogil:
+    return a // b - (a % b < 0)
+
+
+cdef inline int lane_of(const Query* q, int64_t window) noexcept nogil:
+    cdef int64_t lane = window % q.lanes
+    return <int> (lane + q.lanes if lane < 0 else lane)
+
+
+cdef inline int64_t bit_length(int64_t value) noexcept nogil:
+    return 0 if value <= 0 else 64 - clzll(<unsigned long long> value)
+
+
+cdef inline uint64_t* cell_of(const Query* q, const State* s, int lane, int cell) noexcept nogil:
+    return s.cell + (<Py_ssize_t> lane * q.cells + cell) * words_of(q, s.width)
+
+
+cdef void add_cell(const Query* q, int width, uint64_t* target, const uint64_t* source) noexcept nogil:
+    """Add the aggregates of one set of trends to those of another."""
+    cdef int i, kind, offset
+    cdef Component* c
+    for i in range(q.components):
+        c = &q.component[i]
+        offset = c.offset + c.slope * width
+        kind = c.kind
+        if kind <= SUM_INT:
+            limbs_add(target + offset, source + offset, c.words + c.wide * width)
+        elif kind == SUM_DOUBLE or kind >= COUNT_SCALED:
+            scaled_store(target + offset, scaled_add(scaled_load(target + offset), scaled_load(source + offset)))
+        elif kind == PRESENT:
+            target[offset] |= source[offset]
+        elif source[offset]:
+            extend_extremum(kind, target + offset, source[offset + 1])
+
+
+cdef inline void extend_extremum(int kind, uint64_t* extremum, uint64_t bits) noexcept nogil:
+    cdef uint64_t held = extremum[1]
+    if extremum[0]:
+        if kind == LEAST_INT and <int64_t> bits >= <int64_t> held:
+            return
+        if kind == GREATEST_INT and <int64_t> bits <= <int64_t> held:
+            return
+        if kind == LEAST_DOUBLE and (<double*> &bits)[0] >= (<double*> &held)[0]:
+            return
+        if kind == GREATEST_DOUBLE and (<double*> &bits)[0] <= (<double*> &held)[0]:
+            return
+    extremum[0] = 1
+    extremum[1] = bits
+
+
+cdef inline bint has_trends(const Query* q, int width, const uint64_t* cell) noexcept nogil:
+    if q.exact:
+        return limbs_nonzero(cell, width)
+    return scaled_load(cell).m != 0
+
+
+cdef inline void add_one(const Query* q, int width, uint64_t* cell) noexcept nogil:
+    """Add the empty trend."""
+    cdef Scaled one
+    if q.exact:
+        limbs_increment(cell, width)
+    else:
+        one.m = 1.0
+        one.e = 0
+        scaled_store(cell, scaled_add(scaled_load(cell), one))
+
+
+cdef void bind_event(
+    const Query* q, int width, int variable, uint64_t* cell, const Column* columns, Py_ssize_t row
+) noexcept nogil:
+    """Let an event, bound to a variable, take part in all trends of a cell."""
+    cdef int i, kind
+    cdef Component* c
+    cdef uint64_t* target
+    cdef const Column* column = NULL
+    cdef double value
+    for i in range(1, q.components):
+        c = &q.component[i]
+        if c.variable != variable:
+            continue
+        if c.column >= 0:
+            column = &columns[c.column]
+            if column.valid != NULL and not column.valid[row]:
+                continue
+        kind = c.kind
+        target = cell + c.offset + c.slope * width
+        if kind == OCCURRENCES:
+            limbs_add_wider(target, c.words + width, cell, width)
+        elif kind == SUM_INT:
+            limbs_add_product(target, c.words + width, cell, width, column.data[row])
+        elif kind == SUM_DOUBLE:
+            value = <double> column.data[row] if c.integer else (<const double*> column.data)[row]
+            scaled_store(target, scaled_add(
+                scaled_load(target),
+                scaled_multiply(scaled_from_limbs(cell, width) if q.exact else scaled_load(cell), value),
+            ))
+        elif kind == OCCURRENCES_SCALED:
+            scaled_store(target, scaled_add(scaled_load(target), scaled_load(cell)))
+        elif has_trends(q, width, cell):
+            if kind == PRESENT:
+                target[0] = 1
+            else:
+                extend_extremum(kind, target, <uint64_t> column.data[row])
+
+
+cdef void widen_cell(const Query* q, uint64_t* target, int wider, const uint64_t* source, int width) noexcept nogil:
+    """Copy a cell into one of more limbs; sums extend by their sign."""
+    cdef int i, words, more
+    cdef Component* c
+    cdef uint64_t* to
+    for i in range(q.components):
+        c = &q.component[i]
+        words = c.words + c.wide * width
+        more = c.words + c.wide * wider - words
+        to = target + c.offset + c.slope * wider
+        memcpy(to, source + c.offset + c.slope * width, words * sizeof(uint64_t))
+        if more:
+            memset(to + words, 0xFF if c.kind == SUM_INT and <int64_t> to[words - 1] < 0 else 0, more * sizeof(uint64_t))
+
+
+cdef int widen(const Query* q, State* s, int64_t bits) noexcept nogil:
+    """Make every count of a state able to hold `bits` bits. Returns a Failure."""
+    cdef int width = s.width, wider = <int> ((bits + 2) // 64 + 1)
+    cdef Py_ssize_t i, old = words_of(q, width), new, cells, nodes
+    cdef uint64_t* cell
+    cdef int store
+    if wider <= width:
+        return NO_FAILURE
+    wider += wider >> 2  # so that a long burst does not copy at every 64 events
+    new = words_of(q, wider)
+    cells = <Py_ssize_t> q.lanes * q.cells
+    cell = <uint64_t*> calloc(cells * new + 1, sizeof(uint64_t))
+    if cell == NULL:
+        return OUT_OF_MEMORY
+    for i in range(cells):
+        widen_cell(q, cell + i * new, wider, s.cell + i * old, width)
+    free(s.cell)
+    s.cell = cell
+    s.words = cells * new
+    for store in range(q.stores):
+        if q.store[store].starts or s.store[store].capacity == 0:
+            continue
+        nodes = s.store[store].capacity * q.lanes
+        cell = <uint64_t*> calloc(nodes * new + 1, sizeof(uint64_t))
+        if cell == NULL:
+            return OUT_OF_MEMORY
+        for i in range(s.store[store].head * q.lanes, s.store[store].pending * q.lanes):
+            widen_cell(q, cell + i * new, wider, s.store[store].value + i * old, width)
+        free(s.store[store].value)
+        s.store[store].value = cell
+    s.width = wider
+    return NO_FAILURE
+
+
+cdef void convert_cell(
+    const Query* q, uint64_t* target, const Query* old, uint64_t* source, int width
+) noexcept nogil:
+    """Copy a cell into the layout of a query whose attributes have widened from INT to DOUBLE."""
+    cdef int i, words
+    cdef uint64_t* to
+    cdef uint64_t* held
+    cdef bint negative
+    cdef Scaled total
+    for i in range(q.components):
+        to = target + q.component[i].offset + q.component[i].slope * width
+        held = source + old.component[i].offset + old.component[i].slope * width
+        words = old.component[i].words + old.component[i].wide * width
+        if q.component[i].kind == old.component[i].kind:
+            memcpy(to, held, words * sizeof(uint64_t))
+        elif q.component[i].kind == SUM_DOUBLE:
+            negative = <int64_t> held[words - 1] < 0
+            if negative:
+                limbs_negate(held, words)
+            total = scaled_from_limbs(held, words)
+            total.m = -total.m if negative else total.m
+            scaled_store(to, total)
+        else:
+            to[0] = held[0]
+            (<double*> to)[1] = <double> (<int64_t> held[1])
+
+
+cdef int convert_state(const Query* q, const Query* old, State* s) noexcept nogil:
+    """Lay all cells and nodes of a state out anew. Returns a Failure."""
+    cdef Py_ssize_t i, words = words_of(q, s.width), before = words_of(old, s.width)
+    cdef Py_ssize_t cells = <Py_ssize_t> q.lanes * q.cells, nodes
+    cdef uint64_t* cell = <uint64_t*> calloc(cells * words + 1, sizeof(uint64_t))
+    cdef int store
+    if cell == NULL:
+        return OUT_OF_MEMORY
+    for i in range(cells):
+        convert_cell(q, cell + i * words, old, s.cell + i * before, s.width)
+    free(s.cell)
+    s.cell = cell
+    s.words = cells * words
+    for store in range(q.stores):
+        if q.store[store].starts or s.store[store].capacity == 0:
+            continue
+        nodes = s.store[store].capacity * q.lanes
+        cell = <uint64_t*> calloc(nodes * words + 1, sizeof(uint64_t))
+        if cell == NULL:
+            return OUT_OF_MEMORY
+        for i in range(s.store[store].head * q.lanes, s.store[store].pending * q.lanes):
+            convert_cell(q, cell + i * words, old, s.store[store].value + i * before, s.width)
+        free(s.store[store].value)
+        s.store[store].value = cell
+    return NO_FAILURE
+
+
+# ------------------------------------------------------------------------------------------------ stores
+
+cdef inline Py_ssize_t node_words(const Query* q, const State* s, int store) noexcept nogil:
+    return 2 if q.store[store].starts else <Py_ssize_t> q.lanes * words_of(q, s.width)
+
+
+cdef int reserve_node(const Query* q, State* s, int place) noexcept nogil:
+    """Make room for one more node behind the pending ones; moves the live nodes to the front first."""
+    cdef Store* store = &s.store[place]
+    cdef StoreTable* table = &q.store[place]
+    cdef int columns = table.columns_end - table.columns, i
+    cdef Py_ssize_t words = node_words(q, s, place), live = store.pending - store.head, capacity = store.capacity
+    cdef int64_t* data
+    cdef uint8_t* valid
+    if store.pending < capacity:
+        return NO_FAILURE
+    if live * 2 > capacity or capacity == 0:
+        capacity = 8 if capacity == 0 else 2 * capacity
+    data = <int64_t*> malloc((columns * capacity + 1) * sizeof(int64_t))
+    valid = <uint8_t*> malloc(columns * capacity + 1)
+    if data == NULL or valid == NULL:
+        free(data)
+        free(valid)
+        return OUT_OF_MEMORY
+    for i in range(columns):
+        memcpy(data + i * capacity, store.data + i * store.capacity + store.head, live * sizeof(int64_t))
+        memcpy(valid + i * capacity, store.valid + i * store.capacity + store.head, live)
+    free(store.data)
+    free(store.valid)
+    store.data = data
+    store.valid = valid
+    if store.head:
+        memmove(store.step, store.step + store.head, live * sizeof(int64_t))
+        memmove(store.time, store.time + store.head, live * sizeof(int64_t))
+        memmove(store.value, store.value + store.head * words, live * words * sizeof(uint64_t))
+    store.count -= store.head
+    store.pending = live
+    store.head = 0
+    if capacity > store.capacity:
+        data = <int64_t*> realloc(store.step, capacity * sizeof(int64_t))
+        if data == NULL:
+            return OUT_OF_MEMORY
+        store.step = data
+        data = <int64_t*> realloc(store.time, capacity * sizeof(int64_t))
+        if data == NULL:
+            return OUT_OF_MEMORY
+        store.time = data
+        data = <int64_t*> realloc(store.value, capacity * words * sizeof(uint64_t))
+        if data == NULL:
+            return OUT_OF_MEMORY
+        store.value = <uint64_t*> data
+        store.capacity = capacity
+    return NO_FAILURE
+
+
+cdef uint64_t* append_node(
+    const Query* q, State* s, int place, int64_t step, int64_t time, const Column* columns, Py_ssize_t row
+) noexcept nogil:
+    """A new pending node with the event's columns; returns its value, all zero, or a null pointer without memory."""
+    cdef Store* store
+    cdef StoreTable* table = &q.store[place]
+    cdef Py_ssize_t words, at
+    cdef uint64_t* value
+    cdef const Column* column
+    cdef int i
+    if reserve_node(q, s, place):
+        return NULL
+    store = &s.store[place]
+    words = node_words(q, s, place)
+    at = store.pending
+    store.pending += 1
+    store.step[at] = step
+    store.time[at] = time
+    for i in range(table.columns_end - table.columns):
+        column = &columns[q.member[table.columns + i]]
+        store.data[i * store.capacity + at] = column.data[row]
+        store.valid[i * store.capacity + at] = column.valid == NULL or column.valid[row]
+    value = store.value + at * words
+    memset(value, 0, words * sizeof(uint64_t))
+    return value
+
+
+cdef void merge_nodes(const Query* q, State* s, int place) noexcept nogil:
+    """Make neighbouring nodes one where no guard under way can kill the one without the other."""
+    cdef Store* store = &s.store[place]
+    cdef Py_ssize_t words = node_words(q, s, place), cell_words = words_of(q, s.width), kept, i
+    cdef int lane
+    store.head = first_alive(store, killed_before(q, s, q.store[place].guards))
+    kept = store.head
+    if kept == store.count:
+        return
+    for i in range(store.head + 1, store.count):
+        if told_apart(q, s, q.store[place].guards, store.step[kept], store.step[i]):
+            kept += 1
+            if kept != i:
+                memcpy(store.value + kept * words, store.value + i * words, words * sizeof(uint64_t))
+        else:
+            for lane in range(q.lanes):
+                add_cell(q, s.width, store.value + kept * words + lane * cell_words,
+                         store.value + i * words + lane * cell_words)
+        store.step[kept] = store.step[i]
+        store.time[kept] = store.time[i]
+    store.count = kept + 1
+    store.pending = store.count
+
+
+cdef bint told_apart(const Query* q, const State* s, int guards, int64_t earlier, int64_t later) noexcept nogil:
+    """Whether a match that began after step `earlier`, up to step `later`, has finished or may still finish."""
+    cdef int i, guard, state
+    for i in range(q.guard_set[2 * guards], q.guard_set[2 * guards + 1]):
+        guard = q.member[i]
+        if s.killed[guard] > earlier:
+            return True
+        if q.simple[guard]:
+            continue  # its matches kill at once
+        if s.begun[guard] > earlier and s.begun[guard] <= later:
+            return True
+        for state in range(q.guard_first[guard], q.guard_first[guard + 1]):
+            if s.start_step[state] > earlier and s.start_step[state] <= later:
+                return True
+    return False
+
+
+cdef inline int64_t killed_before(const Query* q, const State* s, int guards) noexcept nogil:
+    """What arrived before this step is dead for a transition with these guards."""
+    cdef int64_t step = 0
+    cdef int i
+    if guards >= 0:
+        for i in range(q.guard_set[2 * guards], q.guard_set[2 * guards + 1]):
+            step = max(step, s.killed[q.member[i]])
+    return step
+
+
+cdef inline Py_ssize_t first_alive(const Store* store, int64_t step) noexcept nogil:
+    cdef Py_ssize_t low = store.head, high = store.count, middle
+    while low < high:
+        middle = (low + high) // 2
+        if store.step[middle] < step:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+cdef inline bint start_alive(const Query* q, const State* s, int guards, int64_t window) noexcept nogil:
+    cdef int i, guard
+    if guards >= 0:
+        for i in range(q.guard_set[2 * guards], q.guard_set[2 * guards + 1]):
+            guard = q.member[i]
+            if s.killed[guard] and s.killed_time[guard] >= window * q.slide:
+                return False
+    return True
+
+
+cdef void clear_state(const Query* q, State* s) noexcept nogil:
+    """Forget everything: no window is open any more."""
+    cdef int i
+    for i in range(q.stores):
+        s.store[i].head = s.store[i].count = s.store[i].pending = 0
+    if q.guards:
+        memset(s.start_step, 0, q.guard_states * sizeof(int64_t))
+        memset(s.killed, 0, q.guards * sizeof(int64_t))
+        memset(s.begun, 0, q.guards * sizeof(int64_t))
+    s.width = 1
+    s.bits = 0
+
+
+cdef void free_state(const Query* q, State* s) noexcept nogil:
+    cdef int i
+    if s == NULL:
+        return
+    for i in range(q.stores):
+        free(s.store[i].step)
+        free(s.store[i].time)
+        free(s.store[i].value)
+        free(s.store[i].data)
+        free(s.store[i].valid)
+    free(s.store)
+    free(s.start_step)
+    free(s.cell)
+    free(s)
+
+
+cdef State* new_state(const Query* q) noexcept nogil:
+    cdef State* s = <State*> calloc(1, sizeof(State))
+    cdef Py_ssize_t numbers = 4 * q.guard_states + 3 * q.guards + 1
+    if s == NULL:
+        return NULL
+    s.width = 1
+    s.words = <Py_ssize_t> q.lanes * q.cells * words_of(q, 1)
+    s.cell = <uint64_t*> malloc((s.words + 1) * sizeof(uint64_t))
+    s.store = <Store*> calloc(q.stores + 1, sizeof(Store))
+    s.start_step = <int64_t*> calloc(numbers, sizeof(int64_t))
+    if s.cell == NULL or s.store == NULL or s.start_step == NULL:
+        free(s.cell)
+        free(s.store)
+        free(s.start_step)
+        free(s)
+        return NULL
+    s.start_time = s.start_step + q.guard_states
+    s.fresh_step = s.start_time + q.guard_states
+    s.fresh_time = s.fresh_step + q.guard_states
+    s.killed = s.fresh_time + q.guard_states
+    s.killed_time = s.killed + q.guards
+    s.begun = s.killed_time + q.guards
+    s.first = 0
+    s.last = -1
+    s.border = INT64_MIN
+    return s
+
+
+# ------------------------------------------------------------------------------------------------ the kernel
+
+cdef enum:
+    SCAN_BLOCK = 512
+
+
+cdef class Kernel:
+    """Runs all queries of one class of partition attributes over the events of its keys.
+
+    Parameters
+    ----------
+    tables : sequence of hamlet.tables.QueryTables
+        One per query, integers only.
+
+    Notes
+    -----
+    Not safe for use by two threads at once; two kernels are independent. After an exception the kernel must not be
+    used any more.
+    """
+
+    cdef Query* query
+    cdef readonly int queries
+    cdef list held                # Python objects that own memory the tables point into
+    cdef Entry* entry             # entries of all classes
+    cdef int* entry_first         # class -> its first entry; [classes + 1]
+    cdef int* class_member
+    cdef readonly int classes
+    cdef int entries
+    cdef int class_members
+    cdef State** state            # [keys][queries]
+    cdef Py_ssize_t keys
+    cdef Due* due
+    cdef Py_ssize_t dues
+    cdef Py_ssize_t due_capacity
+    cdef Buffer* buffer           # [queries]
+    cdef uint64_t* scratch        # sums of the step under way
+    cdef Py_ssize_t scratch_words
+    cdef uint8_t* used            # [most arrivals] which sums of the step are set
+    cdef int64_t step             # number of the step under way, from 1
+    cdef const Column* columns    # of the batch under way
+    cdef const int32_t* class_of
+    cdef const int64_t* ranks
+    cdef int failed_query         # where a Failure happened
+    cdef int failed_predicate
+    cdef int failed_place
+    cdef Py_ssize_t failed_row
+    cdef readonly int64_t most_bits      # bit length of the largest count delivered
+    cdef readonly int64_t states         # states alive
+    cdef readonly int64_t windows        # windows closed, per query and key, with trends or without
+
+    def __cinit__(self, tables):
+        cdef int i, most = 0
+        self.queries = len(tables)
+        self.held = []
+        self.query = <Query*> calloc(self.queries + 1, sizeof(Query))
+        self.buffer = <Buffer*> calloc(self.queries + 1, sizeof(Buffer))
+        self.entry_first = <int*> calloc(1, sizeof(int))
+        if self.query == NULL or self.buffer == NULL or self.entry_first == NULL:
+            raise MemoryError
+        for i, table in enumerate(tables):
+            self._load(&self.query[i], table)
+            most = max(most, self.query[i].arrivals)
+        self.used = <uint8_t*> calloc(most + 1, 1)
+        if self.used == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        cdef Py_ssize_t i
+        cdef Buffer* b
+        if self.query != NULL:
+            for i in range(self.keys * self.queries):
+                free_state(&self.query[i % self.queries], self.state[i])
+        if self.buffer != NULL:
+            for i in range(self.queries):
+                b = &self.buffer[i]
+                free(b.key)
+                free(b.window)
+                free(b.width)
+                free(b.word)
+        free(self.state)
+        free(self.buffer)
+        free(self.query)
+        free(self.entry)
+        free(self.entry_first)
+        free(self.class_member)
+        free(self.due)
+        free(self.scratch)
+        free(self.used)
+
+    # -------------------------------------------------------------------------------------------- tables
+
+    cdef void* _hold(self, object array):
+        """Keep a contiguous array alive and return its first byte."""
+        cdef const uint8_t[::1] view = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        self.held.append(view)
+        return <void*> &view[0]
+
+    cdef int* _ints(self, object rows):
+        """A list of integers, or of tuples of integers, as a C array."""
+        flat = np.array(rows, dtype=np.int32).reshape(-1)
+        return <int*> self._hold(np.concatenate([flat, np.zeros(1, np.int32)]))
+
+    cdef void _load(self, Query* q, object table) except *:
+        cdef Predicate* predicate
+        cdef Program program
+        q.within = table.within
+        q.slide = table.slide
+        q.lanes = -(-table.within // table.slide)
+        q.components = len(table.components)
+        q.cells = len(table.cell_guards)
+        q.stores = len(table.stores)
+        q.guards = len(table.simple)
+        q.guard_states = table.guard_states
+        q.arrivals = len(table.arrivals)
+        q.finals, q.finals_end = table.finals
+        q.most_sources = table.most_sources
+        q.fixed = table.fixed
+        q.wide = table.wide
+        q.exact = table.exact
+        q.component = <Component*> self._ints(table.components)
+        q.source = <Source*> self._ints(table.sources)
+        q.arrival = <Arrival*> self._ints(table.arrivals)
+        q.guard_arrival = <GuardArrival*> self._ints(table.guard_arrivals)
+        q.store = <StoreTable*> self._ints(table.stores)
+        q.member = self._ints(table.members)
+        q.guard_set = self._ints(table.guard_sets)
+        q.simple = self._ints(table.simple)
+        q.guard_first = self._ints(table.guard_first)
+        q.cell_guards = self._ints(table.cell_guards)
+        q.predicate = <Predicate*> self._hold(np.zeros(max(1, len(table.predicates)) * sizeof(Predicate), np.uint8))
+        for i, (program, vector, scalar) in enumerate(table.predicates):
+            self.held.append(program)
+            predicate = &q.predicate[i]
+            predicate.code = program.code
+            predicate.vector, predicate.vectors = vector
+            predicate.scalar, predicate.scalars = scalar
+
+    def add_class(self, entries):
+        """Register a class of events: what such an event does to each query.
+
+        Parameters
+        ----------
+        entries : sequence of (int, sequence of int, sequence of int)
+            Query, its arrivals, its guard arrivals; by ascending query, queries without any left out.
+
+        Returns
+        -------
+        int
+            The number of the class, counted from 0.
+        """
+        cdef Entry* entry
+        cdef int* members
+        cdef int more = sum(len(arrivals) + len(guards) for _, arrivals, guards in entries)
+        members = <int*> realloc(self.class_member, (self.class_members + more + 1) * sizeof(int))
+        if members == NULL:
+            raise MemoryError
+        self.class_member = members
+        entry = <Entry*> realloc(self.entry, (self.entries + len(entries) + 1) * sizeof(Entry))
+        if entry == NULL:
+            raise MemoryError
+        self.entry = entry
+        members = <int*> realloc(self.entry_first, (self.classes + 2) * sizeof(int))
+        if members == NULL:
+            raise MemoryError
+        self.entry_first = members
+        for query, arrivals, guards in entries:
+            entry = &self.entry[self.entries]
+            self.entries += 1
+            entry.query = query
+            entry.arrivals = self.class_members
+            for arrival in arrivals:
+                self.class_member[self.class_members] = arrival
+                self.class_members += 1
+            entry.arrivals_end = entry.guards = self.class_members
+            for guard in guards:
+                self.class_member[self.class_members] = guard
+                self.class_members += 1
+            entry.guards_end = self.class_members
+        self.classes += 1
+        self.entry_first[self.classes] = self.entries
+        return self.classes - 1
+
+    def adopt(self, Kernel other, widened):
+        """Take over the state of a kernel of the same queries whose attributes knew less of their types.
+
+        Parameters
+        ----------
+        other : Kernel
+            Left empty.
+        widened : sequence of sequences of (int, int)
+            Per query the (store, place of column) whose kept values turn from INT into DOUBLE.
+        """
+        cdef Py_ssize_t slot, node
+        cdef int query, i
+        cdef const Query* q
+        cdef State* s
+        cdef Store* kept
+        cdef int64_t* data
+        cdef bint changed
+        assert self.queries == other.queries and self.keys == 0
+        self.state, self.keys, self.states = other.state, other.keys, other.states
+        self.due, self.dues, self.due_capacity = other.due, other.dues, other.due_capacity
+        self.step, self.most_bits, self.windows = other.step, other.most_bits, other.windows
+        other.state = NULL
+        other.keys = 0
+        other.due = NULL
+        other.dues = other.due_capacity = 0
+        for query in range(self.queries):
+            q = &self.query[query]
+            changed = False
+            for i in range(q.components):
+                changed = changed or q.component[i].kind != other.query[query].component[i].kind
+            for slot in range(query, self.keys * self.queries, self.queries):
+                s = self.state[slot]
+                if s == NULL:
+                    continue
+                if changed and convert_state(q, &other.query[query], s):
+                    raise MemoryError
+                for store, place in widened[query]:
+                    kept = &s.store[<int> store]
+                    data = kept.data + <Py_ssize_t> place * kept.capacity
+                    for node in range(kept.head, kept.count):
+                        (<double*> data)[node] = <double> data[node]
+
+    # -------------------------------------------------------------------------------------------- events
+
+    def process(self, keys, times, orders, classes, columns, ranks, Py_ssize_t key_count):
+        """Feed rows in (time, order) order; rows of one key, time and order are one step.
+
+        Parameters
+        ----------
+        keys : int64 array of shape (n,)
+            Number of the partition, below `key_count`.
+        times : int64 array of shape (n,)
+            Ticks, ascending, not before any time given to `process` or `advance` earlier.
+        orders : int64 array of shape (n,) or None
+            Orders rows of equal time.
+        classes : int32 array of shape (n,)
+            From `add_class`.
+        columns : sequence of (int64 or float64 array of shape (n,), uint8 array of shape (n,) or None)
+            The event columns: values, and 1 where there is one.
+        ranks : int64 array
+            Rank of each string number.
+        key_count : int
+            Partitions known so far.
+
+        Raises
+        ------
+        KernelOverflow
+            Integer arithmetic of an adjacent predicate passed 64 bits.
+        MemoryError
+        """
+        cdef Py_ssize_t n = len(keys), i
+        if n == 0:
+            return
+        self._reserve_keys(key_count)
+        cdef const int64_t[::1] key_view = keys
+        cdef const int64_t[::1] time_view = times
+        cdef const int64_t[::1] order_view = times if orders is None else orders
+        cdef const int32_t[::1] class_view = classes
+        cdef const int64_t[::1] rank_view = ranks
+        cdef const int64_t[::1] row_view = np.argsort(keys, kind="stable")
+        cdef Column* bound = <Column*> calloc(len(columns) + 1, sizeof(Column))
+        cdef int failure
+        if bound == NULL:
+            raise MemoryError
+        held = []
+        for i, (data, valid) in enumerate(columns):
+            bound[i].data = <const int64_t*> address(held, data.view(np.int64))
+            bound[i].valid = NULL if valid is None else <const uint8_t*> address(held, valid)
+        self.columns = bound
+        self.class_of = &class_view[0]
+        self.ranks = &rank_view[0]
+        try:
+            with nogil:
+                failure = self._slices(&row_view[0], n, &key_view[0], &time_view[0], &order_view[0])
+        finally:
+            free(bound)
+            self.columns = NULL
+        self._raise(failure)
+
+    cdef void _raise(self, int failure) except *:
+        if failure == OUT_OF_MEMORY:
+            raise MemoryError
+        if failure == OVERFLOW:
+            raise KernelOverflow(self.failed_query, self.failed_predicate, self.failed_place, self.failed_row)
+
+    cdef void _reserve_keys(self, Py_ssize_t key_count) except *:
+        cdef Py_ssize_t capacity = self.keys
+        cdef State** state
+        if key_count <= capacity:
+            return
+        capacity = max(key_count, capacity + (capacity >> 1) + 16)
+        state = <State**> realloc(self.state, (capacity * self.queries + 1) * sizeof(State*))
+        if state == NULL:
+            raise MemoryError
+        memset(state + self.keys * self.queries, 0, (capacity - self.keys) * self.queries * sizeof(State*))
+        self.state = state
+        self.keys = capacity
+
+    cdef int _slices(
+        self, const int64_t* rows, Py_ssize_t n, const int64_t* keys, const int64_t* times, const int64_t* orders
+    ) noexcept nogil:
+        """Cut rows that are sorted by key and time into steps."""
+        cdef Py_ssize_t i = 0, j
+        cdef int64_t row, key, time, order
+        cdef int failure
+        while i < n:
+            row = rows[i]
+            key = keys[row]
+            time = times[row]
+            order = orders[row]
+            j = i + 1
+            while j < n and times[rows[j]] == time and keys[rows[j]] == key and orders[rows[j]] == order:
+                j += 1
+            failure = self._step(key, time, rows + i, <int> (j - i))
+            if failure:
+                return failure
+            i = j
+        return NO_FAILURE
+
+    cdef int _step(self, int64_t key, int64_t time, const int64_t* rows, int events) noexcept nogil:
+        cdef int i, query, failure, kind = self.class_of[rows[0]]
+        self.step += 1
+        if events == 1:
+            for i in range(self.entry_first[kind], self.entry_first[kind + 1]):
+                failure = self._step_query(self.entry[i].query, &self.entry[i], key, time, rows, 1)
+                if failure:
+                    return failure
+            return NO_FAILURE
+        for query in range(self.queries):
+            for i in range(events):
+                if self._entry_of(self.class_of[rows[i]], query) != NULL:
+                    failure = self._step_query(query, NULL, key, time, rows, events)
+                    if failure:
+                        return failure
+                    break
+        return NO_FAILURE
+
+    cdef inline const Entry* _entry_of(self, int kind, int query) noexcept nogil:
+        cdef int i
+        for i in range(self.entry_first[kind], self.entry_first[kind + 1]):
+            if self.entry[i].query == query:
+                return &self.entry[i]
+        return NULL
+
+    cdef int _step_query(
+        self, int query, const Entry* only, int64_t key, int64_t time, const int64_t* rows, int events
+    ) noexcept nogil:
+        """One step of one query: all reads, then the guards, then all writes. `only` is the entry of a lone event."""
+        cdef const Query* q = &self.query[query]
+        cdef State* s = self.state[key * self.queries + query]
+        cdef const Entry* entry
+        cdef Py_ssize_t nodes = q.most_sources
+        cdef int64_t bits
+        cdef int i, j, failure
+        if s == NULL:
+            if q.slide > q.within and floor_divide(time - q.within, q.slide) == floor_divide(time, q.slide):
+                return NO_FAILURE  # the time belongs to no window
+            s = new_state(q)
+            if s == NULL:
+                return OUT_OF_MEMORY
+            self.state[key * self.queries + query] = s
+            self.states += 1
+        if time >= s.border:
+            failure = self._turn_pane(query, s, key, time)
+            if failure:
+                return failure
+        if s.last < s.first:
+            return NO_FAILURE
+        for i in range(q.stores):
+            if not q.store[i].starts:
+                nodes += s.store[i].count - s.store[i].head
+        bits = max(s.bits, 1) + bit_length(events * nodes)
+        if bits > 64 * s.width - 3:
+            if widen(q, s, bits):
+                return OUT_OF_MEMORY
+        if self._reserve_scratch(q, s):
+            return OUT_OF_MEMORY
+        for i in range(events):
+            entry = only if only != NULL else self._entry_of(self.class_of[rows[i]], query)
+            if entry == NULL:
+                continue
+            for j in range(entry.arrivals, entry.arrivals_end):
+                failure = self._read(query, s, self.class_member[j], time, rows[i])
+                if failure:
+                    return failure
+        if q.guards:
+            failure = self._guards(query, s, only, time, rows, events)
+            if failure:
+                return failure
+        for i in range(events):
+            entry = only if only != NULL else self._entry_of(self.class_of[rows[i]], query)
+            if entry == NULL:
+                continue
+            for j in range(entry.arrivals, entry.arrivals_end):
+                if self.used[self.class_member[j]]:
+                    self.used[self.class_member[j]] = 0
+                    if self._write(q, s, self.class_member[j], time):
+                        return OUT_OF_MEMORY
+        for i in range(q.stores):
+            s.store[i].count = s.store[i].pending
+        return NO_FAILURE
+
+    cdef int _reserve_scratch(self, const Query* q, const State* s) noexcept nogil:
+        """Room for one cell per arrival and lane, and for one more arrival."""
+        cdef Py_ssize_t words = <Py_ssize_t> (q.arrivals + 1) * q.lanes * words_of(q, s.width)
+        cdef uint64_t* scratch
+        if words <= self.scratch_words:
+            return NO_FAILURE
+        scratch = <uint64_t*> realloc(self.scratch, 2 * words * sizeof(uint64_t))
+        if scratch == NULL:
+            return OUT_OF_MEMORY
+        self.scratch = scratch
+        self.scratch_words = 2 * words
+        return NO_FAILURE
+
+    cdef int _read(self, int query, State* s, int arrival, int64_t time, int64_t row) noexcept nogil:
+        """Sum what one event extends, into scratch; keep the event where later ones look at it."""
+        cdef const Query* q = &self.query[query]
+        cdef const Arrival* a = &q.arrival[arrival]
+        cdef int words = words_of(q, s.width), lane, i, failure
+        cdef Py_ssize_t block = <Py_ssize_t> q.lanes * words
+        cdef uint64_t* total = self.scratch + arrival * block
+        cdef uint64_t* sum = self.scratch + q.arrivals * block if self.used[arrival] else total
+        cdef uint64_t* node
+        cdef int64_t window
+        memset(sum, 0, block * sizeof(uint64_t))
+        for i in range(a.sources, a.sources_end):
+            failure = self._read_source(query, s, &q.source[i], sum, row)
+            if failure:
+                return failure
+        if q.components > 1:
+            lane = lane_of(q, s.first)
+            for window in range(s.first, s.last + 1):
+                bind_event(q, s.width, a.variable, sum + lane * words, self.columns, row)
+                lane = lane + 1 if lane + 1 < q.lanes else 0
+        for i in range(a.stores, a.stores_end):
+            if q.store[q.member[i]].merging:
+                continue
+            node = append_node(q, s, q.member[i], self.step, time, self.columns, row)
+            if node == NULL:
+                return OUT_OF_MEMORY
+            memcpy(node, sum, block * sizeof(uint64_t))
+        if self.used[arrival]:
+            for lane in range(q.lanes):
+                add_cell(q, s.width, total + lane * words, sum + lane * words)
+        self.used[arrival] = 1
+        return NO_FAILURE
+
+    cdef int _read_source(self, int query, State* s, const Source* source, uint64_t* sum, int64_t row) noexcept nogil:
+        cdef const Query* q = &self.query[query]
+        cdef int words = words_of(q, s.width), lane = lane_of(q, s.first), failure
+        cdef Py_ssize_t node, stop, block = <Py_ssize_t> q.lanes * words, i
+        cdef int64_t window
+        cdef Store* store
+        cdef uint8_t selected[SCAN_BLOCK]
+        if source.kind == FROM_STORE:
+            store = &s.store[source.place]
+            node = first_alive(store, killed_before(q, s, source.guards))
+            while node < store.count:
+                stop = min(node + SCAN_BLOCK, store.count)
+                failure = self._select(query, source, store, node, stop, row, selected)
+                if failure:
+                    return failure
+                for i in range(node, stop):
+                    if selected[i - node]:
+                        lane = lane_of(q, s.first)
+                        for window in range(s.first, s.last + 1):
+                            add_cell(q, s.width, sum + lane * words, store.value + i * block + lane * words)
+                            lane = lane + 1 if lane + 1 < q.lanes else 0
+                node = stop
+            return NO_FAILURE
+        for window in range(s.first, s.last + 1):
+            if source.kind == FROM_CELL:
+                add_cell(q, s.width, sum + lane * words, cell_of(q, s, lane, source.place))
+            elif start_alive(q, s, source.guards, window):
+                add_one(q, s.width, sum + lane * words)
+            lane = lane + 1 if lane + 1 < q.lanes else 0
+        return NO_FAILURE
+
+    cdef int _select(
+        self, int query, const Source* source, const Store* store, Py_ssize_t start, Py_ssize_t stop, int64_t row,
+        uint8_t* selected,
+    ) noexcept nogil:
+        """Which stored nodes satisfy the adjacent predicate with the event."""
+        cdef const Query* q = &self.query[query]
+        cdef const Predicate* predicate
+        cdef Column vector[64]
+        cdef Column scalar[64]
+        cdef int i, place
+        cdef Py_ssize_t column, where = 0
+        if source.predicate < 0:
+            memset(selected, 1, stop - start)
+            return NO_FAILURE
+        predicate = &q.predicate[source.predicate]
+        for i in range(predicate.vectors):
+            column = q.member[predicate.vector + i]
+            vector[i].data = store.data + column * store.capacity
+            vector[i].valid = store.valid + column * store.capacity
+        for i in range(predicate.scalars):
+            scalar[i] = self.columns[q.member[predicate.scalar + i]]
+        place = evaluate(&predicate.code, vector, start, stop, scalar, row, self.ranks, selected, &where)
+        if place >= 0:
+            self.failed_query = query
+            self.failed_predicate = source.predicate
+            self.failed_place = place
+            self.failed_row = row
+            return OVERFLOW
+        return NO_FAILURE
+
+    cdef int _write(self, const Query* q, State* s, int arrival, int64_t time) noexcept nogil:
+        """Add the sums of a step to the cells and merging stores of an arrival."""
+        cdef const Arrival* a = &q.arrival[arrival]
+        cdef int words = words_of(q, s.width), lane, i, place
+        cdef Py_ssize_t block = <Py_ssize_t> q.lanes * words
+        cdef uint64_t* total = self.scratch + arrival * block
+        cdef uint64_t* cell
+        cdef int64_t window
+        cdef Store* store
+        lane = lane_of(q, s.first)
+        for window in range(s.first, s.last + 1):
+            for i in range(a.cells, a.cells_end):
+                cell = cell_of(q, s, lane, q.member[i])
+                add_cell(q, s.width, cell, total + lane * words)
+                if q.exact:
+                    s.bits = max(s.bits, limbs_bits(cell, s.width))
+            if q.exact and a.stores < a.stores_end:
+                s.bits = max(s.bits, limbs_bits(total + lane * words, s.width))
+            lane = lane + 1 if lane + 1 < q.lanes else 0
+        for i in range(a.stores, a.stores_end):
+            place = q.member[i]
+            if not q.store[place].merging:
+                continue
+            store = &s.store[place]
+            if store.count == store.head or told_apart(
+                q, s, q.store[place].guards, store.step[store.count - 1], self.step
+            ):
+                if append_node(q, s, place, self.step, time, self.columns, 0) == NULL:
+                    return OUT_OF_MEMORY
+                store.count = store.pending
+            cell = store.value + (store.count - 1) * block
+            for lane in range(q.lanes):
+                add_cell(q, s.width, cell + lane * words, total + lane * words)
+                if q.exact:
+                    s.bits = max(s.bits, limbs_bits(cell + lane * words, s.width))
+            store.step[store.count - 1] = self.step
+            store.time[store.count - 1] = time
+            if q.store[place].merging == 1 and store.count - store.head > 8 + q.guard_states:
+                merge_nodes(q, s, place)
+        return NO_FAILURE
+
+    # -------------------------------------------------------------------------------------------- guards
+
+    cdef int _guards(
+        self, int query, State* s, const Entry* only, int64_t time, const int64_t* rows, int events
+    ) noexcept nogil:
+        """Advance the negated patterns by one step; a match that finishes kills what arrived before it began."""
+        cdef const Query* q = &self.query[query]
+        cdef const Entry* entry
+        cdef const GuardArrival* arrival
+        cdef int i, j, guard, state, failure
+        cdef bint stepped = False
+        for i in range(events):
+            entry = only if only != NULL else self._entry_of(self.class_of[rows[i]], query)
+            if entry == NULL or entry.guards == entry.guards_end:
+                continue
+            if not stepped:
+                memset(s.fresh_step, 0, q.guard_states * sizeof(int64_t))
+                stepped = True
+            for j in range(entry.guards, entry.guards_end):
+                failure = self._read_guard(query, s, &q.guard_arrival[self.class_member[j]], time, rows[i])
+                if failure:
+                    return failure
+        if not stepped:
+            return NO_FAILURE
+        for state in range(q.guard_states):
+            if s.fresh_step[state] > s.start_step[state]:
+                s.start_step[state] = s.fresh_step[state]
+                s.start_time[state] = s.fresh_time[state]
+        for i in range(events):
+            entry = only if only != NULL else self._entry_of(self.class_of[rows[i]], query)
+            if entry == NULL:
+                continue
+            for j in range(entry.guards, entry.guards_end):
+                arrival = &q.guard_arrival[self.class_member[j]]
+                guard = arrival.guard
+                if arrival.final and s.fresh_step[arrival.state] > s.killed[guard]:
+                    s.killed[guard] = s.fresh_step[arrival.state]
+                    s.killed_time[guard] = s.fresh_time[arrival.state]
+                    if q.simple[guard]:
+                        self._kill_cells(q, s, guard)
+        return NO_FAILURE
+
+    cdef int _read_guard(
+        self, int query, State* s, const GuardArrival* arrival, int64_t time, int64_t row
+    ) noexcept nogil:
+        """The latest start of a partial match that the event extends."""
+        cdef const Query* q = &self.query[query]
+        cdef const Source* source
+        cdef Store* store
+        cdef uint64_t* node
+        cdef int64_t step = 0, begin = 0
+        cdef Py_ssize_t first, stop, i
+        cdef uint8_t selected[SCAN_BLOCK]
+        cdef int number, failure
+        for number in range(arrival.sources, arrival.sources_end):
+            source = &q.source[number]
+            if source.kind == FROM_START:
+                s.begun[arrival.guard] = self.step
+                step = self.step
+                begin = time
+            elif source.kind == FROM_CELL:
+                if s.start_step[source.place] > step:
+                    step = s.start_step[source.place]
+                    begin = s.start_time[source.place]
+            else:
+                store = &s.store[source.place]
+                first = store.head
+                while first < store.count:
+                    stop = min(first + SCAN_BLOCK, store.count)
+                    failure = self._select(query, source, store, first, stop, row, selected)
+                    if failure:
+                        return failure
+                    for i in range(first, stop):
+                        if selected[i - first] and <int64_t> store.value[2 * i] > step:
+                            step = <int64_t> store.value[2 * i]
+                            begin = <int64_t> store.value[2 * i + 1]
+                    first = stop
+        if step == 0:
+            return NO_FAILURE
+        if step > s.fresh_step[arrival.state]:
+            s.fresh_step[arrival.state] = step
+            s.fresh_time[arrival.state] = begin
+        if arrival.store >= 0:
+            node = append_node(q, s, arrival.store, self.step, time, self.columns, row)
+            if node == NULL:
+                return OUT_OF_MEMORY
+            node[0] = <uint64_t> step
+            node[1] = <uint64_t> begin
+        return NO_FAILURE
+
+    cdef void _kill_cells(self, const Query* q, State* s, int guard) noexcept nogil:
+        cdef int cell, lane, i, guards, words = words_of(q, s.width)
+        for cell in range(q.cells):
+            guards = q.cell_guards[cell]
+            if guards < 0:
+                continue
+            for i in range(q.guard_set[2 * guards], q.guard_set[2 * guards + 1]):
+                if q.member[i] == guard:
+                    for lane in range(q.lanes):
+                        memset(cell_of(q, s, lane, cell), 0, words * sizeof(uint64_t))
+
+    # -------------------------------------------------------------------------------------------- windows
+
+    cdef int _turn_pane(self, int query, State* s, int64_t key, int64_t time) noexcept nogil:
+        """Close the windows that end at or before `time` and open those that hold it."""
+        cdef const Query* q = &self.query[query]
+        cdef int64_t low = floor_divide(time - q.within, q.slide) + 1, high = floor_divide(time, q.slide), window
+        cdef int lane, i, words
+        cdef Py_ssize_t node, block
+        if self._close_windows(query, s, key, low):
+            return OUT_OF_MEMORY
+        if s.last < s.first:
+            clear_state(q, s)
+            s.first = low
+            s.last = low - 1
+        words = words_of(q, s.width)
+        block = <Py_ssize_t> q.lanes * words
+        for window in range(s.last + 1, high + 1):
+            lane = lane_of(q, window)
+            memset(cell_of(q, s, lane, 0), 0, <Py_ssize_t> q.cells * words * sizeof(uint64_t))
+            for i in range(q.stores):
+                if not q.store[i].starts:
+                    for node in range(s.store[i].head, s.store[i].count):
+                        memset(s.store[i].value + node * block + lane * words, 0, words * sizeof(uint64_t))
+        s.last = high
+        for i in range(q.stores):
+            while s.store[i].head < s.store[i].count and s.store[i].time[s.store[i].head] < s.first * q.slide:
+                s.store[i].head += 1
+        s.border = min((high + 1) * q.slide, low * q.slide + q.within)
+        if s.last >= s.first and not s.scheduled:
+            return self._schedule(s, key * self.queries + query, s.first * q.slide + q.within)
+        return NO_FAILURE
+
+    cdef int _close_windows(self, int query, State* s, int64_t key, int64_t low) noexcept nogil:
+        """Deliver and close all open windows below `low`."""
+        cdef const Query* q = &self.query[query]
+        while s.first <= s.last and s.first < low:
+            if self._deliver(query, s, key, s.first):
+                return OUT_OF_MEMORY
+            self.windows += 1
+            s.first += 1
+        return NO_FAILURE
+
+    cdef int _deliver(self, int query, State* s, int64_t key, int64_t window) noexcept nogil:
+        """Append the window's row where it has a trend."""
+        cdef const Query* q = &self.query[query]
+        cdef const Source* source
+        cdef const Store* store
+        cdef Py_ssize_t node, nodes = q.finals_end - q.finals
+        cdef int lane = lane_of(q, window), number, i, words
+        for i in range(q.stores):
+            if not q.store[i].starts:
+                nodes += s.store[i].count - s.store[i].head
+        if q.exact and s.bits + bit_length(nodes) > 64 * s.width - 3:
+            if widen(q, s, s.bits + bit_length(nodes)):
+                return OUT_OF_MEMORY
+        if self._reserve_scratch(q, s):
+            return OUT_OF_MEMORY
+        words = words_of(q, s.width)
+        memset(self.scratch, 0, words * sizeof(uint64_t))
+        for number in range(q.finals, q.finals_end):
+            source = &q.source[number]
+            if source.kind == FROM_CELL:
+                add_cell(q, s.width, self.scratch, cell_of(q, s, lane, source.place))
+            else:
+                store = &s.store[source.place]
+                for node in range(first_alive(store, killed_before(q, s, source.guards)), store.count):
+                    add_cell(q, s.width, self.scratch, store.value + (node * q.lanes + lane) * words)
+        if has_trends(q, s.width, self.scratch):
+            if q.exact:
+                self.most_bits = max(self.most_bits, limbs_bits(self.scratch, s.width))
+            return append_row(&self.buffer[query], key, window, s.width, self.scratch, words)
+        return NO_FAILURE
+
+    def advance(self, int64_t time):
+        """Close every window that ends at or before `time` (ticks); no earlier row may follow."""
+        cdef int failure
+        with nogil:
+            failure = self._advance(time)
+        self._raise(failure)
+
+    cdef int _advance(self, int64_t time) noexcept nogil:
+        cdef int64_t slot, low
+        cdef int query
+        cdef State* s
+        cdef const Query* q
+        while self.dues and self.due[0].time <= time:
+            slot = self._pop_due()
+            query = <int> (slot % self.queries)
+            q = &self.query[query]
+            s = self.state[slot]
+            s.scheduled = False
+            low = INT64_MAX if time == INT64_MAX else floor_divide(time - q.within, q.slide) + 1
+            if self._close_windows(query, s, slot // self.queries, low):
+                return OUT_OF_MEMORY
+            if s.last < s.first:
+                free_state(q, s)
+                self.state[slot] = NULL
+                self.states -= 1
+            else:
+                s.border = INT64_MIN  # the next event looks at the windows anew
+                if self._schedule(s, slot, s.first * q.slide + q.within):
+                    return OUT_OF_MEMORY
+        return NO_FAILURE
+
+    cdef int _schedule(self, State* s, int64_t slot, int64_t time) noexcept nogil:
+        """Put a state on the calendar, so that its windows close on time without events of its key."""
+        cdef Py_ssize_t capacity, child, parent
+        cdef Due* due
+        if self.dues == self.due_capacity:
+            capacity = 2 * self.due_capacity + 64
+            due = <Due*> realloc(self.due, capacity * sizeof(Due))
+            if due == NULL:
+                return OUT_OF_MEMORY
+            self.due = due
+            self.due_capacity = capacity
+        s.scheduled = True
+        child = self.dues
+        self.dues += 1
+        while child > 0:
+            parent = (child - 1) // 2
+            if self.due[parent].time <= time:
+                break
+            self.due[child] = self.due[parent]
+            child = parent
+        self.due[child].time = time
+        self.due[child].slot = slot
+        return NO_FAILURE
+
+    cdef int64_t _pop_due(self) noexcept nogil:
+        cdef int64_t slot = self.due[0].slot
+        cdef Due moved
+        cdef Py_ssize_t parent = 0, child
+        self.dues -= 1
+        moved = self.due[self.dues]
+        while True:
+            child = 2 * parent + 1
+            if child >= self.dues:
+                break
+            if child + 1 < self.dues and self.due[child + 1].time < self.due[child].time:
+                child += 1
+            if self.due[child].time >= moved.time:
+                break
+            self.due[parent] = self.due[child]
+            parent = child
+        self.due[parent] = moved
+        return slot
+
+    def drain(self, int query):
+        """Take the rows of windows that have closed since the last call.
+
+        Returns
+        -------
+        keys : int64 array of shape (n,)
+        windows : int64 array of shape (n,)
+            Window numbers k; the window is [k * slide, k * slide + within).
+        widths : int32 array of shape (n,)
+            Limbs of a count in each row.
+        words : uint64 array of shape (total,)
+            The rows' cells one after the other, laid out by the query's components.
+        """
+        cdef Buffer* b = &self.buffer[query]
+        keys = np.empty(b.rows, dtype=np.int64)
+        windows = np.empty(b.rows, dtype=np.int64)
+        widths = np.empty(b.rows, dtype=np.int32)
+        words = np.empty(b.words, dtype=np.uint64)
+        cdef int64_t[::1] key_view = keys
+        cdef int64_t[::1] window_view = windows
+        cdef int32_t[::1] width_view = widths
+        cdef uint64_t[::1] word_view = words
+        if b.rows:
+            memcpy(&key_view[0], b.key, b.rows * sizeof(int64_t))
+            memcpy(&window_view[0], b.window, b.rows * sizeof(int64_t))
+            memcpy(&width_view[0], b.width, b.rows * sizeof(int32_t))
+            memcpy(&word_view[0], b.word, b.words * sizeof(uint64_t))
+        b.rows = 0
+        b.words = 0
+        return keys, windows, widths, words
+
+
+class KernelOverflow(Exception):
+    """Integer arithmetic of an adjacent predicate passed 64 bits at a row of the batch."""
+
+    def __init__(self, query, predicate, place, row):
+        super().__init__("integer arithmetic passed 64 bits")
+        self.query = query
+        self.predicate = predicate
+        self.place = place
+        self.row = row
+
+
+cdef const void* address(list held, object array):
+    """The first byte of a contiguous array, kept alive by `held`."""
+    cdef const uint8_t[::1] view
+    if len(array) == 0:
+        return NULL
+    view = array.view(np.uint8)
+    held.append(view)
+    return <const void*> &view[0]
+
+
+cdef int append_row(
+    Buffer* b, int64_t key, int64_t window, int width, const uint64_t* cell, int words
+) noexcept nogil:
+    cdef Py_ssize_t capacity
+    cdef void* moved
+    if b.rows == b.capacity:
+        capacity = 2 * b.capacity + 64
+        moved = realloc(b.key, capacity * sizeof(int64_t))
+        if moved == NULL:
+            return OUT_OF_MEMORY
+        b.key = <int64_t*> moved
+        moved = realloc(b.window, capacity * sizeof(int64_t))
+        if moved == NULL:
+            return OUT_OF_MEMORY
+        b.window = <int64_t*> moved
+        moved = realloc(b.width, capacity * sizeof(int32_t))
+        if moved == NULL:
+            return OUT_OF_MEMORY
+        b.width = <int32_t*> moved
+        b.capacity = capacity
+    if b.words + words > b.words_capacity:
+        capacity = 2 * b.words_capacity + words + 64
+        moved = realloc(b.word, capacity * sizeof(uint64_t))
+        if moved == NULL:
+            return OUT_OF_MEMORY
+        b.word = <uint64_t*> moved
+        b.words_capacity = capacity
+    b.key[b.rows] = key
+    b.window[b.rows] = window
+    b.width[b.rows] = width
+    b.rows += 1
+    memcpy(b.word + b.words, cell, words * sizeof(uint64_t))
+    b.words += words
+    return NO_FAILURE

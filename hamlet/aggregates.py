@@ -1,0 +1,291 @@
+"""Aggregates as components: what the kernel keeps per cell, and how a result value is read from it.
+
+A *component* is a number that adds up over disjoint sets of trends (or an extremum that combines), so components are
+also what partial results carry before groups are merged, in process and on Spark.
+
+Source: HAMLET (SIGMOD'21) §2.1 (aggregation functions); LANGUAGE.md §8.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hamlet._core import COMPONENTS
+from hamlet.query import Aggregate, AttributeType, ReturnItem
+
+# kind -> (words, words per limb of width): a count's width is the state's, occurrences and sums need head-room
+SIZES = {
+    "count": (0, 1),
+    "occurrences": (1, 1),
+    "sum_int": (2, 1),
+    "sum_double": (2, 0),
+    "present": (1, 0),
+    "least_int": (2, 0),
+    "greatest_int": (2, 0),
+    "least_double": (2, 0),
+    "greatest_double": (2, 0),
+    "count_scaled": (2, 0),
+    "occurrences_scaled": (2, 0),
+}
+
+SCALED = frozenset({"sum_double", "count_scaled", "occurrences_scaled"})
+
+Scaled = tuple[float, int]  # (m, e): m * 2**e
+Types = Mapping[tuple[str, str], AttributeType | None]
+Component = Any  # int for limbs, Scaled for scaled doubles, bool for presence, int | float | None for extrema
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentKey:
+    """What a component measures; equal keys of a query are one component."""
+
+    kind: str
+    variable: str | None = None
+    attribute: str | None = None
+
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The components of a query and their places in a cell."""
+
+    keys: tuple[ComponentKey, ...]
+
+    @property
+    def fixed(self) -> int:
+        """Words of a cell that do not depend on the width."""
+        return sum(SIZES[key.kind][0] for key in self.keys)
+
+    @property
+    def wide(self) -> int:
+        """Words of a cell per limb of width."""
+        return sum(SIZES[key.kind][1] for key in self.keys)
+
+    def rows(
+        self,
+        variables: Mapping[str, int],
+        column_of: Callable[[str, str], int],
+        types: Types,
+    ) -> list[tuple[int, ...]]:
+        """The kernel's component table; `column_of` numbers the event column of (variable, attribute)."""
+        rows, offset, slope = [], 0, 0
+        for key in self.keys:
+            words, wide = SIZES[key.kind]
+            rows.append(
+                (
+                    COMPONENTS[key.kind],
+                    -1 if key.variable is None else variables[key.variable],
+                    -1 if key.variable is None or key.attribute is None else column_of(key.variable, key.attribute),
+                    int(types.get((key.variable or "", key.attribute or "")) is not AttributeType.DOUBLE),
+                    offset,
+                    slope,
+                    words,
+                    wide,
+                )
+            )
+            offset, slope = offset + words, slope + wide
+        return rows
+
+    def decode(self, widths: npt.NDArray[np.int32], words: npt.NDArray[np.uint64]) -> list[list[Component]]:
+        """The kernel's rows as Python values, one list of shape (rows,) per component.
+
+        Rows of one width are decoded together, component by component, without Python work per word.
+        """
+        sizes = self.fixed + self.wide * widths.astype(np.int64)
+        starts = np.cumsum(sizes) - sizes
+        found: list[list[Component]] = [[None] * len(widths) for _ in self.keys]
+        for width in np.unique(widths).tolist():
+            chosen = np.nonzero(widths == width)[0]
+            cells = words[starts[chosen][:, None] + np.arange(self.fixed + self.wide * width)]
+            offset = 0
+            for column, key in zip(found, self.keys, strict=True):
+                size = SIZES[key.kind][0] + SIZES[key.kind][1] * width
+                decoded = _decode(key.kind, np.ascontiguousarray(cells[:, offset : offset + size]))
+                offset += size
+                if len(chosen) == len(widths):
+                    column[:] = decoded
+                else:
+                    for place, number in zip(chosen.tolist(), decoded, strict=True):
+                        column[place] = number
+        return found
+
+
+def _decode(kind: str, words: npt.NDArray[np.uint64]) -> list[Component]:
+    if kind in ("count", "occurrences", "sum_int"):
+        return _limbs(words)
+    if kind == "present":
+        return (words[:, 0] != 0).tolist()  # type: ignore[no-any-return]
+    if kind.startswith(("least", "greatest")):
+        present = (words[:, 0] != 0).tolist()
+        values = words[:, 1].view(np.float64 if kind.endswith("double") else np.int64).tolist()
+        return [value if there else None for there, value in zip(present, values, strict=True)]
+    return list(zip(words[:, 0].view(np.float64).tolist(), words[:, 1].view(np.int64).tolist(), strict=True))
+
+
+def _limbs(words: npt.NDArray[np.uint64]) -> list[Component]:
+    signed = words.view(np.int64)
+    if words.shape[1] == 1 or (signed[:, 1:] == (signed[:, :1] >> 63)).all():
+        return signed[:, 0].tolist()  # type: ignore[no-any-return]
+    raw, size = words.tobytes(), 8 * words.shape[1]
+    return [int.from_bytes(raw[i : i + size], "little", signed=True) for i in range(0, len(raw), size)]
+
+
+def needed(aggregate: Aggregate, double: bool, exact: bool) -> tuple[ComponentKey, ...]:
+    """The components that one aggregate is read from, its number first.
+
+    Parameters
+    ----------
+    aggregate : Aggregate
+    double : bool
+        Whether the attribute is a DOUBLE.
+    exact : bool
+        Whether counts and sums of integers are exact; else they are scaled doubles too.
+    """
+    place = (aggregate.variable, aggregate.attribute)
+    count = ComponentKey("count" if exact else "count_scaled")
+    occurrences = ComponentKey("occurrences" if exact else "occurrences_scaled", *place)
+    total = ComponentKey("sum_double" if double or not exact else "sum_int", *place)
+    match aggregate.function:
+        case "COUNT":
+            return (count if aggregate.variable is None else occurrences,)
+        case "SUM":
+            return (total, ComponentKey("present", *place))
+        case "AVG":
+            return (total, occurrences)
+        case function:
+            extremum = "least" if function == "MIN" else "greatest"
+            return (ComponentKey(f"{extremum}_{'double' if double else 'int'}", *place),)
+
+
+def components(items: Sequence[ReturnItem], types: Types, *, exact: bool) -> Layout:
+    """The components that a query's RETURN items need, the count first.
+
+    Parameters
+    ----------
+    items : sequence of ReturnItem
+    types : mapping of (variable, attribute) to AttributeType or None
+        None where no value has been seen, which counts as INT.
+    exact : bool
+    """
+    keys = dict.fromkeys(needed(Aggregate("COUNT"), False, exact))
+    for item in items:
+        if isinstance(item.value, Aggregate):
+            keys.update(dict.fromkeys(needed(item.value, is_double(item.value, types), exact)))
+    return Layout(tuple(keys))
+
+
+def is_double(aggregate: Aggregate, types: Types) -> bool:
+    """Whether an aggregate's attribute is a DOUBLE."""
+    return types.get((aggregate.variable or "", aggregate.attribute or "")) is AttributeType.DOUBLE
+
+
+def merged(keys: Sequence[ComponentKey], one: Sequence[Component], other: Sequence[Component]) -> list[Component]:
+    """The components of two disjoint sets of trends together."""
+    result = []
+    for key, a, b in zip(keys, one, other, strict=True):
+        if key.kind in ("count", "occurrences", "sum_int"):
+            result.append(a + b)
+        elif key.kind == "present":
+            result.append(a or b)
+        elif key.kind.startswith(("least", "greatest")):
+            choose = min if key.kind.startswith("least") else max
+            result.append(b if a is None else a if b is None else choose(a, b))
+        else:
+            result.append(_scaled_sum(a, b))
+    return result
+
+
+def _scaled_sum(a: Scaled, b: Scaled) -> Scaled:
+    if a[0] == 0 or b[0] == 0:
+        return b if a[0] == 0 else a
+    if a[1] < b[1]:
+        a, b = b, a
+    # the difference of exponents is a multiple of 512; past 2000 the smaller one is below every bit of the larger
+    shifted = math.ldexp(b[0], max(b[1] - a[1], -2000))
+    total = a[0] + shifted
+    return (total, a[1]) if total else (0.0, 0)
+
+
+def read(item: ReturnItem, keys: Sequence[ComponentKey], found: Mapping[ComponentKey, list[Component]]) -> list[Any]:
+    """One result column from the components of groups and windows.
+
+    Parameters
+    ----------
+    item : ReturnItem
+        Of an aggregate.
+    keys : sequence of ComponentKey
+        What `needed` says of the aggregate.
+    found : mapping
+        Lists of shape (rows,), by component.
+
+    Returns
+    -------
+    list of int, float, decimal.Decimal or None
+        Decimal only for what is beyond the range of doubles (DESIGN §5).
+    """
+    assert isinstance(item.value, Aggregate)
+    column: list[Any] = found[keys[0]]
+    scaled = keys[0].kind in SCALED
+    if item.value.function == "SUM":
+        column = [total if there else None for total, there in zip(column, found[keys[1]], strict=True)]
+    if item.value.function == "AVG":
+        column = [_quotient(total, number) for total, number in zip(column, found[keys[1]], strict=True)]
+    elif scaled:
+        column = [None if number is None else _exact(number) for number in column]
+    if item.log2:
+        return [_log2(number) for number in column]
+    return [_number(number) if isinstance(number, Fraction) else number for number in column] if scaled else column
+
+
+def _exact(scaled: Scaled) -> float | Fraction:
+    """A scaled double's value: a float where it is one, else a fraction."""
+    mantissa, exponent = scaled
+    if exponent == 0 or not math.isfinite(mantissa):
+        return mantissa
+    return Fraction(mantissa) * Fraction(2) ** exponent
+
+
+def _quotient(total: int | Scaled, number: int | Scaled) -> float | Fraction | None:
+    """An average; None where it is over nothing."""
+    divisor = _exact(number) if isinstance(number, tuple) else number
+    if not divisor:
+        return None
+    if isinstance(total, int):
+        return total / divisor if isinstance(divisor, int) else float(total / Fraction(divisor))
+    dividend = _exact(total)
+    if isinstance(dividend, float) and (not math.isfinite(dividend) or (_is_small(divisor))):
+        return dividend / float(divisor)
+    return Fraction(dividend) / Fraction(divisor)
+
+
+def _is_small(divisor: int | float | Fraction) -> bool:
+    """Whether a divisor is a double without rounding."""
+    return isinstance(divisor, float) or (isinstance(divisor, int) and divisor < 1 << 53)
+
+
+def _number(exact: Fraction) -> float | Decimal:
+    """The nearest double, or 17 digits where no double is near."""
+    try:
+        return float(exact)
+    except OverflowError:
+        context = Context(prec=17, Emax=10**18 - 1, Emin=-(10**18) + 1)
+        return context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
+
+
+def _log2(value: int | float | Fraction | None) -> float | None:
+    """Binary logarithm of a number of any size; NULL for NULL and for values <= 0."""
+    if value is None or value <= 0:
+        return None
+    if isinstance(value, float):
+        return math.log2(value)
+    if isinstance(value, int):
+        return math.log2(value)  # exact integers of any size are handled by Python
+    return math.log2(value.numerator) - math.log2(value.denominator)

@@ -1,0 +1,345 @@
+"""The command line: ``hamlet check``, ``explain``, ``run`` and ``submit``.
+
+Exit codes: 0 done; 2 the workload, the data or the options are wrong (the message says how); 130 interrupted; 1
+anything else. Results go to standard output, all else to standard error. Source: DESIGN.md §5.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from hamlet.errors import HamletError, UnsupportedError, WorkloadError
+from hamlet.version import __version__
+
+if TYPE_CHECKING:  # these bring in pyarrow and the kernel, which `hamlet --help` can do without
+    from hamlet.events import EventSource
+    from hamlet.result import Results
+    from hamlet.workload import Workload
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_WORKLOAD = click.argument("workload", type=click.Path(exists=True, dir_okay=False), metavar="WORKLOAD.sase")
+_INPUT_HELP = "Events: a Parquet, CSV or JSON lines file, or a folder of them."
+_QUIET = click.option("--quiet", "-q", is_flag=True, help="Print results and errors only.")
+_COLUMN_OPTIONS = (
+    click.option(
+        "--input-format",
+        type=click.Choice(["parquet", "csv", "json"]),
+        help="Format of the input; by default its extension says.",
+    ),
+    click.option("--time-column", default="time", show_default=True, help="The column with the time of the event."),
+    click.option("--type-column", default="type", show_default=True, help="The column with the type of the event."),
+    click.option(
+        "--order-column", metavar="COLUMN", help="A column that orders events of equal time; without, they have none."
+    ),
+    click.option(
+        "--time-unit",
+        type=click.Choice(["s", "ms", "us", "ns"]),
+        default="s",
+        show_default=True,
+        help="What 1 means in an integer time column; timestamps know their own unit.",
+    ),
+)
+_RUN_OPTIONS = (
+    click.option("--output-format", type=click.Choice(["json", "csv", "parquet"]), help="Format of the results."),
+    click.option(
+        "--sharing",
+        type=click.Choice(["dynamic", "static", "never"]),
+        default="dynamic",
+        show_default=True,
+        help="Share work among queries: decide for every burst, always, or never. The results are the same.",
+    ),
+    click.option(
+        "--benefit",
+        type=click.Choice(["measured", "paper"]),
+        default="measured",
+        show_default=True,
+        help="The cost model that decides: measured on this engine, or the paper's.",
+    ),
+    click.option(
+        "--numbers",
+        type=click.Choice(["exact", "float"]),
+        default="exact",
+        show_default=True,
+        help="Exact integers of any size, or faster numbers with a relative error below 1e-9.",
+    ),
+    click.option(
+        "--count-type",
+        type=click.Choice(["string", "int64", "double", "decimal"]),
+        default="string",
+        show_default=True,
+        help="What COUNT and SUM are in Parquet: exact digits, a number that must fit, or a double that may be inf.",
+    ),
+    click.option(
+        "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads to compute with."
+    ),
+    click.option("--overwrite", is_flag=True, help="Replace an output directory that is not empty."),
+    _QUIET,
+)
+
+
+def _with(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """A decorator that puts several options on a command, in this order in its help."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="""\b
+    Examples:
+      hamlet check trips.sase --input trips.parquet
+      hamlet run trips.sase --input trips.parquet
+      hamlet run trips.sase --input trips.csv --output - | head
+      hamlet submit trips.sase --input trips.parquet --output results --master 'local[*]'
+    """,
+)
+@click.version_option(__version__, "-V", "--version", prog_name="hamlet", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Count and aggregate event trends: many Kleene-pattern queries over one stream, exactly."""
+
+
+@cli.command()
+def version() -> None:
+    """Print the version."""
+    click.echo(f"hamlet {__version__}")
+
+
+@cli.command(
+    epilog="""\b
+    Examples:
+      hamlet check trips.sase
+      hamlet check trips.sase --input trips.parquet --type-column event
+    """
+)
+@_WORKLOAD
+@_with(click.option("--input", "-i", "source", type=click.Path(), help=_INPUT_HELP), *_COLUMN_OPTIONS, _QUIET)
+def check(workload: str, source: str | None, quiet: bool, **columns: Any) -> None:
+    """Report all errors of a workload, with the input's columns if there is an input."""
+    checked, _ = _load(workload, source, quiet, columns)
+    if not quiet:
+        count = len(checked.names)
+        click.echo(f"{workload}: {count} quer{'y' if count == 1 else 'ies'}, no errors")
+
+
+@cli.command(
+    epilog="""\b
+    Examples:
+      hamlet explain trips.sase
+      hamlet explain trips.sase --format dot | dot -Tsvg > trips.svg
+    """
+)
+@_WORKLOAD
+@_with(
+    click.option("--format", "shown_as", type=click.Choice(["text", "dot", "json"]), default="text", show_default=True),
+    click.option("--input", "-i", "source", type=click.Path(), help=_INPUT_HELP),
+    *_COLUMN_OPTIONS,
+    _QUIET,
+)
+def explain(workload: str, shown_as: str, source: str | None, quiet: bool, **columns: Any) -> None:
+    """Show how a workload will run: templates, sharing groups, panes, cost and memory class of each query."""
+    checked, events = _load(workload, source, quiet, columns)
+    module = _module("hamlet.explain", "hamlet explain is not there yet")
+    click.echo(module.explain(checked, None if events is None else events.schema, shown_as))
+
+
+@cli.command(
+    epilog="""\b
+    Examples:
+      hamlet run trips.sase --input trips.parquet
+      hamlet run trips.sase --input trips.csv --output results --output-format parquet
+      hamlet run trips.sase --input trips.jsonl --time-column at --time-unit ms --output - --output-format csv
+    """
+)
+@_WORKLOAD
+@_with(
+    click.option("--input", "-i", "source", type=click.Path(), required=True, help=_INPUT_HELP),
+    click.option(
+        "--output",
+        "-o",
+        metavar="DIR|-",
+        help="A new directory (parquet unless --output-format says otherwise), or - for standard output (json). "
+        "Without, tables of the first 20 rows are printed.",
+    ),
+    *_COLUMN_OPTIONS,
+    *_RUN_OPTIONS,
+)
+def run(workload: str, source: str, output: str | None, output_format: str | None, **options: Any) -> None:
+    """Run a workload over events in this process and print or write the result rows."""
+    from hamlet.output import check_destination, check_format
+
+    if output is None and output_format is not None:
+        raise click.UsageError("--output-format needs --output: a directory, or - for standard output")
+    overwrite, quiet = options.pop("overwrite"), options.pop("quiet")
+    chosen = check_format(output_format or ("json" if output == "-" else "parquet"), to_stream=output == "-")
+    if output not in (None, "-"):
+        check_destination(str(output), overwrite, keep=[source, workload])
+    started = time.perf_counter()
+    columns = {name: options[name] for name in ("time_column", "type_column", "order_column", "time_unit")}
+    checked, events = _load(workload, source, quiet, {**columns, "input_format": options.pop("input_format")})
+    results = _compute(checked, events, quiet, options)
+    _deliver(results, output, chosen, overwrite, keep=[source, workload])
+    if not quiet:
+        from hamlet.cli_show import say, summary_line
+
+        say(summary_line({**results.stats, "rows": len(results)}, time.perf_counter() - started))
+
+
+@cli.command(
+    epilog="""\b
+    Examples:
+      hamlet submit trips.sase --input trips.parquet --output results
+      hamlet submit trips.sase --input hdfs:///trips --output hdfs:///results --master spark://host:7077
+    """
+)
+@_WORKLOAD
+@_with(
+    click.option("--input", "-i", "source", required=True, help=_INPUT_HELP + " Any path that Spark can read."),
+    click.option("--output", "-o", metavar="DIR", required=True, help="A new directory, anywhere Spark can write."),
+    click.option("--master", metavar="URL", help="The Spark master; local[*] unless spark-submit sets another one."),
+    *_COLUMN_OPTIONS,
+    *_RUN_OPTIONS,
+)
+def submit(workload: str, source: str, output: str, **options: Any) -> None:
+    """Run a workload as a Spark batch job; needs pyspark and Java 17 or newer."""
+    from hamlet.java import check_java
+
+    if output == "-":
+        raise click.UsageError("hamlet submit writes to a directory; hamlet run writes to standard output")
+    spark = _module(
+        "hamlet.spark",
+        "hamlet submit is not there yet",
+        pyspark="Spark is not installed; it comes with: pip install 'hamlet-cep[spark]'",
+    )
+    check_java()
+    quiet = options["quiet"]
+    checked, _ = _load(workload, None, quiet, {})
+    started = time.perf_counter()
+    options["output_format"] = options["output_format"] or "parquet"
+    stats = spark.submit(checked, source, output, **options)
+    if not quiet:
+        from hamlet.cli_show import say, summary_line
+
+        say(summary_line(stats, time.perf_counter() - started))
+
+
+def _load(
+    workload: str, source: str | None, quiet: bool, columns: dict[str, Any]
+) -> tuple[Workload, EventSource | None]:
+    """The checked workload, and the opened input if there is one; warnings are printed."""
+    from hamlet.events import open_events
+    from hamlet.workload import Workload
+
+    loaded = Workload.from_file(workload)
+    warnings = list(loaded.warnings)
+    events = None
+    if source is not None:
+        events = open_events(source, **columns)
+        warnings += loaded.check(events.schema)
+    if warnings and not quiet:
+        click.echo("\n".join(each.format() for each in dict.fromkeys(warnings)), err=True)
+    return loaded, events
+
+
+def _module(name: str, absent: str, **needs: str) -> Any:
+    """A part of the package that is loaded on first use, or a clear error that says what is missing."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name == name:
+            raise UnsupportedError(absent) from error
+        package = (error.name or "").partition(".")[0]
+        if package in needs:
+            raise UnsupportedError(needs[package]) from error
+        raise
+
+
+def _compute(workload: Workload, events: EventSource | None, quiet: bool, options: dict[str, Any]) -> Results:
+    from hamlet.cli_show import progress_bar
+    from hamlet.run import run as run_workload
+
+    assert events is not None
+    with progress_bar(quiet, events.rows) as progress:
+        return run_workload(workload, events, progress=progress, **options)
+
+
+def _deliver(results: Results, output: str | None, output_format: str, overwrite: bool, keep: Sequence[str]) -> None:
+    """Results to where they were asked for."""
+    from hamlet.output import stream_out, write
+
+    if output is None:
+        from hamlet.cli_show import show_tables
+
+        show_tables(results)
+    elif output == "-":
+        # Whatever the terminal's encoding is, files are UTF-8 with line feeds.
+        text = io.TextIOWrapper(click.get_binary_stream("stdout"), encoding="utf-8", newline="\n", write_through=False)
+        try:
+            stream_out(results, text, output_format)
+            text.flush()
+        finally:
+            text.detach()
+    else:
+        write(results, output, output_format, overwrite, keep)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        What stands behind the program's name; by default those of the process.
+
+    Returns
+    -------
+    int
+        The exit code.
+    """
+    try:
+        code = cli.main(arguments, prog_name="hamlet", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except HamletError as error:
+        text = str(error) if isinstance(error, WorkloadError) else f"error: {error}"
+        click.echo(text, err=True)
+        return 2
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        return 130
+    except BrokenPipeError:
+        # The reader of a pipe has seen enough; what is still buffered must not be written at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except MemoryError:
+        click.echo("error: out of memory", err=True)
+        return 1
+    except OSError as error:
+        click.echo(f"error: {error}", err=True)
+        return 1
+    except Exception as error:
+        if os.environ.get("HAMLET_DEBUG") == "1":
+            traceback.print_exc()
+        click.echo(
+            f"error: {type(error).__name__}: {error}\n"
+            "this is a bug in hamlet; HAMLET_DEBUG=1 shows where, please report it",
+            err=True,
+        )
+        return 1

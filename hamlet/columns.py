@@ -1,0 +1,197 @@
+"""Arrow columns as the kernel's integers: 64-bit values with a validity byte, numbered strings, numbered keys.
+
+Nothing here knows a query; it is where names and Python values end and integers begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hamlet.errors import DataError
+from hamlet.query import AttributeType
+
+Int64Array = npt.NDArray[np.int64]
+Values = tuple[npt.NDArray[Any], npt.NDArray[np.uint8] | None]  # int64 or float64 values, and 1 where there is one
+
+
+class StringPool:
+    """Numbers for strings, in order of first sight, and the rank of each among all seen so far."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._ranks: Int64Array | None = None
+
+    def number(self, text: str) -> int:
+        """The number of a string; a new one where it has not been seen."""
+        number = self._numbers.setdefault(text, len(self._numbers))
+        if number == len(self._numbers) - 1:
+            self._ranks = None
+        return number
+
+    @property
+    def ranks(self) -> Int64Array:
+        """Rank by code points of each string number; shape (strings,), at least one element."""
+        if self._ranks is None or len(self._ranks) != max(1, len(self._numbers)):
+            self._ranks = np.zeros(max(1, len(self._numbers)), np.int64)
+            for rank, text in enumerate(sorted(self._numbers)):
+                self._ranks[self._numbers[text]] = rank
+        return self._ranks
+
+    def encode(self, array: pa.Array) -> Values:
+        """Numbers of an Arrow string (or dictionary of strings) array."""
+        if not pa.types.is_dictionary(array.type):
+            array = array.dictionary_encode()
+        texts = array.dictionary.to_pylist()
+        numbers = np.array([0 if text is None else self.number(text) for text in texts] or [0], np.int64)
+        indices = pc.fill_null(array.indices, 0).to_numpy(zero_copy_only=False)
+        valid = validity(array)
+        if None in texts:  # a dictionary may itself hold a NULL
+            present = np.array([text is not None for text in texts], np.uint8)[indices]
+            valid = present if valid is None else valid & present
+        return numbers[indices], valid
+
+
+def validity(array: pa.Array) -> npt.NDArray[np.uint8] | None:
+    """1 where an Arrow array has a value; None where it has no NULL."""
+    if array.null_count == 0:
+        return None
+    valid: npt.NDArray[np.uint8] = np.asarray(array.is_valid()).astype(np.uint8)
+    return valid
+
+
+def column(batch: pa.RecordBatch, name: str) -> pa.Array | None:
+    """A column of a batch by name; None where it has none (dicts never gave the attribute)."""
+    place = batch.schema.get_field_index(name)
+    return None if place < 0 else batch.column(place)
+
+
+def integers(array: pa.Array, name: str) -> Values:
+    """An Arrow integer, boolean or timestamp array as int64 values."""
+    valid = validity(array)
+    if pa.types.is_timestamp(array.type):
+        array = array.cast(pa.int64())
+    elif not pa.types.is_int64(array.type):
+        try:
+            array = array.cast(pa.int64())
+        except pa.ArrowInvalid as error:
+            raise DataError(f"column '{name}' holds an integer that does not fit into 64 bits") from error
+    if valid is not None:
+        array = pc.fill_null(array, 0)
+    return array.to_numpy(zero_copy_only=False), valid
+
+
+def doubles(array: pa.Array) -> Values:
+    """An Arrow number array as float64 values; NaN is NULL (LANGUAGE §5)."""
+    valid = validity(array)
+    values = pc.fill_null(array.cast(pa.float64(), safe=False), 0.0).to_numpy(zero_copy_only=False)
+    missing = np.isnan(values)
+    if missing.any():
+        valid = np.ones(len(values), np.uint8) if valid is None else valid
+        valid = (valid & ~missing).astype(np.uint8)
+    return values, valid
+
+
+def values(batch: pa.RecordBatch, name: str, type: AttributeType | None, strings: StringPool) -> Values:
+    """One attribute of a batch as kernel values.
+
+    Parameters
+    ----------
+    batch : pyarrow.RecordBatch
+    name : str
+        The attribute; one that the batch lacks is all NULL.
+    type : AttributeType or None
+        What the column was compiled as; None for a column without values so far.
+    strings : StringPool
+
+    Returns
+    -------
+    tuple of (int64 or float64 array of shape (rows,), uint8 array of shape (rows,) or None)
+    """
+    array = column(batch, name)
+    if array is None or pa.types.is_null(array.type) or type is None:
+        empty = np.zeros(batch.num_rows, np.float64 if type is AttributeType.DOUBLE else np.int64)
+        return empty, np.zeros(batch.num_rows, np.uint8)
+    if type is AttributeType.STRING:
+        return strings.encode(array)
+    if type is AttributeType.DOUBLE:
+        return doubles(array)
+    return integers(array, name)
+
+
+def take(columns: Values, rows: Int64Array) -> Values:
+    """The values of some rows."""
+    data, valid = columns
+    return data[rows], None if valid is None else valid[rows]
+
+
+class KeyIndex:
+    """Numbers for partitions: tuples of attribute values, NULL an ordinary value, in order of first sight.
+
+    Attributes
+    ----------
+    attributes : tuple of str
+    keys : list of tuple
+        The values of each partition, as Python objects in the types they came in.
+    """
+
+    def __init__(self, attributes: Sequence[str]) -> None:
+        self.attributes = tuple(attributes)
+        self.keys: list[tuple[Any, ...]] = []
+        self._numbers: dict[tuple[Any, ...], int] = {}
+
+    def encode(self, batch: pa.RecordBatch) -> Int64Array:
+        """The partition number of each row."""
+        if not self.attributes:
+            self._number(())
+            return np.zeros(batch.num_rows, np.int64)
+        codes: Int64Array | None = None
+        dictionaries: list[list[Any]] = []
+        for name in self.attributes:
+            one, dictionary = _coded(column(batch, name), batch.num_rows)
+            dictionaries.append(dictionary)
+            codes = one if codes is None else _packed(codes, one, len(dictionary))
+        assert codes is not None
+        distinct = pa.array(codes).dictionary_encode()
+        numbers = np.array(
+            [self._number(key) for key in _unpacked(distinct.dictionary.to_numpy(), dictionaries)], np.int64
+        )
+        return numbers[distinct.indices.to_numpy()] if batch.num_rows else np.zeros(0, np.int64)
+
+    def _number(self, key: tuple[Any, ...]) -> int:
+        number = self._numbers.setdefault(key, len(self.keys))
+        if number == len(self.keys):
+            self.keys.append(key)
+        return number
+
+
+def _coded(array: pa.Array | None, rows: int) -> tuple[Int64Array, list[Any]]:
+    """Small integers for one key column, and the Python value of each; -0.0 is 0.0 and NaN is NULL."""
+    if array is None or pa.types.is_null(array.type):
+        return np.zeros(rows, np.int64), [None]
+    if pa.types.is_floating(array.type):
+        data, valid = doubles(array)
+        array = pa.array(data + 0.0, mask=None if valid is None else valid == 0)
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    encoded = array.dictionary_encode(null_encoding="encode")
+    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), encoded.dictionary.to_pylist()
+
+
+def _packed(codes: Int64Array, more: Int64Array, size: int) -> Int64Array:
+    """One integer for two codes; fits because both are below the number of rows of a batch."""
+    packed: Int64Array = codes * size + more
+    return packed
+
+
+def _unpacked(codes: Int64Array, dictionaries: list[list[Any]]) -> list[tuple[Any, ...]]:
+    parts: list[list[Any]] = []
+    for dictionary in reversed(dictionaries):
+        parts.append([dictionary[code] for code in (codes % len(dictionary)).tolist()])
+        codes = codes // len(dictionary)
+    return list(zip(*reversed(parts), strict=True))

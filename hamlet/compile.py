@@ -1,0 +1,248 @@
+"""From an analysed workload and a schema to what an executor runs: classes of queries, roles, integer tables.
+
+Source: DESIGN §1 (the journey), §2 (the kernel's tables).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+
+from hamlet._expression import Program
+from hamlet.aggregates import Layout, components
+from hamlet.automaton import template
+from hamlet.classify import Classifier, Role
+from hamlet.columns import StringPool, Values, values
+from hamlet.conditions import references
+from hamlet.errors import UnsupportedError
+from hamlet.meaning import AnalysedQuery, Analysis
+from hamlet.program import ProgramWriter
+from hamlet.query import Aggregate, AttributeType, Condition, Duration, Reference, Shift
+from hamlet.schema import UNITS_PER_SECOND, Schema
+from hamlet.tables import Pair, QueryTables, TableWriter
+from optimizer.plan import Plan, QueryFacts, plan
+from optimizer.template import Template
+
+
+@dataclass(frozen=True)
+class CompiledQuery:
+    """One query as its kernel runs it.
+
+    Attributes
+    ----------
+    analysed : AnalysedQuery
+    template : Template
+    tables : QueryTables
+    layout : Layout
+        What a row of the kernel holds.
+    types : dict of (variable, attribute) to AttributeType or None
+        Of the aggregated attributes.
+    roles : dict of str to Role
+        What accepts events for each variable.
+    group : tuple of int
+        Place of each grouping attribute among the partition attributes of the class.
+    """
+
+    analysed: AnalysedQuery
+    template: Template
+    tables: QueryTables
+    layout: Layout
+    types: dict[tuple[str, str], AttributeType | None]
+    roles: dict[str, Role]
+    group: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """The query's name."""
+        return self.analysed.query.name
+
+
+@dataclass(frozen=True)
+class CompiledClass:
+    """Queries with equal partition attributes, run by one kernel.
+
+    Attributes
+    ----------
+    attributes : tuple of str
+        The partition attributes.
+    queries : tuple of CompiledQuery
+    columns : tuple of (str, AttributeType or None)
+        The event columns that the kernel reads, in its order.
+    """
+
+    attributes: tuple[str, ...]
+    queries: tuple[CompiledQuery, ...]
+    columns: tuple[tuple[str, AttributeType | None], ...]
+
+
+@dataclass(frozen=True)
+class CompiledWorkload:
+    """All that an executor needs besides events."""
+
+    classes: tuple[CompiledClass, ...]
+    classifier: Classifier
+    strings: StringPool
+    schema: Schema
+
+    @property
+    def queries(self) -> list[CompiledQuery]:
+        """All queries in the order of the workload."""
+        found = [query for each in self.classes for query in each.queries]
+        return sorted(found, key=lambda query: query.analysed.index)
+
+
+def ticks(duration: Duration, schema: Schema) -> int:
+    """A duration in ticks of the time column; the check has refused what does not come out whole."""
+    length = duration.seconds * schema.clock.ticks_per_second
+    assert length.denominator == 1, "checked by hamlet.typecheck"
+    return int(length)
+
+
+def window(query: AnalysedQuery, schema: Schema) -> tuple[int, int]:
+    """(within, slide) in ticks; SLIDE defaults to WITHIN (LANGUAGE §7)."""
+    within = ticks(query.query.within, schema)
+    return within, ticks(query.query.slide, schema) if query.query.slide else within
+
+
+def facts(analysis: Analysis, schema: Schema) -> list[QueryFacts]:
+    """What the optimizer knows of each query."""
+    refuse_unsupported(analysis)
+    return [
+        QueryFacts(
+            query.query.name, template(query.patterns[0]), frozenset(query.partition), *window(query, schema)
+        )
+        for query in analysis.queries
+    ]
+
+
+def refuse_unsupported(analysis: Analysis) -> None:
+    """Say plainly what the language has and the engine cannot run yet.
+
+    Raises
+    ------
+    UnsupportedError
+        AND of patterns; a declared type that lacks partition attributes (broadcast).
+    """
+    for query in analysis.queries:
+        if len(query.patterns) > 1:
+            raise UnsupportedError(
+                f"query {query.query.name}: AND of patterns is not there yet in this version\n"
+                "hint: ask for the two patterns as two queries"
+            )
+        for type in dict.fromkeys(query.types.values()):
+            missing = [name for name in query.partition if name not in analysis.declared.get(type, (name,))]
+            if missing:
+                raise UnsupportedError(
+                    f"query {query.query.name}: type {type} is declared without '{missing[0]}', so its events would "
+                    "belong to every partition; such broadcast is not there yet in this version\n"
+                    f"hint: give {type} the attribute '{missing[0]}', or leave its declaration out to read NULL there"
+                )
+
+
+def compile_workload(analysis: Analysis, schema: Schema, strings: StringPool, *, exact: bool = True) -> CompiledWorkload:
+    """Compile a workload for a schema.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        Checked against the schema (`hamlet.typecheck.check`).
+    schema : Schema
+    strings : StringPool
+        Numbers strings for as long as the kernels live.
+    exact : bool
+        Whether counts and sums of integers are exact (LANGUAGE §8).
+    """
+    known = facts(analysis, schema)
+    chosen: Plan = plan(known)
+    classifier = Classifier(strings)
+    classes = []
+    for each in chosen.classes:
+        compiler = _ClassCompiler(analysis, schema, strings, classifier, each.attributes, exact)
+        queries = tuple(compiler.query(analysis.queries[place], known[place].template) for place in each.queries)
+        classes.append(CompiledClass(each.attributes, queries, tuple(compiler.columns)))
+    return CompiledWorkload(tuple(classes), classifier, strings, schema)
+
+
+@dataclass
+class _ClassCompiler:
+    analysis: Analysis
+    schema: Schema
+    strings: StringPool
+    classifier: Classifier
+    attributes: tuple[str, ...]
+    exact: bool
+
+    def __post_init__(self) -> None:
+        self.columns: dict[tuple[str, AttributeType | None], int] = {}
+
+    def query(self, analysed: AnalysedQuery, template: Template) -> CompiledQuery:
+        types: dict[tuple[str, str], AttributeType | None] = {}
+        for item in analysed.query.items:
+            if isinstance(item.value, Aggregate) and item.value.attribute is not None:
+                place = (item.value.variable or "", item.value.attribute)
+                types[place] = self.type_of(analysed, *place)
+        layout = components(analysed.query.items, types, exact=self.exact)
+        column_of = partial(self.column, analysed)
+        within, slide = window(analysed, self.schema)
+        variables = {variable: number for number, variable in enumerate(template.variables)}
+        tables = QueryTables(
+            within, slide, self.exact, layout.rows(variables, column_of, types), layout.fixed, layout.wide
+        )
+        writer = TableWriter(
+            template,
+            analysed.adjacent,
+            lambda pair: self.pair_program(analysed, pair),
+            lambda pair: read_attributes(analysed.adjacent[pair]),
+            column_of,
+            tables,
+        )
+        writer.write()
+        roles = {variable: self.role(analysed, variable) for variable in analysed.types}
+        group = tuple(self.attributes.index(name) for name in analysed.grouping)
+        return CompiledQuery(analysed, template, tables, layout, types, roles, group)
+
+    def type_of(self, analysed: AnalysedQuery, variable: str, attribute: str) -> AttributeType | None:
+        """An attribute's type: declared for the variable's event type, else the column's."""
+        declared = self.analysis.declared.get(analysed.types[variable], {}).get(attribute)
+        return declared if declared is not None else self.schema.type_of(attribute)
+
+    def column(self, analysed: AnalysedQuery, variable: str, attribute: str) -> int:
+        """Number of a kernel column."""
+        return self.columns.setdefault((attribute, self.type_of(analysed, variable, attribute)), len(self.columns))
+
+    def writer(self, analysed: AnalysedQuery, is_vector: Callable[[Reference], bool]) -> ProgramWriter:
+        return ProgramWriter(
+            lambda reference: self.type_of(analysed, reference.variable, reference.attribute),
+            is_vector,
+            self.strings,
+            lambda reference: UNITS_PER_SECOND[self.schema.units.get(reference.attribute, ("s", None))[0]],
+        )
+
+    def pair_program(self, analysed: AnalysedQuery, pair: Pair) -> Program:
+        """The adjacent predicate of a pair: the earlier event is the vector side."""
+        writer = self.writer(analysed, lambda reference: reference.shift is not Shift.NEXT)
+        return writer.program(analysed.adjacent[pair])
+
+    def role(self, analysed: AnalysedQuery, variable: str) -> Role:
+        conditions = analysed.local.get(variable, ())
+
+        def compiled() -> tuple[Program, list[Callable[[pa.RecordBatch], Values]]]:
+            program = self.writer(analysed, lambda reference: True).program(conditions)
+            loads = [self.load(name, self.type_of(analysed, variable, name)) for name in program.vector_columns]
+            return program, loads
+
+        return self.classifier.role(analysed.types[variable], conditions, compiled)
+
+    def load(self, name: str, type: AttributeType | None) -> Callable[[pa.RecordBatch], Values]:
+        return lambda batch: values(batch, name, type, self.strings)
+
+
+def read_attributes(conditions: Sequence[Condition]) -> tuple[list[str], list[str]]:
+    """The attributes that conditions read of the earlier and of the later event of a pair."""
+    found: tuple[dict[str, None], dict[str, None]] = ({}, {})
+    for reference in (each for condition in conditions for each in references(condition)):
+        found[reference.shift is Shift.NEXT][reference.attribute] = None
+    return list(found[0]), list(found[1])

@@ -1,0 +1,216 @@
+"""Every mistake that a user can make, as an exception whose text says what to do about it.
+
+A workload's mistakes are `Diagnostic`s: message, place and hint are fields, and one function formats them, so that
+every message of the project looks alike::
+
+    trips.sase:2:34: expected ')' or ',' after 'Travel T+'
+        PATTERN SEQ(Request R, Travel T+ WITHIN 10 min
+                                         ^^^^^^
+    hint: close SEQ( before WITHIN
+
+Source: LANGUAGE.md §10.
+"""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from hamlet.query import Span
+
+Severity = Literal["error", "warning"]
+
+_INDENT = "    "
+_WIDEST = 150  # columns of a quoted line; a longer one is cut around the place that is meant
+
+
+class HamletError(Exception):
+    """A user's mistake. The command line prints its text, without a traceback, and ends with exit code 2."""
+
+
+class DataError(HamletError):
+    """The input events are wrong: a missing column, a NULL time, a late event, an overflow."""
+
+
+class OptionError(HamletError):
+    """An option has a wrong value, or clashes with another one."""
+
+
+class UnsupportedError(HamletError):
+    """The language has it and the check accepts it, but the engine cannot run it yet."""
+
+
+class OutputError(HamletError):
+    """The results cannot be written where, or as, they were asked for."""
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One error or warning about a workload, with its place in the text.
+
+    Attributes
+    ----------
+    message : str
+        What is wrong, one line, in the user's words.
+    span : Span
+        The characters of `text` that are meant.
+    hint : str or None
+        What to write instead, one line, pastable where that is possible.
+    severity : {'error', 'warning'}
+        A warning never stops a run.
+    text : str
+        The whole workload text that `span` points into.
+    source : str
+        The file's name for the message, ``<workload>`` for text that came from no file.
+    """
+
+    message: str
+    span: Span
+    hint: str | None = None
+    severity: Severity = "error"
+    text: str = field(default="", repr=False)
+    source: str = "<workload>"
+
+    @property
+    def line(self) -> int:
+        """Line number of the first character, from 1."""
+        return self.text.count("\n", 0, self.span.start) + 1
+
+    @property
+    def column(self) -> int:
+        """Column of the first character in its line, from 1, counted in characters."""
+        return self.span.start - self._line_start() + 1
+
+    def _line_start(self) -> int:
+        return self.text.rfind("\n", 0, self.span.start) + 1
+
+    def format(self) -> str:
+        """The message as the user sees it: place and message, the line, carets under the span, the hint."""
+        label = "warning: " if self.severity == "warning" else ""
+        lines = [f"{self.source}:{self.line}:{self.column}: {label}{self.message}"]
+        lines += [_INDENT + line for line in self._excerpt()]
+        if self.hint is not None:
+            lines.append(f"hint: {self.hint}")
+        return "\n".join(lines)
+
+    def _excerpt(self) -> list[str]:
+        """The quoted line and the carets below it; nothing where the line is empty."""
+        start = self._line_start()
+        end = self.text.find("\n", start)
+        line = self.text[start : end if end >= 0 else len(self.text)].rstrip("\r")
+        if not line.strip():
+            return []
+        first = min(self.span.start - start, len(line))
+        last = min(max(self.span.end - start, first + 1), max(len(line), first + 1))
+        line, first, last = _cut(line, first, last)
+        shown = "".join(_printable(letter) for letter in line)
+        carets = max(1, sum(_cells(letter) for letter in line[first:last]))
+        # Letters before the carets become as many blanks as they are wide on a terminal.
+        return [shown, " " * sum(_cells(letter) for letter in line[:first]) + "^" * carets]
+
+    def __str__(self) -> str:
+        return self.format()
+
+
+def _cut(line: str, first: int, last: int) -> tuple[str, int, int]:
+    """A window of at most `_WIDEST` characters around ``line[first:last]``, dots where something is left out."""
+    if len(line) <= _WIDEST:
+        return line, first, last
+    left = max(0, first - _WIDEST // 2)
+    right = min(len(line), left + _WIDEST)
+    before, after = "..." * (left > 0), "..." * (right < len(line))
+    shift = len(before) - left
+    return before + line[left:right] + after, first + shift, min(last, right) + shift
+
+
+def _printable(letter: str) -> str:
+    """The letter itself, a blank for a tab, a replacement mark for a control character."""
+    if letter == "\t":
+        return " "
+    return letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}"
+
+
+def _cells(letter: str) -> int:
+    """How many columns of a terminal a letter takes."""
+    if unicodedata.combining(letter):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+
+
+class WorkloadError(HamletError):
+    """A workload's text is wrong; carries every mistake found, not only the first.
+
+    Parameters
+    ----------
+    diagnostics : iterable of Diagnostic
+        At least one; kept in the order of the text.
+    """
+
+    diagnostics: tuple[Diagnostic, ...]
+
+    def __init__(self, diagnostics: Iterable[Diagnostic]) -> None:
+        self.diagnostics = in_order(diagnostics)
+        super().__init__(self.diagnostics)  # the arguments must rebuild the error when it is unpickled
+
+    def __str__(self) -> str:
+        return "\n".join(each.format() for each in self.diagnostics)
+
+
+def in_order(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """The diagnostics by place in the text; the same message at the same place comes once."""
+    unique = dict.fromkeys(diagnostics)
+    return tuple(sorted(unique, key=lambda each: (each.span.start, each.span.end)))
+
+
+def one_of(choices: Sequence[str], word: str = "or") -> str:
+    """A list in words: ``'a'``, ``'a' or 'b'``, ``'a', 'b' or 'c'``, each item as it is given."""
+    if len(choices) <= 1:
+        return "".join(choices)
+    return f"{', '.join(choices[:-1])} {word} {choices[-1]}"
+
+
+def near_miss(name: str, choices: Iterable[str]) -> str | None:
+    """The choice that `name` was probably meant to be: another case, or a few letters different."""
+    known = list(dict.fromkeys(choices))
+    folded = {choice.lower(): choice for choice in reversed(known)}
+    if name.lower() in folded:
+        return folded[name.lower()]
+    close = difflib.get_close_matches(name.lower(), list(folded), n=1, cutoff=0.6)
+    return folded[close[0]] if close else None
+
+
+class Reports:
+    """Collects the diagnostics of one workload text.
+
+    Parameters
+    ----------
+    text, source : str
+        The workload and its file name.
+    """
+
+    def __init__(self, text: str, source: str) -> None:
+        self.text = text
+        self.source = source
+        self.errors: list[Diagnostic] = []
+        self.warnings: list[Diagnostic] = []
+
+    def error(self, message: str, span: Span, hint: str | None = None) -> None:
+        """Record a mistake."""
+        self.errors.append(Diagnostic(message, span, hint, text=self.text, source=self.source))
+
+    def warn(self, message: str, span: Span, hint: str | None = None) -> None:
+        """Record what is allowed but probably not meant."""
+        self.warnings.append(Diagnostic(message, span, hint, "warning", self.text, self.source))
+
+    def quote(self, span: Span, longest: int = 40) -> str:
+        """The text of a span on one line, cut where it is long, in single quotes."""
+        words = " ".join(self.text[span.start : span.end].split())
+        return f"'{words}'" if len(words) <= longest else f"'{words[: longest - 3]}...'"
+
+    def place(self, span: Span) -> str:
+        """``line 3, column 14``."""
+        here = Diagnostic("", span, text=self.text)
+        return f"line {here.line}, column {here.column}"

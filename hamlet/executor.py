@@ -1,0 +1,342 @@
+"""Runs a compiled workload over batches in time order: the kernels, their keys, and the rows of closed windows.
+
+The executor knows nothing of lateness or buffering (`hamlet.engine`), and nothing of files (`hamlet.events`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hamlet._core import Kernel, KernelOverflow
+from hamlet.aggregates import Component, is_double, merged, needed, read
+from hamlet.classify import FOREIGN, Signature, overflow_error
+from hamlet.columns import Int64Array, KeyIndex, integers, take, values
+from hamlet.compile import CompiledClass, CompiledQuery, CompiledWorkload
+from hamlet.query import Aggregate, AttributeType
+from hamlet.result import QueryRows, ResultColumn
+from hamlet.schema import Schema, timestamp
+from hamlet.tables import QueryTables
+
+END_OF_TIME = np.iinfo(np.int64).max
+UNMAPPED = -2  # a signature that a kernel has not met yet
+
+Columns = Sequence[tuple[str, AttributeType | None]]
+Units = Mapping[str, tuple[str, str | None]]  # TIMESTAMP column -> (unit, zone)
+
+
+@dataclass
+class GroupRows:
+    """Closed windows of one query, one row per window and group, ordered as LANGUAGE §9 says.
+
+    Attributes
+    ----------
+    windows : list of int, shape (rows,)
+        Window numbers.
+    groups : list of tuple, shape (rows,)
+        Values of the grouping attributes.
+    components : list of list, shape (components, rows)
+        In the order of the query's layout.
+    """
+
+    windows: list[int]
+    groups: list[tuple[Any, ...]]
+    components: list[list[Component]]
+
+
+@dataclass
+class _Groups:
+    """Numbers for the groups of a query, made from the partitions of its class as they appear."""
+
+    query: CompiledQuery
+    index: KeyIndex
+    groups: list[tuple[Any, ...]] = field(default_factory=list)
+    of_key: list[int] = field(default_factory=list)
+    numbers: dict[tuple[Any, ...], int] = field(default_factory=dict)
+
+    def encode(self, keys: Int64Array) -> Int64Array:
+        """The group number of each partition number."""
+        for key in self.index.keys[len(self.of_key) :]:
+            group = tuple(key[place] for place in self.query.group)
+            number = self.numbers.setdefault(group, len(self.groups))
+            if number == len(self.groups):
+                self.groups.append(group)
+            self.of_key.append(number)
+        if len(keys) < 1024:
+            return np.array([self.of_key[key] for key in keys.tolist()], np.int64)
+        return np.array(self.of_key, np.int64)[keys]
+
+
+class _ClassRunner:
+    """One class of queries: its keys, and a kernel per thread."""
+
+    def __init__(self, compiled: CompiledClass, workload: CompiledWorkload, type_column: str, threads: int) -> None:
+        self.compiled = compiled
+        self.workload = workload
+        self.index = KeyIndex(compiled.attributes)
+        self.kernels = [Kernel([query.tables for query in compiled.queries]) for _ in range(threads)]
+        self.groups = [_Groups(query, self.index) for query in compiled.queries]
+        self.class_of = np.zeros(0, np.int32)  # signature -> kernel class, FOREIGN, or UNMAPPED
+        self.matched = 0
+
+    def adopt(self, other: _ClassRunner) -> None:
+        """Take over keys, groups and kernel states of a runner that knew less of the attributes' types."""
+        self.index, self.matched = other.index, other.matched
+        for mine, theirs in zip(self.groups, other.groups, strict=True):
+            mine.index, mine.groups, mine.of_key, mine.numbers = theirs.index, theirs.groups, theirs.of_key, theirs.numbers
+        widened = [
+            _widened(new.tables, self.compiled.columns, old.tables, other.compiled.columns)
+            for new, old in zip(self.compiled.queries, other.compiled.queries, strict=True)
+        ]
+        for kernel, old_kernel in zip(self.kernels, other.kernels, strict=True):
+            kernel.adopt(old_kernel, widened)
+
+    def jobs(self, batch: pa.RecordBatch, signatures: npt.NDArray[np.int32]) -> list[Callable[[], None]]:
+        """What the kernels have to do for a batch; jobs of one batch may run side by side."""
+        classes = self._classes(signatures)
+        rows = np.nonzero(classes != FOREIGN)[0]
+        self.matched += len(rows)
+        if len(rows) == 0:
+            return []
+        part = batch if len(rows) == batch.num_rows else batch.take(pa.array(rows))
+        keys = self.index.encode(part)
+        classes = classes[rows]
+        clock = self.workload.schema.clock
+        times = integers(part.column(clock.column), clock.column)[0]
+        order_column = self.workload.schema.order_column
+        orders = None if order_column is None else integers(part.column(order_column), order_column)[0]
+        columns = [values(part, name, type, self.workload.strings) for name, type in self.compiled.columns]
+        ranks, count = self.workload.strings.ranks, len(self.index.keys)
+        if len(self.kernels) == 1:
+            return [lambda: self._process(self.kernels[0], part, keys, times, orders, classes, columns, ranks, count)]
+        jobs: list[Callable[[], None]] = []
+        for number, kernel in enumerate(self.kernels):
+            mine = np.nonzero(keys % len(self.kernels) == number)[0]
+            if len(mine):
+                arguments = (
+                    part.take(pa.array(mine)),
+                    keys[mine] // len(self.kernels),
+                    times[mine],
+                    None if orders is None else orders[mine],
+                    classes[mine],
+                    [take(one, mine) for one in columns],
+                    ranks,
+                    -(-count // len(self.kernels)),
+                )
+                jobs.append(lambda kernel=kernel, arguments=arguments: self._process(kernel, *arguments))  # type: ignore[misc]
+        return jobs
+
+    def _classes(self, signatures: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """The kernel class of each event; a new signature is registered with every kernel."""
+        known = self.workload.classifier.signatures
+        if len(self.class_of) <= len(known):
+            more = np.full(len(known) + 1 - len(self.class_of), UNMAPPED, np.int32)
+            self.class_of = np.concatenate([self.class_of, more])
+            for number in np.nonzero(self.class_of[:-1] == UNMAPPED)[0].tolist():
+                self.class_of[number] = self._register(known[number])
+            self.class_of[-1] = UNMAPPED
+        lookup = self.class_of.copy()
+        lookup[-1] = FOREIGN  # signature FOREIGN (-1) reads the last place
+        classes: npt.NDArray[np.int32] = lookup[signatures]
+        return classes
+
+    def _register(self, signature: Signature) -> int:
+        entries = []
+        for place, query in enumerate(self.compiled.queries):
+            fitting = [variable for variable, role in query.roles.items() if signature.fits(role)]
+            arrivals = [number for variable in fitting for number in query.tables.arrivals_of.get(variable, ())]
+            guards = [number for variable in fitting for number in query.tables.guard_arrivals_of.get(variable, ())]
+            if arrivals or guards:
+                entries.append((place, arrivals, guards))
+        if not entries:
+            return FOREIGN
+        return [kernel.add_class(entries) for kernel in self.kernels][0]
+
+    def _process(self, kernel: Kernel, batch: pa.RecordBatch, *arguments: Any) -> None:
+        try:
+            kernel.process(*arguments)
+        except KernelOverflow as error:
+            program = self.compiled.queries[error.query].tables.predicates[error.predicate][0]
+            raise overflow_error(batch, program.texts[error.place], error.row) from None
+
+    def drain(self, place: int) -> GroupRows:
+        """The closed windows of one query of the class, partitions merged into groups."""
+        query, groups = self.compiled.queries[place], self.groups[place]
+        parts = [kernel.drain(place) for kernel in self.kernels]
+        threads = len(parts)
+        keys = np.concatenate([part[0] * threads + number for number, part in enumerate(parts)])
+        windows = np.concatenate([part[1] for part in parts])
+        found = query.layout.decode(np.concatenate([part[2] for part in parts]), np.concatenate([part[3] for part in parts]))
+        numbers = groups.encode(keys)
+        order = _order(windows, numbers, groups.groups)
+        windows, numbers = windows[order], numbers[order]
+        found = [[one[row] for row in order.tolist()] for one in found]
+        first = np.ones(len(windows), bool)
+        first[1:] = (windows[1:] != windows[:-1]) | (numbers[1:] != numbers[:-1])
+        if not first.all():
+            found = _merge(query, found, first.tolist())
+        names = groups.groups
+        return GroupRows(windows[first].tolist(), [names[number] for number in numbers[first].tolist()], found)
+
+
+def _widened(new: QueryTables, columns: Columns, old: QueryTables, old_columns: Columns) -> list[tuple[int, int]]:
+    """The (store, place) of the columns that stores keep and that turn from INT into DOUBLE."""
+    return [
+        (store, place)
+        for store, ((begin, end, *_), (old_begin, _, *_)) in enumerate(zip(new.stores, old.stores, strict=True))
+        for place in range(end - begin)
+        if columns[new.members[begin + place]][1] is AttributeType.DOUBLE
+        and old_columns[old.members[old_begin + place]][1] is AttributeType.INT
+    ]
+
+
+def _order(windows: Int64Array, groups: Int64Array, names: Sequence[tuple[Any, ...]]) -> Int64Array:
+    """Rows by window, then group values ascending with NULL first."""
+    distinct = np.unique(groups).tolist()
+    rank = {group: place for place, group in enumerate(sorted(distinct, key=lambda group: sort_key(names[group])))}
+    ranks = np.array([rank[group] for group in groups.tolist()], np.int64)
+    return np.lexsort((ranks, windows))
+
+
+def sort_key(group: Iterable[Any]) -> tuple[tuple[bool, Any], ...]:
+    """Group values ascending, NULL first (LANGUAGE §9)."""
+    return tuple((value is not None, 0 if value is None else value) for value in group)
+
+
+def _merge(query: CompiledQuery, found: list[list[Component]], first: list[bool]) -> list[list[Component]]:
+    """Add up neighbouring rows of one window and group."""
+    keys = query.layout.keys
+    rows: list[Sequence[Component]] = []
+    for row, new in zip(zip(*found, strict=True), first, strict=True):
+        if new:
+            rows.append(row)
+        else:
+            rows[-1] = merged(keys, rows[-1], row)
+    return [list(one) for one in zip(*rows, strict=True)]
+
+
+class Executor:
+    """All classes of a workload over one stream.
+
+    Parameters
+    ----------
+    workload : CompiledWorkload
+    threads : int
+        Kernels per class; the keys are spread over them.
+    """
+
+    def __init__(self, workload: CompiledWorkload, threads: int = 1) -> None:
+        self.workload = workload
+        self.events = 0
+        schema = workload.schema
+        self._classes = [_ClassRunner(each, workload, schema.type_column, threads) for each in workload.classes]
+        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        self._places = {
+            query.analysed.index: (runner, place)
+            for runner in self._classes
+            for place, query in enumerate(runner.compiled.queries)
+        }
+        self._columns = {query.analysed.index: result_columns(query, schema) for query in workload.queries}
+
+    def adopt(self, other: Executor) -> None:
+        """Go on where an executor of the same workload stopped that knew less of the attributes' types."""
+        self.events = other.events
+        for mine, theirs in zip(self._classes, other._classes, strict=True):
+            mine.adopt(theirs)
+
+    def process(self, batch: pa.RecordBatch) -> None:
+        """Take events in (time, order) order, not before any time given earlier.
+
+        Raises
+        ------
+        DataError
+            INT arithmetic beyond 64 bits; the executor cannot go on after it.
+        """
+        self.events += batch.num_rows
+        signatures = self.workload.classifier.classify(batch, self.workload.schema.type_column)
+        for runner in self._classes:
+            jobs = runner.jobs(batch, signatures)
+            if self._pool is None:
+                for job in jobs:
+                    job()
+            else:
+                for done in [self._pool.submit(job) for job in jobs]:
+                    done.result()
+
+    def advance(self, time: int) -> None:
+        """Close all windows that end at or before `time` (ticks)."""
+        for runner in self._classes:
+            for kernel in runner.kernels:
+                kernel.advance(time)
+
+    def drain(self) -> list[QueryRows]:
+        """Rows of the windows closed since the last call, one `QueryRows` per query, in the workload's order."""
+        return [self.present(index, self.drain_groups(index)) for index in sorted(self._places)]
+
+    def drain_groups(self, index: int) -> GroupRows:
+        """The closed windows of one query before its values are read; partial where keys are spread over executors."""
+        runner, place = self._places[index]
+        return runner.drain(place)
+
+    def present(self, index: int, rows: GroupRows) -> QueryRows:
+        """Result rows from the components of windows and groups."""
+        runner, place = self._places[index]
+        return present(runner.compiled.queries[place], self._columns[index], rows, self.workload.schema.units)
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """Counters of the run: events, matched events, groups, windows, largest count in bits, live states."""
+        kernels = [kernel for runner in self._classes for kernel in runner.kernels]
+        return {
+            "events": self.events,
+            "matched_events": max((runner.matched for runner in self._classes), default=0),
+            "partitions": sum(len(runner.index.keys) for runner in self._classes),
+            "windows": sum(kernel.windows for kernel in kernels),
+            "largest_count_bits": max((kernel.most_bits for kernel in kernels), default=0),
+            "live_states": sum(kernel.states for kernel in kernels),
+        }
+
+
+def result_columns(query: CompiledQuery, schema: Schema) -> tuple[ResultColumn, ...]:
+    """The result columns of a query: names, kinds, types."""
+    found = []
+    for item in query.analysed.query.items:
+        if not isinstance(item.value, Aggregate):
+            type = schema.type_of(item.value.name) or AttributeType.STRING
+            found.append(ResultColumn(item.column, "attribute", type, schema.arrow_types.get(item.value.name)))
+            continue
+        function, place = item.value.function, (item.value.variable or "", item.value.attribute or "")
+        type = query.types.get(place) or AttributeType.INT
+        if item.log2 or function == "AVG":
+            found.append(ResultColumn(item.column, "double", AttributeType.DOUBLE))
+        elif function in ("MIN", "MAX"):
+            found.append(ResultColumn(item.column, "extremum", type, schema.arrow_types.get(place[1])))
+        else:
+            found.append(ResultColumn(item.column, "count" if function == "COUNT" else "sum", type))
+    return tuple(found)
+
+
+def present(query: CompiledQuery, columns: tuple[ResultColumn, ...], rows: GroupRows, units: Units) -> QueryRows:
+    """Result rows from the components of windows and groups."""
+    found = dict(zip(query.layout.keys, rows.components, strict=True))
+    tables, grouping = query.tables, query.analysed.grouping
+    lists: list[list[Any]] = []
+    for item, result in zip(query.analysed.query.items, columns, strict=True):
+        if not isinstance(item.value, Aggregate):
+            place = grouping.index(item.value.name)
+            lists.append([group[place] for group in rows.groups])
+            continue
+        values = read(item, needed(item.value, is_double(item.value, query.types), tables.exact), found)
+        if result.kind == "extremum" and result.type is AttributeType.TIMESTAMP:
+            unit, zone = units[item.value.attribute or ""]
+            values = [None if value is None else timestamp(value, unit, zone) for value in values]
+        lists.append(values)
+    starts = [window * tables.slide for window in rows.windows]
+    ends = [start + tables.within for start in starts]
+    return QueryRows(query.name, columns, list(zip(starts, ends, *lists, strict=True)))

@@ -1,0 +1,351 @@
+"""The query as it was written: an abstract syntax tree whose nodes know their place in the text.
+
+Every node carries a `Span` that takes no part in comparisons, so two queries are equal when they say the same
+thing wherever they stand. The tree is what the parser returns, what `hamlet.printing` turns back into text, what
+the compiler reads, and the only thing that the brute-force oracle shares with the engine.
+
+Source: HAMLET (SIGMOD'21) §2.1, Def. 2.1 (pattern), Def. 2.2 (query).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Union
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Half-open range of character offsets, ``text[start:end]``."""
+
+    start: int
+    end: int
+
+    def to(self, other: Span) -> Span:
+        """The span from the start of this one to the end of another."""
+        return Span(self.start, other.end)
+
+
+NOWHERE = Span(0, 0)
+
+
+def _span() -> Span:
+    return field(default=NOWHERE, compare=False, repr=False, kw_only=True)  # type: ignore[no-any-return]
+
+
+# ---------------------------------------------------------------------------------------------- patterns
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """``Travel T``: one event of a type, bound to a variable. Without a variable the type is its own variable."""
+
+    type: str
+    variable: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """``SEQ(p, q, ...)``: the parts one after the other."""
+
+    parts: tuple[Pattern, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Alternation:
+    """``p OR q``: at least two branches."""
+
+    branches: tuple[Pattern, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """``p AND q``: pairs of trends. The grammar takes it anywhere; the check allows two operands at the top only."""
+
+    operands: tuple[Pattern, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """``p+``, ``p*``, ``p?``, ``p{n}``, ``p{n,}``, ``p{n,m}``: from `low` to `high` times; None is no upper bound."""
+
+    body: Pattern
+    low: int
+    high: int | None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """``NOT p``: no match of p in the gap where it stands."""
+
+    body: Pattern
+    span: Span = _span()
+
+
+Pattern = Union[Atom, Sequence, Alternation, Conjunction, Repetition, Negation]
+
+
+def children(pattern: Pattern) -> tuple[Pattern, ...]:
+    """The direct parts of a pattern, in the order of the text."""
+    match pattern:
+        case Atom():
+            return ()
+        case Sequence(parts=parts):
+            return parts
+        case Alternation(branches=branches):
+            return branches
+        case Conjunction(operands=operands):
+            return operands
+        case Repetition(body=body) | Negation(body=body):
+            return (body,)
+
+
+def atoms(pattern: Pattern) -> Iterator[Atom]:
+    """All atoms of a pattern, negated ones too, in the order of the text."""
+    if isinstance(pattern, Atom):
+        yield pattern
+    for part in children(pattern):
+        yield from atoms(part)
+
+
+# ------------------------------------------------------------------------------- expressions and conditions
+
+
+class Shift(enum.Enum):
+    """Which event of a pair of neighbours a reference speaks of."""
+
+    NONE = ""
+    NEXT = "NEXT"
+    PREV = "PREV"
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number, string or truth value. `bare` marks a word without quotes (``R.type = Pool``)."""
+
+    value: int | float | str | bool
+    bare: bool = field(default=False, compare=False)
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """``T.speed``, ``NEXT(T).speed`` or ``PREV(T).speed``."""
+
+    variable: str
+    attribute: str
+    shift: Shift = Shift.NONE
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """``-e`` or ``+e``."""
+
+    operator: str
+    operand: Expression
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """``e + e``, with ``+ - * / %``."""
+
+    operator: str
+    left: Expression
+    right: Expression
+    span: Span = _span()
+
+
+Expression = Union[Literal, Reference, Unary, Binary]
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalence:
+    """``[driver, rider]``: all events of a trend agree on these attributes."""
+
+    attributes: tuple[str, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``e cmp e`` with cmp one of ``= <> < <= > >=`` (``==`` and ``!=`` are read as ``=`` and ``<>``)."""
+
+    operator: str
+    left: Expression
+    right: Expression
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """``e [NOT] IN (e, ...)``."""
+
+    operand: Expression
+    choices: tuple[Expression, ...]
+    negated: bool = False
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """``e [NOT] BETWEEN low AND high``, both ends included."""
+
+    operand: Expression
+    low: Expression
+    high: Expression
+    negated: bool = False
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class NullTest:
+    """``e IS [NOT] NULL``."""
+
+    operand: Expression
+    negated: bool = False
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All operands, at least two."""
+
+    operands: tuple[Condition, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Any operand, at least two."""
+
+    operands: tuple[Condition, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The opposite in three-valued logic."""
+
+    operand: Condition
+    span: Span = _span()
+
+
+Condition = Union[Equivalence, Comparison, Membership, Between, NullTest, And, Or, Not]
+
+
+# ------------------------------------------------------------------------------------------ RETURN and the rest
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """``T.district`` or ``district`` in RETURN and GROUP-BY: an attribute of the whole trend."""
+
+    name: str
+    variable: str | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """``COUNT(*)`` (no variable), ``COUNT(T)`` (no attribute) or ``SUM|AVG|MIN|MAX(T.speed)``."""
+
+    function: str
+    variable: str | None = None
+    attribute: str | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnItem:
+    """One result column: an attribute, an aggregate, or LOG2 of an aggregate, perhaps renamed."""
+
+    value: Attribute | Aggregate
+    log2: bool = False
+    alias: str | None = None
+    span: Span = _span()
+
+    @property
+    def column(self) -> str:
+        """The name of the result column (LANGUAGE §9)."""
+        if self.alias is not None:
+            return self.alias
+        if isinstance(self.value, Attribute):
+            return self.value.name
+        names = [self.value.function.lower(), self.value.variable, self.value.attribute]
+        return "_".join(["log2"] * self.log2 + [name for name in names if name is not None])
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """A positive length of time, exact: ``1.5 min`` is 90 seconds."""
+
+    amount: Fraction
+    unit: str  # ms, s, min, h or d
+    span: Span = _span()
+
+    @property
+    def seconds(self) -> Fraction:
+        """The length in seconds."""
+        return self.amount * {"ms": Fraction(1, 1000), "s": 1, "min": 60, "h": 3600, "d": 86400}[self.unit]
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One query of a workload, as written; `name` is set also where the text gives none (LANGUAGE §1)."""
+
+    name: str
+    items: tuple[ReturnItem, ...]
+    pattern: Pattern
+    condition: Condition | None
+    group_by: tuple[Attribute, ...]
+    within: Duration
+    slide: Duration | None
+    span: Span = _span()
+    name_span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+
+class AttributeType(enum.Enum):
+    """The types of attributes (LANGUAGE §1, §6)."""
+
+    INT = "INT"
+    DOUBLE = "DOUBLE"
+    STRING = "STRING"
+    BOOLEAN = "BOOLEAN"
+    TIMESTAMP = "TIMESTAMP"
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredAttribute:
+    """``driver INT`` inside an EVENT declaration."""
+
+    name: str
+    type: AttributeType
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class EventDeclaration:
+    """``EVENT Request(driver INT, ...);``."""
+
+    name: str
+    attributes: tuple[DeclaredAttribute, ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadText:
+    """A parsed workload file: its text, where it came from, and what it declares and asks."""
+
+    text: str = field(compare=False, repr=False)
+    source: str = field(compare=False)  # file name for messages, "<workload>" for text given directly
+    declarations: tuple[EventDeclaration, ...]
+    queries: tuple[Query, ...]

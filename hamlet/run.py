@@ -1,0 +1,76 @@
+"""`hamlet.run`: a workload over a complete stream, in this process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from hamlet.engine import Engine, Options
+from hamlet.events import EventSource, open_events
+from hamlet.result import QueryRows, Results
+from hamlet.workload import Workload
+
+
+def run(
+    workload: Workload, events: Any, *, progress: Callable[[int], None] | None = None, input_format: str | None = None,
+    **options: Any,
+) -> Results:
+    """Run a workload over events.
+
+    Parameters
+    ----------
+    workload : Workload
+    events : path, pyarrow Table or RecordBatchReader, dict of numpy arrays, iterable of dicts
+    progress : callable, optional
+        Called with the number of events read so far.
+    input_format : {'parquet', 'csv', 'json'}, optional
+        Of a path; by default its extension says.
+    **options
+        `hamlet.engine.Options`: sharing, benefit, numbers, count_type, threads, time_column, type_column,
+        order_column, time_unit.
+
+    Returns
+    -------
+    Results
+        Rows in the order of LANGUAGE §9.
+
+    Raises
+    ------
+    WorkloadError, DataError, OptionError, UnsupportedError
+        All are `HamletError`: a user's mistake, said in words.
+
+    Examples
+    --------
+    >>> workload = Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 s")
+    >>> run(workload, [{"time": t, "type": "ABB"[t]} for t in range(3)]).rows()
+    [{'query': 'q1', 'window_start': 0, 'window_end': 10, 'count': 3}]
+    """
+    engine = Engine(workload, **options)
+    chosen: Options = engine.options
+    begin = time.perf_counter()
+    source: EventSource = open_events(
+        events,
+        time_column=chosen.time_column,
+        type_column=chosen.type_column,
+        order_column=chosen.order_column,
+        time_unit=chosen.time_unit,
+        input_format=input_format,
+    )
+    engine.open(source.schema)
+    collected: list[QueryRows] = engine.drain()
+    for batch in source.batches(_columns(workload, source), progress=progress):
+        _extend(collected, engine.feed(batch))
+    _extend(collected, engine.close_columns())
+    stats = engine.stats | {"seconds": time.perf_counter() - begin, "rows": sum(len(each.rows) for each in collected)}
+    return Results(collected, engine.clock, chosen.count_type, stats)
+
+
+def _columns(workload: Workload, source: EventSource) -> list[str]:
+    """The columns that some query reads."""
+    return [name for name in workload.attributes if name in source.schema.columns]
+
+
+def _extend(collected: list[QueryRows], rows: list[QueryRows]) -> None:
+    for all_rows, more in zip(collected, rows, strict=False):
+        all_rows.rows.extend(more.rows)

@@ -1,0 +1,167 @@
+"""Arrow types as the engine sees them: which type of the language a column has, and how two types become one.
+
+Columns come in a few plain forms only (`plain_type`), so that everything behind the readers has few cases. Rules of
+widening: INT with DOUBLE is DOUBLE, timestamps take the finer unit, a column without values takes any type, and all
+else clashes.
+Source: LANGUAGE.md §6, DESIGN.md §5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from hamlet.errors import DataError
+from hamlet.query import AttributeType
+
+_UNITS = ("s", "ms", "us", "ns")
+
+
+def is_text(arrow: pa.DataType) -> bool:
+    """Whether values are strings; a dictionary of strings counts."""
+    if pa.types.is_dictionary(arrow):
+        return is_text(arrow.value_type)
+    return bool(pa.types.is_string(arrow) or pa.types.is_large_string(arrow) or pa.types.is_string_view(arrow))
+
+
+def attribute_type(arrow: pa.DataType) -> AttributeType | None:
+    """The type of the language for an Arrow type; None for the null type and for types that the language lacks."""
+    if pa.types.is_dictionary(arrow):
+        return attribute_type(arrow.value_type)
+    if pa.types.is_integer(arrow):
+        return AttributeType.INT
+    if pa.types.is_floating(arrow) or pa.types.is_decimal(arrow):
+        return AttributeType.DOUBLE
+    if pa.types.is_boolean(arrow):
+        return AttributeType.BOOLEAN
+    if pa.types.is_timestamp(arrow) or pa.types.is_date(arrow):
+        return AttributeType.TIMESTAMP
+    return AttributeType.STRING if is_text(arrow) else None
+
+
+def is_readable(arrow: pa.DataType) -> bool:
+    """Whether the engine can read a column of this type (a column without any value counts)."""
+    return bool(pa.types.is_null(arrow)) or attribute_type(arrow) is not None
+
+
+def is_clock(arrow: pa.DataType) -> bool:
+    """Whether a column of this type can order events: integers, timestamps and dates."""
+    return bool(pa.types.is_integer(arrow) or pa.types.is_timestamp(arrow) or pa.types.is_date(arrow))
+
+
+def plain_type(arrow: pa.DataType) -> pa.DataType:
+    """The form in which the engine gets a column.
+
+    Unsigned 64-bit integers become int64 (checked when values are cast), half floats float32, string views string,
+    dates date32; a dictionary stays one only if it holds strings. Other types stay as they are.
+    """
+    if pa.types.is_dictionary(arrow):
+        if not is_text(arrow):
+            return plain_type(arrow.value_type)
+        return pa.dictionary(arrow.index_type, plain_type(arrow.value_type))
+    if pa.types.is_uint64(arrow):
+        return pa.int64()
+    if pa.types.is_float16(arrow):
+        return pa.float32()
+    if pa.types.is_date64(arrow):
+        return pa.date32()
+    return pa.string() if pa.types.is_string_view(arrow) else arrow
+
+
+def clock_type(arrow: pa.DataType) -> pa.DataType:
+    """The plain type of a time or order column: a date becomes a timestamp of whole seconds."""
+    return pa.timestamp("s") if pa.types.is_date(arrow) else plain_type(arrow)
+
+
+def timestamp_unit(arrow: pa.DataType) -> tuple[str, str | None]:
+    """Unit and zone of a timestamp or date type; a date counts in seconds and has no zone."""
+    return (arrow.unit, arrow.tz) if pa.types.is_timestamp(arrow) else ("s", None)
+
+
+def widen(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
+    """The narrowest type that holds the values of both; None where there is no such type."""
+    if first.equals(second) or pa.types.is_null(second):
+        return first
+    if pa.types.is_null(first):
+        return second
+    kinds = attribute_type(first), attribute_type(second)
+    if kinds == (AttributeType.INT, AttributeType.INT):
+        return pa.int64()
+    if set(kinds) <= {AttributeType.INT, AttributeType.DOUBLE}:
+        return pa.float64()
+    if kinds == (AttributeType.STRING, AttributeType.STRING):
+        return pa.large_string() if pa.large_string() in (first, second) else pa.string()
+    if kinds == (AttributeType.TIMESTAMP, AttributeType.TIMESTAMP):
+        return _widen_timestamps(first, second)
+    return None
+
+
+def _widen_timestamps(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
+    if pa.types.is_date(first) and pa.types.is_date(second):
+        return pa.timestamp("s")
+    (unit, zone), (other_unit, other_zone) = timestamp_unit(first), timestamp_unit(second)
+    if (zone is None) != (other_zone is None):
+        return None  # one is an instant, the other a reading of an unknown clock
+    return pa.timestamp(max(unit, other_unit, key=_UNITS.index), zone)
+
+
+def cast(column: Any, target: pa.DataType, name: str) -> Any:
+    """An array or chunked array in another type, without a copy where the type is right already.
+
+    Raises
+    ------
+    DataError
+        If a value does not fit; the text names the column.
+    """
+    if column.type.equals(target):
+        return column
+    if pa.types.is_dictionary(column.type) and not pa.types.is_dictionary(target):
+        column = column.cast(column.type.value_type)
+    try:
+        # An integer beyond 2^53 in a column that also holds doubles is rounded, as any mixed arithmetic would do.
+        return column.cast(target, safe=not pa.types.is_floating(target))
+    except pa.ArrowInvalid as error:
+        raise DataError(f"column {name!r} ({column.type}) holds a value that does not fit {target}: {error}") from error
+
+
+def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with exactly the schema's columns: cast where needed, NULL where the batch lacks one."""
+    if batch.schema.equals(schema):
+        return batch
+    columns = []
+    for field in schema:
+        place = batch.schema.get_field_index(field.name)
+        column = pa.nulls(batch.num_rows) if place < 0 else batch.column(place)
+        columns.append(cast(column, field.type, field.name))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def merged_schema(schemas: Sequence[tuple[str, pa.Schema]]) -> pa.Schema:
+    """One schema for several files: the union of the columns in first-seen order, types widened.
+
+    Parameters
+    ----------
+    schemas : sequence of (str, pyarrow.Schema)
+        A name for messages and the schema of each file; at least one.
+
+    Raises
+    ------
+    DataError
+        If one column has clashing types; the text names the column and both files.
+    """
+    types: dict[str, pa.DataType] = {}
+    origin: dict[str, str] = {}
+    for name, schema in schemas:
+        for field in schema:
+            known = types.get(field.name)
+            wide = field.type if known is None else widen(known, field.type)
+            if wide is None:
+                raise DataError(
+                    f"column {field.name!r} is {known} in {origin[field.name]} and {field.type} in {name}; "
+                    "one column must have one type"
+                )
+            if known is None or not wide.equals(known):
+                types[field.name], origin[field.name] = wide, name
+    return pa.schema([pa.field(name, kind) for name, kind in types.items()])

@@ -1,0 +1,116 @@
+"""A workload: queries that have been read and checked as a whole, before any event is seen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from hamlet.analysis import Analysis, analyse_text
+from hamlet.conditions import references
+from hamlet.errors import Diagnostic, OptionError, WorkloadError
+from hamlet.printing import to_text
+from hamlet.query import Aggregate, Query
+from hamlet.schema import Schema
+from hamlet.typecheck import check
+
+
+class Workload:
+    """Queries in the order of their text.
+
+    Attributes
+    ----------
+    analysis : hamlet.analysis.Analysis
+        What the check found: variables, predicates by kind, partition attributes.
+
+    Examples
+    --------
+    >>> workload = Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 s")
+    >>> workload.names
+    ('q1',)
+    """
+
+    def __init__(self, analysis: Analysis) -> None:
+        self.analysis = analysis
+
+    @classmethod
+    def parse(cls, text: str, source: str = "<workload>") -> Workload:
+        """Read and check a workload's text.
+
+        Raises
+        ------
+        WorkloadError
+            With every mistake of the text, not only the first.
+        """
+        return cls(analyse_text(text, source))
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> Workload:
+        """Read and check a workload file (UTF-8).
+
+        Raises
+        ------
+        OptionError
+            If the file cannot be read.
+        WorkloadError
+            With every mistake of the text.
+        """
+        try:
+            text = Path(path).read_bytes().decode("utf-8-sig")
+        except OSError as error:
+            raise OptionError(f"cannot read the workload {os.fspath(path)!r}: {error.strerror or error}") from None
+        except UnicodeDecodeError as error:
+            raise OptionError(
+                f"the workload {os.fspath(path)!r} is not UTF-8 text (byte {error.start}); save it as UTF-8"
+            ) from None
+        return cls.parse(text, os.fspath(path))
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """The queries as written."""
+        return self.analysis.text.queries
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The queries' names."""
+        return tuple(query.name for query in self.queries)
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What is legal and probably not meant."""
+        return self.analysis.warnings
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Every attribute that some query reads: what a reader has to load besides time, type and order."""
+        found: dict[str, None] = {}
+        for query in self.analysis.queries:
+            found.update(dict.fromkeys(query.partition))
+            for conditions in (*query.local.values(), *query.adjacent.values()):
+                found.update((each.attribute, None) for one in conditions for each in references(one))
+            for item in query.query.items:
+                if isinstance(item.value, Aggregate) and item.value.attribute is not None:
+                    found[item.value.attribute] = None
+        return tuple(found)
+
+    def check(self, schema: Schema) -> Sequence[Diagnostic]:
+        """Check names and types against the columns of an input.
+
+        Returns
+        -------
+        sequence of Diagnostic
+            Warnings.
+
+        Raises
+        ------
+        WorkloadError
+            With every mistake.
+        """
+        found = check(self.analysis, schema)
+        errors = [each for each in found if each.severity == "error"]
+        if errors:
+            raise WorkloadError(errors)
+        return found
+
+    def __str__(self) -> str:
+        return to_text(self.analysis.text)

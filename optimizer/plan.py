@@ -1,0 +1,88 @@
+"""The plan of a workload: which queries run side by side over the same slices, and in which panes.
+
+Source: HAMLET (SIGMOD'21) §3.1 (panes), Def. 3.2 (sharable queries: equal partition attributes).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from optimizer.template import Template
+
+
+@dataclass(frozen=True)
+class QueryFacts:
+    """What the optimizer knows of one query.
+
+    Attributes
+    ----------
+    name : str
+    template : Template
+    partition : frozenset of str
+        Equivalence and grouping attributes taken together: events of one trend agree on all of them.
+    within, slide : int
+        Ticks of the time column.
+    """
+
+    name: str
+    template: Template
+    partition: frozenset[str]
+    within: int
+    slide: int
+
+
+@dataclass(frozen=True)
+class PartitionClass:
+    """Queries with equal partition attributes: they read the same slices, so they run side by side in one kernel.
+
+    Attributes
+    ----------
+    attributes : tuple of str
+        The partition attributes, sorted.
+    queries : tuple of int
+        Places in the workload, ascending.
+    pane : int
+        Greatest common divisor of all windows and slides, in ticks (§3.1): no window of the class opens or closes
+        inside a pane.
+    """
+
+    attributes: tuple[str, ...]
+    queries: tuple[int, ...]
+    pane: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The classes of a workload, by first query."""
+
+    classes: tuple[PartitionClass, ...]
+
+
+def pane(windows: Sequence[tuple[int, int]]) -> int:
+    """The pane of some (within, slide) pairs: the greatest common divisor of all of them, in ticks. Source: §3.1."""
+    return math.gcd(*(length for window in windows for length in window))
+
+
+def plan(queries: Sequence[QueryFacts]) -> Plan:
+    """Put queries with equal partition attributes together.
+
+    Parameters
+    ----------
+    queries : sequence of QueryFacts
+        In the order of the workload.
+    """
+    classes: dict[frozenset[str], list[int]] = {}
+    for place, query in enumerate(queries):
+        classes.setdefault(query.partition, []).append(place)
+    return Plan(
+        tuple(
+            PartitionClass(
+                tuple(sorted(attributes)),
+                tuple(places),
+                pane([(queries[place].within, queries[place].slide) for place in places]),
+            )
+            for attributes, places in classes.items()
+        )
+    )

@@ -1,0 +1,50 @@
+"""The Cython extensions, nothing else; all metadata stands in pyproject.toml.
+
+``HAMLET_DEBUG_BUILD=1`` builds the same sources with bounds checks, C-level assertions and debug symbols
+(``make debug``). Never ``-march=native``: a wheel has to run on other machines than the one that built it.
+"""
+
+import os
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+DEBUG = os.environ.get("HAMLET_DEBUG_BUILD") == "1"
+PACKAGES = ("hamlet", "optimizer")
+
+# One place for all compiler directives, so that no .pyx differs from the others in secret.
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": DEBUG,
+    "wraparound": False,
+    "cdivision": True,  # C semantics: the caller excludes zero divisors
+    "initializedcheck": DEBUG,
+    "embedsignature": True,
+}
+
+
+def extension(source: Path) -> Extension:
+    """One extension module per .pyx, named after its place: hamlet/_core.pyx is ``hamlet._core``."""
+    return Extension(
+        name=".".join(source.with_suffix("").parts),
+        sources=[source.as_posix()],
+        depends=[header.as_posix() for header in sorted(source.parent.glob("*.h"))],
+        include_dirs=[source.parent.as_posix()],  # the generated C lies elsewhere than the headers
+        extra_compile_args=["-fno-strict-aliasing", *(["-O0", "-g", "-UNDEBUG"] if DEBUG else ["-O3"])],
+        define_macros=[] if DEBUG else [("CYTHON_WITHOUT_ASSERTIONS", "1")],
+    )
+
+
+def sources() -> list[Path]:
+    """Every .pyx of the installed packages, relative to this folder, in a fixed order."""
+    return [source for package in PACKAGES for source in sorted(Path(package).glob("*.pyx"))]
+
+
+setup(
+    ext_modules=cythonize(
+        [extension(source) for source in sources()],
+        compiler_directives=DIRECTIVES,
+        build_dir="build/cython-debug" if DEBUG else "build/cython",  # no generated C beside the sources
+    )
+)

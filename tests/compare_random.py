@@ -1,0 +1,111 @@
+"""Compares the engine with the oracle over many random cases: ``python -m tests.compare_random --seeds 0:10000``.
+
+Prints the first case that differs as a program that can be pasted, and ends with exit code 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import hamlet
+from hamlet import oracle
+from hamlet.parser import parse
+from tests.case_files import oracle_options
+from tests.comparison import difference, in_file_order, table
+from tests.strategies import CORE, DEFAULT, Case, Features, random_case
+
+FEATURES = {
+    "core": CORE,
+    "default": DEFAULT,
+    "conjunction": Features(conjunction=True),
+    "broadcast": Features(broadcast=True),
+    "adjacent": Features(queries=1, events=12, negation=False, windows=False),
+    "negation": Features(queries=1, events=12, windows=False, nulls=False, aggregates=False),
+    "sharing": Features(queries=6, adjacent=False),
+}
+
+
+def run(case: Case, extra: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The rows of `hamlet.run`."""
+    text, events, options = case
+    rows: list[dict[str, Any]] = hamlet.run(hamlet.Workload.parse(text), events, **options, **extra).rows()
+    return rows
+
+
+def push(case: Case, extra: Mapping[str, Any], seed: int) -> list[Mapping[str, Any]]:
+    """The rows of `hamlet.Engine`, pushed in random pieces: events in time order, equal times in any order."""
+    text, events, options = case
+    source = random.Random(seed)
+    workload = hamlet.Workload.parse(text)
+    engine = hamlet.Engine(workload, **options, **extra)
+    shuffled = sorted(source.sample(events, len(events)), key=lambda event: event["time"])
+    rows: list[Mapping[str, Any]] = []
+    while shuffled:
+        size = source.randint(1, len(shuffled))
+        piece, shuffled = shuffled[:size], shuffled[size:]
+        rows += engine.push(piece)
+        if source.random() < 0.3:
+            rows += engine.advance(piece[-1]["time"])
+    rows += engine.close()
+    return in_file_order(rows, [query.name for query in parse(text).queries])
+
+
+def compare(case: Case, extra: Mapping[str, Any], seed: int, ways: Sequence[str] = ("run", "push")) -> str | None:
+    """A report where one of the ways to run a case gives other rows than the oracle, else None."""
+    text, events, options = case
+    expected = oracle.evaluate(parse(text), events, **oracle_options(options))
+    for way in ways:
+        try:
+            got = run(case, extra) if way == "run" else push(case, extra, seed)
+        except Exception as error:
+            return f"{way} raised {type(error).__name__}: {error}\n{snippet(case, extra)}\nexpected\n{table(expected)}"
+        wrong = difference(got, expected)
+        if wrong:
+            return f"{way}: {wrong}\n{snippet(case, extra)}\ngot\n{table(got)}\nexpected\n{table(expected)}"
+    return None
+
+
+def snippet(case: Case, extra: Mapping[str, Any]) -> str:
+    """A case as a program that can be pasted."""
+    text, events, options = case
+    arguments = "".join(f", {name}={value!r}" for name, value in {**options, **extra}.items())
+    lines = ["import hamlet", "nan = float('nan')", 'text = """', text, '"""', "events = ["]
+    lines += [f"    {event!r}," for event in events]
+    lines += ["]", f"for row in hamlet.run(hamlet.Workload.parse(text), events{arguments}).rows():", "    print(row)"]
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the comparison; 0 where all cases agree."""
+    parser = argparse.ArgumentParser(prog="python -m tests.compare_random", description="compare engine and oracle")
+    parser.add_argument("--seeds", default="0:1000", help="FIRST:LAST, the last excluded, or one seed")
+    parser.add_argument("--features", choices=FEATURES, default="default", help="what the cases may contain")
+    parser.add_argument("--way", choices=["run", "push"], action="append", help="hamlet.run or Engine.push; else both")
+    parser.add_argument("--failures", type=int, default=1, metavar="N", help="go on until N cases differ")
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of hamlet.run")
+    asked = parser.parse_args(arguments)
+    first, _, last = asked.seeds.partition(":")
+    seeds = range(int(first), int(last) if last else int(first) + 1)
+    extra = dict(option.split("=", 1) for option in asked.option)
+    started = time.monotonic()
+    failures = 0
+    for done, seed in enumerate(seeds, start=1):
+        report = compare(random_case(seed, FEATURES[asked.features]), extra, seed, asked.way or ("run", "push"))
+        if report:
+            failures += 1
+            sys.stdout.write(f"seed {seed}: {report}\n")
+            if failures == asked.failures:
+                return 1
+        if done % 500 == 0 or done == len(seeds):
+            sys.stdout.write(f"{done - failures} of {done} cases agree, {time.monotonic() - started:.0f} s\n")
+            sys.stdout.flush()
+    return int(failures > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

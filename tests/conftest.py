@@ -1,0 +1,85 @@
+"""What many tests share: where the real streams lie, and one Spark session for all tests that want one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from datasets.location import real_stream
+from hamlet.errors import DataError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what starts Spark, and keep it in one worker of pytest-xdist: one JVM, not one per worker."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()) or item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.spark)
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+# ------------------------------------------------------------------------------------------------ real streams
+
+
+def _real_stream(name: str) -> Path:
+    try:
+        return real_stream(name)
+    except DataError as missing:
+        pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session")
+def taxi_file() -> Path:
+    """Green-taxi trips of the first quarter of 2023 as Pickup and Dropoff events (410,118 events, Parquet)."""
+    return _real_stream("taxi")
+
+
+@pytest.fixture(scope="session")
+def stock_file() -> Path:
+    """Trade ticks of one week of October 2013 as Up, Down and Flat events (2,793,812 events, Parquet)."""
+    return _real_stream("stock")
+
+
+@pytest.fixture(scope="session")
+def smarthome_file() -> Path:
+    """Plug readings of January 2012 as six types of events (4,680,071 events, Parquet)."""
+    return _real_stream("smarthome")
+
+
+# -------------------------------------------------------------------------------------------------------- Spark
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One session for all tests, started by the first that asks for it."""
+    sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed (pip install 'hamlet-cep[spark]')")
+    java = Path(os.environ["JAVA_HOME"]) / "bin" / "java" if os.environ.get("JAVA_HOME") else shutil.which("java")
+    if java is None or not Path(java).is_file():
+        pytest.skip("no Java: neither JAVA_HOME nor the PATH has one, Spark needs 17 or newer")
+    # Python workers have to run this very interpreter, with the same packages.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    folder = tmp_path_factory.mktemp("spark")
+    session: SparkSession = (
+        sql.SparkSession.builder.appName("hamlet tests")
+        .master("local[2]")  # two tasks at a time: enough for borders between partitions, and small machines hold it
+        .config("spark.sql.shuffle.partitions", "4")  # more partitions than cores, but not the 200 of the default
+        .config("spark.ui.enabled", "false")  # no port, no web server, a faster start
+        .config("spark.ui.showConsoleProgress", "false")  # progress bars would tear pytest's output
+        .config("spark.sql.session.timeZone", "UTC")  # the answers must not depend on where the test runs
+        .config("spark.driver.host", "127.0.0.1")  # a machine whose own name does not resolve can run it too
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.warehouse.dir", str(folder / "warehouse"))  # nothing is written beside the sources
+        .config("spark.local.dir", str(folder / "local"))
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()

@@ -1,0 +1,201 @@
+"""The rules that hold the tree together, read from the sources: who imports whom, who prints, what stays out.
+
+``bench -> datasets -> hamlet -> optimizer`` is the only direction; ARCHITECTURE.md says why.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# What each package may import of the others; the tests may import everything.
+MAY_IMPORT = {
+    "optimizer": {"optimizer"},
+    "hamlet": {"hamlet", "optimizer"},
+    "datasets": {"datasets", "hamlet", "optimizer"},
+    "bench": {"bench", "datasets", "hamlet", "optimizer"},
+}
+OWN = {*MAY_IMPORT, "tests"}
+PANDAS_METHODS = {"to_pandas", "toPandas", "from_pandas", "applyInPandas", "mapInPandas", "pandas_udf", "pandas_api"}
+CYTHON_IMPORT = re.compile(r"^\s*(?:from\s+([\w.]+)\s+c?import\b|c?import\s+([\w.]+(?:\s*,\s*[\w.]+)*))", re.MULTILINE)
+
+
+def python_files(*folders: str) -> list[Path]:
+    return [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def cython_files() -> list[Path]:
+    return [path for package in ("hamlet", "optimizer") for path in sorted((ROOT / package).glob("*.p[yx][xd]"))]
+
+
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def python_imports(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and absolute dotted name of every import, those inside functions and TYPE_CHECKING blocks too."""
+    package = path.relative_to(ROOT).parent.parts
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parent = package[: len(package) - node.level + 1] if node.level else ()
+            module = ".".join([*parent, *([node.module] if node.module else [])])
+            # `from hamlet import spark` names the module hamlet.spark as much as `import hamlet.spark` does.
+            yield from ((node.lineno, f"{module}.{alias.name}") for alias in node.names)
+
+
+def cython_imports(path: Path) -> Iterator[tuple[int, str]]:
+    """The same for .pyx and .pxd, which `ast` cannot read."""
+    text = path.read_text(encoding="utf-8")
+    for match in CYTHON_IMPORT.finditer(text):
+        line = text.count("\n", 0, match.end()) + 1
+        for name in re.split(r"\s*,\s*", match[1] or match[2]):
+            yield line, name
+
+
+def all_imports() -> Iterator[tuple[Path, int, str]]:
+    for path in python_files("hamlet", "optimizer", "datasets", "bench", "tests"):
+        yield from ((path.relative_to(ROOT), line, name) for line, name in python_imports(path))
+    for path in cython_files():
+        yield from ((path.relative_to(ROOT), line, name) for line, name in cython_imports(path))
+
+
+def listed(offences: list[str]) -> str:
+    return "\n  ".join(["", *offences])
+
+
+def test_there_is_something_to_read() -> None:
+    for package in MAY_IMPORT:
+        assert python_files(package), f"no Python files in {package}/"
+    assert cython_files()
+
+
+def test_imports_run_one_way() -> None:
+    """bench -> datasets -> hamlet -> optimizer, and nobody imports the tests."""
+    offences = [
+        f"{path}:{line} imports {name}"
+        for path, line, name in all_imports()
+        if path.parts[0] in MAY_IMPORT and (top := name.split(".")[0]) in OWN and top not in MAY_IMPORT[path.parts[0]]
+    ]
+    assert not offences, listed(offences)
+
+
+def test_only_the_spark_modules_import_pyspark() -> None:
+    """Spark is quarantined; the tests may build a session of their own."""
+    offences = [
+        f"{path}:{line} imports {name}"
+        for path, line, name in all_imports()
+        if name.split(".")[0] in {"pyspark", "py4j"}
+        and path.parts[0] != "tests"
+        and not (path.parts[0] == "hamlet" and path.name.startswith("spark"))
+    ]
+    assert not offences, listed(offences)
+
+
+def test_the_compiled_code_imports_no_python_of_ours() -> None:
+    """The kernel knows integers only: of this project it may import other compiled modules and nothing else."""
+    compiled = {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in cython_files()}
+    offences = [
+        f"{path}:{line} imports {name}"
+        for path, line, name in all_imports()
+        if path.suffix in {".pyx", ".pxd"} and name.split(".")[0] in OWN and name not in compiled
+    ]
+    assert not offences, listed(offences)
+
+
+def test_the_oracle_shares_the_syntax_tree_and_nothing_else() -> None:
+    """A shared mistake would pass every comparison: the oracle reads the AST and shares no meaning with the engine."""
+    allowed = ("hamlet.query", "hamlet.errors", "hamlet.schema", "hamlet.oracle")
+    offences = [
+        f"{path}:{line} imports {name}"
+        for path, line, name in all_imports()
+        if path.match("hamlet/oracle*.py") and name.split(".")[0] in OWN and not name.startswith(allowed)
+    ]
+    assert not offences, listed(offences)
+
+
+def test_only_the_command_line_prints() -> None:
+    """No print, and no standard stream, in hamlet and optimizer outside hamlet/cli*.py."""
+    offences = []
+    for path in python_files("hamlet", "optimizer"):
+        if path.name.startswith("cli"):
+            continue
+        for node in ast.walk(tree_of(path)):
+            prints = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+            streams = (
+                isinstance(node, ast.Attribute)
+                and node.attr in {"stdout", "stderr"}
+                and isinstance(node.value, ast.Name)
+                and node.value.id == "sys"
+            )
+            if prints or streams:
+                offences.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert not offences, listed(offences)
+
+
+def test_no_pandas_anywhere() -> None:
+    """pandas may be installed, because PySpark asks for it; no pandas object exists in this project's code."""
+    offences = [f"{path}:{line} imports {name}" for path, line, name in all_imports() if name.split(".")[0] == "pandas"]
+    for path in python_files("hamlet", "optimizer", "datasets", "bench", "tests"):
+        for node in ast.walk(tree_of(path)):
+            used = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+            if used in PANDAS_METHODS:
+                offences.append(f"{path.relative_to(ROOT)}:{node.lineno} uses {used}")
+    assert not offences, listed(offences)
+
+
+def test_what_is_installed() -> None:
+    """hamlet and optimizer are installed under these very names, and nothing else is."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["tool"]["setuptools"]["packages"] == ["hamlet", "optimizer"]
+
+
+WITHOUT_SPARK = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("pyspark", "py4j"):
+            raise ModuleNotFoundError("blocked by the test: " + name, name=name)
+
+sys.meta_path.insert(0, Blocked())
+import {module}
+unwanted = {{"pyspark", "py4j", "pandas"}} & set(sys.modules)
+assert not unwanted, unwanted
+"""
+
+
+@pytest.mark.parametrize("module", ["hamlet", "hamlet.cli", "optimizer"])
+def test_imports_without_pyspark_and_without_java(module: str) -> None:
+    """A machine with neither can still run everything in process."""
+    environment = {name: value for name, value in os.environ.items() if name not in {"JAVA_HOME", "SPARK_HOME"}}
+    environment |= {"PATH": "", "PYTHONPATH": os.pathsep.join([str(ROOT), environment.get("PYTHONPATH", "")])}
+    process = subprocess.run(
+        [sys.executable, "-c", WITHOUT_SPARK.format(module=module)],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr
+
+
+def test_optimizer_is_whole_without_hamlet() -> None:
+    """The optimizer is tested and used alone: importing all of it never loads the engine."""
+    modules = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in python_files("optimizer")]
+    names = ", ".join(name.removesuffix(".__init__") for name in modules)
+    code = f"import sys, {names}; assert not [m for m in sys.modules if m.split('.')[0] == 'hamlet']"
+    process = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
