@@ -32,14 +32,18 @@ def measure(contenders: Mapping[str, Contender], repeats: int, expected: str) ->
     Returns
     -------
     dict
-        For each contender ``wall_s`` (every repeat, in order) and ``peak_rss_bytes`` (the largest of all repeats).
+        For each contender ``wall_s`` (every repeat, in order) and ``peak_rss_bytes`` (the largest of all repeats),
+        and ``same_question``: whether its rows are ours, and were compared.
 
     Raises
     ------
     WrongAnswer
         A repeat gave other rows than those that were checked.
     """
-    measured: dict[str, dict[str, Any]] = {name: {"wall_s": [], "peak_rss_bytes": 0} for name in contenders}
+    measured: dict[str, dict[str, Any]] = {
+        name: {"wall_s": [], "peak_rss_bytes": 0, "same_question": contender.rows is not None}
+        for name, contender in contenders.items()
+    }
     for repeat in range(repeats + 1):
         for name, contender in contenders.items():
             gc.collect()

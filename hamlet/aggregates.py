@@ -82,7 +82,8 @@ class Layout:
             rows.append(
                 (
                     COMPONENTS[key.kind],
-                    -1 if key.variable is None else variables[key.variable],
+                    # a variable of the other side of AND has no events here
+                    -1 if key.variable is None else variables.get(key.variable, -2),
                     -1 if key.variable is None or key.attribute is None else column_of(key.variable, key.attribute),
                     int(types.get((key.variable or "", key.attribute or "")) is not AttributeType.DOUBLE),
                     offset,
@@ -201,6 +202,64 @@ def merged(keys: Sequence[ComponentKey], one: Sequence[Component], other: Sequen
         else:
             result.append(_scaled_sum(a, b))
     return result
+
+
+def paired(
+    keys: Sequence[ComponentKey], one: Sequence[Component], two: Sequence[Component], both: Sequence[Component]
+) -> list[Component]:
+    """The components of unordered pairs of different trends (AND), from those of the trends on both sides.
+
+    With n trends on the one side, m on the other and b on both there are nm - b(b+1)/2 pairs: a trend makes none with
+    itself, and of two trends that are on both sides the two orders are one pair. A sum adds up over both trends of
+    every pair: m x + n y - (b+1) z. Where there is a pair at all, every trend of either side is in one, so extrema and
+    presence are those of all trends.
+
+    Parameters
+    ----------
+    keys : sequence of ComponentKey
+    one, two, both : sequence of components
+        Of the trends of the left operand, of the right one, and of the trends that are in both.
+
+    Source: GRETA (VLDB'17) §9; LANGUAGE.md §8.
+    """
+    scaled = keys[0].kind == "count_scaled"
+    n, m, b = (_fraction(side[0]) if scaled else side[0] for side in (one, two, both))
+    pairs = n * m - b * (b + 1) / 2 if scaled else n * m - b * (b + 1) // 2
+    result: list[Component] = []
+    for key, x, y, z in zip(keys, one, two, both, strict=True):
+        if key.kind in ("count", "count_scaled"):
+            result.append(_scaled(pairs) if scaled else pairs)
+        elif key.kind in ("occurrences", "sum_int"):
+            result.append(m * x + n * y - (b + 1) * z)
+        elif key.kind in SCALED:
+            result.append(_scaled(m * _fraction(x) + n * _fraction(y) - (b + 1) * _fraction(z)))
+        else:
+            result += merged([key], [x], [y])
+    return result
+
+
+def nothing(keys: Sequence[ComponentKey]) -> list[Component]:
+    """The components of no trend at all."""
+    empty: dict[str, Component] = {"present": False} | dict.fromkeys(SCALED, (0.0, 0))
+    return [None if "least" in key.kind or "greatest" in key.kind else empty.get(key.kind, 0) for key in keys]
+
+
+def has_trends(count: Component) -> bool:
+    """Whether a count, exact or scaled, is above zero."""
+    return bool(count[0] if isinstance(count, tuple) else count)
+
+
+def _fraction(scaled: Scaled) -> Fraction:
+    return Fraction(scaled[0]) * Fraction(2) ** scaled[1]
+
+
+def _scaled(exact: Fraction) -> Scaled:
+    """A scaled double near a fraction of any size."""
+    if not exact:
+        return 0.0, 0
+    bits = exact.numerator.bit_length() - exact.denominator.bit_length()
+    exponent = bits // 512 * 512
+    return float(exact / Fraction(2) ** exponent), exponent
 
 
 def _scaled_sum(a: Scaled, b: Scaled) -> Scaled:

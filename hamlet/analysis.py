@@ -209,7 +209,7 @@ class _Check:
         hint = "write both cases apart as branches of OR, with different variables, so that each trend has one reading"
         if isinstance(one, Atom) and isinstance(two, Atom):
             first, second = f"{one.type} {one.variable.lower()}1", f"{two.type} {two.variable.lower()}2"
-            hint = f"use different variables in the two places, {first} and {second}, so that each trend has one reading"
+            hint = f"use different variables in the two places, {first} and {second}: then each trend has one reading"
         self.reports.error(message, error.negation.span, hint)
 
     # ------------------------------------------------------------------------------- RETURN and GROUP-BY

@@ -326,6 +326,87 @@ def _text(pattern: Pattern) -> str:
     return to_text(pattern)
 
 
+def templates(patterns: tuple[Pattern, ...]) -> tuple[Template, ...]:
+    """The templates of a query: one, or for AND those of both operands and of the trends that are in both (GRETA §9).
+
+    Raises
+    ------
+    AmbiguousGuards, PatternTooLarge
+        As `template`.
+    """
+    found = tuple(template(pattern) for pattern in patterns)
+    return found if len(found) == 1 else (*found, intersection(*found))
+
+
+def intersection(one: Template, two: Template) -> Template:
+    """The template of the trends that both templates have: a product of states, entered by the same variable.
+
+    A trend of both has one run in each, and its gaps carry the guards of both.
+
+    Raises
+    ------
+    PatternTooLarge
+        More states than the limit of this module.
+    """
+    guards = tuple(dict.fromkeys((*one.guards, *two.guards)))
+    moved = [{place: guards.index(guard) for place, guard in enumerate(each.guards)} for each in (one, two)]
+
+    def joined(ones: Guards, twos: Guards) -> Guards:
+        return frozenset(moved[0][guard] for guard in ones) | frozenset(moved[1][guard] for guard in twos)
+
+    numbers = {(START, START): START}
+    pairs = [(START, START)]
+    transitions: list[Transition] = []
+    for left, right in pairs:  # grows
+        for step in (each for each in one.transitions if each.source == left):
+            for other in (each for each in two.transitions if each.source == right):
+                if one.variable(step.target) != two.variable(other.target):
+                    continue
+                target = (step.target, other.target)
+                if target not in numbers:
+                    numbers[target] = len(pairs)
+                    pairs.append(target)
+                source = numbers[left, right]
+                transitions.append(Transition(source, numbers[target], joined(step.guards, other.guards)))
+        if len(pairs) > MAX_STATES or len(transitions) > MAX_TRANSITIONS:
+            raise PatternTooLarge(f"the patterns' common automaton has more than {MAX_STATES:,} states")
+    finals = [
+        Final(numbers[a.state, b.state], joined(a.guards, b.guards))
+        for a in one.finals
+        for b in two.finals
+        if (a.state, b.state) in numbers
+    ]
+    return _trimmed(one, [one.labels[left] for left, _ in pairs], transitions, finals, guards)
+
+
+def _trimmed(
+    like: Template,
+    labels: list[int],
+    transitions: list[Transition],
+    finals: list[Final],
+    guards: tuple[Guard, ...],
+) -> Template:
+    """A template of the states that lie on the way to an end."""
+    alive = {final.state for final in finals}
+    before = -1
+    while len(alive) > before:
+        before = len(alive)
+        alive |= {step.source for step in transitions if step.target in alive}
+    numbers = {state: number for number, state in enumerate(sorted(alive | {START}))}
+    return Template(
+        like.variables,
+        like.types,
+        tuple(labels[state] for state in numbers),
+        tuple(
+            Transition(numbers[step.source], numbers[step.target], step.guards)
+            for step in transitions
+            if step.source in alive and step.target in alive
+        ),
+        tuple(Final(numbers[final.state], final.guards) for final in finals),
+        guards,
+    )
+
+
 def negations(pattern: Pattern) -> list[Negation]:
     """All negations of a pattern, in the order of the text."""
     found = [pattern] if isinstance(pattern, Negation) else []

@@ -13,17 +13,19 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
+from hamlet.cli_show import progress_bar, show_tables, summary_line
 from hamlet.errors import HamletError, UnsupportedError, WorkloadError
+from hamlet.events import EventSource, open_events
+from hamlet.java import check_java
+from hamlet.output import check_destination, check_format, stream_out, write
+from hamlet.result import Results
+from hamlet.run import run as run_workload
 from hamlet.version import __version__
-
-if TYPE_CHECKING:  # these bring in pyarrow and the kernel, which `hamlet --help` can do without
-    from hamlet.events import EventSource
-    from hamlet.result import Results
-    from hamlet.workload import Workload
+from hamlet.workload import Workload
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -180,8 +182,6 @@ def explain(workload: str, shown_as: str, source: str | None, quiet: bool, **col
 )
 def run(workload: str, source: str, output: str | None, output_format: str | None, **options: Any) -> None:
     """Run a workload over events in this process and print or write the result rows."""
-    from hamlet.output import check_destination, check_format
-
     if output is None and output_format is not None:
         raise click.UsageError("--output-format needs --output: a directory, or - for standard output")
     overwrite, quiet = options.pop("overwrite"), options.pop("quiet")
@@ -194,9 +194,7 @@ def run(workload: str, source: str, output: str | None, output_format: str | Non
     results = _compute(checked, events, quiet, options)
     _deliver(results, output, chosen, overwrite, keep=[source, workload])
     if not quiet:
-        from hamlet.cli_show import say, summary_line
-
-        say(summary_line({**results.stats, "rows": len(results)}, time.perf_counter() - started))
+        click.echo(summary_line({**results.stats, "rows": len(results)}, time.perf_counter() - started), err=True)
 
 
 @cli.command(
@@ -216,8 +214,6 @@ def run(workload: str, source: str, output: str | None, output_format: str | Non
 )
 def submit(workload: str, source: str, output: str, **options: Any) -> None:
     """Run a workload as a Spark batch job; needs pyspark and Java 17 or newer."""
-    from hamlet.java import check_java
-
     if output == "-":
         raise click.UsageError("hamlet submit writes to a directory; hamlet run writes to standard output")
     spark = _module(
@@ -232,18 +228,13 @@ def submit(workload: str, source: str, output: str, **options: Any) -> None:
     options["output_format"] = options["output_format"] or "parquet"
     stats = spark.submit(checked, source, output, **options)
     if not quiet:
-        from hamlet.cli_show import say, summary_line
-
-        say(summary_line(stats, time.perf_counter() - started))
+        click.echo(summary_line(stats, time.perf_counter() - started), err=True)
 
 
 def _load(
     workload: str, source: str | None, quiet: bool, columns: dict[str, Any]
 ) -> tuple[Workload, EventSource | None]:
     """The checked workload, and the opened input if there is one; warnings are printed."""
-    from hamlet.events import open_events
-    from hamlet.workload import Workload
-
     loaded = Workload.from_file(workload)
     warnings = list(loaded.warnings)
     events = None
@@ -269,9 +260,6 @@ def _module(name: str, absent: str, **needs: str) -> Any:
 
 
 def _compute(workload: Workload, events: EventSource | None, quiet: bool, options: dict[str, Any]) -> Results:
-    from hamlet.cli_show import progress_bar
-    from hamlet.run import run as run_workload
-
     assert events is not None
     with progress_bar(quiet, events.rows) as progress:
         return run_workload(workload, events, progress=progress, **options)
@@ -279,22 +267,23 @@ def _compute(workload: Workload, events: EventSource | None, quiet: bool, option
 
 def _deliver(results: Results, output: str | None, output_format: str, overwrite: bool, keep: Sequence[str]) -> None:
     """Results to where they were asked for."""
-    from hamlet.output import stream_out, write
-
-    if output is None:
-        from hamlet.cli_show import show_tables
-
-        show_tables(results)
-    elif output == "-":
-        # Whatever the terminal's encoding is, files are UTF-8 with line feeds.
-        text = io.TextIOWrapper(click.get_binary_stream("stdout"), encoding="utf-8", newline="\n", write_through=False)
-        try:
-            stream_out(results, text, output_format)
-            text.flush()
-        finally:
-            text.detach()
-    else:
-        write(results, output, output_format, overwrite, keep)
+    try:
+        if output is None:
+            show_tables(results)
+        elif output == "-":
+            # Whatever the terminal's encoding is, files are UTF-8 with line feeds.
+            text = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="\n")
+            try:
+                stream_out(results, text, output_format)
+            finally:
+                text.detach()
+        else:
+            write(results, output, output_format, overwrite, keep)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader of a pipe has seen enough; what is still buffered must not be written at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise click.exceptions.Exit(0) from None
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -324,10 +313,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return 130
-    except BrokenPipeError:
-        # The reader of a pipe has seen enough; what is still buffered must not be written at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except MemoryError:
         click.echo("error: out of memory", err=True)
         return 1

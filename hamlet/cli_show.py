@@ -9,7 +9,6 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
@@ -31,9 +30,16 @@ _STATS = (
 )
 
 
+class _Console(Console):
+    """A console that leaves a closed pipe to the caller; rich would end the process."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def show_tables(results: Results) -> None:
     """Print a table per query: its first 20 rows, and the number of the rest."""
-    console = Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False, markup=False, emoji=False)
+    console = _Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False, markup=False, emoji=False)
     for place, rows in enumerate(results.by_query):
         if place:
             console.print()
@@ -113,8 +119,3 @@ def summary_line(stats: Mapping[str, Any], seconds: float) -> str:
     if stats.get("infinite_values"):
         parts.append(f"{stats['infinite_values']:,} values beyond the double range written as inf")
     return ", ".join([*parts, f"{seconds:.2f} s"])
-
-
-def say(text: str) -> None:
-    """A line on standard error."""
-    click.echo(text, err=True)

@@ -12,8 +12,8 @@ from functools import partial
 import pyarrow as pa
 
 from hamlet._expression import Program
-from hamlet.aggregates import Layout, components
-from hamlet.automaton import template
+from hamlet.aggregates import Layout, Types, components
+from hamlet.automaton import templates
 from hamlet.classify import Classifier, Role
 from hamlet.columns import StringPool, Values, values
 from hamlet.conditions import references
@@ -34,8 +34,10 @@ class CompiledQuery:
     Attributes
     ----------
     analysed : AnalysedQuery
-    template : Template
-    tables : QueryTables
+    templates : tuple of Template
+        One, or three for AND: both operands, and the trends that are in both.
+    tables : tuple of QueryTables
+        One per template.
     layout : Layout
         What a row of the kernel holds.
     types : dict of (variable, attribute) to AttributeType or None
@@ -47,8 +49,8 @@ class CompiledQuery:
     """
 
     analysed: AnalysedQuery
-    template: Template
-    tables: QueryTables
+    templates: tuple[Template, ...]
+    tables: tuple[QueryTables, ...]
     layout: Layout
     types: dict[tuple[str, str], AttributeType | None]
     roles: dict[str, Role]
@@ -58,6 +60,16 @@ class CompiledQuery:
     def name(self) -> str:
         """The query's name."""
         return self.analysed.query.name
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """(within, slide) in ticks."""
+        return self.tables[0].within, self.tables[0].slide
+
+    @property
+    def exact(self) -> bool:
+        """Whether counts and sums of integers are exact."""
+        return self.tables[0].exact
 
 
 @dataclass(frozen=True)
@@ -71,11 +83,22 @@ class CompiledClass:
     queries : tuple of CompiledQuery
     columns : tuple of (str, AttributeType or None)
         The event columns that the kernel reads, in its order.
+    parts : tuple of (int, int)
+        The kernel's queries, one per template: place in `queries`, place in its `tables`.
     """
 
     attributes: tuple[str, ...]
     queries: tuple[CompiledQuery, ...]
     columns: tuple[tuple[str, AttributeType | None], ...]
+
+    @property
+    def parts(self) -> tuple[tuple[int, int], ...]:
+        return tuple((place, part) for place, query in enumerate(self.queries) for part in range(len(query.tables)))
+
+    def tables(self, number: int) -> QueryTables:
+        """The tables of one of the kernel's queries."""
+        place, part = self.parts[number]
+        return self.queries[place].tables[part]
 
 
 @dataclass(frozen=True)
@@ -112,7 +135,7 @@ def facts(analysis: Analysis, schema: Schema) -> list[QueryFacts]:
     refuse_unsupported(analysis)
     return [
         QueryFacts(
-            query.query.name, template(query.patterns[0]), frozenset(query.partition), *window(query, schema)
+            query.query.name, templates(query.patterns), frozenset(query.partition), *window(query, schema)
         )
         for query in analysis.queries
     ]
@@ -124,14 +147,9 @@ def refuse_unsupported(analysis: Analysis) -> None:
     Raises
     ------
     UnsupportedError
-        AND of patterns; a declared type that lacks partition attributes (broadcast).
+        A declared type that lacks partition attributes (broadcast).
     """
     for query in analysis.queries:
-        if len(query.patterns) > 1:
-            raise UnsupportedError(
-                f"query {query.query.name}: AND of patterns is not there yet in this version\n"
-                "hint: ask for the two patterns as two queries"
-            )
         for type in dict.fromkeys(query.types.values()):
             missing = [name for name in query.partition if name not in analysis.declared.get(type, (name,))]
             if missing:
@@ -161,7 +179,7 @@ def compile_workload(analysis: Analysis, schema: Schema, strings: StringPool, *,
     classes = []
     for each in chosen.classes:
         compiler = _ClassCompiler(analysis, schema, strings, classifier, each.attributes, exact)
-        queries = tuple(compiler.query(analysis.queries[place], known[place].template) for place in each.queries)
+        queries = tuple(compiler.query(analysis.queries[place], known[place].templates) for place in each.queries)
         classes.append(CompiledClass(each.attributes, queries, tuple(compiler.columns)))
     return CompiledWorkload(tuple(classes), classifier, strings, schema)
 
@@ -178,31 +196,32 @@ class _ClassCompiler:
     def __post_init__(self) -> None:
         self.columns: dict[tuple[str, AttributeType | None], int] = {}
 
-    def query(self, analysed: AnalysedQuery, template: Template) -> CompiledQuery:
+    def query(self, analysed: AnalysedQuery, templates: tuple[Template, ...]) -> CompiledQuery:
         types: dict[tuple[str, str], AttributeType | None] = {}
         for item in analysed.query.items:
             if isinstance(item.value, Aggregate) and item.value.attribute is not None:
                 place = (item.value.variable or "", item.value.attribute)
                 types[place] = self.type_of(analysed, *place)
         layout = components(analysed.query.items, types, exact=self.exact)
+        tables = tuple(self.tables(analysed, template, layout, types) for template in templates)
+        roles = {variable: self.role(analysed, variable) for variable in analysed.types}
+        group = tuple(self.attributes.index(name) for name in analysed.grouping)
+        return CompiledQuery(analysed, templates, tables, layout, types, roles, group)
+
+    def tables(self, analysed: AnalysedQuery, template: Template, layout: Layout, types: Types) -> QueryTables:
         column_of = partial(self.column, analysed)
         within, slide = window(analysed, self.schema)
         variables = {variable: number for number, variable in enumerate(template.variables)}
-        tables = QueryTables(
-            within, slide, self.exact, layout.rows(variables, column_of, types), layout.fixed, layout.wide
-        )
+        components = layout.rows(variables, column_of, types)
         writer = TableWriter(
             template,
             analysed.adjacent,
             lambda pair: self.pair_program(analysed, pair),
             lambda pair: read_attributes(analysed.adjacent[pair]),
             column_of,
-            tables,
+            QueryTables(within, slide, self.exact, components, layout.fixed, layout.wide),
         )
-        writer.write()
-        roles = {variable: self.role(analysed, variable) for variable in analysed.types}
-        group = tuple(self.attributes.index(name) for name in analysed.grouping)
-        return CompiledQuery(analysed, template, tables, layout, types, roles, group)
+        return writer.write()
 
     def type_of(self, analysed: AnalysedQuery, variable: str, attribute: str) -> AttributeType | None:
         """An attribute's type: declared for the variable's event type, else the column's."""

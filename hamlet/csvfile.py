@@ -43,10 +43,13 @@ class CsvFile:
         May end in .gz, .bz2 or .zst.
     key : SortKey
         The time column, which must not widen to text, and the order column.
+    type_column : str
+        The column of the event types, which is text whatever it looks like.
     """
 
-    def __init__(self, path: Path, key: SortKey) -> None:
+    def __init__(self, path: Path, key: SortKey, type_column: str) -> None:
         self.name = str(path)
+        self._type_column = type_column
         self._key = key
         self._types = self._first_types()
         self._huge: list[str] = []  # columns of doubles that may have been integers of more than 64 bits
@@ -94,6 +97,8 @@ class CsvFile:
         if repeated:
             raise DataError(f"{self.name}: the header names the column {repeated[0]!r} more than once")
         types = {field.name: _preferred(field.type) for field in schema}
+        if self._type_column in types and self._type_column not in self._key.names:
+            types[self._type_column] = pa.string()
         for name in self._key.names:
             if is_text(types.get(name, pa.null())):
                 first = next(self._scan({name: types[name]}, threads=False)).column(0)[0].as_py()

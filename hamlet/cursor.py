@@ -200,4 +200,3 @@ class Cursor:
         """Go to the next clause keyword or the end of the statement, whichever comes first."""
         while not (self.ends_statement() or self.clause()):
             self.index += 1
-

@@ -45,7 +45,7 @@ class EventSource:
         self.name = reader.name
         self.schema = schema
         self.rows = reader.rows
-        self.arrow_schema = plain_schema(reader.schema, key)
+        self.arrow_schema = plain_schema(reader.schema, key, schema.type_column)
         self._reader = reader
         self._key = SortKey(key.time, key.order, reader.name)
         self._spill_rows = spill_rows
@@ -209,7 +209,7 @@ def open_events(
     if order_column is not None and order_column == time_column:
         raise OptionError(f"the order column is the time column ({time_column!r}); it must be another one, or none")
     key = SortKey(time_column, order_column)
-    reader, closed = _reader_of(source, key, input_format)
+    reader, closed = _reader_of(source, key, type_column, input_format)
     schema = schema_of(
         reader.schema,
         key,
@@ -222,13 +222,13 @@ def open_events(
     return EventSource(reader, key, schema, spill_rows)
 
 
-def _reader_of(source: Any, key: SortKey, input_format: str | None) -> tuple[Reader, bool]:
+def _reader_of(source: Any, key: SortKey, type_column: str, input_format: str | None) -> tuple[Reader, bool]:
     """A reader of the source, and whether its columns are all that there are."""
     if isinstance(source, (str, os.PathLike)):
-        return open_path(Path(source), key, input_format), True
+        return open_path(Path(source), key, type_column, input_format), True
     if isinstance(source, pa.RecordBatchReader):
         return _Stream(source), True
-    if hasattr(source, "__arrow_c_stream__") and not isinstance(source, pa.Table):
+    if hasattr(source, "__arrow_c_stream__") and not isinstance(source, (pa.Table, pa.RecordBatch)):
         try:
             return _Stream(pa.RecordBatchReader.from_stream(source)), True
         except (pa.ArrowException, TypeError, ValueError) as error:
@@ -294,7 +294,7 @@ def batch_of(
     if not table.num_rows:
         return table.select([])
     key.columns_of(table, first_event)
-    plain = plain_schema(schema, key)
+    plain = plain_schema(schema, key, type_column)
     return _plain_table(table, pa.schema([field for field in plain if is_readable(field.type)]))
 
 

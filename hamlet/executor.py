@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet._core import Kernel, KernelOverflow
-from hamlet.aggregates import Component, is_double, merged, needed, read
+from hamlet.aggregates import Component, has_trends, is_double, merged, needed, nothing, paired, read
 from hamlet.classify import FOREIGN, Signature, overflow_error
 from hamlet.columns import Int64Array, KeyIndex, integers, take, values
 from hamlet.compile import CompiledClass, CompiledQuery, CompiledWorkload
@@ -28,6 +28,7 @@ END_OF_TIME = np.iinfo(np.int64).max
 UNMAPPED = -2  # a signature that a kernel has not met yet
 
 Columns = Sequence[tuple[str, AttributeType | None]]
+PartitionRows = tuple[Int64Array, Int64Array, list[list[Component]]]  # partitions, windows, components
 Units = Mapping[str, tuple[str, str | None]]  # TIMESTAMP column -> (unit, zone)
 
 
@@ -80,7 +81,8 @@ class _ClassRunner:
         self.compiled = compiled
         self.workload = workload
         self.index = KeyIndex(compiled.attributes)
-        self.kernels = [Kernel([query.tables for query in compiled.queries]) for _ in range(threads)]
+        self.tables = [compiled.tables(number) for number in range(len(compiled.parts))]
+        self.kernels = [Kernel(self.tables) for _ in range(threads)]
         self.groups = [_Groups(query, self.index) for query in compiled.queries]
         self.class_of = np.zeros(0, np.int32)  # signature -> kernel class, FOREIGN, or UNMAPPED
         self.matched = 0
@@ -91,8 +93,8 @@ class _ClassRunner:
         for mine, theirs in zip(self.groups, other.groups, strict=True):
             mine.index, mine.groups, mine.of_key, mine.numbers = theirs.index, theirs.groups, theirs.of_key, theirs.numbers
         widened = [
-            _widened(new.tables, self.compiled.columns, old.tables, other.compiled.columns)
-            for new, old in zip(self.compiled.queries, other.compiled.queries, strict=True)
+            _widened(new, self.compiled.columns, old, other.compiled.columns)
+            for new, old in zip(self.tables, other.tables, strict=True)
         ]
         for kernel, old_kernel in zip(self.kernels, other.kernels, strict=True):
             kernel.adopt(old_kernel, widened)
@@ -148,12 +150,13 @@ class _ClassRunner:
 
     def _register(self, signature: Signature) -> int:
         entries = []
-        for place, query in enumerate(self.compiled.queries):
-            fitting = [variable for variable, role in query.roles.items() if signature.fits(role)]
-            arrivals = [number for variable in fitting for number in query.tables.arrivals_of.get(variable, ())]
-            guards = [number for variable in fitting for number in query.tables.guard_arrivals_of.get(variable, ())]
+        for part, ((place, _), tables) in enumerate(zip(self.compiled.parts, self.tables, strict=True)):
+            roles = self.compiled.queries[place].roles
+            fitting = [variable for variable, role in roles.items() if signature.fits(role)]
+            arrivals = [number for variable in fitting for number in tables.arrivals_of.get(variable, ())]
+            guards = [number for variable in fitting for number in tables.guard_arrivals_of.get(variable, ())]
             if arrivals or guards:
-                entries.append((place, arrivals, guards))
+                entries.append((part, arrivals, guards))
         if not entries:
             return FOREIGN
         return [kernel.add_class(entries) for kernel in self.kernels][0]
@@ -162,17 +165,14 @@ class _ClassRunner:
         try:
             kernel.process(*arguments)
         except KernelOverflow as error:
-            program = self.compiled.queries[error.query].tables.predicates[error.predicate][0]
+            program = self.tables[error.query].predicates[error.predicate][0]
             raise overflow_error(batch, program.texts[error.place], error.row) from None
 
     def drain(self, place: int) -> GroupRows:
         """The closed windows of one query of the class, partitions merged into groups."""
         query, groups = self.compiled.queries[place], self.groups[place]
-        parts = [kernel.drain(place) for kernel in self.kernels]
-        threads = len(parts)
-        keys = np.concatenate([part[0] * threads + number for number, part in enumerate(parts)])
-        windows = np.concatenate([part[1] for part in parts])
-        found = query.layout.decode(np.concatenate([part[2] for part in parts]), np.concatenate([part[3] for part in parts]))
+        parts = [part for part, (owner, _) in enumerate(self.compiled.parts) if owner == place]
+        keys, windows, found = self._rows(query, parts[0]) if len(parts) == 1 else self._pairs(query, parts)
         numbers = groups.encode(keys)
         order = _order(windows, numbers, groups.groups)
         windows, numbers = windows[order], numbers[order]
@@ -183,6 +183,30 @@ class _ClassRunner:
             found = _merge(query, found, first.tolist())
         names = groups.groups
         return GroupRows(windows[first].tolist(), [names[number] for number in numbers[first].tolist()], found)
+
+    def _rows(self, query: CompiledQuery, part: int) -> PartitionRows:
+        """The closed windows of one of the kernels' queries: partitions, windows, components."""
+        drained = [kernel.drain(part) for kernel in self.kernels]
+        keys = np.concatenate([rows[0] * len(drained) + number for number, rows in enumerate(drained)])
+        windows, widths, words = (np.concatenate([rows[column] for rows in drained]) for column in (1, 2, 3))
+        return keys, windows, query.layout.decode(widths, words)
+
+    def _pairs(self, query: CompiledQuery, parts: Sequence[int]) -> PartitionRows:
+        """The closed windows of a query over pairs of trends (AND), from those of its two sides and of both."""
+        sides = []
+        for part in parts:
+            keys, windows, found = self._rows(query, part)
+            sides.append(dict(zip(zip(keys.tolist(), windows.tolist(), strict=True), zip(*found, strict=True), strict=True)))
+        rows: dict[tuple[int, int], list[Component]] = {}
+        none = nothing(query.layout.keys)
+        for place, one in sides[0].items():
+            if place in sides[1]:
+                pairs = paired(query.layout.keys, one, sides[1][place], sides[2].get(place, none))
+                if has_trends(pairs[0]):
+                    rows[place] = pairs
+        places = np.array(list(rows), np.int64).reshape(-1, 2)
+        columns = [list(column) for column in zip(*rows.values(), strict=True)] or [[] for _ in none]
+        return places[:, 0], places[:, 1], columns
 
 
 def _widened(new: QueryTables, columns: Columns, old: QueryTables, old_columns: Columns) -> list[tuple[int, int]]:
@@ -325,18 +349,19 @@ def result_columns(query: CompiledQuery, schema: Schema) -> tuple[ResultColumn, 
 def present(query: CompiledQuery, columns: tuple[ResultColumn, ...], rows: GroupRows, units: Units) -> QueryRows:
     """Result rows from the components of windows and groups."""
     found = dict(zip(query.layout.keys, rows.components, strict=True))
-    tables, grouping = query.tables, query.analysed.grouping
+    within, slide = query.window
+    grouping = query.analysed.grouping
     lists: list[list[Any]] = []
     for item, result in zip(query.analysed.query.items, columns, strict=True):
         if not isinstance(item.value, Aggregate):
             place = grouping.index(item.value.name)
             lists.append([group[place] for group in rows.groups])
             continue
-        values = read(item, needed(item.value, is_double(item.value, query.types), tables.exact), found)
+        values = read(item, needed(item.value, is_double(item.value, query.types), query.exact), found)
         if result.kind == "extremum" and result.type is AttributeType.TIMESTAMP:
             unit, zone = units[item.value.attribute or ""]
             values = [None if value is None else timestamp(value, unit, zone) for value in values]
         lists.append(values)
-    starts = [window * tables.slide for window in rows.windows]
-    ends = [start + tables.within for start in starts]
+    starts = [window * slide for window in rows.windows]
+    ends = [start + within for start in starts]
     return QueryRows(query.name, columns, list(zip(starts, ends, *lists, strict=True)))

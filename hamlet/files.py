@@ -83,7 +83,7 @@ def format_of(path: Path, input_format: str | None) -> str:
     return found
 
 
-def open_path(path: Path, key: SortKey, input_format: str | None = None) -> Reader:
+def open_path(path: Path, key: SortKey, type_column: str, input_format: str | None = None) -> Reader:
     """A reader of a file, or of all files in a folder.
 
     Raises
@@ -94,7 +94,7 @@ def open_path(path: Path, key: SortKey, input_format: str | None = None) -> Read
         If the format cannot be told.
     """
     if path.is_dir():
-        return _open_folder(path, key, input_format)
+        return _open_folder(path, key, type_column, input_format)
     if not path.exists():
         raise DataError(f"no such file: {path}")
     kind = format_of(path, input_format)
@@ -105,12 +105,12 @@ def open_path(path: Path, key: SortKey, input_format: str | None = None) -> Read
                 raise DataError(f"{path} is empty")
         if kind == "parquet":
             return ParquetFile(path)
-        return CsvFile(path, key) if kind == "csv" else JsonFile(path, key)
+        return CsvFile(path, key, type_column) if kind == "csv" else JsonFile(path, key)
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def _open_folder(path: Path, key: SortKey, input_format: str | None) -> Reader:
+def _open_folder(path: Path, key: SortKey, type_column: str, input_format: str | None) -> Reader:
     """All files below a folder, by name; names that start with _ or . are left out, as Spark does."""
     found = sorted(
         file
@@ -123,7 +123,7 @@ def _open_folder(path: Path, key: SortKey, input_format: str | None) -> Reader:
     if len(kinds) > 1:
         mixed = one_of([f"{file.name} ({kind})" for kind, file in kinds.items()], "and")
         raise DataError(f"the folder {path} mixes formats: {mixed}; give one file, or a folder of one format")
-    readers = [open_path(file, key, input_format) for file in found]
+    readers = [open_path(file, key, type_column, input_format) for file in found]
     return readers[0] if len(readers) == 1 else Folder(str(path), readers)
 
 

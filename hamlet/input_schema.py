@@ -59,11 +59,14 @@ def schema_of(
         _check_keys(arrow, key, empty, source)
     if type_column in names:
         kind = arrow.field(type_column).type
-        if not is_text(kind) and not pa.types.is_null(kind):
-            raise DataError(f"{source}: the type column {type_column!r} holds {kind}; event types are strings")
+        if not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)):
+            raise DataError(
+                f"{source}: the type column {type_column!r} holds {kind}; event types are strings (--type-column names "
+                "the type column)"
+            )
     elif closed:
         raise DataError(f"{source}: {missing_column(type_column, names, 'type', '--type-column')}")
-    plain = plain_schema(arrow, key)
+    plain = plain_schema(arrow, key, type_column)
     columns = {field.name: attribute_type(field.type) for field in plain}
     units = {
         field.name: timestamp_unit(field.type)
@@ -108,9 +111,14 @@ def missing_column(name: str, names: Sequence[str], role: str = "", option: str 
     return text + (f" ({option} names the {role} column)" if option else "")
 
 
-def plain_schema(arrow: pa.Schema, key: SortKey) -> pa.Schema:
-    """The columns in the types in which the engine gets them."""
-    keys = (key.time, key.order)
-    return pa.schema(
-        [(field.name, clock_type(field.type) if field.name in keys else plain_type(field.type)) for field in arrow]
-    )
+def plain_schema(arrow: pa.Schema, key: SortKey, type_column: str) -> pa.Schema:
+    """The columns in the types in which the engine gets them; event types that are numbers become text."""
+
+    def plain(field: pa.Field) -> pa.DataType:
+        if field.name in key.names:
+            return clock_type(field.type)
+        if field.name == type_column and pa.types.is_integer(field.type):
+            return pa.string()
+        return plain_type(field.type)
+
+    return pa.schema([(field.name, plain(field)) for field in arrow])

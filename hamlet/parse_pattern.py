@@ -131,10 +131,14 @@ def _atom(cursor: Cursor) -> Pattern:
         cursor.deeper(token.span, "pattern")
         pattern = _alternation(cursor)
         if not cursor.take(")"):
-            raise cursor.expected(["')'"], pattern.span, _close_hint(cursor, "(") or _part_hint(cursor))
+            hint = "a sequence is written SEQ(A, B)" if cursor.at(",") else _close_hint(cursor, "(")
+            raise cursor.expected(["')'"], pattern.span, hint or _part_hint(cursor))
         cursor.depth -= 1
         return replace(pattern, span=cursor.since(token.span))
-    if not _at_name(cursor):
+    if cursor.clause() and cursor.at(",", ")", "+", "*", "?", "{", offset=1):
+        hint = f'a type that is called like a keyword is written in double quotes: "{token.value}"'
+        cursor.report(f"'{token.value}' is a keyword", token.span, hint)
+    elif not _at_name(cursor):
         raise cursor.expected(["an event type, SEQ( or '('"], None, _type_hint(cursor))
     event_type = cursor.take_name()
     variable = cursor.take_name() if _at_name(cursor) else event_type
@@ -186,9 +190,6 @@ def _close_hint(cursor: Cursor, opening: str) -> str | None:
 def _type_hint(cursor: Cursor) -> str | None:
     """Why no event type could be read here."""
     token = cursor.peek()
-    closes = cursor.at(",", ")", "+", "*", "?", "{", offset=1)
-    if token.kind is Kind.WORD and closes:
-        return f'a type that is called like a keyword is written in double quotes: "{token.value}"'
     if token.kind is Kind.STRING:
         return f'a type is written without quotes or in double quotes: "{token.value}"'
     if cursor.at_word("AND", "OR"):

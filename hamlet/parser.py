@@ -182,7 +182,7 @@ def _heading(cursor: Cursor, place: int) -> tuple[str, Span | None, bool]:
             cursor.report("a name cannot be empty", token.span, f"leave it out and the query is called q{place}")
     elif cursor.at_kind(Kind.WORD, Kind.NAME) and cursor.at_word("RETURN", offset=1) and not cursor.at_word("RETURN"):
         token = cursor.advance()
-        cursor.report(f"expected ':' after '{token.value}'", cursor.peek().span, f"write {token.value}: RETURN ...")
+        cursor.report(f"expected ':' after '{token.value}'", cursor.peek().span, f"write {token.value}: RETURN")
     if cursor.take_word("RETURN"):
         return name, name_span, True
     token = cursor.peek()

@@ -88,6 +88,7 @@ def _check(pattern: Pattern, parent: Pattern | None, inside_not: bool, reports: 
 def _check_negation(pattern: Negation, parent: Pattern | None, inside_not: bool, reports: Reports) -> None:
     text = reports.quote(pattern.span)
     body = reports.quote(pattern.body.span)[1:-1]
+    one, two = [letter for letter in "ABC" if letter != body][:2]  # types for an example
     match parent:
         case Negation():
             hint = "write the pattern without NOT to ask for its events"
@@ -98,16 +99,16 @@ def _check_negation(pattern: Negation, parent: Pattern | None, inside_not: bool,
         case Sequence():
             pass
         case None:
-            hint = f"put it into a SEQ with the events around it, as in SEQ(A, NOT {body})"
+            hint = f"put it into a SEQ with the events around it, as in SEQ({one}, NOT {body})"
             reports.error("a pattern cannot be a NOT alone: no event is left to form a trend", pattern.span, hint)
         case Repetition():
-            hint = f"repeat a SEQ that holds it, as in (SEQ(A, NOT {body}))+"
+            hint = f"repeat a SEQ that holds it, as in (SEQ({one}, NOT {body}))+"
             reports.error("NOT cannot be repeated: there is nothing to take part several times", pattern.span, hint)
         case Alternation():
-            hint = f"put it into a SEQ within that branch, as in SEQ(A, NOT {body}) OR B"
+            hint = f"put it into a SEQ within that branch, as in SEQ({one}, NOT {body}) OR {two}"
             reports.error("NOT cannot be a branch of OR", pattern.span, hint)
         case _:
-            hint = f"put it into one of the patterns, as in SEQ(A, NOT {body}) AND B"
+            hint = f"put it into one of the patterns, as in SEQ({one}, NOT {body}) AND {two}"
             reports.error("NOT cannot be an operand of AND", pattern.span, hint)
 
 

@@ -234,25 +234,29 @@ def to_arrow(rows: QueryRows, clock: Clock, count_type: str = "string") -> pa.Ta
             for row, value in enumerate(values):
                 try:
                     values[row] = None if value is None else _fit(value, kind, infinite=count_type == "double")
-                except OverflowError as error:
+                except _UnfitError as error:
                     raise _unfit(rows, row, place, clock, str(error)) from None
         arrays.append(pa.array(values, kind))
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
+class _UnfitError(Exception):
+    """A number does not fit the Arrow type that the text names."""
+
+
 def _fit(value: Number, kind: pa.DataType, infinite: bool) -> str | int | float | Decimal:
-    """One number in an Arrow type; OverflowError names the type that it does not fit."""
+    """One number in an Arrow type; _UnfitError names the type that it does not fit."""
     if pa.types.is_string(kind):
         return number_text(value)
     if pa.types.is_floating(kind):
         real = _as_double(value)
         if math.isinf(real) and not isinstance(value, float) and not infinite:
-            raise OverflowError("a double")
+            raise _UnfitError("a double")
         return real
     is_int64 = pa.types.is_int64(kind)
     low, high = (-(2**63), 2**63) if is_int64 else (1 - 10**38, 10**38)
     if not low <= value < high:
-        raise OverflowError("int64" if is_int64 else "decimal(38, 0)")
+        raise _UnfitError("int64" if is_int64 else "decimal(38, 0)")
     whole = round(value)  # a COUNT in float mode is nearly an integer
     return whole if is_int64 else Decimal(whole)
 
@@ -261,7 +265,7 @@ def _as_double(value: Number) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return math.inf if value > 0 else -math.inf
 
 
 def _unfit(rows: QueryRows, row: int, place: int, clock: Clock, what: str) -> OutputError:

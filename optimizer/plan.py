@@ -19,7 +19,8 @@ class QueryFacts:
     Attributes
     ----------
     name : str
-    template : Template
+    templates : tuple of Template
+        One; or three for a query over pairs of trends: both sides, and the trends that are on both.
     partition : frozenset of str
         Equivalence and grouping attributes taken together: events of one trend agree on all of them.
     within, slide : int
@@ -27,7 +28,7 @@ class QueryFacts:
     """
 
     name: str
-    template: Template
+    templates: tuple[Template, ...]
     partition: frozenset[str]
     within: int
     slide: int

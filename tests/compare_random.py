@@ -27,6 +27,7 @@ FEATURES = {
     "adjacent": Features(queries=1, events=12, negation=False, windows=False),
     "negation": Features(queries=1, events=12, windows=False, nulls=False, aggregates=False),
     "sharing": Features(queries=6, adjacent=False),
+    "large": Features(local=False, adjacent=False, large=True),
 }
 
 

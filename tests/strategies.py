@@ -60,6 +60,8 @@ class Features:
         All aggregates and LOG2; else COUNT(*) only.
     conjunction, broadcast : bool
         AND of patterns; declared types that lack a key.
+    large : bool
+        Integers near 2^63 and doubles near the end of their range; not together with arithmetic in predicates.
     """
 
     queries: int = 3
@@ -78,6 +80,7 @@ class Features:
     aggregates: bool = True
     conjunction: bool = False
     broadcast: bool = False
+    large: bool = False
 
 
 DEFAULT = Features()
@@ -347,6 +350,9 @@ class Draft:
                 "k": self.pick([1, 1, 1, 2]),
                 "g": self.pick("pppq"),
             }
+            if self.features.large:
+                values["v"] = self.pick([2**63 - 1, -(2**63), 2**62 + 1, -1, 3])
+                values["w"] = self.pick([1.7e308, 1e308, 2.0])
             for name, value in values.items():
                 if not self.percent(nulls):
                     event[name] = value

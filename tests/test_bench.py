@@ -114,7 +114,8 @@ def fake_phase(name: str, case: str, timeout_s: float, *options: str) -> dict[st
         facts = {"events": 100, "queries": 1, "rows": 2, "largest_count_bits": 9}
         return {"checks": ["it is right"], "facts": facts, "digest": "d"}
     assert "d" in options
-    return {"measured": {"hamlet": {"wall_s": [0.2, 0.1, 0.4], "peak_rss_bytes": 2**20}}, "ratios": {}}
+    values = {"wall_s": [0.2, 0.1, 0.4], "peak_rss_bytes": 2**20, "same_question": True}
+    return {"measured": {"hamlet": values}, "ratios": {}}
 
 
 def test_results_are_kept_and_never_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

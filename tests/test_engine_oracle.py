@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import hamlet
 from hamlet.errors import UnsupportedError
 from tests.case_files import Case, cases
-from tests.compare_random import compare, push, run
+from tests.compare_random import FEATURES, compare, push, run
 from tests.comparison import difference
 from tests.strategies import CORE, DEFAULT, Features, case_strategy, random_case
 
@@ -66,8 +66,8 @@ def test_oracle_random_patterns(case: tuple, seed: int) -> None:
 
 @pytest.mark.parametrize(
     "features",
-    [DEFAULT, CORE, Features(queries=6, adjacent=False), Features(queries=1, events=12, windows=False)],
-    ids=["default", "core", "many queries", "long"],
+    [FEATURES[name] for name in ("default", "core", "sharing", "adjacent", "negation", "large")],
+    ids=["default", "core", "sharing", "adjacent", "negation", "large"],
 )
 def test_oracle_seeded_workloads(features: Features) -> None:
     for seed in range(150):

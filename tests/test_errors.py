@@ -85,7 +85,8 @@ def test_single_mistakes_get_few_messages(path: Path) -> None:
 
 def test_the_message_of_the_readme() -> None:
     text = "q1: RETURN COUNT(*)\n    PATTERN SEQ(Request R, Travel T+ WITHIN 10 min"
-    diagnostic = Diagnostic("expected ')' or ',' after 'Travel T+'", Span(57, 63), "close SEQ( before WITHIN", text=text)
+    message, hint = "expected ')' or ',' after 'Travel T+'", "close SEQ( before WITHIN"
+    diagnostic = Diagnostic(message, Span(57, 63), hint, text=text)
     assert (diagnostic.line, diagnostic.column) == (2, 38)
     assert diagnostic.format() == (
         "<workload>:2:38: expected ')' or ',' after 'Travel T+'\n"

@@ -111,6 +111,11 @@ def test_csv_errors(folder: Path, text: str, message: str) -> None:
         list(open_events(write(folder, "a.csv", text)).batches())
 
 
+def test_csv_event_types_are_text(folder: Path) -> None:
+    path = write(folder, "a.csv", "time,type\n1,01\n2,\n")
+    assert [row["type"] for row in rows(path)] == ["01", None]
+
+
 def test_csv_large_doubles_are_no_integers(folder: Path) -> None:
     path = write(folder, "a.csv", "time,type,x\n1,A,1e300\n2,A,18446744073709551616.5\n")
     assert open_events(path).schema.type_of("x") is AttributeType.DOUBLE
