@@ -674,6 +674,7 @@ cdef class Kernel:
     cdef Py_ssize_t scratch_words
     cdef uint8_t* used            # [most arrivals] which sums of the step are set
     cdef int64_t step             # number of the step under way, from 1
+    cdef int64_t advanced         # windows that end at or before this time are closed and stay so
     cdef const Column* columns    # of the batch under way
     cdef const int32_t* class_of
     cdef const int64_t* ranks
@@ -688,6 +689,7 @@ cdef class Kernel:
     def __cinit__(self, tables):
         cdef int i, most = 0
         self.queries = len(tables)
+        self.advanced = INT64_MIN
         self.held = []
         self.query = <Query*> calloc(self.queries + 1, sizeof(Query))
         self.buffer = <Buffer*> calloc(self.queries + 1, sizeof(Buffer))
@@ -838,6 +840,7 @@ cdef class Kernel:
         self.state, self.keys, self.states = other.state, other.keys, other.states
         self.due, self.dues, self.due_capacity = other.due, other.dues, other.due_capacity
         self.step, self.most_bits, self.windows = other.step, other.most_bits, other.windows
+        self.advanced = other.advanced
         other.state = NULL
         other.keys = 0
         other.due = NULL
@@ -992,8 +995,8 @@ cdef class Kernel:
         cdef int64_t bits
         cdef int i, j, failure
         if s == NULL:
-            if q.slide > q.within and floor_divide(time - q.within, q.slide) == floor_divide(time, q.slide):
-                return NO_FAILURE  # the time belongs to no window
+            if self._lowest(q, time) > floor_divide(time, q.slide):
+                return NO_FAILURE  # the time belongs to no open window
             s = new_state(q)
             if s == NULL:
                 return OUT_OF_MEMORY
@@ -1293,7 +1296,7 @@ cdef class Kernel:
     cdef int _turn_pane(self, int query, State* s, int64_t key, int64_t time) noexcept nogil:
         """Close the windows that end at or before `time` and open those that hold it."""
         cdef const Query* q = &self.query[query]
-        cdef int64_t low = floor_divide(time - q.within, q.slide) + 1, high = floor_divide(time, q.slide), window
+        cdef int64_t low = self._lowest(q, time), high = floor_divide(time, q.slide), window
         cdef int lane, i, words
         cdef Py_ssize_t node, block
         if self._close_windows(query, s, key, low):
@@ -1311,7 +1314,7 @@ cdef class Kernel:
                 if not q.store[i].starts:
                     for node in range(s.store[i].head, s.store[i].count):
                         memset(s.store[i].value + node * block + lane * words, 0, words * sizeof(uint64_t))
-        s.last = high
+        s.last = max(high, low - 1)
         for i in range(q.stores):
             while s.store[i].head < s.store[i].count and s.store[i].time[s.store[i].head] < s.first * q.slide:
                 s.store[i].head += 1
@@ -1319,6 +1322,13 @@ cdef class Kernel:
         if s.last >= s.first and not s.scheduled:
             return self._schedule(s, key * self.queries + query, s.first * q.slide + q.within)
         return NO_FAILURE
+
+    cdef inline int64_t _lowest(self, const Query* q, int64_t time) noexcept nogil:
+        """The lowest window that holds `time` and is not closed: a late replay must not open what was delivered."""
+        cdef int64_t low = floor_divide(time - q.within, q.slide) + 1
+        if self.advanced > time:
+            low = max(low, floor_divide(self.advanced - q.within, q.slide) + 1)
+        return low
 
     cdef int _close_windows(self, int query, State* s, int64_t key, int64_t low) noexcept nogil:
         """Deliver and close all open windows below `low`."""
@@ -1373,6 +1383,7 @@ cdef class Kernel:
         cdef int query
         cdef State* s
         cdef const Query* q
+        self.advanced = max(self.advanced, time)
         while self.dues and self.due[0].time <= time:
             slot = self._pop_due()
             query = <int> (slot % self.queries)
@@ -1434,6 +1445,18 @@ cdef class Kernel:
             parent = child
         self.due[parent] = moved
         return slot
+
+    def live(self):
+        """Numbers of the keys that have an open window; int64 array."""
+        cdef Py_ssize_t key
+        cdef int query
+        found = []
+        for key in range(self.keys):
+            for query in range(self.queries):
+                if self.state[key * self.queries + query] != NULL:
+                    found.append(key)
+                    break
+        return np.array(found, dtype=np.int64)
 
     def drain(self, int query):
         """Take the rows of windows that have closed since the last call.

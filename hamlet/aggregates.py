@@ -52,7 +52,6 @@ class ComponentKey:
     attribute: str | None = None
 
 
-
 @dataclass(frozen=True)
 class Layout:
     """The components of a query and their places in a cell."""
@@ -76,7 +75,8 @@ class Layout:
         types: Types,
     ) -> list[tuple[int, ...]]:
         """The kernel's component table; `column_of` numbers the event column of (variable, attribute)."""
-        rows, offset, slope = [], 0, 0
+        rows: list[tuple[int, ...]] = []
+        offset = slope = 0
         for key in self.keys:
             words, wide = SIZES[key.kind]
             rows.append(

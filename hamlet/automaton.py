@@ -209,7 +209,9 @@ def _determine(positions: _Positions, fragment: _Fragment, letters: list[int]) -
     state = 0
     while state < len(automaton.members):
         moves: dict[tuple[Guards, int], set[int]] = {}
-        links = fragment.first if state == START else set().union(*(positions.follow[p] for p in automaton.members[state]))
+        links = (
+            fragment.first if state == START else set().union(*(positions.follow[p] for p in automaton.members[state]))
+        )
         for guards, target in links:
             moves.setdefault((guards, letters[target]), set()).add(target)
         steps: dict[tuple[Guards, int], int] = {}
@@ -289,7 +291,10 @@ def _minimise(automaton: _Deterministic) -> list[int]:
     while True:
         finer = numbered(
             [
-                (blocks[state], frozenset((letter, blocks[target]) for letter, target in automaton.steps[state].items()))
+                (
+                    blocks[state],
+                    frozenset((letter, blocks[target]) for letter, target in automaton.steps[state].items()),
+                )
                 for state in states
             ]
         )
@@ -321,7 +326,7 @@ def _assemble(
 
 
 def _text(pattern: Pattern) -> str:
-    from hamlet.printing import to_text  # noqa: PLC0415 -- printing knows the parser's keywords, the automaton need not
+    from hamlet.printing import to_text
 
     return to_text(pattern)
 

@@ -8,8 +8,7 @@ some queries accept and others do not).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +16,12 @@ import pyarrow as pa
 
 from hamlet._expression import OverflowInExpression, Program
 from hamlet.columns import Int64Array, StringPool, Values, column, take
+from hamlet.conditions import rewritten
 from hamlet.errors import DataError
-from hamlet.query import Condition, Reference
+from hamlet.printing import to_text
+from hamlet.query import Condition
 
+EVENT = "event"  # stands for any variable where only its events matter
 FOREIGN = -1  # signature of an event that no query can match, whatever its attributes
 
 
@@ -43,16 +45,9 @@ class Signature:
         return role.type == self.type and (role.predicate is None or role.predicate in self.accepted)
 
 
-def renamed(node: Any) -> Any:
+def renamed(condition: Condition) -> Condition:
     """A condition with its variable left out, so that equal predicates of differently named variables are one."""
-    if isinstance(node, Reference):
-        return replace(node, variable="")
-    if isinstance(node, tuple):
-        return tuple(renamed(part) for part in node)
-    if is_dataclass(node) and not isinstance(node, type):
-        parts = {part.name: getattr(node, part.name) for part in fields(node)}
-        return replace(node, **{name: renamed(part) for name, part in parts.items() if isinstance(part, tuple) or is_dataclass(part)})
-    return node
+    return rewritten(condition, lambda reference: replace(reference, variable=EVENT))
 
 
 class Classifier:
@@ -67,7 +62,7 @@ class Classifier:
     def __init__(self, strings: StringPool) -> None:
         self.signatures: list[Signature] = []
         self._strings = strings
-        self._predicates: dict[tuple[str, tuple[Condition, ...]], int] = {}
+        self._predicates: dict[tuple[str, tuple[str, ...]], int] = {}
         self._programs: list[tuple[Program, list[Callable[[pa.RecordBatch], Values]]]] = []
         self._by_type: dict[str, list[int]] = {}
         self._numbers: dict[Signature, int] = {}
@@ -82,7 +77,7 @@ class Classifier:
         predicates = self._by_type.setdefault(type, [])
         if not conditions:
             return Role(type, None)
-        key = (type, renamed(conditions))
+        key = (type, tuple(to_text(renamed(each)) for each in conditions))  # by text: 1, 1.0 and TRUE are equal nodes
         if key not in self._predicates:
             self._predicates[key] = len(self._programs)
             self._programs.append(compile())

@@ -148,7 +148,7 @@ class KeyIndex:
     def encode(self, batch: pa.RecordBatch) -> Int64Array:
         """The partition number of each row."""
         if not self.attributes:
-            self._number(())
+            self.number(())
             return np.zeros(batch.num_rows, np.int64)
         codes: Int64Array | None = None
         dictionaries: list[list[Any]] = []
@@ -159,11 +159,12 @@ class KeyIndex:
         assert codes is not None
         distinct = pa.array(codes).dictionary_encode()
         numbers = np.array(
-            [self._number(key) for key in _unpacked(distinct.dictionary.to_numpy(), dictionaries)], np.int64
+            [self.number(key) for key in _unpacked(distinct.dictionary.to_numpy(), dictionaries)], np.int64
         )
         return numbers[distinct.indices.to_numpy()] if batch.num_rows else np.zeros(0, np.int64)
 
-    def _number(self, key: tuple[Any, ...]) -> int:
+    def number(self, key: tuple[Any, ...]) -> int:
+        """The number of a partition; a new one where it has not been seen."""
         number = self._numbers.setdefault(key, len(self.keys))
         if number == len(self.keys):
             self.keys.append(key)

@@ -17,7 +17,6 @@ from hamlet.automaton import templates
 from hamlet.classify import Classifier, Role
 from hamlet.columns import StringPool, Values, values
 from hamlet.conditions import references
-from hamlet.errors import UnsupportedError
 from hamlet.meaning import AnalysedQuery, Analysis
 from hamlet.program import ProgramWriter
 from hamlet.query import Aggregate, AttributeType, Condition, Duration, Reference, Shift
@@ -83,16 +82,23 @@ class CompiledClass:
     queries : tuple of CompiledQuery
     columns : tuple of (str, AttributeType or None)
         The event columns that the kernel reads, in its order.
-    parts : tuple of (int, int)
-        The kernel's queries, one per template: place in `queries`, place in its `tables`.
+    carried : dict of str to tuple of int
+        Event type -> places of the partition attributes that its events carry (LANGUAGE §6).
     """
 
     attributes: tuple[str, ...]
     queries: tuple[CompiledQuery, ...]
     columns: tuple[tuple[str, AttributeType | None], ...]
+    carried: dict[str, tuple[int, ...]]
+
+    @property
+    def broadcasts(self) -> bool:
+        """Whether some type's events belong to several partitions."""
+        return any(len(places) < len(self.attributes) for places in self.carried.values())
 
     @property
     def parts(self) -> tuple[tuple[int, int], ...]:
+        """The kernel's queries: place in `queries`, place in its tables."""
         return tuple((place, part) for place, query in enumerate(self.queries) for part in range(len(query.tables)))
 
     def tables(self, number: int) -> QueryTables:
@@ -132,35 +138,15 @@ def window(query: AnalysedQuery, schema: Schema) -> tuple[int, int]:
 
 def facts(analysis: Analysis, schema: Schema) -> list[QueryFacts]:
     """What the optimizer knows of each query."""
-    refuse_unsupported(analysis)
     return [
-        QueryFacts(
-            query.query.name, templates(query.patterns), frozenset(query.partition), *window(query, schema)
-        )
+        QueryFacts(query.query.name, templates(query.patterns), frozenset(query.partition), *window(query, schema))
         for query in analysis.queries
     ]
 
 
-def refuse_unsupported(analysis: Analysis) -> None:
-    """Say plainly what the language has and the engine cannot run yet.
-
-    Raises
-    ------
-    UnsupportedError
-        A declared type that lacks partition attributes (broadcast).
-    """
-    for query in analysis.queries:
-        for type in dict.fromkeys(query.types.values()):
-            missing = [name for name in query.partition if name not in analysis.declared.get(type, (name,))]
-            if missing:
-                raise UnsupportedError(
-                    f"query {query.query.name}: type {type} is declared without '{missing[0]}', so its events would "
-                    "belong to every partition; such broadcast is not there yet in this version\n"
-                    f"hint: give {type} the attribute '{missing[0]}', or leave its declaration out to read NULL there"
-                )
-
-
-def compile_workload(analysis: Analysis, schema: Schema, strings: StringPool, *, exact: bool = True) -> CompiledWorkload:
+def compile_workload(
+    analysis: Analysis, schema: Schema, strings: StringPool, *, exact: bool = True
+) -> CompiledWorkload:
     """Compile a workload for a schema.
 
     Parameters
@@ -176,11 +162,21 @@ def compile_workload(analysis: Analysis, schema: Schema, strings: StringPool, *,
     known = facts(analysis, schema)
     chosen: Plan = plan(known)
     classifier = Classifier(strings)
+    special = (schema.clock.column, schema.type_column)  # every event has them
     classes = []
     for each in chosen.classes:
         compiler = _ClassCompiler(analysis, schema, strings, classifier, each.attributes, exact)
         queries = tuple(compiler.query(analysis.queries[place], known[place].templates) for place in each.queries)
-        classes.append(CompiledClass(each.attributes, queries, tuple(compiler.columns)))
+        carried = {
+            type: tuple(
+                place
+                for place, attribute in enumerate(each.attributes)
+                if attribute in analysis.declared.get(type, (attribute,)) or attribute in special
+            )
+            for query in queries
+            for type in query.analysed.types.values()
+        }
+        classes.append(CompiledClass(each.attributes, queries, tuple(compiler.columns), carried))
     return CompiledWorkload(tuple(classes), classifier, strings, schema)
 
 
@@ -249,7 +245,7 @@ class _ClassCompiler:
         conditions = analysed.local.get(variable, ())
 
         def compiled() -> tuple[Program, list[Callable[[pa.RecordBatch], Values]]]:
-            program = self.writer(analysed, lambda reference: True).program(conditions)
+            program = self.writer(analysed, lambda _: True).program(conditions)
             loads = [self.load(name, self.type_of(analysed, variable, name)) for name in program.vector_columns]
             return program, loads
 

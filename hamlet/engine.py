@@ -17,12 +17,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet.columns import Int64Array, StringPool, integers
-from hamlet.compile import compile_workload, refuse_unsupported
+from hamlet.compile import compile_workload
 from hamlet.errors import DataError, HamletError, OptionError, one_of
 from hamlet.events import batch_of
 from hamlet.executor import END_OF_TIME, Executor
 from hamlet.input_schema import schema_of
 from hamlet.ordering import SortKey
+from hamlet.query import SECONDS, AttributeType
 from hamlet.result import COUNT_TYPES, QueryRows, dicts_of
 from hamlet.schema import UNITS_PER_SECOND, Clock, Schema
 from hamlet.workload import Workload
@@ -108,7 +109,6 @@ class Engine:
         self._events = 0
         self._closed = False
         self._failed: str | None = None
-        refuse_unsupported(workload.analysis)
         _lateness_check(lateness)
 
     # ------------------------------------------------------------------------------------------ the public face
@@ -144,7 +144,9 @@ class Engine:
     @property
     def clock(self) -> Clock:
         """The time column; of whole ticks where no event has come yet."""
-        return self._schema.clock if self._schema else Clock(self.options.time_column, self.options.time_unit, pa.int64())
+        return (
+            self._schema.clock if self._schema else Clock(self.options.time_column, self.options.time_unit, pa.int64())
+        )
 
     # ------------------------------------------------------------------------------------------ rows as columns
 
@@ -361,7 +363,6 @@ def _is_closed(events: Any) -> bool:
 
 
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|sec|seconds?|min|minutes?|h|hours?|d|days?)\s*", re.IGNORECASE)
-_SECONDS = {"ms": Fraction(1, 1000), "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def _lateness_check(lateness: int | float | str) -> Fraction | None:
@@ -370,7 +371,8 @@ def _lateness_check(lateness: int | float | str) -> Fraction | None:
         match = _DURATION.fullmatch(lateness)
         if match:
             unit = match[2].lower()
-            return Fraction(match[1]) * _SECONDS["ms" if unit == "ms" else unit[0]]
+            unit = next(name for name in ("ms", "min", "s", "h", "d") if unit.startswith(name))
+            return Fraction(match[1]) * SECONDS[unit]
     elif not isinstance(lateness, bool) and lateness >= 0 and lateness == int(lateness):
         return None
     raise OptionError(f"lateness is {lateness!r}; it must be a number of ticks >= 0 or a duration such as '5 s'")
@@ -392,8 +394,6 @@ def _widened(old: Schema, new: Schema, workload: Workload) -> Schema:
     DataError
         A column that changes its type otherwise, a time column of another type, a missing column.
     """
-    from hamlet.query import AttributeType  # noqa: PLC0415
-
     if new.clock.type != old.clock.type:
         raise DataError(f"the time column '{old.clock.column}' was {old.clock.type} and is now {new.clock.type}")
     columns, changed = dict(old.columns), False

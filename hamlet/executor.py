@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from hamlet._core import Kernel, KernelOverflow
 from hamlet.aggregates import Component, has_trends, is_double, merged, needed, nothing, paired, read
+from hamlet.broadcast import Broadcast
 from hamlet.classify import FOREIGN, Signature, overflow_error
 from hamlet.columns import Int64Array, KeyIndex, integers, take, values
 from hamlet.compile import CompiledClass, CompiledQuery, CompiledWorkload
@@ -77,13 +78,14 @@ class _Groups:
 class _ClassRunner:
     """One class of queries: its keys, and a kernel per thread."""
 
-    def __init__(self, compiled: CompiledClass, workload: CompiledWorkload, type_column: str, threads: int) -> None:
+    def __init__(self, compiled: CompiledClass, workload: CompiledWorkload, threads: int) -> None:
         self.compiled = compiled
         self.workload = workload
         self.index = KeyIndex(compiled.attributes)
         self.tables = [compiled.tables(number) for number in range(len(compiled.parts))]
         self.kernels = [Kernel(self.tables) for _ in range(threads)]
         self.groups = [_Groups(query, self.index) for query in compiled.queries]
+        self.broadcast = _broadcast(compiled, self.index) if compiled.broadcasts else None
         self.class_of = np.zeros(0, np.int32)  # signature -> kernel class, FOREIGN, or UNMAPPED
         self.matched = 0
 
@@ -91,13 +93,24 @@ class _ClassRunner:
         """Take over keys, groups and kernel states of a runner that knew less of the attributes' types."""
         self.index, self.matched = other.index, other.matched
         for mine, theirs in zip(self.groups, other.groups, strict=True):
-            mine.index, mine.groups, mine.of_key, mine.numbers = theirs.index, theirs.groups, theirs.of_key, theirs.numbers
+            mine.index, mine.groups, mine.of_key, mine.numbers = (
+                theirs.index,
+                theirs.groups,
+                theirs.of_key,
+                theirs.numbers,
+            )
         widened = [
             _widened(new, self.compiled.columns, old, other.compiled.columns)
             for new, old in zip(self.tables, other.tables, strict=True)
         ]
         for kernel, old_kernel in zip(self.kernels, other.kernels, strict=True):
             kernel.adopt(old_kernel, widened)
+        if self.broadcast is not None and other.broadcast is not None:
+            self.broadcast.index = self.index
+            schema, classifier = self.workload.schema, self.workload.classifier
+            self.broadcast.adopt(
+                other.broadcast, lambda batch: self._classes(classifier.classify(batch, schema.type_column))
+            )
 
     def jobs(self, batch: pa.RecordBatch, signatures: npt.NDArray[np.int32]) -> list[Callable[[], None]]:
         """What the kernels have to do for a batch; jobs of one batch may run side by side."""
@@ -107,10 +120,17 @@ class _ClassRunner:
         if len(rows) == 0:
             return []
         part = batch if len(rows) == batch.num_rows else batch.take(pa.array(rows))
-        keys = self.index.encode(part)
         classes = classes[rows]
         clock = self.workload.schema.clock
         times = integers(part.column(clock.column), clock.column)[0]
+        if self.broadcast is None:
+            keys = self.index.encode(part)
+        else:
+            known = self.workload.classifier.signatures
+            types = [known[signature].type for signature in signatures[rows].tolist()]
+            given = self.broadcast.deliver(part, types, times, classes, clock.column, self._live())
+            part, keys, classes = given.batch.take(pa.array(given.rows)), given.keys, given.classes[given.rows]
+            times = integers(part.column(clock.column), clock.column)[0]
         order_column = self.workload.schema.order_column
         orders = None if order_column is None else integers(part.column(order_column), order_column)[0]
         columns = [values(part, name, type, self.workload.strings) for name, type in self.compiled.columns]
@@ -133,6 +153,11 @@ class _ClassRunner:
                 )
                 jobs.append(lambda kernel=kernel, arguments=arguments: self._process(kernel, *arguments))  # type: ignore[misc]
         return jobs
+
+    def _live(self) -> Int64Array:
+        """Partitions with open windows."""
+        threads = len(self.kernels)
+        return np.concatenate([kernel.live() * threads + number for number, kernel in enumerate(self.kernels)])
 
     def _classes(self, signatures: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """The kernel class of each event; a new signature is registered with every kernel."""
@@ -159,7 +184,9 @@ class _ClassRunner:
                 entries.append((part, arrivals, guards))
         if not entries:
             return FOREIGN
-        return [kernel.add_class(entries) for kernel in self.kernels][0]
+        numbers = {kernel.add_class(entries) for kernel in self.kernels}
+        assert len(numbers) == 1, "the kernels of a class register alike"
+        return numbers.pop()
 
     def _process(self, kernel: Kernel, batch: pa.RecordBatch, *arguments: Any) -> None:
         try:
@@ -196,7 +223,9 @@ class _ClassRunner:
         sides = []
         for part in parts:
             keys, windows, found = self._rows(query, part)
-            sides.append(dict(zip(zip(keys.tolist(), windows.tolist(), strict=True), zip(*found, strict=True), strict=True)))
+            sides.append(
+                dict(zip(zip(keys.tolist(), windows.tolist(), strict=True), zip(*found, strict=True), strict=True))
+            )
         rows: dict[tuple[int, int], list[Component]] = {}
         none = nothing(query.layout.keys)
         for place, one in sides[0].items():
@@ -204,9 +233,21 @@ class _ClassRunner:
                 pairs = paired(query.layout.keys, one, sides[1][place], sides[2].get(place, none))
                 if has_trends(pairs[0]):
                     rows[place] = pairs
-        places = np.array(list(rows), np.int64).reshape(-1, 2)
+        pairs_at = np.array(list(rows), np.int64).reshape(-1, 2)
         columns = [list(column) for column in zip(*rows.values(), strict=True)] or [[] for _ in none]
-        return places[:, 0], places[:, 1], columns
+        return pairs_at[:, 0], pairs_at[:, 1], columns
+
+
+def _broadcast(compiled: CompiledClass, index: KeyIndex) -> Broadcast:
+    """What delivers the events of a class whose types do not all carry the partition attributes."""
+    positive = {
+        type
+        for query in compiled.queries
+        for variable, type in query.analysed.types.items()
+        if variable not in query.analysed.negated
+    }
+    retention = max(query.window[0] for query in compiled.queries)
+    return Broadcast(compiled.attributes, compiled.carried, positive, index, retention)
 
 
 def _widened(new: QueryTables, columns: Columns, old: QueryTables, old_columns: Columns) -> list[tuple[int, int]]:
@@ -259,7 +300,7 @@ class Executor:
         self.workload = workload
         self.events = 0
         schema = workload.schema
-        self._classes = [_ClassRunner(each, workload, schema.type_column, threads) for each in workload.classes]
+        self._classes = [_ClassRunner(each, workload, threads) for each in workload.classes]
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._places = {
             query.analysed.index: (runner, place)

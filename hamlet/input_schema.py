@@ -57,15 +57,7 @@ def schema_of(
             raise DataError(f"{source}: there are several columns with the name {name!r}; names must differ")
     if not (empty and not closed):
         _check_keys(arrow, key, empty, source)
-    if type_column in names:
-        kind = arrow.field(type_column).type
-        if not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)):
-            raise DataError(
-                f"{source}: the type column {type_column!r} holds {kind}; event types are strings (--type-column names "
-                "the type column)"
-            )
-    elif closed:
-        raise DataError(f"{source}: {missing_column(type_column, names, 'type', '--type-column')}")
+    _check_type_column(arrow, type_column, closed, source)
     plain = plain_schema(arrow, key, type_column)
     columns = {field.name: attribute_type(field.type) for field in plain}
     units = {
@@ -79,6 +71,19 @@ def schema_of(
     unit = clock.unit if pa.types.is_timestamp(clock) else time_unit
     types = {field.name: field.type for field in plain}
     return Schema(columns, Clock(key.time, unit, clock), type_column, key.order, closed, units, types)
+
+
+def _check_type_column(arrow: pa.Schema, type_column: str, closed: bool, source: str) -> None:
+    """The type column exists, unless any name may be absent, and holds text or integers."""
+    if type_column in arrow.names:
+        kind = arrow.field(type_column).type
+        if not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)):
+            raise DataError(
+                f"{source}: the type column {type_column!r} holds {kind}; event types are strings (--type-column names "
+                "the type column)"
+            )
+    elif closed:
+        raise DataError(f"{source}: {missing_column(type_column, arrow.names, 'type', '--type-column')}")
 
 
 def _check_keys(arrow: pa.Schema, key: SortKey, empty: bool, source: str) -> None:

@@ -156,8 +156,10 @@ class ProgramWriter:
         match expression:
             case Literal(value=str() as value):
                 self.constant(self.strings.number(value), text)
-            case Literal(value=value):
-                self.constant(int(value) if isinstance(value, bool) else value, text)
+            case Literal(value=bool() | int() as value):
+                self.constant(int(value), text)
+            case Literal(value=float() as value):
+                self.constant(value, text)
             case Reference():
                 self.reference(expression, text)
             case Unary(operator=operator, operand=operand):

@@ -32,7 +32,7 @@ NOWHERE = Span(0, 0)
 
 
 def _span() -> Span:
-    return field(default=NOWHERE, compare=False, repr=False, kw_only=True)  # type: ignore[no-any-return]
+    return field(default=NOWHERE, compare=False, repr=False, kw_only=True)
 
 
 # ---------------------------------------------------------------------------------------------- patterns
@@ -284,6 +284,15 @@ class ReturnItem:
         return "_".join(["log2"] * self.log2 + [name for name in names if name is not None])
 
 
+SECONDS = {
+    "ms": Fraction(1, 1000),
+    "s": Fraction(1),
+    "min": Fraction(60),
+    "h": Fraction(3600),
+    "d": Fraction(86400),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Duration:
     """A positive length of time, exact: ``1.5 min`` is 90 seconds."""
@@ -295,7 +304,7 @@ class Duration:
     @property
     def seconds(self) -> Fraction:
         """The length in seconds."""
-        return self.amount * {"ms": Fraction(1, 1000), "s": 1, "min": 60, "h": 3600, "d": 86400}[self.unit]
+        return self.amount * SECONDS[self.unit]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,11 @@ from hamlet.workload import Workload
 
 
 def run(
-    workload: Workload, events: Any, *, progress: Callable[[int], None] | None = None, input_format: str | None = None,
+    workload: Workload,
+    events: Any,
+    *,
+    progress: Callable[[int], None] | None = None,
+    input_format: str | None = None,
     **options: Any,
 ) -> Results:
     """Run a workload over events.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from hamlet._core import SOURCES
 from hamlet._expression import Program
 from hamlet.query import Condition
-from optimizer.template import START, Template
+from optimizer.template import START, Template, Transition
 
 Pair = tuple[str, str]
 NONE = -1
@@ -96,8 +96,10 @@ class TableWriter:
         """Fill and return the tables."""
         for guard in self.template.guards:
             self._guard(guard.template)
-        steps = [[step for step in self.template.transitions if step.target == state] for state in range(self.template.size)]
-        sources = [[self._source(step.source, state, step.guards) for step in steps[state]] for state in range(len(steps))]
+        steps: list[list[Transition]] = [[] for _ in range(self.template.size)]
+        for step in self.template.transitions:
+            steps[step.target].append(step)
+        sources = [[self._source(step.source, state, step.guards) for step in into] for state, into in enumerate(steps)]
         finals = [self._standing(final.state, final.guards) for final in self.template.finals]
         for state in range(1, self.template.size):
             self._arrival(state, sources[state])
@@ -125,7 +127,7 @@ class TableWriter:
                 pair = self._pair(template, step.source, state)
                 if step.source == START:
                     sources.append((SOURCES["start"], 0, NONE, NONE))
-                elif pair in self.adjacent:
+                elif pair is not None and pair in self.adjacent:
                     store = stores.setdefault(step.source, len(self.store_columns))
                     if store == len(self.store_columns):
                         self.store_columns.append({})

@@ -92,7 +92,9 @@ class Template:
     @cached_property
     def kleene_states(self) -> frozenset[int]:
         """States that lie on a cycle: what a Kleene operator made, and what queries may share (Def. 3.1)."""
-        reach = {state: {step.target for step in self.transitions if step.source == state} for state in range(self.size)}
+        reach: dict[int, set[int]] = {state: set() for state in range(self.size)}
+        for step in self.transitions:
+            reach[step.source].add(step.target)
         for middle in range(self.size):  # Warshall's closure; templates are small
             for targets in reach.values():
                 if middle in targets:

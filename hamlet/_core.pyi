@@ -1,0 +1,40 @@
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+COMPONENTS: dict[str, int]
+SOURCES: dict[str, int]
+
+class KernelOverflow(Exception):
+    query: int
+    predicate: int
+    place: int
+    row: int
+
+class Kernel:
+    queries: int
+    classes: int
+    most_bits: int
+    states: int
+    windows: int
+
+    def __init__(self, tables: Sequence[Any]) -> None: ...
+    def add_class(self, entries: Sequence[tuple[int, Sequence[int], Sequence[int]]]) -> int: ...
+    def adopt(self, other: Kernel, widened: Sequence[Sequence[tuple[int, int]]]) -> None: ...
+    def process(
+        self,
+        keys: npt.NDArray[np.int64],
+        times: npt.NDArray[np.int64],
+        orders: npt.NDArray[np.int64] | None,
+        classes: npt.NDArray[np.int32],
+        columns: Sequence[tuple[npt.NDArray[Any], npt.NDArray[np.uint8] | None]],
+        ranks: npt.NDArray[np.int64],
+        key_count: int,
+    ) -> None: ...
+    def advance(self, time: int) -> None: ...
+    def live(self) -> npt.NDArray[np.int64]: ...
+    def drain(
+        self, query: int
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.uint64]]: ...

@@ -1,0 +1,236 @@
+"""Events that carry only some of a partition's keys: delivered to every partition that agrees on those they have.
+
+A declared type may lack partition attributes; its events then belong to many partitions, and a partition may exist
+though no single event carries all its keys (LANGUAGE §6). A partition is *formed* when events whose keys together are
+complete are in one window; it then gets the partial events of the window so far, and every later one while it lives.
+A partial event is kept once, however many partitions it belongs to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hamlet.columns import Int64Array, KeyIndex, integers
+
+Places = tuple[int, ...]  # places of some of the partition attributes
+Key = tuple[Any, ...]
+
+
+@dataclass
+class _Carried:
+    """The events that carry one set of the partition attributes."""
+
+    places: Places
+    index: KeyIndex
+    rows: Int64Array = field(default_factory=lambda: np.zeros(0, np.int64))  # its events among the kept ones
+
+
+@dataclass(frozen=True)
+class Deliveries:
+    """What the kernels are to process: some events of a batch and some kept ones, some of them several times.
+
+    Attributes
+    ----------
+    batch : pyarrow.RecordBatch
+        The kept events and the batch's.
+    classes : int32 array of shape (rows of batch,)
+        Kernel class of each.
+    rows : int64 array of shape (n,)
+        Rows of `batch`, ascending.
+    keys : int64 array of shape (n,)
+        The partition that gets the row.
+    """
+
+    batch: pa.RecordBatch
+    classes: npt.NDArray[np.int32]
+    rows: Int64Array
+    keys: Int64Array
+
+
+class Broadcast:
+    """Delivers the events of one class of queries to partitions.
+
+    Parameters
+    ----------
+    attributes : sequence of str
+        The partition attributes.
+    carried : mapping of str to tuple of int
+        Event type -> places of the attributes that its events carry.
+    positive : set of str
+        Types that take part in trends; only they form partitions.
+    index : KeyIndex
+        Numbers the partitions.
+    retention : int
+        Ticks: the longest window.
+    """
+
+    def __init__(
+        self,
+        attributes: Sequence[str],
+        carried: Mapping[str, Places],
+        positive: Iterable[str],
+        index: KeyIndex,
+        retention: int,
+    ) -> None:
+        self.index = index
+        self._whole = tuple(range(len(attributes)))
+        self._retention = retention
+        self._sets: dict[Places, _Carried] = {
+            places: _Carried(places, KeyIndex([attributes[place] for place in places]))
+            for places in dict.fromkeys(carried.values())
+            if places != self._whole
+        }
+        self._of_type = carried
+        self._covers = _covers({carried[type] for type in positive}, self._whole)
+        self._kept: pa.Table | None = None
+        self._kept_classes = np.zeros(0, np.int32)
+
+    def deliver(
+        self,
+        batch: pa.RecordBatch,
+        types: Sequence[str],
+        times: Int64Array,
+        classes: npt.NDArray[np.int32],
+        time_column: str,
+        live: Int64Array,
+    ) -> Deliveries:
+        """Which partition gets which event.
+
+        Parameters
+        ----------
+        batch : pyarrow.RecordBatch
+            Matched events in time order.
+        types : sequence of str, shape (rows,)
+        times : int64 array of shape (rows,)
+        classes : int32 array of shape (rows,)
+        time_column : str
+        live : int64 array
+            Partitions with open windows.
+        """
+        self._forget(int(times[0]), time_column)
+        kept = 0 if self._kept is None else self._kept.num_rows
+        whole = pa.concat_tables(
+            [*([] if self._kept is None else [self._kept]), pa.Table.from_batches([batch])],
+            promote_options="permissive",
+        )
+        all_classes = np.concatenate([self._kept_classes, classes])
+        chosen = self._rows_of(types, kept)
+        combined = whole.combine_chunks().to_batches()[0]
+        pairs: list[tuple[Int64Array, Int64Array]] = []
+        complete = chosen.get(self._whole, np.zeros(0, np.int64))
+        keys = self.index.encode(combined.take(pa.array(complete)))
+        pairs.append((complete, keys))
+        partial = {places: self._partial_rows(places, chosen, combined) for places in self._sets}
+        formed = set(keys.tolist()) | self._joined(partial)
+        old = set(live.tolist())
+        for places, (rows, numbers) in partial.items():
+            pairs += self._matches(places, rows, numbers, formed - old, old, kept)
+        rows = np.concatenate([pair[0] for pair in pairs])
+        order = np.argsort(rows, kind="stable")
+        self._keep(whole, all_classes, {places: rows for places, (rows, _) in partial.items()})
+        return Deliveries(combined, all_classes, rows[order], np.concatenate([pair[1] for pair in pairs])[order])
+
+    def _rows_of(self, types: Sequence[str], kept: int) -> dict[Places, Int64Array]:
+        """Rows of the combined batch by the attributes that they carry; of kept ones only the batch's are here."""
+        rows: dict[Places, list[int]] = {}
+        for row, type in enumerate(types, kept):
+            rows.setdefault(self._of_type[type], []).append(row)
+        return {places: np.array(found, np.int64) for places, found in rows.items()}
+
+    def _partial_rows(
+        self, places: Places, chosen: Mapping[Places, Int64Array], combined: pa.RecordBatch
+    ) -> tuple[Int64Array, Int64Array]:
+        """The kept and new rows that carry exactly these attributes, and their partial keys."""
+        carried = self._sets[places]
+        rows = np.concatenate([carried.rows, chosen.get(places, np.zeros(0, np.int64))])
+        return rows, carried.index.encode(combined.take(pa.array(rows)))
+
+    def _joined(self, partial: Mapping[Places, tuple[Int64Array, Int64Array]]) -> set[int]:
+        """Partitions whose keys are complete by partial events of the longest window together."""
+        found: set[int] = set()
+        for cover in self._covers:
+            if any(len(partial[places][1]) == 0 for places in cover):
+                continue
+            keys: list[dict[int, Any]] = [{}]
+            for places in cover:
+                values = [self._sets[places].index.keys[number] for number in set(partial[places][1].tolist())]
+                keys = [
+                    {**key, **dict(zip(places, value, strict=True))}
+                    for key in keys
+                    for value in values
+                    if all(key.get(place, part) == part for place, part in zip(places, value, strict=True))
+                ]
+            found.update(self.index.number(tuple(key[place] for place in self._whole)) for key in keys)
+        return found
+
+    def _matches(
+        self, places: Places, rows: Int64Array, numbers: Int64Array, new: set[int], old: set[int], kept: int
+    ) -> list[tuple[Int64Array, Int64Array]]:
+        """Pairs of a partial event and a partition: new partitions get kept and new events, old ones the new ones."""
+        index = self._sets[places].index
+        partitions: dict[Key, tuple[list[int], list[int]]] = {}
+        for place, group in enumerate((new, old)):
+            for number in group:
+                key = tuple(self.index.keys[number][part] for part in places)
+                partitions.setdefault(key, ([], []))[place].append(number)
+        pairs = []
+        for row, number in zip(rows.tolist(), numbers.tolist(), strict=True):
+            fresh, living = partitions.get(index.keys[number], ([], []))
+            keys = fresh if row < kept else fresh + living
+            if keys:
+                pairs.append((np.full(len(keys), row, np.int64), np.array(keys, np.int64)))
+        return pairs
+
+    def adopt(self, other: Broadcast, classify: Callable[[pa.RecordBatch], npt.NDArray[np.int32]]) -> None:
+        """Take over the kept events of another one, whose kernel classes were numbered otherwise."""
+        self._kept = other._kept
+        for mine, theirs in zip(self._sets.values(), other._sets.values(), strict=True):
+            mine.rows = theirs.rows
+        if self._kept is not None and self._kept.num_rows:
+            self._kept_classes = classify(self._kept.combine_chunks().to_batches()[0])
+
+    def _keep(self, whole: pa.Table, classes: npt.NDArray[np.int32], partial: Mapping[Places, Int64Array]) -> None:
+        """Keep the partial events for partitions that form later."""
+        remaining = np.sort(np.concatenate([*partial.values(), np.zeros(0, np.int64)]))
+        self._select(whole, classes, remaining, partial)
+
+    def _select(
+        self,
+        whole: pa.Table,
+        classes: npt.NDArray[np.int32],
+        remaining: Int64Array,
+        partial: Mapping[Places, Int64Array],
+    ) -> None:
+        self._kept = whole.take(pa.array(remaining))
+        self._kept_classes = classes[remaining]
+        for places, rows in partial.items():
+            self._sets[places].rows = np.searchsorted(remaining, rows)
+
+    def _forget(self, time: int, time_column: str) -> None:
+        """Let go of events that share no window with `time` or later ones."""
+        if self._kept is None or self._kept.num_rows == 0:
+            return
+        times = integers(self._kept.column(time_column).combine_chunks(), time_column)[0]
+        fresh = times > time - self._retention
+        if not fresh.all():
+            partial = {places: carried.rows[fresh[carried.rows]] for places, carried in self._sets.items()}
+            self._select(self._kept, self._kept_classes, np.nonzero(fresh)[0], partial)
+
+
+def _covers(sets: Iterable[Places], whole: Places) -> list[tuple[Places, ...]]:
+    """The minimal choices of partial sets that together are the whole."""
+    partial = [places for places in sets if places and places != whole]
+    found: list[tuple[Places, ...]] = []
+    for size in range(2, len(partial) + 1):
+        for choice in combinations(sorted(partial), size):
+            covered = {place for places in choice for place in places}
+            if covered == set(whole) and not any(set(smaller) <= set(choice) for smaller in found):
+                found.append(choice)
+    return found
