@@ -24,43 +24,68 @@ Source: HAMLET (SIGMOD'21) §3 (propagation, Eqs. 2-4), GRETA (VLDB'17) §§4-6;
 import numpy as np
 
 from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memcpy, memmove, memset
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memcpy, memset
 
-from hamlet._expression cimport Code, Column, Program, evaluate
-
-cdef extern from "_limbs.h" nogil:
-    ctypedef struct Scaled "hamlet_scaled":
-        double m
-        int64_t e
-    void limbs_add(uint64_t* a, const uint64_t* b, int n)
-    void limbs_add_wider(uint64_t* a, int n, const uint64_t* b, int m)
-    void limbs_increment(uint64_t* a, int n)
-    void limbs_add_product(uint64_t* a, int n, const uint64_t* b, int m, int64_t x)
-    bint limbs_nonzero(const uint64_t* a, int n)
-    void limbs_negate(uint64_t* a, int n)
-    int64_t limbs_bits(const uint64_t* a, int n)
-    Scaled scaled_add(Scaled a, Scaled b)
-    Scaled scaled_multiply(Scaled a, double x)
-    Scaled scaled_from_limbs(const uint64_t* a, int n)
-    Scaled scaled_load(const uint64_t* a)
-    void scaled_store(uint64_t* a, Scaled x)
-
-cdef extern from *:
-    int clzll "__builtin_clzll"(unsigned long long) noexcept nogil
-
-cdef enum ComponentKind:
-    COUNT              # trends; limbs, always the first component
-    OCCURRENCES        # events bound to a variable (with a value, where a column is given); limbs
-    SUM_INT            # limbs, two's complement
-    SUM_DOUBLE         # scaled double
-    PRESENT            # 1 where some trend has a value
-    LEAST_INT          # (1 where there is one, value)
-    GREATEST_INT
-    LEAST_DOUBLE
-    GREATEST_DOUBLE
-    COUNT_SCALED       # COUNT and OCCURRENCES under numbers=float
-    OCCURRENCES_SCALED
+from hamlet._cells cimport (
+    add_cell,
+    add_one,
+    bind_event,
+    bit_length,
+    floor_divide,
+    has_trends,
+    lane_of,
+    limbs_bits,
+    words_of,
+)
+from hamlet._expression cimport Column, Program, evaluate
+from hamlet._index cimport forget_lane, read_index
+from hamlet._state cimport (
+    State,
+    Store,
+    append_node,
+    cell_of,
+    clear_state,
+    convert_state,
+    first_alive,
+    free_state,
+    killed_before,
+    merge_nodes,
+    new_state,
+    renew_indexes,
+    start_alive,
+    told_apart,
+    widen,
+)
+from hamlet._tables cimport (
+    COUNT,
+    COUNT_SCALED,
+    FROM_CELL,
+    FROM_START,
+    FROM_STORE,
+    GREATEST_DOUBLE,
+    GREATEST_INT,
+    LEAST_DOUBLE,
+    LEAST_INT,
+    NO_FAILURE,
+    OCCURRENCES,
+    OCCURRENCES_SCALED,
+    OUT_OF_MEMORY,
+    OVERFLOW,
+    PRESENT,
+    SUM_DOUBLE,
+    SUM_INT,
+    Arrival,
+    Component,
+    Entry,
+    GuardArrival,
+    IndexTable,
+    KeyProgram,
+    Predicate,
+    Query,
+    Source,
+    StoreTable,
+)
 
 COMPONENTS = {
     "count": COUNT, "occurrences": OCCURRENCES, "sum_int": SUM_INT, "sum_double": SUM_DOUBLE, "present": PRESENT,
@@ -68,134 +93,7 @@ COMPONENTS = {
     "greatest_double": GREATEST_DOUBLE, "count_scaled": COUNT_SCALED, "occurrences_scaled": OCCURRENCES_SCALED,
 }
 
-cdef enum SourceKind:
-    FROM_START         # the empty trend: 1, unless a guard of the source has matched in the window
-    FROM_CELL          # everything that stands in a state
-    FROM_STORE         # single events that stand in a state
-
 SOURCES = {"start": FROM_START, "cell": FROM_CELL, "store": FROM_STORE}
-
-cdef enum Failure:
-    NO_FAILURE = 0
-    OUT_OF_MEMORY = 1
-    OVERFLOW = 2
-
-
-# ------------------------------------------------------------------------------------------------ tables (fixed)
-
-cdef struct Component:
-    int kind           # ComponentKind
-    int variable       # the variable whose events it looks at, -1 for COUNT
-    int column         # the event column of its values, -1 where every event counts
-    int integer        # whether the column holds integers (a scaled sum of integers under numbers=float)
-    int offset         # first word in a cell = offset + slope * width
-    int slope
-    int words          # its words = words + wide * width
-    int wide
-
-cdef struct Source:
-    int kind           # SourceKind
-    int place          # FROM_CELL: cell (guards: state of the negated template); FROM_STORE: store
-    int guards         # guard set over the gap, -1 for none
-    int predicate      # predicate on (earlier, later) event, -1 for none
-
-cdef struct Arrival:
-    int variable       # the variable that the event is bound to
-    int sources        # sources[sources : sources_end] are read
-    int sources_end
-    int cells          # members[cells : cells_end] are the cells that it is added to
-    int cells_end
-    int stores         # members[stores : stores_end] are the stores that keep it
-    int stores_end
-
-cdef struct GuardArrival:
-    int guard          # which negated pattern
-    int state          # the state of its template, counted over all guards of the query
-    int sources        # sources[sources : sources_end] are read
-    int sources_end
-    int store          # the store that keeps it for adjacent predicates, -1 for none
-    int final          # 1 where a match may end here
-
-cdef struct StoreTable:
-    int columns        # members[columns : columns_end] are the event columns that its predicates read
-    int columns_end
-    int merging        # 1: no predicate looks at its nodes, so nodes that no guard can tell apart are one
-    int guards         # the guard set of a merging store, -1 otherwise
-    int starts         # 1: keeps starts of matches of a negated pattern, not aggregates
-
-cdef struct Predicate:
-    Code code
-    int vector         # members[vector + i] is the store column of the program's i-th vector column
-    int scalar         # members[scalar + i] is the event column of its i-th scalar column
-    int vectors
-    int scalars
-
-cdef struct Query:
-    int64_t within     # ticks
-    int64_t slide      # ticks
-    int lanes          # most windows open at once
-    int components
-    int cells
-    int stores
-    int guards         # negated patterns
-    int guard_states   # over all of them
-    int arrivals
-    int finals         # sources[finals : finals_end] are summed at a window's end
-    int finals_end
-    int most_sources   # the most sources of an arrival, and of the finals
-    int fixed          # words of a cell = fixed + wide * width
-    int wide
-    int exact          # counts are limbs
-    Component* component
-    Source* source
-    Arrival* arrival
-    GuardArrival* guard_arrival
-    StoreTable* store
-    Predicate* predicate
-    int* member        # index lists of all tables
-    int* guard_set     # guard set i is member[guard_set[2i] : guard_set[2i + 1]]
-    int* simple        # guard -> 1 where every match is one event
-    int* guard_first   # guard -> its first state
-    int* cell_guards   # cell -> its guard set (all simple), -1 for none
-
-cdef struct Entry:     # what one event class does to one query
-    int query
-    int arrivals       # class_member[arrivals : arrivals_end]
-    int arrivals_end
-    int guards         # class_member[guards : guards_end] are guard arrivals
-    int guards_end
-
-
-# ------------------------------------------------------------------------------------------------ state (grows)
-
-cdef struct Store:
-    Py_ssize_t head      # nodes head..count-1 are visible
-    Py_ssize_t count
-    Py_ssize_t pending   # nodes count..pending-1 belong to the step under way
-    Py_ssize_t capacity
-    int64_t* step        # [capacity] the (latest) step of arrival
-    int64_t* time        # [capacity] its time
-    uint64_t* value      # [capacity][lanes][words of a cell], or [capacity][2]: latest start (step, time)
-    int64_t* data        # [columns][capacity]
-    uint8_t* valid       # [columns][capacity]
-
-cdef struct State:       # one query and one key
-    int64_t first        # windows first..last are open, none where last < first
-    int64_t last
-    int64_t border       # no window opens or closes before this time
-    int64_t bits         # no count has more bits
-    int width            # limbs of a count
-    bint scheduled       # an entry of the calendar points here
-    uint64_t* cell       # [lanes][cells][words of a cell]
-    Py_ssize_t words     # allocated words of cell
-    Store* store         # [stores]
-    int64_t* start_step  # [guard_states] latest start of a partial match of a negated pattern, 0 for none
-    int64_t* start_time
-    int64_t* fresh_step  # [guard_states] the same for the step under way
-    int64_t* fresh_time
-    int64_t* killed      # [guards] latest start of a finished match, 0 for none
-    int64_t* killed_time
-    int64_t* begun       # [guards] the last step at which a match could begin
 
 cdef struct Due:         # an entry of the calendar, a binary heap
     int64_t time
@@ -211,431 +109,6 @@ cdef struct Buffer:      # rows of closed windows of one query
     int32_t* width
     uint64_t* word       # row after row, as many words as a cell of that width has
 
-
-cdef inline int words_of(const Query* q, int width) noexcept nogil:
-    return q.fixed + q.wide * width
-
-
-cdef inline int64_t floor_divide(int64_t a, int64_t b) noexcept nogil:
-    return a // b - (a % b < 0)
-
-
-cdef inline int lane_of(const Query* q, int64_t window) noexcept nogil:
-    cdef int64_t lane = window % q.lanes
-    return <int> (lane + q.lanes if lane < 0 else lane)
-
-
-cdef inline int64_t bit_length(int64_t value) noexcept nogil:
-    return 0 if value <= 0 else 64 - clzll(<unsigned long long> value)
-
-
-cdef inline uint64_t* cell_of(const Query* q, const State* s, int lane, int cell) noexcept nogil:
-    return s.cell + (<Py_ssize_t> lane * q.cells + cell) * words_of(q, s.width)
-
-
-cdef void add_cell(const Query* q, int width, uint64_t* target, const uint64_t* source) noexcept nogil:
-    """Add the aggregates of one set of trends to those of another."""
-    cdef int i, kind, offset
-    cdef Component* c
-    for i in range(q.components):
-        c = &q.component[i]
-        offset = c.offset + c.slope * width
-        kind = c.kind
-        if kind <= SUM_INT:
-            limbs_add(target + offset, source + offset, c.words + c.wide * width)
-        elif kind == SUM_DOUBLE or kind >= COUNT_SCALED:
-            scaled_store(target + offset, scaled_add(scaled_load(target + offset), scaled_load(source + offset)))
-        elif kind == PRESENT:
-            target[offset] |= source[offset]
-        elif source[offset]:
-            extend_extremum(kind, target + offset, source[offset + 1])
-
-
-cdef inline void extend_extremum(int kind, uint64_t* extremum, uint64_t bits) noexcept nogil:
-    cdef uint64_t held = extremum[1]
-    if extremum[0]:
-        if kind == LEAST_INT and <int64_t> bits >= <int64_t> held:
-            return
-        if kind == GREATEST_INT and <int64_t> bits <= <int64_t> held:
-            return
-        if kind == LEAST_DOUBLE and (<double*> &bits)[0] >= (<double*> &held)[0]:
-            return
-        if kind == GREATEST_DOUBLE and (<double*> &bits)[0] <= (<double*> &held)[0]:
-            return
-    extremum[0] = 1
-    extremum[1] = bits
-
-
-cdef inline bint has_trends(const Query* q, int width, const uint64_t* cell) noexcept nogil:
-    if q.exact:
-        return limbs_nonzero(cell, width)
-    return scaled_load(cell).m != 0
-
-
-cdef inline void add_one(const Query* q, int width, uint64_t* cell) noexcept nogil:
-    """Add the empty trend."""
-    cdef Scaled one
-    if q.exact:
-        limbs_increment(cell, width)
-    else:
-        one.m = 1.0
-        one.e = 0
-        scaled_store(cell, scaled_add(scaled_load(cell), one))
-
-
-cdef void bind_event(
-    const Query* q, int width, int variable, uint64_t* cell, const Column* columns, Py_ssize_t row
-) noexcept nogil:
-    """Let an event, bound to a variable, take part in all trends of a cell."""
-    cdef int i, kind
-    cdef Component* c
-    cdef uint64_t* target
-    cdef const Column* column = NULL
-    cdef double value
-    for i in range(1, q.components):
-        c = &q.component[i]
-        if c.variable != variable:
-            continue
-        if c.column >= 0:
-            column = &columns[c.column]
-            if column.valid != NULL and not column.valid[row]:
-                continue
-        kind = c.kind
-        target = cell + c.offset + c.slope * width
-        if kind == OCCURRENCES:
-            limbs_add_wider(target, c.words + width, cell, width)
-        elif kind == SUM_INT:
-            limbs_add_product(target, c.words + width, cell, width, column.data[row])
-        elif kind == SUM_DOUBLE:
-            value = <double> column.data[row] if c.integer else (<const double*> column.data)[row]
-            scaled_store(target, scaled_add(
-                scaled_load(target),
-                scaled_multiply(scaled_from_limbs(cell, width) if q.exact else scaled_load(cell), value),
-            ))
-        elif kind == OCCURRENCES_SCALED:
-            scaled_store(target, scaled_add(scaled_load(target), scaled_load(cell)))
-        elif has_trends(q, width, cell):
-            if kind == PRESENT:
-                target[0] = 1
-            else:
-                extend_extremum(kind, target, <uint64_t> column.data[row])
-
-
-cdef void widen_cell(const Query* q, uint64_t* target, int wider, const uint64_t* source, int width) noexcept nogil:
-    """Copy a cell into one of more limbs; sums extend by their sign."""
-    cdef int i, words, more
-    cdef Component* c
-    cdef uint64_t* to
-    for i in range(q.components):
-        c = &q.component[i]
-        words = c.words + c.wide * width
-        more = c.words + c.wide * wider - words
-        to = target + c.offset + c.slope * wider
-        memcpy(to, source + c.offset + c.slope * width, words * sizeof(uint64_t))
-        if more:
-            memset(to + words, 0xFF if c.kind == SUM_INT and <int64_t> to[words - 1] < 0 else 0, more * sizeof(uint64_t))
-
-
-cdef int widen(const Query* q, State* s, int64_t bits) noexcept nogil:
-    """Make every count of a state able to hold `bits` bits. Returns a Failure."""
-    cdef int width = s.width, wider = <int> ((bits + 2) // 64 + 1)
-    cdef Py_ssize_t i, old = words_of(q, width), new, cells, nodes
-    cdef uint64_t* cell
-    cdef int store
-    if wider <= width:
-        return NO_FAILURE
-    wider += wider >> 2  # so that a long burst does not copy at every 64 events
-    new = words_of(q, wider)
-    cells = <Py_ssize_t> q.lanes * q.cells
-    cell = <uint64_t*> calloc(cells * new + 1, sizeof(uint64_t))
-    if cell == NULL:
-        return OUT_OF_MEMORY
-    for i in range(cells):
-        widen_cell(q, cell + i * new, wider, s.cell + i * old, width)
-    free(s.cell)
-    s.cell = cell
-    s.words = cells * new
-    for store in range(q.stores):
-        if q.store[store].starts or s.store[store].capacity == 0:
-            continue
-        nodes = s.store[store].capacity * q.lanes
-        cell = <uint64_t*> calloc(nodes * new + 1, sizeof(uint64_t))
-        if cell == NULL:
-            return OUT_OF_MEMORY
-        for i in range(s.store[store].head * q.lanes, s.store[store].pending * q.lanes):
-            widen_cell(q, cell + i * new, wider, s.store[store].value + i * old, width)
-        free(s.store[store].value)
-        s.store[store].value = cell
-    s.width = wider
-    return NO_FAILURE
-
-
-cdef void convert_cell(
-    const Query* q, uint64_t* target, const Query* old, uint64_t* source, int width
-) noexcept nogil:
-    """Copy a cell into the layout of a query whose attributes have widened from INT to DOUBLE."""
-    cdef int i, words
-    cdef uint64_t* to
-    cdef uint64_t* held
-    cdef bint negative
-    cdef Scaled total
-    for i in range(q.components):
-        to = target + q.component[i].offset + q.component[i].slope * width
-        held = source + old.component[i].offset + old.component[i].slope * width
-        words = old.component[i].words + old.component[i].wide * width
-        if q.component[i].kind == old.component[i].kind:
-            memcpy(to, held, words * sizeof(uint64_t))
-        elif q.component[i].kind == SUM_DOUBLE:
-            negative = <int64_t> held[words - 1] < 0
-            if negative:
-                limbs_negate(held, words)
-            total = scaled_from_limbs(held, words)
-            total.m = -total.m if negative else total.m
-            scaled_store(to, total)
-        else:
-            to[0] = held[0]
-            (<double*> to)[1] = <double> (<int64_t> held[1])
-
-
-cdef int convert_state(const Query* q, const Query* old, State* s) noexcept nogil:
-    """Lay all cells and nodes of a state out anew. Returns a Failure."""
-    cdef Py_ssize_t i, words = words_of(q, s.width), before = words_of(old, s.width)
-    cdef Py_ssize_t cells = <Py_ssize_t> q.lanes * q.cells, nodes
-    cdef uint64_t* cell = <uint64_t*> calloc(cells * words + 1, sizeof(uint64_t))
-    cdef int store
-    if cell == NULL:
-        return OUT_OF_MEMORY
-    for i in range(cells):
-        convert_cell(q, cell + i * words, old, s.cell + i * before, s.width)
-    free(s.cell)
-    s.cell = cell
-    s.words = cells * words
-    for store in range(q.stores):
-        if q.store[store].starts or s.store[store].capacity == 0:
-            continue
-        nodes = s.store[store].capacity * q.lanes
-        cell = <uint64_t*> calloc(nodes * words + 1, sizeof(uint64_t))
-        if cell == NULL:
-            return OUT_OF_MEMORY
-        for i in range(s.store[store].head * q.lanes, s.store[store].pending * q.lanes):
-            convert_cell(q, cell + i * words, old, s.store[store].value + i * before, s.width)
-        free(s.store[store].value)
-        s.store[store].value = cell
-    return NO_FAILURE
-
-
-# ------------------------------------------------------------------------------------------------ stores
-
-cdef inline Py_ssize_t node_words(const Query* q, const State* s, int store) noexcept nogil:
-    return 2 if q.store[store].starts else <Py_ssize_t> q.lanes * words_of(q, s.width)
-
-
-cdef int reserve_node(const Query* q, State* s, int place) noexcept nogil:
-    """Make room for one more node behind the pending ones; moves the live nodes to the front first."""
-    cdef Store* store = &s.store[place]
-    cdef StoreTable* table = &q.store[place]
-    cdef int columns = table.columns_end - table.columns, i
-    cdef Py_ssize_t words = node_words(q, s, place), live = store.pending - store.head, capacity = store.capacity
-    cdef int64_t* data
-    cdef uint8_t* valid
-    if store.pending < capacity:
-        return NO_FAILURE
-    if live * 2 > capacity or capacity == 0:
-        capacity = 8 if capacity == 0 else 2 * capacity
-    data = <int64_t*> malloc((columns * capacity + 1) * sizeof(int64_t))
-    valid = <uint8_t*> malloc(columns * capacity + 1)
-    if data == NULL or valid == NULL:
-        free(data)
-        free(valid)
-        return OUT_OF_MEMORY
-    for i in range(columns):
-        memcpy(data + i * capacity, store.data + i * store.capacity + store.head, live * sizeof(int64_t))
-        memcpy(valid + i * capacity, store.valid + i * store.capacity + store.head, live)
-    free(store.data)
-    free(store.valid)
-    store.data = data
-    store.valid = valid
-    if store.head:
-        memmove(store.step, store.step + store.head, live * sizeof(int64_t))
-        memmove(store.time, store.time + store.head, live * sizeof(int64_t))
-        memmove(store.value, store.value + store.head * words, live * words * sizeof(uint64_t))
-    store.count -= store.head
-    store.pending = live
-    store.head = 0
-    if capacity > store.capacity:
-        data = <int64_t*> realloc(store.step, capacity * sizeof(int64_t))
-        if data == NULL:
-            return OUT_OF_MEMORY
-        store.step = data
-        data = <int64_t*> realloc(store.time, capacity * sizeof(int64_t))
-        if data == NULL:
-            return OUT_OF_MEMORY
-        store.time = data
-        data = <int64_t*> realloc(store.value, capacity * words * sizeof(uint64_t))
-        if data == NULL:
-            return OUT_OF_MEMORY
-        store.value = <uint64_t*> data
-        store.capacity = capacity
-    return NO_FAILURE
-
-
-cdef uint64_t* append_node(
-    const Query* q, State* s, int place, int64_t step, int64_t time, const Column* columns, Py_ssize_t row
-) noexcept nogil:
-    """A new pending node with the event's columns; returns its value, all zero, or a null pointer without memory."""
-    cdef Store* store
-    cdef StoreTable* table = &q.store[place]
-    cdef Py_ssize_t words, at
-    cdef uint64_t* value
-    cdef const Column* column
-    cdef int i
-    if reserve_node(q, s, place):
-        return NULL
-    store = &s.store[place]
-    words = node_words(q, s, place)
-    at = store.pending
-    store.pending += 1
-    store.step[at] = step
-    store.time[at] = time
-    for i in range(table.columns_end - table.columns):
-        column = &columns[q.member[table.columns + i]]
-        store.data[i * store.capacity + at] = column.data[row]
-        store.valid[i * store.capacity + at] = column.valid == NULL or column.valid[row]
-    value = store.value + at * words
-    memset(value, 0, words * sizeof(uint64_t))
-    return value
-
-
-cdef void merge_nodes(const Query* q, State* s, int place) noexcept nogil:
-    """Make neighbouring nodes one where no guard under way can kill the one without the other."""
-    cdef Store* store = &s.store[place]
-    cdef Py_ssize_t words = node_words(q, s, place), cell_words = words_of(q, s.width), kept, i
-    cdef int lane
-    store.head = first_alive(store, killed_before(q, s, q.store[place].guards))
-    kept = store.head
-    if kept == store.count:
-        return
-    for i in range(store.head + 1, store.count):
-        if told_apart(q, s, q.store[place].guards, store.step[kept], store.step[i]):
-            kept += 1
-            if kept != i:
-                memcpy(store.value + kept * words, store.value + i * words, words * sizeof(uint64_t))
-        else:
-            for lane in range(q.lanes):
-                add_cell(q, s.width, store.value + kept * words + lane * cell_words,
-                         store.value + i * words + lane * cell_words)
-        store.step[kept] = store.step[i]
-        store.time[kept] = store.time[i]
-    store.count = kept + 1
-    store.pending = store.count
-
-
-cdef bint told_apart(const Query* q, const State* s, int guards, int64_t earlier, int64_t later) noexcept nogil:
-    """Whether a match that began after step `earlier`, up to step `later`, has finished or may still finish."""
-    cdef int i, guard, state
-    for i in range(q.guard_set[2 * guards], q.guard_set[2 * guards + 1]):
-        guard = q.member[i]
-        if s.killed[guard] > earlier:
-            return True
-        if q.simple[guard]:
-            continue  # its matches kill at once
-        if s.begun[guard] > earlier and s.begun[guard] <= later:
-            return True
-        for state in range(q.guard_first[guard], q.guard_first[guard + 1]):
-            if s.start_step[state] > earlier and s.start_step[state] <= later:
-                return True
-    return False
-
-
-cdef inline int64_t killed_before(const Query* q, const State* s, int guards) noexcept nogil:
-    """What arrived before this step is dead for a transition with these guards."""
-    cdef int64_t step = 0
-    cdef int i
-    if guards >= 0:
-        for i in range(q.guard_set[2 * guards], q.guard_set[2 * guards + 1]):
-            step = max(step, s.killed[q.member[i]])
-    return step
-
-
-cdef inline Py_ssize_t first_alive(const Store* store, int64_t step) noexcept nogil:
-    cdef Py_ssize_t low = store.head, high = store.count, middle
-    while low < high:
-        middle = (low + high) // 2
-        if store.step[middle] < step:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-cdef inline bint start_alive(const Query* q, const State* s, int guards, int64_t window) noexcept nogil:
-    cdef int i, guard
-    if guards >= 0:
-        for i in range(q.guard_set[2 * guards], q.guard_set[2 * guards + 1]):
-            guard = q.member[i]
-            if s.killed[guard] and s.killed_time[guard] >= window * q.slide:
-                return False
-    return True
-
-
-cdef void clear_state(const Query* q, State* s) noexcept nogil:
-    """Forget everything: no window is open any more."""
-    cdef int i
-    for i in range(q.stores):
-        s.store[i].head = s.store[i].count = s.store[i].pending = 0
-    if q.guards:
-        memset(s.start_step, 0, q.guard_states * sizeof(int64_t))
-        memset(s.killed, 0, q.guards * sizeof(int64_t))
-        memset(s.begun, 0, q.guards * sizeof(int64_t))
-    s.width = 1
-    s.bits = 0
-
-
-cdef void free_state(const Query* q, State* s) noexcept nogil:
-    cdef int i
-    if s == NULL:
-        return
-    for i in range(q.stores):
-        free(s.store[i].step)
-        free(s.store[i].time)
-        free(s.store[i].value)
-        free(s.store[i].data)
-        free(s.store[i].valid)
-    free(s.store)
-    free(s.start_step)
-    free(s.cell)
-    free(s)
-
-
-cdef State* new_state(const Query* q) noexcept nogil:
-    cdef State* s = <State*> calloc(1, sizeof(State))
-    cdef Py_ssize_t numbers = 4 * q.guard_states + 3 * q.guards + 1
-    if s == NULL:
-        return NULL
-    s.width = 1
-    s.words = <Py_ssize_t> q.lanes * q.cells * words_of(q, 1)
-    s.cell = <uint64_t*> malloc((s.words + 1) * sizeof(uint64_t))
-    s.store = <Store*> calloc(q.stores + 1, sizeof(Store))
-    s.start_step = <int64_t*> calloc(numbers, sizeof(int64_t))
-    if s.cell == NULL or s.store == NULL or s.start_step == NULL:
-        free(s.cell)
-        free(s.store)
-        free(s.start_step)
-        free(s)
-        return NULL
-    s.start_time = s.start_step + q.guard_states
-    s.fresh_step = s.start_time + q.guard_states
-    s.fresh_time = s.fresh_step + q.guard_states
-    s.killed = s.fresh_time + q.guard_states
-    s.killed_time = s.killed + q.guards
-    s.begun = s.killed_time + q.guards
-    s.first = 0
-    s.last = -1
-    s.border = INT64_MIN
-    return s
-
-
-# ------------------------------------------------------------------------------------------------ the kernel
 
 cdef enum:
     SCAN_BLOCK = 512
@@ -751,6 +224,7 @@ cdef class Kernel:
         q.guards = len(table.simple)
         q.guard_states = table.guard_states
         q.arrivals = len(table.arrivals)
+        q.indexes = len(table.indexes)
         q.finals, q.finals_end = table.finals
         q.most_sources = table.most_sources
         q.fixed = table.fixed
@@ -766,6 +240,12 @@ cdef class Kernel:
         q.simple = self._ints(table.simple)
         q.guard_first = self._ints(table.guard_first)
         q.cell_guards = self._ints(table.cell_guards)
+        q.index = <IndexTable*> self._ints(table.indexes)
+        q.key = <KeyProgram*> self._hold(np.zeros(max(1, len(table.keys)) * sizeof(KeyProgram), np.uint8))
+        for i, (program, columns, count, floating) in enumerate(table.keys):
+            self.held.append(program)
+            q.key[i].code = program.code
+            q.key[i].columns, q.key[i].count, q.key[i].floating = columns, count, floating
         q.predicate = <Predicate*> self._hold(np.zeros(max(1, len(table.predicates)) * sizeof(Predicate), np.uint8))
         for i, (program, vector, scalar) in enumerate(table.predicates):
             self.held.append(program)
@@ -855,6 +335,8 @@ cdef class Kernel:
                 if s == NULL:
                     continue
                 if changed and convert_state(q, &other.query[query], s):
+                    raise MemoryError
+                if renew_indexes(q, s, other.query[query].indexes):
                     raise MemoryError
                 for store, place in widened[query]:
                     kept = &s.store[<int> store]
@@ -1090,11 +572,19 @@ cdef class Kernel:
 
     cdef int _read_source(self, int query, State* s, const Source* source, uint64_t* sum, int64_t row) noexcept nogil:
         cdef const Query* q = &self.query[query]
-        cdef int words = words_of(q, s.width), lane = lane_of(q, s.first), failure
+        cdef int words = words_of(q, s.width), lane = lane_of(q, s.first), failure, place = 0
         cdef Py_ssize_t node, stop, block = <Py_ssize_t> q.lanes * words, i
         cdef int64_t window
         cdef Store* store
         cdef uint8_t selected[SCAN_BLOCK]
+        if source.kind == FROM_STORE and source.index >= 0:
+            failure = read_index(q, s, source.index, self.columns, row, self.ranks, sum, &place)
+            if failure == OVERFLOW:
+                self.failed_query = query
+                self.failed_predicate = source.predicate
+                self.failed_place = -1
+                self.failed_row = row
+            return failure
         if source.kind == FROM_STORE:
             store = &s.store[source.place]
             node = first_alive(store, killed_before(q, s, source.guards))
@@ -1314,6 +804,7 @@ cdef class Kernel:
                 if not q.store[i].starts:
                     for node in range(s.store[i].head, s.store[i].count):
                         memset(s.store[i].value + node * block + lane * words, 0, words * sizeof(uint64_t))
+            forget_lane(q, s, lane)
         s.last = max(high, low - 1)
         for i in range(q.stores):
             while s.store[i].head < s.store[i].count and s.store[i].time[s.store[i].head] < s.first * q.slide:

@@ -22,6 +22,9 @@ cdef class Program:
     cdef readonly tuple texts
 
 
+cdef int evaluate_value(
+    const Code* code, const Column* vector, Py_ssize_t row, const int64_t* ranks, int64_t* value, uint8_t* there,
+) noexcept nogil
 cdef int evaluate(
     const Code* code, const Column* vector, Py_ssize_t start, Py_ssize_t stop,
     const Column* scalar, Py_ssize_t row, const int64_t* ranks, uint8_t* result, Py_ssize_t* where,

@@ -226,6 +226,27 @@ cdef int evaluate(
     return -1
 
 
+cdef int evaluate_value(
+    const Code* code, const Column* vector, Py_ssize_t row, const int64_t* ranks, int64_t* value, uint8_t* there,
+) noexcept nogil:
+    """The value of the program at one row, its bits in `value` and in `there` whether it is one.
+
+    Returns -1, or the place of the operation that overflowed.
+    """
+    cdef int64_t values[MAX_DEPTH][BLOCK]
+    cdef uint8_t valid[MAX_DEPTH][BLOCK]
+    cdef Py_ssize_t where
+    cdef int failed
+    if code.size == 1 and code.operations[0] == LOAD_VECTOR_INT:  # a bare attribute, the common key
+        value[0] = vector[code.arguments[0]].data[row]
+        there[0] = vector[code.arguments[0]].valid == NULL or vector[code.arguments[0]].valid[row]
+        return -1
+    failed = evaluate_block(code, vector, row, 1, vector, row, ranks, values, valid, &where)
+    value[0] = values[0][0]
+    there[0] = valid[0][0]
+    return failed
+
+
 cdef int evaluate_block(
     const Code* code, const Column* vector, Py_ssize_t base, Py_ssize_t n,
     const Column* scalar, Py_ssize_t row, const int64_t* ranks,

@@ -20,6 +20,7 @@ import click
 from hamlet.cli_show import progress_bar, show_tables, summary_line
 from hamlet.errors import HamletError, UnsupportedError, WorkloadError
 from hamlet.events import EventSource, open_events
+from hamlet.explain import explain as explain_workload
 from hamlet.java import check_java
 from hamlet.output import check_destination, check_format, stream_out, write
 from hamlet.result import Results
@@ -155,8 +156,7 @@ def check(workload: str, source: str | None, quiet: bool, **columns: Any) -> Non
 def explain(workload: str, shown_as: str, source: str | None, quiet: bool, **columns: Any) -> None:
     """Show how a workload will run: templates, sharing groups, panes, cost and memory class of each query."""
     checked, events = _load(workload, source, quiet, columns)
-    module = _module("hamlet.explain", "hamlet explain is not there yet")
-    click.echo(module.explain(checked, None if events is None else events.schema, shown_as))
+    click.echo(explain_workload(checked, None if events is None else events.schema, shown_as))
 
 
 @cli.command(

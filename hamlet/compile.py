@@ -12,6 +12,7 @@ from functools import partial
 import pyarrow as pa
 
 from hamlet._expression import Program
+from hamlet.adjacent import Keys, keys_of
 from hamlet.aggregates import Layout, Types, components
 from hamlet.automaton import templates
 from hamlet.classify import Classifier, Role
@@ -19,7 +20,7 @@ from hamlet.columns import StringPool, Values, values
 from hamlet.conditions import references
 from hamlet.meaning import AnalysedQuery, Analysis
 from hamlet.program import ProgramWriter
-from hamlet.query import Aggregate, AttributeType, Condition, Duration, Reference, Shift
+from hamlet.query import Aggregate, AttributeType, Condition, Duration, Expression, Reference, Shift
 from hamlet.schema import UNITS_PER_SECOND, Schema
 from hamlet.tables import Pair, QueryTables, TableWriter
 from optimizer.plan import Plan, QueryFacts, plan
@@ -215,6 +216,8 @@ class _ClassCompiler:
             lambda pair: self.pair_program(analysed, pair),
             lambda pair: read_attributes(analysed.adjacent[pair]),
             column_of,
+            lambda pair: self.pair_keys(analysed, pair),
+            lambda pair, expression: self.key_program(analysed, expression),
             QueryTables(within, slide, self.exact, components, layout.fixed, layout.wide),
         )
         return writer.write()
@@ -240,6 +243,16 @@ class _ClassCompiler:
         """The adjacent predicate of a pair: the earlier event is the vector side."""
         writer = self.writer(analysed, lambda reference: reference.shift is not Shift.NEXT)
         return writer.program(analysed.adjacent[pair])
+
+    def pair_keys(self, analysed: AnalysedQuery, pair: Pair) -> tuple[Keys, ...]:
+        """The searches that answer the adjacent predicate of a pair."""
+        writer = self.writer(analysed, lambda _: True)
+        return keys_of(analysed.adjacent[pair], writer.kind, writer.scale)
+
+    def key_program(self, analysed: AnalysedQuery, expression: Expression) -> tuple[Program, bool]:
+        """The program of one side of a comparison, over the columns of that side's event."""
+        writer = self.writer(analysed, lambda _: True)
+        return writer.value_program(expression), writer.kind(expression) is AttributeType.DOUBLE
 
     def role(self, analysed: AnalysedQuery, variable: str) -> Role:
         conditions = analysed.local.get(variable, ())

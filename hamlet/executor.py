@@ -193,7 +193,8 @@ class _ClassRunner:
             kernel.process(*arguments)
         except KernelOverflow as error:
             program = self.tables[error.query].predicates[error.predicate][0]
-            raise overflow_error(batch, program.texts[error.place], error.row) from None
+            text = program.texts[error.place] if error.place >= 0 else program.texts[-1]
+            raise overflow_error(batch, text, error.row) from None
 
     def drain(self, place: int) -> GroupRows:
         """The closed windows of one query of the class, partitions merged into groups."""

@@ -24,6 +24,7 @@ from hamlet.widening import is_clock, is_text, widen
 _CHUNK = 1 << 23  # bytes
 _LONGEST_LINE = 1 << 28  # bytes
 _MANY_BRACKETS = 400  # in one line; Arrow's reader recurses, and a deep enough line would crash the process
+_NO_OBJECT = re.compile(rb"^[ \t\r]*[^{\s]", re.MULTILINE)  # a first line with a bare null crashes Arrow's reader
 _LONG_INTEGER = re.compile(rb"\d{19}")
 _BEYOND_64_BITS = 2.0**63
 _TIMES = (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
@@ -166,12 +167,18 @@ class JsonFile:
     # ------------------------------------------------------------------------------------- what can be wrong
 
     def _check_text(self, chunk: bytes, line: int) -> None:
-        """Refuse bytes that are not UTF-8, and lines that nest so deeply that Arrow would run out of stack."""
+        """Refuse what Arrow does not check, or would crash on: bytes that are no UTF-8, bare values, deep nesting."""
         try:
             str(chunk, "utf-8")
         except UnicodeDecodeError as error:
             bad = line + chunk.count(b"\n", 0, error.start)
             raise DataError(f"{self.name}:{bad}: the line is not UTF-8 text: {error.reason}") from error
+        other = _NO_OBJECT.search(chunk)
+        if other is not None:
+            last = chunk.find(b"\n", other.end())
+            for number, text in enumerate(chunk[: last if last >= 0 else None].split(b"\n"), line):
+                if text.strip():
+                    self._object_at(text, number)  # the first line that is wrong, perhaps one before
         if chunk.count(b"[") + chunk.count(b"{") <= chunk.count(b"\n") + _MANY_BRACKETS:
             return
         for number, text in enumerate(chunk.split(b"\n"), line):

@@ -16,7 +16,7 @@ import math
 import os
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, TextIO
@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 
 from hamlet.digits import number_text
 from hamlet.errors import OptionError, OutputError, one_of
-from hamlet.result import QueryRows, ResultColumn, Results, time_text
+from hamlet.result import QueryRows, ResultColumn, Results, count_infinite, result_schema, time_text, to_arrow
 from hamlet.schema import Clock
 
 FORMATS = ("json", "csv", "parquet")
@@ -114,22 +114,50 @@ def write(
     """
     check_format(output_format)
     place = check_destination(directory, overwrite, keep)
+    with staged(place, directory) as fresh:
+        infinite = []
+        for rows in results.by_query:
+            folder = fresh / folder_name(rows.name)
+            folder.mkdir()
+            infinite.append(_write_file(results, rows, folder / f"part-00000.{output_format}", output_format))
+    if results.count_type == "double" and output_format == "parquet":
+        results.stats["infinite_values"] = sum(infinite)
+    return place
+
+
+@contextlib.contextmanager
+def staged(place: Path, shown: str | os.PathLike[str]) -> Iterator[Path]:
+    """A new folder beside a place, which takes the place when the block ends well and is removed otherwise.
+
+    Parameters
+    ----------
+    place : pathlib.Path
+        As `check_destination` gives it.
+    shown : path
+        The place as the user wrote it, for messages.
+
+    Raises
+    ------
+    OutputError
+        If the disk cannot take the files.
+    """
     unique = uuid.uuid4().hex[:12]
     fresh, former = (place.with_name(f".{place.name}.{unique}.{role}") for role in ("new", "old"))
     try:
         fresh.mkdir(parents=True)
-        for rows in results.by_query:
-            folder = fresh / f"query={quote(rows.name, safe='')}"
-            folder.mkdir()
-            _write_file(results, rows, folder / f"part-00000.{output_format}", output_format)
+        yield fresh
         _put_in_place(fresh, place, former)
     except (OSError, pa.ArrowException) as error:
         reason = getattr(error, "strerror", None) or error
-        raise OutputError(f"cannot write to {directory}: {reason}") from error
+        raise OutputError(f"cannot write to {shown}: {reason}") from error
     finally:  # also after Ctrl-C
         shutil.rmtree(fresh, ignore_errors=True)
         shutil.rmtree(former, ignore_errors=True)
-    return place
+
+
+def folder_name(query: str) -> str:
+    """The name of a query's folder, percent-encoded."""
+    return f"query={quote(query, safe='')}"
 
 
 def _put_in_place(fresh: Path, place: Path, former: Path) -> None:
@@ -143,17 +171,56 @@ def _put_in_place(fresh: Path, place: Path, former: Path) -> None:
         raise
 
 
-def _write_file(results: Results, rows: QueryRows, path: Path, output_format: str) -> None:
+def _write_file(results: Results, rows: QueryRows, path: Path, output_format: str) -> int:
+    with part_file(path, output_format, rows.columns, results.clock, results.count_type) as write_rows:
+        return write_rows(rows)
+
+
+@contextlib.contextmanager
+def part_file(
+    path: Path, output_format: str, columns: Sequence[ResultColumn], clock: Clock, count_type: str
+) -> Iterator[Callable[[QueryRows], int]]:
+    """A result file of one query, written a piece at a time.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Must not exist.
+    output_format : {'parquet', 'csv', 'json'}
+    columns : sequence of ResultColumn
+        Of the query.
+    clock : Clock
+    count_type : {'string', 'int64', 'double', 'decimal'}
+        What a COUNT or SUM becomes in Parquet.
+
+    Yields
+    ------
+    callable
+        Takes rows, in order, and tells how many of their values are beyond the double range.
+    """
     if output_format == "parquet":
-        pq.write_table(results.table(rows.name).drop_columns(["query"]), path)
+        schema = result_schema(columns, clock, count_type)
+        with pq.ParquetWriter(path, pa.schema([field for field in schema if field.name != "query"])) as writer:
+
+            def write_table(rows: QueryRows) -> int:
+                table = to_arrow(rows, clock, count_type)
+                writer.write_table(table.drop_columns(["query"]))
+                return count_infinite(table, rows.columns) if count_type == "double" else 0
+
+            yield write_table
         return
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        if output_format == "json":
-            file.writelines(_json_lines(rows, results.clock, with_query=False))
-        else:
-            names = [column.name for column in rows.columns]
-            file.write(_csv_line([*_EDGES, *names]))
-            file.writelines(_csv_line([*_edges(row, results.clock), *_csv_values(rows, row)]) for row in rows.rows)
+        if output_format == "csv":
+            file.write(_csv_line([*_EDGES, *(column.name for column in columns)]))
+
+        def write_lines(rows: QueryRows) -> int:
+            if output_format == "json":
+                file.writelines(_json_lines(rows, clock, with_query=False))
+            else:
+                file.writelines(_csv_line([*_edges(row, clock), *_csv_values(rows, row)]) for row in rows.rows)
+            return 0
+
+        yield write_lines
 
 
 def stream_out(results: Results, stream: TextIO, output_format: str = "json") -> None:

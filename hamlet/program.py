@@ -64,6 +64,11 @@ class ProgramWriter:
         scalar, vector = self.columns
         return Program(self.steps, self.constants, tuple(vector), tuple(scalar))
 
+    def value_program(self, expression: Expression) -> Program:
+        """The program of an expression, all references on the vector side."""
+        self.expression(expression)
+        return Program(self.steps, self.constants, tuple(self.columns[True]), ())
+
     def all_of(self, conditions: Sequence[Condition], text: str, operation: str = "both") -> None:
         """All (`both`) or any (`either`) of some conditions."""
         for place, condition in enumerate(conditions):

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 
 from hamlet._core import SOURCES
 from hamlet._expression import Program
-from hamlet.query import Condition
+from hamlet.adjacent import Keys
+from hamlet.query import Condition, Expression
 from optimizer.template import START, Template, Transition
 
 Pair = tuple[str, str]
+Source = tuple[int, int, int, int, int]  # kind, place, guards, predicate, index
 NONE = -1
 
 
@@ -27,11 +29,13 @@ class QueryTables:
     components: list[tuple[int, ...]]
     fixed: int
     wide: int
-    sources: list[tuple[int, int, int, int]] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
     arrivals: list[tuple[int, ...]] = field(default_factory=list)
     guard_arrivals: list[tuple[int, ...]] = field(default_factory=list)
     stores: list[tuple[int, ...]] = field(default_factory=list)
     predicates: list[tuple[Program, tuple[int, int], tuple[int, int]]] = field(default_factory=list)
+    indexes: list[tuple[int, ...]] = field(default_factory=list)
+    keys: list[tuple[Program, int, int, int]] = field(default_factory=list)
     members: list[int] = field(default_factory=list)
     guard_sets: list[tuple[int, int]] = field(default_factory=list)
     simple: list[int] = field(default_factory=list)
@@ -75,6 +79,10 @@ class TableWriter:
         their types, so that what stores keep does not depend on types.
     column_of : callable
         Number of the kernel's event column for (variable, attribute).
+    keys_of : callable
+        The searches that answer the predicate of a pair; empty where only a scan does.
+    key_program : callable
+        Compiles one key; also whether it is a double.
     tables : QueryTables
         Filled.
     """
@@ -84,6 +92,8 @@ class TableWriter:
     program_of: Callable[[Pair], Program]
     references: Callable[[Pair], tuple[list[str], list[str]]]
     column_of: Callable[[str, str], int]
+    keys_of: Callable[[Pair], tuple[Keys, ...]]
+    key_program: Callable[[Pair, Expression], tuple[Program, bool]]
     tables: QueryTables
     store_columns: list[dict[str, int]] = field(default_factory=list)  # store -> attribute -> event column
     set_numbers: dict[frozenset[int], int] = field(default_factory=dict)
@@ -91,6 +101,7 @@ class TableWriter:
     merging: dict[tuple[int, frozenset[int]], int] = field(default_factory=dict)  # stores without predicates
     looked_back: dict[int, int] = field(default_factory=dict)  # state -> store of single events
     predicate_numbers: dict[tuple[int, Pair], int] = field(default_factory=dict)
+    index_numbers: dict[tuple[int, Pair, frozenset[int], str], int] = field(default_factory=dict)
 
     def write(self) -> QueryTables:
         """Fill and return the tables."""
@@ -99,7 +110,10 @@ class TableWriter:
         steps: list[list[Transition]] = [[] for _ in range(self.template.size)]
         for step in self.template.transitions:
             steps[step.target].append(step)
-        sources = [[self._source(step.source, state, step.guards) for step in into] for state, into in enumerate(steps)]
+        sources = [
+            [source for step in into for source in self._reads(step.source, state, step.guards)]
+            for state, into in enumerate(steps)
+        ]
         finals = [self._standing(final.state, final.guards) for final in self.template.finals]
         for state in range(1, self.template.size):
             self._arrival(state, sources[state])
@@ -126,15 +140,15 @@ class TableWriter:
                     continue
                 pair = self._pair(template, step.source, state)
                 if step.source == START:
-                    sources.append((SOURCES["start"], 0, NONE, NONE))
+                    sources.append((SOURCES["start"], 0, NONE, NONE, NONE))
                 elif pair is not None and pair in self.adjacent:
                     store = stores.setdefault(step.source, len(self.store_columns))
                     if store == len(self.store_columns):
                         self.store_columns.append({})
                         self.tables.stores.append((0, 0, 0, NONE, 1))
-                    sources.append((SOURCES["store"], store, NONE, self._predicate(store, pair)))
+                    sources.append((SOURCES["store"], store, NONE, self._predicate(store, pair), NONE))
                 else:
-                    sources.append((SOURCES["cell"], base + step.source, NONE, NONE))
+                    sources.append((SOURCES["cell"], base + step.source, NONE, NONE, NONE))
             rows.append((state, sources))
         for state, sources in rows:
             begin, end = self._sources(sources)
@@ -158,7 +172,7 @@ class TableWriter:
         self.tables.members.extend(members)
         return begin, len(self.tables.members)
 
-    def _sources(self, sources: list[tuple[int, int, int, int]]) -> tuple[int, int]:
+    def _sources(self, sources: list[Source]) -> tuple[int, int]:
         begin = len(self.tables.sources)
         self.tables.sources.extend(sources)
         return begin, len(self.tables.sources)
@@ -169,37 +183,44 @@ class TableWriter:
     def _pair(template: Template, source: int, target: int) -> Pair | None:
         return None if source == START else (template.variable(source), template.variable(target))
 
-    def _source(self, source: int, target: int, guards: frozenset[int]) -> tuple[int, int, int, int]:
+    def _reads(self, source: int, target: int, guards: frozenset[int]) -> list[Source]:
         """What a transition reads."""
         pair = self._pair(self.template, source, target)
         if source == START:
-            return SOURCES["start"], 0, self._set(guards), NONE
+            return [(SOURCES["start"], 0, self._set(guards), NONE, NONE)]
         if pair is None or pair not in self.adjacent:
-            return self._standing(source, guards)
+            return [self._standing(source, guards)]
         if source not in self.looked_back:
             self.looked_back[source] = self._store(0, frozenset())
         store = self.looked_back[source]
-        return SOURCES["store"], store, self._set(guards), self._predicate(store, pair)
+        predicate = self._predicate(store, pair)
+        searches = self.keys_of(pair)
+        if not searches:
+            return [(SOURCES["store"], store, self._set(guards), predicate, NONE)]
+        return [
+            (SOURCES["store"], store, self._set(guards), predicate, self._index(store, pair, guards, keys))
+            for keys in searches
+        ]
 
-    def _standing(self, state: int, guards: frozenset[int]) -> tuple[int, int, int, int]:
+    def _standing(self, state: int, guards: frozenset[int]) -> Source:
         """Everything that stands in a state and has not been killed by a set of guards: its own copy of the sum."""
         key = (state, guards)
         if all(self.tables.simple[guard] for guard in guards):
             if key not in self.cells:
                 self.cells[key] = len(self.cells)
                 self.tables.cell_guards.append(self._set(guards))
-            return SOURCES["cell"], self.cells[key], NONE, NONE
+            return SOURCES["cell"], self.cells[key], NONE, NONE, NONE
         if key not in self.merging:
             looks_back = any(row[4] for row in self.tables.stores)  # a negated pattern with adjacent predicates
             self.merging[key] = self._store(2 if looks_back else 1, guards)
-        return SOURCES["store"], self.merging[key], self._set(guards), NONE
+        return SOURCES["store"], self.merging[key], self._set(guards), NONE, NONE
 
     def _store(self, merging: int, guards: frozenset[int]) -> int:
         self.store_columns.append({})
         self.tables.stores.append((0, 0, merging, self._set(guards), 0))
         return len(self.store_columns) - 1
 
-    def _arrival(self, state: int, sources: list[tuple[int, int, int, int]]) -> None:
+    def _arrival(self, state: int, sources: list[Source]) -> None:
         cells = [cell for (place, _), cell in self.cells.items() if place == state]
         stores = [store for (place, _), store in self.merging.items() if place == state]
         if state in self.looked_back:
@@ -226,6 +247,35 @@ class TableWriter:
                 (program, (self._members(vector)[0], len(vector)), (self._members(scalar)[0], len(scalar)))
             )
         return self.predicate_numbers[store, pair]
+
+    def _index(self, store: int, pair: Pair, guards: frozenset[int], keys: Keys) -> int:
+        """The index of a guarded transition."""
+        name = (store, pair, guards, keys.operator)
+        if name not in self.index_numbers:
+            self.index_numbers[name] = len(self.tables.indexes)
+            places = list(self.store_columns[store])
+            first = len(self.tables.keys)
+            for side, variable in enumerate(pair):
+                for expressions in keys.pairs:
+                    program, floating = self.key_program(pair, expressions[side])
+                    columns = [
+                        self.column_of(variable, column) if side else places.index(column)
+                        for column in program.vector_columns
+                    ]
+                    self.tables.keys.append((program, self._members(columns)[0], len(columns), int(floating)))
+            self.tables.indexes.append(
+                (
+                    store,
+                    self._set(guards),
+                    len(keys.pairs),
+                    int(keys.ordered is not None),
+                    int(keys.operator in ("<=", ">=")),
+                    int(keys.operator in (">", ">=")),
+                    first,
+                    first + len(keys.pairs),
+                )
+            )
+        return self.index_numbers[name]
 
     def _finish_stores(self) -> None:
         for store, kept in enumerate(self.store_columns):

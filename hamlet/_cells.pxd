@@ -1,0 +1,147 @@
+"""Arithmetic on cells: the summed aggregates of a set of trends, laid out by a query's components.
+
+Inlined into every module of the kernel; the numbers themselves are in ``_limbs.h``.
+"""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from hamlet._expression cimport Column
+from hamlet._tables cimport (
+    COUNT_SCALED,
+    GREATEST_DOUBLE,
+    GREATEST_INT,
+    LEAST_DOUBLE,
+    LEAST_INT,
+    OCCURRENCES,
+    OCCURRENCES_SCALED,
+    PRESENT,
+    SUM_DOUBLE,
+    SUM_INT,
+    Component,
+    Query,
+)
+
+cdef extern from "_limbs.h" nogil:
+    ctypedef struct Scaled "hamlet_scaled":
+        double m
+        int64_t e
+    void limbs_add(uint64_t* a, const uint64_t* b, int n)
+    void limbs_add_wider(uint64_t* a, int n, const uint64_t* b, int m)
+    void limbs_increment(uint64_t* a, int n)
+    void limbs_add_product(uint64_t* a, int n, const uint64_t* b, int m, int64_t x)
+    bint limbs_nonzero(const uint64_t* a, int n)
+    void limbs_negate(uint64_t* a, int n)
+    int64_t limbs_bits(const uint64_t* a, int n)
+    Scaled scaled_add(Scaled a, Scaled b)
+    Scaled scaled_multiply(Scaled a, double x)
+    Scaled scaled_from_limbs(const uint64_t* a, int n)
+    Scaled scaled_load(const uint64_t* a)
+    void scaled_store(uint64_t* a, Scaled x)
+
+cdef extern from *:
+    int clzll "__builtin_clzll"(unsigned long long) noexcept nogil
+
+
+cdef inline int words_of(const Query* q, int width) noexcept nogil:
+    return q.fixed + q.wide * width
+
+
+cdef inline int64_t floor_divide(int64_t a, int64_t b) noexcept nogil:
+    return a // b - (a % b < 0)
+
+
+cdef inline int lane_of(const Query* q, int64_t window) noexcept nogil:
+    cdef int64_t lane = window % q.lanes
+    return <int> (lane + q.lanes if lane < 0 else lane)
+
+
+cdef inline int64_t bit_length(int64_t value) noexcept nogil:
+    return 0 if value <= 0 else 64 - clzll(<unsigned long long> value)
+
+
+cdef inline void extend_extremum(int kind, uint64_t* extremum, uint64_t bits) noexcept nogil:
+    cdef uint64_t held = extremum[1]
+    if extremum[0]:
+        if kind == LEAST_INT and <int64_t> bits >= <int64_t> held:
+            return
+        if kind == GREATEST_INT and <int64_t> bits <= <int64_t> held:
+            return
+        if kind == LEAST_DOUBLE and (<double*> &bits)[0] >= (<double*> &held)[0]:
+            return
+        if kind == GREATEST_DOUBLE and (<double*> &bits)[0] <= (<double*> &held)[0]:
+            return
+    extremum[0] = 1
+    extremum[1] = bits
+
+
+cdef inline void add_cell(const Query* q, int width, uint64_t* target, const uint64_t* source) noexcept nogil:
+    """Add the aggregates of one set of trends to those of another."""
+    cdef int i, kind, offset
+    cdef Component* c
+    for i in range(q.components):
+        c = &q.component[i]
+        offset = c.offset + c.slope * width
+        kind = c.kind
+        if kind <= SUM_INT:
+            limbs_add(target + offset, source + offset, c.words + c.wide * width)
+        elif kind == SUM_DOUBLE or kind >= COUNT_SCALED:
+            scaled_store(target + offset, scaled_add(scaled_load(target + offset), scaled_load(source + offset)))
+        elif kind == PRESENT:
+            target[offset] |= source[offset]
+        elif source[offset]:
+            extend_extremum(kind, target + offset, source[offset + 1])
+
+
+cdef inline bint has_trends(const Query* q, int width, const uint64_t* cell) noexcept nogil:
+    if q.exact:
+        return limbs_nonzero(cell, width)
+    return scaled_load(cell).m != 0
+
+
+cdef inline void add_one(const Query* q, int width, uint64_t* cell) noexcept nogil:
+    """Add the empty trend."""
+    cdef Scaled one
+    if q.exact:
+        limbs_increment(cell, width)
+    else:
+        one.m = 1.0
+        one.e = 0
+        scaled_store(cell, scaled_add(scaled_load(cell), one))
+
+
+cdef inline void bind_event(
+    const Query* q, int width, int variable, uint64_t* cell, const Column* columns, Py_ssize_t row
+) noexcept nogil:
+    """Let an event, bound to a variable, take part in all trends of a cell."""
+    cdef int i, kind
+    cdef Component* c
+    cdef uint64_t* target
+    cdef const Column* column = NULL
+    cdef double value
+    for i in range(1, q.components):
+        c = &q.component[i]
+        if c.variable != variable:
+            continue
+        if c.column >= 0:
+            column = &columns[c.column]
+            if column.valid != NULL and not column.valid[row]:
+                continue
+        kind = c.kind
+        target = cell + c.offset + c.slope * width
+        if kind == OCCURRENCES:
+            limbs_add_wider(target, c.words + width, cell, width)
+        elif kind == SUM_INT:
+            limbs_add_product(target, c.words + width, cell, width, column.data[row])
+        elif kind == SUM_DOUBLE:
+            value = <double> column.data[row] if c.integer else (<const double*> column.data)[row]
+            scaled_store(target, scaled_add(
+                scaled_load(target),
+                scaled_multiply(scaled_from_limbs(cell, width) if q.exact else scaled_load(cell), value),
+            ))
+        elif kind == OCCURRENCES_SCALED:
+            scaled_store(target, scaled_add(scaled_load(target), scaled_load(cell)))
+        elif has_trends(q, width, cell):
+            if kind == PRESENT:
+                target[0] = 1
+            else:
+                extend_extremum(kind, target, <uint64_t> column.data[row])

@@ -1,0 +1,212 @@
+"""How a workload will run, before any event is read: what `optimizer.explain` shows, taken from the engine's tables.
+
+Source: DESIGN §2, §5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import pyarrow as pa
+
+from hamlet._core import SOURCES
+from hamlet.columns import StringPool
+from hamlet.compile import CompiledClass, CompiledQuery, compile_workload, facts
+from hamlet.errors import OptionError, one_of
+from hamlet.meaning import AnalysedQuery, Analysis, Pair
+from hamlet.memory import bound
+from hamlet.printing import name_text, to_text
+from hamlet.query import NOWHERE, Condition, Duration, Query
+from hamlet.query import And as Conjunct
+from hamlet.schema import UNITS_PER_SECOND, Clock, Schema
+from hamlet.tables import QueryTables
+from hamlet.workload import Workload
+from optimizer.explain import Cause, Memory, QueryView, Step, Steps, Variable, Window, WorkloadView, as_json
+from optimizer.explain_dot import as_dot
+from optimizer.explain_text import as_text
+from optimizer.plan import plan
+from optimizer.template import START, Template
+
+RENDERINGS: Mapping[str, Callable[[WorkloadView], str]] = {"text": as_text, "dot": as_dot, "json": as_json}
+
+_PARTS = {1: (None,), 3: ("left", "right", "both")}
+_MERGING = {0: "events", 1: "sums", 2: "events"}
+_SOURCE_NAMES = {number: name for name, number in SOURCES.items()}
+
+
+def explain(workload: Workload, schema: Schema | None = None, shown_as: str = "text") -> str:
+    """Show templates, classes, panes, the rung of the ladder and the memory class of every query.
+
+    Parameters
+    ----------
+    workload : Workload
+    schema : Schema or None
+        Of the input; without it types and the unit of time are unknown, and bounds hold for every type.
+    shown_as : {'text', 'dot', 'json'}
+        The JSON document is described in `optimizer.explain`.
+
+    Raises
+    ------
+    OptionError
+        Another rendering.
+    WorkloadError
+        Names, types or durations that do not fit the schema.
+
+    Examples
+    --------
+    >>> text = explain(Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, NOT C, B+) WITHIN 10 min SLIDE 4 min"))
+    >>> print(text[text.index("    window") : text.index("    rung")])
+        window      10 min, a new one every 4 min; up to 3 are open at a time
+        template    start -> 1 A
+                    1 A   -> 2 B  if no C between
+                    2 B   -> 2 B
+                    2 B   -> end
+    <BLANKLINE>
+    """
+    if shown_as not in RENDERINGS:
+        raise OptionError(f"the format is {shown_as!r}; it must be {one_of([repr(name) for name in RENDERINGS])}")
+    return RENDERINGS[shown_as](view(workload, schema))
+
+
+def view(workload: Workload, schema: Schema | None) -> WorkloadView:
+    """What there is to show of a workload; raises as `explain`."""
+    analysis = workload.analysis
+    read = _open_schema(analysis) if schema is None else schema
+    workload.check(read)
+    exact, scaled = (compile_workload(analysis, read, StringPool(), exact=numbers) for numbers in (True, False))
+    lacks = {query.name: _lacks(each, query) for each in exact.classes for query in each.queries}
+    return WorkloadView(
+        tuple(
+            _query(analysis, one, other, lacks[one.name])
+            for one, other in zip(exact.queries, scaled.queries, strict=True)
+        ),
+        plan(facts(analysis, read)),
+        read.clock.ticks_per_second,
+        None if schema is None else schema.clock.unit,
+    )
+
+
+def _open_schema(analysis: Analysis) -> Schema:
+    """A schema that knows nothing, in the coarsest unit from ms on that holds all durations."""
+    durations = [each for query in analysis.queries for each in (query.query.within, query.query.slide) if each]
+    unit = next(
+        (unit for unit in ("ms", "us") if all(_is_whole(duration, unit) for duration in durations)),
+        "ns",
+    )
+    return Schema({}, Clock("time", unit, pa.int64()), closed=False)
+
+
+def _is_whole(duration: Duration, unit: str) -> bool:
+    return (duration.seconds * UNITS_PER_SECOND[unit]).denominator == 1
+
+
+# --------------------------------------------------------------------------------------------------------- queries
+
+
+def _lacks(each: CompiledClass, query: CompiledQuery) -> dict[str, tuple[str, ...]]:
+    """The partition attributes that the events of a type do not carry (LANGUAGE §6), by variable."""
+    return {
+        variable: tuple(name for place, name in enumerate(each.attributes) if place not in each.carried[type])
+        for variable, type in query.analysed.types.items()
+    }
+
+
+def _query(
+    analysis: Analysis, exact: CompiledQuery, scaled: CompiledQuery, lacks: Mapping[str, tuple[str, ...]]
+) -> QueryView:
+    """One query, compiled for exact numbers and for numbers of floating point."""
+    query = exact.analysed
+    return QueryView(
+        name=exact.name,
+        pattern=to_text(query.query.pattern),
+        returns=tuple(to_text(item) for item in query.query.items),
+        variables=tuple(_variable(query, name, lacks[name]) for name in query.types),
+        grouping=query.grouping,
+        equivalence=query.equivalence,
+        window=_window(analysis, query.query, *exact.window),
+        templates=tuple(
+            _steps(part, template, query, tables)
+            for part, template, tables in zip(_PARTS[len(exact.templates)], exact.templates, exact.tables, strict=True)
+        ),
+        memory=Memory(
+            _causes(exact),
+            tuple(dict.fromkeys(query.types[name] for name, attributes in lacks.items() if attributes)),
+            bound(exact.tables),
+            bound(scaled.tables),
+        ),
+    )
+
+
+def _variable(query: AnalysedQuery, name: str, lacks: tuple[str, ...]) -> Variable:
+    return Variable(
+        name_text(name),
+        name_text(query.types[name]),
+        name in query.negated,
+        tuple(to_text(condition) for condition in query.local.get(name, ())),
+        lacks,
+    )
+
+
+def _window(analysis: Analysis, query: Query, within: int, slide: int) -> Window:
+    def written(duration: Duration) -> str:
+        if duration.span == NOWHERE:
+            return to_text(duration)
+        return " ".join(analysis.text.text[duration.span.start : duration.span.end].split())
+
+    return Window(written(query.within), written(query.slide or query.within), within, slide, -(-within // slide))
+
+
+# ----------------------------------------------------------------------------------------------------- transitions
+
+
+def _steps(part: str | None, template: Template, query: AnalysedQuery, tables: QueryTables) -> Steps:
+    """A template with what the tables say of its transitions; the tables of its guards follow one another."""
+    guards, begin = [], 0
+    for guard in template.guards:
+        end = begin + guard.template.size - 1
+        sources = [row[2] for row in tables.guard_arrivals[begin:end]]
+        guards.append(Steps(None, guard.template, _transitions(guard.template, query, tables, sources), ()))
+        begin = end
+    sources = [row[1] for row in tables.arrivals]
+    return Steps(part, template, _transitions(template, query, tables, sources), tuple(guards))
+
+
+def _transitions(
+    template: Template, query: AnalysedQuery, tables: QueryTables, sources: Sequence[int]
+) -> tuple[Step, ...]:
+    """What each transition reads; `sources` has the first source of every state behind the start."""
+    following = dict(enumerate(sources, START + 1))
+    found = []
+    for step in template.transitions:
+        pair = None if step.source == START else (template.variable(step.source), template.variable(step.target))
+        found.append(Step(_reads(tables, following[step.target]), _predicate(query, pair)))
+        following[step.target] += 1
+    return tuple(found)
+
+
+def _reads(tables: QueryTables, source: int) -> str:
+    """The name, in `optimizer.explain.READS`, of what a source of the tables is."""
+    kind, place, _, _ = tables.sources[source]
+    name = _SOURCE_NAMES[kind]
+    if name == "store":
+        return _MERGING[tables.stores[place][2]]
+    return "sum" if name == "cell" else name
+
+
+def _predicate(query: AnalysedQuery, pair: Pair | None) -> str | None:
+    if pair is None or pair not in query.adjacent:
+        return None
+    conditions: tuple[Condition, ...] = query.adjacent[pair]
+    return to_text(conditions[0] if len(conditions) == 1 else Conjunct(conditions))
+
+
+def _causes(query: CompiledQuery) -> tuple[Cause, ...]:
+    """The predicates for which single events are kept."""
+    found: dict[Cause, None] = {}
+    for template, tables in zip(query.templates, query.tables, strict=True):
+        for pair in tables.predicate_pairs if tables.keeps_events else ():
+            predicate = _predicate(query.analysed, pair)
+            assert predicate is not None
+            inside = [guard.text for guard in template.guards if pair in guard.template.neighbours]
+            found[Cause(predicate, inside[0] if inside else None)] = None
+    return tuple(found)

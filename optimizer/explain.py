@@ -1,0 +1,356 @@
+"""What a workload will do, as facts and as JSON; `explain_text` and `explain_dot` render the same facts otherwise.
+
+The engine fills the dataclasses of this module, the functions of the three modules turn them into a string.
+
+The JSON document is stable: keys may be added, `version` changes when one is renamed, removed or changes its meaning.
+
+``version``
+    1.
+``time_unit``
+    Unit of the ticks below: ``s``, ``ms``, ``us`` or ``ns``; null without an input, and then every ``ticks`` is null.
+``classes[]``
+    Queries that run side by side: ``attributes`` (partition attributes), ``queries`` (names), ``pane`` (duration).
+``queries[]``
+    ``name``, ``pattern``, ``returns`` (texts), ``class`` (place in ``classes``), ``variables``, ``partition``,
+    ``window``, ``templates``, ``rung``, ``memory``.
+``queries[].variables[]``
+    ``name``, ``type``, ``negated``, ``conditions`` (texts), ``broadcast`` (partition attributes that its type lacks).
+``queries[].partition``
+    ``grouping``, ``equivalence``: lists of attributes.
+``queries[].window``
+    ``within``, ``slide``: durations ``{"text", "ticks"}``; ``open_at_once``: the most windows open at one time.
+``queries[].templates[]``
+    One with ``part`` null; for AND three: ``left``, ``right`` and ``both`` (the trends that are in both).
+    ``states[]``: ``id`` (0 is the start), ``variable``, ``type``, ``start``, ``final``, ``end_guards`` (negated
+    patterns that must not match after the last event), ``kleene`` (lies on a cycle). ``transitions[]``: ``source``,
+    ``target``, ``variable``, ``guards`` (negated patterns that must not match in the gap), ``predicate`` (text or
+    null), ``reads`` (a key of `READS`). ``guards[]``: ``pattern`` and its own ``template``.
+``queries[].rung``
+    ``name`` (``state-grained`` or ``event-grained``), ``because[]`` (``predicate``, ``inside``: the negated pattern
+    that it belongs to, or null).
+``queries[].memory``
+    ``class`` (``independent of the event rate`` or ``linear in the window's matched events``); ``because[]`` as above;
+    ``kept_types`` (types whose events are kept because they belong to several partitions); ``exact`` and ``float``:
+    bytes at most, see `Bound`.
+
+Source: DESIGN §2 (the ladder); HAMLET (SIGMOD'21) §3.1 (templates, panes).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+from optimizer.plan import Plan
+from optimizer.template import START, Template
+
+VERSION = 1
+
+READS = {
+    "start": "begins a trend",
+    "sum": "adds one sum",
+    "sums": "adds a few sums, kept apart by where a longer negated pattern stands",
+    "events": "looks back at single events",
+}
+INDEPENDENT = "independent of the event rate"
+LINEAR = "linear in the window's matched events"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What the engine does at one transition of a template.
+
+    Attributes
+    ----------
+    reads : str
+        A key of `READS`.
+    predicate : str or None
+        Text of the adjacent predicate between the two events.
+    """
+
+    reads: str
+    predicate: str | None = None
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A template and what the engine does at each of its transitions.
+
+    Attributes
+    ----------
+    part : str or None
+        ``left``, ``right`` or ``both`` for the templates of a query over pairs of trends.
+    template : Template
+    steps : tuple of Step
+        One per transition of the template.
+    guards : tuple of Steps
+        One per guard of the template.
+    """
+
+    part: str | None
+    template: Template
+    steps: tuple[Step, ...]
+    guards: tuple[Steps, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable of a query: its event type, its local predicates, the partition attributes that its type lacks."""
+
+    name: str
+    type: str
+    negated: bool
+    conditions: tuple[str, ...]
+    broadcast: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """An adjacent predicate for which single events are kept, and the negated pattern that it stands in, if any."""
+
+    predicate: str
+    inside: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Bytes that grow with the bits of the largest count: constant + per_bit * bits."""
+
+    constant: float
+    per_bit: float
+
+    def at(self, bits: int) -> float:
+        """Bytes where the largest count has so many bits."""
+        return self.constant + self.per_bit * bits
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Bytes that a query needs at most.
+
+    The sum for a partition is ``partition + open windows * window + kept events * (event + open windows *
+    event_window)``. Bits are those of the largest number of trends, finished or not, that the partition has held.
+
+    Attributes
+    ----------
+    partition : int
+        Bytes per partition.
+    window : Line
+        Bytes per partition and open window; all that can be open at once are counted.
+    event : int
+        Bytes per partition and event that is kept, 0 where none is.
+    event_window : Line
+        Bytes per partition, kept event and open window.
+    thread : Line
+        Bytes per open window of the working area, which exists once per thread.
+    """
+
+    partition: int
+    window: Line
+    event: int
+    event_window: Line
+    thread: Line
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What a query keeps.
+
+    Attributes
+    ----------
+    because : tuple of Cause
+        Predicates for which events are kept.
+    kept_types : tuple of str
+        Types that lack partition attributes: their events are kept once, as read, for partitions that form later.
+    exact, scaled : Bound
+        For exact numbers, and for numbers of floating point.
+    """
+
+    because: tuple[Cause, ...]
+    kept_types: tuple[str, ...]
+    exact: Bound
+    scaled: Bound
+
+    @property
+    def name(self) -> str:
+        """The memory class."""
+        return LINEAR if self.because or self.kept_types else INDEPENDENT
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A query's windows: WITHIN and SLIDE as written and in ticks, and the most that are open at once."""
+
+    within: str
+    slide: str
+    within_ticks: int
+    slide_ticks: int
+    open_at_once: int
+
+
+@dataclass(frozen=True)
+class QueryView:
+    """One query as it is shown."""
+
+    name: str
+    pattern: str
+    returns: tuple[str, ...]
+    variables: tuple[Variable, ...]
+    grouping: tuple[str, ...]
+    equivalence: tuple[str, ...]
+    window: Window
+    templates: tuple[Steps, ...]
+    memory: Memory
+
+    @property
+    def rung(self) -> str:
+        """The rung of the ladder that the query runs on (DESIGN §2)."""
+        return "event-grained" if self.memory.because else "state-grained"
+
+
+@dataclass(frozen=True)
+class WorkloadView:
+    """A workload as it is shown.
+
+    Attributes
+    ----------
+    queries : tuple of QueryView
+        In the order of the workload.
+    plan : Plan
+    ticks_per_second : int
+    time_unit : str or None
+        None where the time column is not known.
+    """
+
+    queries: tuple[QueryView, ...]
+    plan: Plan
+    ticks_per_second: int
+    time_unit: str | None
+
+
+# ------------------------------------------------------------------------------------------ words for all renderings
+
+
+def duration_text(ticks: int, ticks_per_second: int) -> str:
+    """A length of time in the largest unit that makes it whole.
+
+    Examples
+    --------
+    >>> duration_text(90_000, 1000), duration_text(1_500, 1000)
+    ('90 s', '1500 ms')
+    """
+    seconds = Fraction(ticks, ticks_per_second)
+    units = {"d": 86_400, "h": 3_600, "min": 60, "s": 1}
+    smaller = {"ms": Fraction(1, 10**3), "us": Fraction(1, 10**6), "ns": Fraction(1, 10**9)}
+    for unit, length in (units | smaller).items():
+        if (seconds / length).denominator == 1:
+            return f"{seconds / length} {unit}"
+    return f"{float(seconds)} s"
+
+
+def bracketed(text: str) -> str:
+    """A pattern or condition in parentheses where what stands before it might be read as going with a part of it."""
+    return f"({text})" if " OR " in text else text
+
+
+def negated_texts(template: Template, guards: frozenset[int]) -> list[str]:
+    """The negated patterns of a gap, ready to stand after "no"."""
+    return [bracketed(template.guards[guard].text) for guard in sorted(guards)]
+
+
+# ------------------------------------------------------------------------------------------------------------- JSON
+
+
+def as_json(workload: WorkloadView) -> str:
+    """The JSON document that the head of this module describes."""
+    document = {
+        "version": VERSION,
+        "time_unit": workload.time_unit,
+        "classes": _classes(workload),
+        "queries": [_query(place, query, workload) for place, query in enumerate(workload.queries)],
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False)
+
+
+def _classes(workload: WorkloadView) -> list[dict[str, Any]]:
+    known = workload.time_unit is not None
+    return [
+        {
+            "attributes": list(each.attributes),
+            "queries": [workload.queries[place].name for place in each.queries],
+            "pane": {
+                "text": duration_text(each.pane, workload.ticks_per_second),
+                "ticks": each.pane if known else None,
+            },
+        }
+        for each in workload.plan.classes
+    ]
+
+
+def _query(place: int, query: QueryView, workload: WorkloadView) -> dict[str, Any]:
+    known, window = workload.time_unit is not None, query.window
+    return {
+        "name": query.name,
+        "pattern": query.pattern,
+        "returns": list(query.returns),
+        "class": next(number for number, each in enumerate(workload.plan.classes) if place in each.queries),
+        "variables": [asdict(variable) for variable in query.variables],
+        "partition": {"grouping": list(query.grouping), "equivalence": list(query.equivalence)},
+        "window": {
+            "within": {"text": window.within, "ticks": window.within_ticks if known else None},
+            "slide": {"text": window.slide, "ticks": window.slide_ticks if known else None},
+            "open_at_once": window.open_at_once,
+        },
+        "templates": [{"part": each.part, **_template(each)} for each in query.templates],
+        "rung": {"name": query.rung, "because": [asdict(cause) for cause in query.memory.because]},
+        "memory": _memory(query.memory),
+    }
+
+
+def _template(shown: Steps) -> dict[str, Any]:
+    template = shown.template
+    ends = {final.state: final.guards for final in template.finals}
+
+    def texts(guards: frozenset[int]) -> list[str]:
+        return [template.guards[guard].text for guard in sorted(guards)]
+
+    states = [
+        {
+            "id": state,
+            "variable": None if state == START else template.variable(state),
+            "type": None if state == START else template.types[template.labels[state]],
+            "start": state == START,
+            "final": state in ends,
+            "end_guards": texts(ends.get(state, frozenset())),
+            "kleene": state in template.kleene_states,
+        }
+        for state in range(template.size)
+    ]
+    transitions = [
+        {
+            "source": each.source,
+            "target": each.target,
+            "variable": template.variable(each.target),
+            "guards": texts(each.guards),
+            "predicate": step.predicate,
+            "reads": step.reads,
+        }
+        for each, step in zip(template.transitions, shown.steps, strict=True)
+    ]
+    guards = [
+        {"pattern": guard.text, "template": _template(steps)}
+        for guard, steps in zip(template.guards, shown.guards, strict=True)
+    ]
+    return {"states": states, "transitions": transitions, "guards": guards}
+
+
+def _memory(memory: Memory) -> dict[str, Any]:
+    return {
+        "class": memory.name,
+        "because": [asdict(cause) for cause in memory.because],
+        "kept_types": list(memory.kept_types),
+        "exact": asdict(memory.exact),
+        "float": asdict(memory.scaled),
+    }

@@ -1,0 +1,65 @@
+"""Templates and plans as a Graphviz digraph: a cluster per class, in it one per query, in it one per negated pattern.
+
+``hamlet explain W.sase --format dot | dot -Tsvg`` draws it. The start is a filled circle, an end a double one; a dashed
+cluster is a negated pattern. Source: HAMLET (SIGMOD'21) Fig. 3 (drawn templates).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from optimizer.explain import QueryView, Steps, WorkloadView, duration_text, negated_texts
+from optimizer.template import START
+
+
+def as_dot(workload: WorkloadView) -> str:
+    """The digraph of a workload, in the DOT language."""
+    lines = ["digraph workload {", "  rankdir=LR;", '  node [shape=circle, fontname="Helvetica"];']
+    lines += ['  edge [fontname="Helvetica"];', '  graph [fontname="Helvetica", labeljust=l];']
+    for number, each in enumerate(workload.plan.classes):
+        pane = duration_text(each.pane, workload.ticks_per_second)
+        lines.append(f"  subgraph cluster_class{number} {{")
+        attributes = ", ".join(each.attributes) or "nothing"
+        lines.append(f"    label={_quoted(f'partition by {attributes}', f'pane {pane}')};")
+        for place in each.queries:
+            lines += [f"    {line}" for line in _query(place, workload.queries[place])]
+        lines.append("  }")
+    lines.append("}")
+    return "\n".join(lines)
+
+
+def _query(place: int, query: QueryView) -> Iterator[str]:
+    for steps in query.templates:
+        part = "" if steps.part is None else f"_{steps.part}"
+        title = query.name if steps.part is None else f"{query.name}, {steps.part}"
+        yield from _cluster(f"q{place}{part}", (title, query.pattern, f"within {query.window.within}"), "solid", steps)
+
+
+def _cluster(name: str, title: tuple[str, ...], style: str, steps: Steps) -> Iterator[str]:
+    """The states and transitions of one template, and the templates of its negated patterns inside."""
+    template = steps.template
+    ends = {final.state: final.guards for final in template.finals}
+    yield f"subgraph cluster_{name} {{"
+    yield f"  label={_quoted(*title)}; style={style};"
+    yield f'  {name}_{START} [label="start", style=filled, fillcolor=lightgrey];'
+    for state in range(1, template.size):
+        lines = [template.variable(state)]
+        lines += [f"not {text} after" for text in negated_texts(template, ends.get(state, frozenset()))]
+        shape = "doublecircle" if state in ends else "circle"
+        yield f"  {name}_{state} [label={_quoted(*lines)}, shape={shape}];"
+    for step, shown in zip(template.transitions, steps.steps, strict=True):
+        lines = [template.variable(step.target)]
+        lines += [f"not {text}" for text in negated_texts(template, step.guards)]
+        lines += [] if shown.predicate is None else [shown.predicate]
+        style_of_edge = ", style=bold" if shown.reads == "events" else ""
+        yield f"  {name}_{step.source} -> {name}_{step.target} [label={_quoted(*lines)}{style_of_edge}];"
+    for number, (guard, inner) in enumerate(zip(template.guards, steps.guards, strict=True)):
+        for line in _cluster(f"{name}_not{number}", (f"not {guard.text}",), "dashed", inner):
+            yield f"  {line}"
+    yield "}"
+
+
+def _quoted(*lines: str) -> str:
+    """A label of several lines as a DOT string; a backslash and a quote stand for themselves."""
+    escaped = [line.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ") for line in lines]
+    return '"' + "\\n".join(escaped) + '"'

@@ -1,0 +1,257 @@
+"""Templates and plans as text for people who know SQL: a line per class, a block per query, the words explained below.
+
+A further section is a further function in `as_text`.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Sequence
+
+from optimizer.explain import (
+    Bound,
+    Cause,
+    Line,
+    Memory,
+    QueryView,
+    Steps,
+    Variable,
+    Window,
+    WorkloadView,
+    bracketed,
+    negated_texts,
+)
+from optimizer.explain import duration_text as in_words
+from optimizer.template import START
+
+WIDTH = 110
+SHOWN = 40  # lines of a template; the JSON document has them all
+EXAMPLE_BITS = 1000
+_LABEL = 12
+_PARTS = {
+    "left": "template of the left pattern",
+    "right": "template of the right pattern",
+    "both": "template of the trends that are in both",
+}
+
+
+def as_text(workload: WorkloadView) -> str:
+    """The explanation of a workload as text."""
+    sections = [
+        _classes(workload),
+        *(_query(place, workload) for place in range(len(workload.queries))),
+        _words(workload),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _field(label: str, *lines: str) -> list[str]:
+    """A label and the lines behind it, as they are."""
+    return [f"    {label if place == 0 else '':<{_LABEL}}{line}".rstrip() for place, line in enumerate(lines)]
+
+
+def _wrapped(label: str, *paragraphs: str) -> list[str]:
+    """A label and text behind it, broken where lines are too long; lists of words too, but no word."""
+    lines: list[str] = []
+    for paragraph in paragraphs:
+        lines += textwrap.wrap(
+            paragraph, WIDTH - 4 - _LABEL, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+        )
+    return _field(label, *lines)
+
+
+def _number(count: int, one: str, many: str) -> str:
+    return f"{count:,} {one if count == 1 else many}"
+
+
+# --------------------------------------------------------------------------------------------------------- classes
+
+
+def _classes(workload: WorkloadView) -> str:
+    classes = workload.plan.classes
+    queries = _number(len(workload.queries), "query", "queries")
+    lines = [f"{queries} in {_number(len(classes), 'class', 'classes')}"]
+    for number, each in enumerate(classes, 1):
+        names = ", ".join(workload.queries[place].name for place in each.queries)
+        pane = in_words(each.pane, workload.ticks_per_second)
+        lines.append(f"class {number}")
+        lines += _wrapped("queries", names + (" (side by side)" if len(each.queries) > 1 else ""))
+        lines += _wrapped("partition", ", ".join(each.attributes) or "none: all events together")
+        lines += _wrapped("pane", pane)
+    return "\n".join(lines)
+
+
+# --------------------------------------------------------------------------------------------------------- queries
+
+
+def _query(place: int, workload: WorkloadView) -> str:
+    query = workload.queries[place]
+    number = next(number for number, each in enumerate(workload.plan.classes, 1) if place in each.queries)
+    lines = [f"{query.name} (class {number})"]
+    lines += _wrapped("pattern", query.pattern)
+    lines += _wrapped("returns", ", ".join(query.returns))
+    lines += _field("variables", *(_variable(variable) for variable in query.variables))
+    lines += _wrapped("partition", _partition(query))
+    lines += _wrapped("window", _window(query, workload))
+    if len(query.templates) > 1:
+        lines += _field("pairs", "one trend of the left pattern and another one of the right")
+    for steps in query.templates:
+        lines += _template(steps)
+    lines += _wrapped("rung", _rung(query.memory))
+    lines += _wrapped("memory", *_memory(query.memory, query.window))
+    return "\n".join(lines)
+
+
+def _variable(variable: Variable) -> str:
+    words = [variable.type if variable.name == variable.type else f"{variable.name}: {variable.type}"]
+    if variable.negated:
+        words.append("(stands in NOT)")
+    if variable.conditions:
+        only = len(variable.conditions) == 1
+        words.append("WHERE " + " AND ".join(each if only else bracketed(each) for each in variable.conditions))
+    if variable.broadcast:
+        words.append(f"(has no {', '.join(variable.broadcast)}: agrees with every value)")
+    return " ".join(words)
+
+
+def _partition(query: QueryView) -> str:
+    attributes = [*query.grouping, *(name for name in query.equivalence if name not in query.grouping)]
+    if not attributes:
+        return "none: all events together, one row per window"
+    rolled_up = [name for name in attributes if name not in query.grouping]
+    rows = f"a row per window and {', '.join(query.grouping)}" if query.grouping else "one row per window"
+    return f"{', '.join(attributes)}; {rows}{', summed over ' + ', '.join(rolled_up) if rolled_up else ''}"
+
+
+def _window(query: QueryView, workload: WorkloadView) -> str:
+    window = query.window
+    if window.slide_ticks == window.within_ticks:
+        return f"{window.within}, one after the other"
+    if window.slide_ticks > window.within_ticks:
+        gap = in_words(window.slide_ticks - window.within_ticks, workload.ticks_per_second)
+        return f"{window.within}, a new one every {window.slide}; the {gap} between two windows belong to none"
+    return f"{window.within}, a new one every {window.slide}; up to {window.open_at_once:,} are open at a time"
+
+
+# ------------------------------------------------------------------------------------------------------- templates
+
+
+def _template(steps: Steps) -> list[str]:
+    template = steps.template
+    title = [] if steps.part is None else [_PARTS[steps.part]]
+    if not template.finals:
+        return _field("template", *title, "no trend can be in both")
+    rows = []
+    for step, shown in sorted(zip(template.transitions, steps.steps, strict=True), key=lambda pair: pair[0].source):
+        guards = negated_texts(template, step.guards)
+        notes = [f"if no {' and no '.join(guards)} {'before' if step.source == START else 'between'}"] if guards else []
+        notes += [] if shown.predicate is None else [f"if {shown.predicate}"]
+        notes += _how(shown.reads)
+        rows.append((_state(steps, step.source), _state(steps, step.target), "; ".join(notes)))
+    for final in template.finals:
+        guards = negated_texts(template, final.guards)
+        rows.append((_state(steps, final.state), "end", f"if no {' and no '.join(guards)} after" if guards else ""))
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    lines = [f"{source:<{widths[0]}} -> {target:<{widths[1]}}  {note}" for source, target, note in rows]
+    if len(lines) > SHOWN:
+        lines[SHOWN:] = [f"... and {len(lines) - SHOWN:,} more; --format json shows them all"]
+    return _field("template", *title, *lines)
+
+
+def _state(steps: Steps, state: int) -> str:
+    return "start" if state == START else f"{state} {steps.template.variable(state)}"
+
+
+def _how(reads: str) -> list[str]:
+    """What is worth a word: a transition that is not one addition."""
+    return {"events": ["looks back at single events"], "sums": ["adds several sums"]}.get(reads, [])
+
+
+def _rung(memory: Memory) -> str:
+    if not memory.because:
+        return "state-grained: one addition per event and transition"
+    return f"event-grained: looks back at single events because of {_causes(memory.because)} (scan)"
+
+
+def _causes(causes: Sequence[Cause]) -> str:
+    return " and ".join(
+        each.predicate + (f" in NOT {bracketed(each.inside)}" if each.inside else "") for each in causes
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------- memory
+
+
+def _memory(memory: Memory, window: Window) -> list[str]:
+    because = [_causes(memory.because)] if memory.because else []
+    because += [f"the type {name}, whose events belong to several partitions" for name in memory.kept_types]
+    lines = [memory.name + (f", because of {' and '.join(because)}" if because else "")]
+    for name, bound in (("exact", memory.exact), ("float", memory.scaled)):
+        lines += _bytes(name, bound)
+    if memory.kept_types:
+        kept = ", ".join(memory.kept_types)
+        lines.append(f"besides, once and as they are read, the {kept} events of the longest window of the class")
+    total = math.ceil(memory.exact.partition + window.open_at_once * memory.exact.window.at(EXAMPLE_BITS))
+    example = f"exact, counts of {EXAMPLE_BITS:,} bits: at most {total:,} bytes per partition"
+    if memory.because:
+        event = math.ceil(memory.exact.event + window.open_at_once * memory.exact.event_window.at(EXAMPLE_BITS))
+        example += f" + {event:,} bytes per kept event"
+    return [*lines, example]
+
+
+def _bytes(name: str, bound: Bound) -> list[str]:
+    lines = [f"{name}: at most {bound.partition:,} bytes per partition + {_line(bound.window)} per open window"]
+    if bound.event:
+        more = f"    + {bound.event:,} bytes per kept event"
+        if bound.event_window.constant:
+            more += f" + {_line(bound.event_window)} per kept event and open window"
+        lines.append(more)
+    return lines
+
+
+def _line(line: Line) -> str:
+    constant = f"{math.ceil(line.constant):,}"
+    if not line.per_bit:
+        return f"{constant} bytes"
+    return f"({constant} + {math.ceil(line.per_bit * 1000) / 1000:g} x bits) bytes"
+
+
+# ----------------------------------------------------------------------------------------------------------- words
+
+
+def _words(workload: WorkloadView) -> str:
+    """What the words mean, of those that this explanation uses."""
+    guarded = any(steps.template.guards for query in workload.queries for steps in query.templates)
+    rungs = {query.rung for query in workload.queries}
+    words = {
+        "partition": "the events that agree on all these attributes; a trend never leaves its partition",
+        "pane": "the longest stretch of time in which no window of the class opens or closes",
+        "template": "the states of a trend that is under way; '1 A -> 2 B' is taken by an event bound to B that comes, "
+        "at any distance, after one bound to A; a trend is complete where it may reach 'end'",
+        "if no C": "a negated pattern: no match of it in this gap of the trend (between: the two events; before: the "
+        "first event, since the window opened; after: the last event, until the window closes)",
+        "state-grained": "the engine keeps one sum per state and open window, and forgets the events",
+        "event-grained": "every event that the predicate may look back at is kept while a window holds it, and every "
+        "new event is compared with all that are kept",
+        "bits": "binary digits of the largest number of trends, complete or not, that the partition has held; exact "
+        "numbers take the room that they need, --numbers float always the same",
+        "bytes": "what the engine keeps for one query; each thread has a working area of at most "
+        f"{_thread(workload):,} bytes besides (exact, counts of {EXAMPLE_BITS:,} bits)",
+    }
+    unused = {"state-grained", "event-grained"} - rungs | (set() if guarded else {"if no C"})
+    lines = [line for word, meaning in words.items() if word not in unused for line in _meaning(word, meaning)]
+    return "\n".join(["words", *lines])
+
+
+def _meaning(word: str, meaning: str) -> list[str]:
+    wide = 16
+    lines = textwrap.wrap(meaning, WIDTH - 4 - wide)
+    return [f"    {word if place == 0 else '':<{wide}}{line}" for place, line in enumerate(lines)]
+
+
+def _thread(workload: WorkloadView) -> int:
+    """The largest working area that a query of the workload asks for."""
+    return max(
+        math.ceil(query.window.open_at_once * query.memory.exact.thread.at(EXAMPLE_BITS)) for query in workload.queries
+    )

@@ -1,0 +1,136 @@
+"""The printed bound holds: what the C allocator handed out for a kernel against what `hamlet.memory` says before."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hamlet._core import Kernel
+from hamlet.columns import StringPool
+from hamlet.compile import CompiledQuery, compile_workload
+from hamlet.memory import bound
+from hamlet.schema import Clock, Schema
+from hamlet.workload import Workload
+from optimizer.explain import Bound
+
+KEYS = 100
+
+BOUNDED = (
+    "SEQ(A, B+) WITHIN 2000 s",
+    "(SEQ(A+, B+))+ WITHIN 2000 s SLIDE 1000 s",
+    "SEQ(A+, NOT C, B) WITHIN 2000 s SLIDE 1000 s",
+    "SEQ(A+, NOT SEQ(C, D, E, F), B) WITHIN 2000 s",
+    "A+ AND SEQ(A, B*) WITHIN 2000 s",
+)
+LINEAR = (
+    "SEQ(A, B+) WHERE B.v < NEXT(B).v WITHIN 2000 s",
+    "SEQ(A, NOT SEQ(C, D), B+) WHERE C.v < NEXT(D).v WITHIN 2000 s SLIDE 1000 s",
+)
+
+
+class _Allocated(ctypes.Structure):
+    """``struct mallinfo2`` of the GNU C library."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in [
+            "arena",
+            "ordblks",
+            "smblks",
+            "hblks",
+            "hblkhd",
+            "usmblks",
+            "fsmblks",
+            "uordblks",
+            "fordblks",
+            "keepcost",
+        ]
+    )
+
+
+def allocated() -> int:
+    """Bytes that the C allocator has handed out and not got back."""
+    function = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    if function is None:
+        pytest.skip("the C library has no mallinfo2 (GNU, 2.33 or newer), so allocations cannot be counted")
+    function.restype = _Allocated
+    gc.collect()
+    found = function()
+    return int(found.uordblks + found.hblkhd)
+
+
+def compiled(pattern: str, exact: bool) -> CompiledQuery:
+    workload = Workload.parse(f"RETURN COUNT(*), SUM(B.v), MIN(B.v) PATTERN {pattern}")
+    schema = Schema({}, Clock("time", "s", pa.int64()), closed=False)
+    (query,) = compile_workload(workload.analysis, schema, StringPool(), exact=exact).queries
+    return query
+
+
+def most(of: Bound, windows: int, bits: int, events: int) -> float:
+    """Bytes of one partition at most."""
+    kept = events * (of.event + windows * of.event_window.at(bits))
+    return of.partition + windows * of.window.at(bits) + kept
+
+
+def measured(query: CompiledQuery, events: int) -> int:
+    """Bytes that a kernel takes for `KEYS` partitions with so many events each, all windows open."""
+    types = list(dict.fromkeys(query.analysed.types.values()))
+    chosen = np.random.default_rng(events).integers(0, len(types), events)
+    keys = np.tile(np.arange(KEYS, dtype=np.int64), events)
+    times = np.repeat(np.arange(events, dtype=np.int64), KEYS)
+    classes = np.repeat(chosen, KEYS).astype(np.int32)
+    values = [(np.arange(len(keys), dtype=np.int64), None)]
+    ranks = np.zeros(1, np.int64)
+    before = allocated()
+    kernel = Kernel(list(query.tables))
+    for type_ in types:
+        fitting = [variable for variable, its in query.analysed.types.items() if its == type_]
+        entries = [
+            (
+                number,
+                [row for variable in fitting for row in tables.arrivals_of.get(variable, ())],
+                [row for variable in fitting for row in tables.guard_arrivals_of.get(variable, ())],
+            )
+            for number, tables in enumerate(query.tables)
+        ]
+        kernel.add_class([entry for entry in entries if entry[1] or entry[2]])
+    kernel.process(keys, times, None, classes, values, ranks, KEYS)
+    return allocated() - before
+
+
+@pytest.mark.parametrize("exact", [True, False], ids=["exact", "float"])
+@pytest.mark.parametrize("pattern", BOUNDED + LINEAR)
+def test_the_bound_holds(pattern: str, exact: bool) -> None:
+    query = compiled(pattern, exact)
+    of, windows = bound(query.tables), -(-query.window[0] // query.window[1])
+    for events in (5, 100, 1000):
+        bits = events + 1  # every event at most doubles what there is
+        area = windows * of.thread.at(bits)
+        allowance = 64 * 1024  # of Python and numpy themselves, and what a page is rounded up to
+        assert measured(query, events) <= KEYS * most(of, windows, bits, events) + area + allowance
+
+
+@pytest.mark.parametrize("pattern", BOUNDED)
+def test_the_bound_is_near_the_truth(pattern: str) -> None:
+    """A bound that is far too large holds as well; most of these bytes are really there."""
+    query = compiled(pattern, exact=False)
+    of, windows = bound(query.tables), -(-query.window[0] // query.window[1])
+    assert measured(query, 1000) > 0.7 * KEYS * most(of, windows, 0, 0)
+
+
+@pytest.mark.parametrize("pattern", BOUNDED)
+def test_float_memory_does_not_follow_the_events(pattern: str) -> None:
+    query = compiled(pattern, exact=False)
+    assert bound(query.tables).window.per_bit == 0
+    assert bound(query.tables).event == 0
+    assert measured(query, 1900) <= 1.05 * measured(query, 950) + 64 * 1024
+
+
+@pytest.mark.parametrize("pattern", LINEAR)
+def test_events_are_kept_where_a_predicate_looks_back(pattern: str) -> None:
+    query = compiled(pattern, exact=True)
+    assert bound(query.tables).event > 0
