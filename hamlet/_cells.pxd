@@ -3,7 +3,7 @@
 Inlined into every module of the kernel; the numbers themselves are in ``_limbs.h``.
 """
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from hamlet._expression cimport Column
 from hamlet._tables cimport (
@@ -35,6 +35,7 @@ cdef extern from "_limbs.h" nogil:
     Scaled scaled_add(Scaled a, Scaled b)
     Scaled scaled_multiply(Scaled a, double x)
     Scaled scaled_from_limbs(const uint64_t* a, int n)
+    Scaled scaled_add_selected(Scaled total, const uint64_t* value, const uint8_t* selected, long n)
     Scaled scaled_load(const uint64_t* a)
     void scaled_store(uint64_t* a, Scaled x)
 

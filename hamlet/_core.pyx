@@ -36,6 +36,9 @@ from hamlet._cells cimport (
     has_trends,
     lane_of,
     limbs_bits,
+    scaled_add_selected,
+    scaled_load,
+    scaled_store,
     words_of,
 )
 from hamlet._expression cimport Column, Program, evaluate
@@ -546,7 +549,7 @@ cdef class Kernel:
         cdef uint64_t* total = self.scratch + arrival * block
         cdef uint64_t* sum = self.scratch + q.arrivals * block if self.used[arrival] else total
         cdef uint64_t* node
-        cdef int64_t window
+        cdef int64_t _
         memset(sum, 0, block * sizeof(uint64_t))
         for i in range(a.sources, a.sources_end):
             failure = self._read_source(query, s, &q.source[i], sum, row)
@@ -554,7 +557,7 @@ cdef class Kernel:
                 return failure
         if q.components > 1:
             lane = lane_of(q, s.first)
-            for window in range(s.first, s.last + 1):
+            for _ in range(s.first, s.last + 1):
                 bind_event(q, s.width, a.variable, sum + lane * words, self.columns, row)
                 lane = lane + 1 if lane + 1 < q.lanes else 0
         for i in range(a.stores, a.stores_end):
@@ -574,7 +577,7 @@ cdef class Kernel:
         cdef const Query* q = &self.query[query]
         cdef int words = words_of(q, s.width), lane = lane_of(q, s.first), failure, place = 0
         cdef Py_ssize_t node, stop, block = <Py_ssize_t> q.lanes * words, i
-        cdef int64_t window
+        cdef int64_t _, window
         cdef Store* store
         cdef uint8_t selected[SCAN_BLOCK]
         if source.kind == FROM_STORE and source.index >= 0:
@@ -593,10 +596,16 @@ cdef class Kernel:
                 failure = self._select(query, source, store, node, stop, row, selected)
                 if failure:
                     return failure
+                if words == 2 and q.lanes == 1 and not q.exact:  # one scaled count per node
+                    scaled_store(sum, scaled_add_selected(
+                        scaled_load(sum), store.value + node * 2, selected, stop - node
+                    ))
+                    node = stop
+                    continue
                 for i in range(node, stop):
                     if selected[i - node]:
                         lane = lane_of(q, s.first)
-                        for window in range(s.first, s.last + 1):
+                        for _ in range(s.first, s.last + 1):
                             add_cell(q, s.width, sum + lane * words, store.value + i * block + lane * words)
                             lane = lane + 1 if lane + 1 < q.lanes else 0
                 node = stop
@@ -646,10 +655,10 @@ cdef class Kernel:
         cdef Py_ssize_t block = <Py_ssize_t> q.lanes * words
         cdef uint64_t* total = self.scratch + arrival * block
         cdef uint64_t* cell
-        cdef int64_t window
+        cdef int64_t _
         cdef Store* store
         lane = lane_of(q, s.first)
-        for window in range(s.first, s.last + 1):
+        for _ in range(s.first, s.last + 1):
             for i in range(a.cells, a.cells_end):
                 cell = cell_of(q, s, lane, q.member[i])
                 add_cell(q, s.width, cell, total + lane * words)
@@ -823,7 +832,6 @@ cdef class Kernel:
 
     cdef int _close_windows(self, int query, State* s, int64_t key, int64_t low) noexcept nogil:
         """Deliver and close all open windows below `low`."""
-        cdef const Query* q = &self.query[query]
         while s.first <= s.last and s.first < low:
             if self._deliver(query, s, key, s.first):
                 return OUT_OF_MEMORY

@@ -1,4 +1,4 @@
-"""The expression machine: predicates over blocks of rows, in SQL's three-valued logic.
+"""The expression machine: predicates over blocks of rows, with SQL's NULL.
 
 One machine evaluates local predicates (the *vector* side is the rows of a batch) and adjacent ones (the vector side is
 the stored earlier events, the *scalar* side is one row, the later event), so NULL, division and overflow mean the same
@@ -6,65 +6,90 @@ everywhere. Programs are typed at compile time (`hamlet.predicates` writes them)
 
 Contract
 --------
-**Values** are 64 bits: integers, truth values 0 and 1, string numbers, or the bits of doubles; a byte beside each says
-whether it is there. **NaN** never appears as a value: loads and results turn it into NULL (LANGUAGE §5). **Overflow**
-of integer arithmetic on values that are there stops the machine, which returns the operation's place.
+**Values** are 64 bits: integers, string numbers, or the bits of doubles. **NULL** is a cleared byte beside an integer
+and NaN among doubles, so NaN is read as NULL (LANGUAGE §5). **Truth** is two-valued: no NOT is left in a condition, so
+unknown may be taken for false. **Overflow** of integer arithmetic on values that are there stops the machine, which
+returns the operation's place.
 """
 
 import numpy as np
 
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from libc.math cimport fmod, isnan
-from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t
-from libc.string cimport memset
+from libc.math cimport isnan
+from libc.stdint cimport int32_t, int64_t, uint8_t
 
-cdef extern from *:
-    bint add_overflow "__builtin_add_overflow"(int64_t, int64_t, int64_t*) noexcept nogil
-    bint subtract_overflow "__builtin_sub_overflow"(int64_t, int64_t, int64_t*) noexcept nogil
-    bint multiply_overflow "__builtin_mul_overflow"(int64_t, int64_t, int64_t*) noexcept nogil
-
-cdef enum:
-    BLOCK = 128
-    MAX_DEPTH = 64
-
-cdef enum Operation:
-    LOAD_VECTOR_INT
-    LOAD_VECTOR_DOUBLE
-    LOAD_SCALAR_INT
-    LOAD_SCALAR_DOUBLE
-    CONSTANT
-    NOTHING
-    RANK
-    TO_DOUBLE
-    NEGATE_INT
-    NEGATE_DOUBLE
-    ADD_INT
-    SUBTRACT_INT
-    MULTIPLY_INT
-    REMAINDER_INT
-    ADD_DOUBLE
-    SUBTRACT_DOUBLE
-    MULTIPLY_DOUBLE
-    REMAINDER_DOUBLE
-    DIVIDE
-    COMPARE_INT
-    COMPARE_DOUBLE
-    COMPARE_INT_DOUBLE
-    BOTH
-    EITHER
-    IS_NULL
-    IS_NOT_NULL
+cdef extern from "_machine.h" nogil:
+    int MACHINE_DEPTH
+    int LOAD_VECTOR_INT
+    int LOAD_VECTOR_DOUBLE
+    int LOAD_SCALAR_INT
+    int LOAD_SCALAR_DOUBLE
+    int CONSTANT_INT
+    int CONSTANT_DOUBLE
+    int NOTHING_INT
+    int NOTHING_TRUTH
+    int RANK
+    int TO_DOUBLE
+    int NEGATE_INT
+    int NEGATE_DOUBLE
+    int IS_NULL_INT
+    int IS_NULL_DOUBLE
+    int IS_NOT_NULL_INT
+    int IS_NOT_NULL_DOUBLE
+    int ADD_INT
+    int SUBTRACT_INT
+    int MULTIPLY_INT
+    int REMAINDER_INT
+    int ADD_DOUBLE
+    int SUBTRACT_DOUBLE
+    int MULTIPLY_DOUBLE
+    int REMAINDER_DOUBLE
+    int DIVIDE
+    int COMPARE_INT
+    int COMPARE_DOUBLE
+    int COMPARE_INT_DOUBLE
+    int BOTH
+    int EITHER
+    int machine_select(
+        const Code* code, const Column* vector, long start, long stop,
+        const Column* scalar, long row, const int64_t* ranks, uint8_t* result, long* where,
+    )
+    int machine_value(
+        const Code* code, const Column* vector, long row, const int64_t* ranks, int floating,
+        int64_t* value, uint8_t* there,
+    )
 
 OPERATIONS = {
-    "load_vector_int": LOAD_VECTOR_INT, "load_vector_double": LOAD_VECTOR_DOUBLE,
-    "load_scalar_int": LOAD_SCALAR_INT, "load_scalar_double": LOAD_SCALAR_DOUBLE,
-    "constant": CONSTANT, "nothing": NOTHING, "rank": RANK, "to_double": TO_DOUBLE,
-    "negate_int": NEGATE_INT, "negate_double": NEGATE_DOUBLE,
-    "add_int": ADD_INT, "subtract_int": SUBTRACT_INT, "multiply_int": MULTIPLY_INT, "remainder_int": REMAINDER_INT,
-    "add_double": ADD_DOUBLE, "subtract_double": SUBTRACT_DOUBLE, "multiply_double": MULTIPLY_DOUBLE,
-    "remainder_double": REMAINDER_DOUBLE, "divide": DIVIDE,
-    "compare_int": COMPARE_INT, "compare_double": COMPARE_DOUBLE, "compare_int_double": COMPARE_INT_DOUBLE,
-    "both": BOTH, "either": EITHER, "is_null": IS_NULL, "is_not_null": IS_NOT_NULL,
+    "load_vector_int": LOAD_VECTOR_INT,
+    "load_vector_double": LOAD_VECTOR_DOUBLE,
+    "load_scalar_int": LOAD_SCALAR_INT,
+    "load_scalar_double": LOAD_SCALAR_DOUBLE,
+    "constant_int": CONSTANT_INT,
+    "constant_double": CONSTANT_DOUBLE,
+    "nothing_int": NOTHING_INT,
+    "nothing_truth": NOTHING_TRUTH,
+    "rank": RANK,
+    "to_double": TO_DOUBLE,
+    "negate_int": NEGATE_INT,
+    "negate_double": NEGATE_DOUBLE,
+    "is_null_int": IS_NULL_INT,
+    "is_null_double": IS_NULL_DOUBLE,
+    "is_not_null_int": IS_NOT_NULL_INT,
+    "is_not_null_double": IS_NOT_NULL_DOUBLE,
+    "add_int": ADD_INT,
+    "subtract_int": SUBTRACT_INT,
+    "multiply_int": MULTIPLY_INT,
+    "remainder_int": REMAINDER_INT,
+    "add_double": ADD_DOUBLE,
+    "subtract_double": SUBTRACT_DOUBLE,
+    "multiply_double": MULTIPLY_DOUBLE,
+    "remainder_double": REMAINDER_DOUBLE,
+    "divide": DIVIDE,
+    "compare_int": COMPARE_INT,
+    "compare_double": COMPARE_DOUBLE,
+    "compare_int_double": COMPARE_INT_DOUBLE,
+    "both": BOTH,
+    "either": EITHER,
 }
 COMPARISONS = {"=": 0, "<>": 1, "<": 2, "<=": 3, ">": 4, ">=": 5}
 
@@ -102,13 +127,11 @@ cdef class Program:
         self.texts = tuple(text for _, _, text in steps)
         cdef int depth = 0, most = 0
         for name, _, _ in steps:
-            if name.startswith("load") or name in ("constant", "nothing"):
-                depth += 1
-            elif name not in ("rank", "to_double", "negate_int", "negate_double", "is_null", "is_not_null"):
-                depth -= 1
+            operation = OPERATIONS[name]
+            depth += 1 if operation <= NOTHING_TRUTH else -1 if operation >= ADD_INT else 0
             most = max(most, depth)
-        if depth != 1 or most > MAX_DEPTH:
-            raise ValueError(f"a condition nests deeper than {MAX_DEPTH} levels")
+        if depth != 1 or most > MACHINE_DEPTH:
+            raise ValueError(f"a condition nests deeper than {MACHINE_DEPTH} levels")
         cdef const int32_t[::1] operations = self._operations
         cdef const int32_t[::1] arguments = self._arguments
         cdef const int64_t[::1] values = self._constants
@@ -173,35 +196,6 @@ cdef object bind(Column* column, object data, object valid):
     return values
 
 
-cdef inline bint compare_int(int32_t how, int64_t a, int64_t b) noexcept nogil:
-    if how == 0:
-        return a == b
-    if how == 1:
-        return a != b
-    if how == 2:
-        return a < b
-    if how == 3:
-        return a <= b
-    if how == 4:
-        return a > b
-    return a >= b
-
-
-cdef inline bint compare_double(int32_t how, long double a, long double b) noexcept nogil:
-    # long double holds every 64-bit integer where it has 64 mantissa bits, so an INT beside a DOUBLE compares exactly
-    if how == 0:
-        return a == b
-    if how == 1:
-        return a != b
-    if how == 2:
-        return a < b
-    if how == 3:
-        return a <= b
-    if how == 4:
-        return a > b
-    return a >= b
-
-
 cdef int evaluate(
     const Code* code, const Column* vector, Py_ssize_t start, Py_ssize_t stop,
     const Column* scalar, Py_ssize_t row, const int64_t* ranks, uint8_t* result, Py_ssize_t* where,
@@ -211,176 +205,23 @@ cdef int evaluate(
     ``result[i - start]`` is 1 where row i passes. Returns -1, or the place of the operation that overflowed, with
     ``where[0]`` the vector row.
     """
-    cdef int64_t values[MAX_DEPTH][BLOCK]
-    cdef uint8_t there[MAX_DEPTH][BLOCK]
-    cdef Py_ssize_t base = start, i, n
-    cdef int failed
-    while base < stop:
-        n = min(<Py_ssize_t> BLOCK, stop - base)
-        failed = evaluate_block(code, vector, base, n, scalar, row, ranks, values, there, where)
-        if failed >= 0:
-            return failed
-        for i in range(n):
-            result[base - start + i] = there[0][i] & <uint8_t> (values[0][i] != 0)
-        base += n
-    return -1
+    return machine_select(code, vector, start, stop, scalar, row, ranks, result, <long*> where)
 
 
 cdef int evaluate_value(
-    const Code* code, const Column* vector, Py_ssize_t row, const int64_t* ranks, int64_t* value, uint8_t* there,
+    const Code* code, const Column* vector, Py_ssize_t row, const int64_t* ranks, bint floating,
+    int64_t* value, uint8_t* there,
 ) noexcept nogil:
     """The value of the program at one row, its bits in `value` and in `there` whether it is one.
 
     Returns -1, or the place of the operation that overflowed.
     """
-    cdef int64_t values[MAX_DEPTH][BLOCK]
-    cdef uint8_t valid[MAX_DEPTH][BLOCK]
-    cdef Py_ssize_t where
-    cdef int failed
-    if code.size == 1 and code.operations[0] == LOAD_VECTOR_INT:  # a bare attribute, the common key
-        value[0] = vector[code.arguments[0]].data[row]
-        there[0] = vector[code.arguments[0]].valid == NULL or vector[code.arguments[0]].valid[row]
-        return -1
-    failed = evaluate_block(code, vector, row, 1, vector, row, ranks, values, valid, &where)
-    value[0] = values[0][0]
-    there[0] = valid[0][0]
-    return failed
-
-
-cdef int evaluate_block(
-    const Code* code, const Column* vector, Py_ssize_t base, Py_ssize_t n,
-    const Column* scalar, Py_ssize_t row, const int64_t* ranks,
-    int64_t (*values)[BLOCK], uint8_t (*there)[BLOCK], Py_ssize_t* where,
-) noexcept nogil:
-    cdef int place, top = -1
-    cdef int32_t operation, argument
-    cdef Py_ssize_t i
-    cdef int64_t* a
-    cdef int64_t* b
-    cdef uint8_t* va
-    cdef uint8_t* vb
-    cdef double* x
-    cdef double* y
     cdef const Column* column
-    cdef bint left, right
-    for place in range(code.size):
-        operation = code.operations[place]
-        argument = code.arguments[place]
-        if operation <= NOTHING:
-            top += 1
-        elif operation >= ADD_INT and operation <= EITHER:
-            top -= 1
-        a = values[top]
-        va = there[top]
-        b = values[top + 1]
-        vb = there[top + 1]
-        x = <double*> a
-        y = <double*> b
-        if operation == LOAD_VECTOR_INT or operation == LOAD_VECTOR_DOUBLE:
-            column = &vector[argument]
-            for i in range(n):
-                a[i] = column.data[base + i]
-            for i in range(n):
-                va[i] = 1 if column.valid == NULL else column.valid[base + i]
-            if operation == LOAD_VECTOR_DOUBLE:
-                for i in range(n):
-                    va[i] &= not isnan(x[i])
-        elif operation == LOAD_SCALAR_INT or operation == LOAD_SCALAR_DOUBLE:
-            column = &scalar[argument]
-            for i in range(n):
-                a[i] = column.data[row]
-            left = column.valid == NULL or column.valid[row]
-            if operation == LOAD_SCALAR_DOUBLE and isnan(x[0]):
-                left = False
-            memset(va, left, n)
-        elif operation == CONSTANT:
-            for i in range(n):
-                a[i] = code.constants[argument]
-            memset(va, 1, n)
-        elif operation == NOTHING:
-            memset(a, 0, n * sizeof(int64_t))
-            memset(va, 0, n)
-        elif operation == RANK:
-            for i in range(n):
-                a[i] = ranks[a[i]] if va[i] else 0
-        elif operation == TO_DOUBLE:
-            for i in range(n):
-                x[i] = <double> a[i]
-        elif operation == NEGATE_INT:
-            for i in range(n):
-                if va[i]:
-                    if a[i] == INT64_MIN:
-                        where[0] = base + i
-                        return place
-                    a[i] = -a[i]
-        elif operation == NEGATE_DOUBLE:
-            for i in range(n):
-                x[i] = -x[i]
-        elif operation == ADD_INT or operation == SUBTRACT_INT or operation == MULTIPLY_INT:
-            for i in range(n):
-                va[i] &= vb[i]
-                if operation == ADD_INT:
-                    left = add_overflow(a[i], b[i], &a[i])
-                elif operation == SUBTRACT_INT:
-                    left = subtract_overflow(a[i], b[i], &a[i])
-                else:
-                    left = multiply_overflow(a[i], b[i], &a[i])
-                if left and va[i]:
-                    where[0] = base + i
-                    return place
-        elif operation == REMAINDER_INT:
-            for i in range(n):
-                va[i] &= vb[i] & <uint8_t> (b[i] != 0)
-                if va[i]:
-                    a[i] = 0 if b[i] == -1 else a[i] % b[i]
-        elif operation == ADD_DOUBLE:
-            for i in range(n):
-                x[i] += y[i]
-                va[i] &= vb[i] & <uint8_t> (not isnan(x[i]))
-        elif operation == SUBTRACT_DOUBLE:
-            for i in range(n):
-                x[i] -= y[i]
-                va[i] &= vb[i] & <uint8_t> (not isnan(x[i]))
-        elif operation == MULTIPLY_DOUBLE:
-            for i in range(n):
-                x[i] *= y[i]
-                va[i] &= vb[i] & <uint8_t> (not isnan(x[i]))
-        elif operation == REMAINDER_DOUBLE:
-            for i in range(n):
-                va[i] &= vb[i] & <uint8_t> (y[i] != 0)
-                x[i] = fmod(x[i], y[i]) if va[i] else 0
-                va[i] &= not isnan(x[i])
-        elif operation == DIVIDE:
-            for i in range(n):
-                va[i] &= vb[i] & <uint8_t> (y[i] != 0)
-                x[i] = x[i] / y[i] if va[i] else 0
-                va[i] &= not isnan(x[i])
-        elif operation == COMPARE_INT:
-            for i in range(n):
-                a[i] = compare_int(argument, a[i], b[i])
-                va[i] &= vb[i]
-        elif operation == COMPARE_DOUBLE:
-            for i in range(n):
-                a[i] = compare_double(argument, x[i], y[i])
-                va[i] &= vb[i]
-        elif operation == COMPARE_INT_DOUBLE:
-            for i in range(n):
-                a[i] = compare_double(argument, a[i], y[i])
-                va[i] &= vb[i]
-        elif operation == BOTH:
-            for i in range(n):
-                left = va[i] and a[i] == 0
-                right = vb[i] and b[i] == 0
-                va[i] = left or right or (va[i] and vb[i])
-                a[i] = not (left or right)
-        elif operation == EITHER:
-            for i in range(n):
-                left = va[i] and a[i] != 0
-                right = vb[i] and b[i] != 0
-                va[i] = left or right or (va[i] and vb[i])
-                a[i] = left or right
-        elif operation == IS_NULL or operation == IS_NOT_NULL:
-            for i in range(n):
-                a[i] = va[i] == (operation == IS_NOT_NULL)
-                va[i] = 1
-    return -1
+    if code.size == 1 and code.operations[0] <= LOAD_VECTOR_DOUBLE:  # a bare attribute, the common key
+        column = &vector[code.arguments[0]]
+        value[0] = column.data[row]
+        there[0] = column.valid == NULL or column.valid[row]
+        if floating and isnan((<double*> value)[0]):
+            there[0] = 0
+        return -1
+    return machine_value(code, vector, row, ranks, floating, value, there)

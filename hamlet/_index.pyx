@@ -21,7 +21,7 @@ from libc.string cimport memcpy, memset
 
 from hamlet._cells cimport add_cell, lane_of, words_of
 from hamlet._expression cimport Column, evaluate_value
-from hamlet._state cimport RECENT, Index, Run, State, Store, first_alive, killed_before
+from hamlet._state cimport RECENT, Index, Run, State, Store, killed_before
 from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY, OVERFLOW, IndexTable, KeyProgram, Query
 
 cdef enum:
@@ -48,7 +48,7 @@ cdef int find_keys(
         program = &q.key[first + i]
         for j in range(program.count):
             chosen[j] = columns[q.member[program.columns + j]]
-        failed = evaluate_value(&program.code, chosen, row, ranks, &keys[i], &there)
+        failed = evaluate_value(&program.code, chosen, row, ranks, program.floating, &keys[i], &there)
         if failed >= 0:
             place[0] = failed
             return -1

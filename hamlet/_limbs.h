@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "_targets.h"
+
 typedef unsigned __int128 hamlet_u128;
 
 /* a[0:n] += b[0:n] */
@@ -120,7 +122,9 @@ static inline hamlet_scaled scaled_add(hamlet_scaled a, hamlet_scaled b) {
     return isfinite(b.m) ? a : b;
 }
 
+/* no trends contribute nothing, whatever the value: zero times infinity is zero here */
 static inline hamlet_scaled scaled_multiply(hamlet_scaled a, double x) {
+    if (a.m == 0) return a;
     hamlet_scaled b = scaled_normal(x, 0);
     return scaled_normal(a.m * b.m, a.e + b.e);
 }
@@ -141,6 +145,52 @@ static inline hamlet_scaled scaled_load(const uint64_t *a) {
     hamlet_scaled r;
     memcpy(&r, a, sizeof r);
     return r;
+}
+
+typedef double hamlet_doubles __attribute__((vector_size(32)));
+typedef int64_t hamlet_integers __attribute__((vector_size(32)));
+typedef uint8_t hamlet_bytes __attribute__((vector_size(4)));
+
+/* four scaled doubles that lie side by side: their m and e, and all ones where the byte of `selected` is set */
+#define FOUR_SCALED(x, selected) \
+    hamlet_doubles low, high; \
+    hamlet_bytes bytes; \
+    memcpy(&low, (x), sizeof low); \
+    memcpy(&high, (x) + 2, sizeof high); \
+    memcpy(&bytes, (selected), sizeof bytes); \
+    hamlet_doubles m = __builtin_shufflevector(low, high, 0, 2, 4, 6); \
+    hamlet_integers e = (hamlet_integers)__builtin_shufflevector(low, high, 1, 3, 5, 7); \
+    hamlet_integers chosen = -__builtin_convertvector(bytes, hamlet_integers)
+
+/* total += the sum of the selected ones (bytes of 0 and 1) of n <= 2^20 scaled doubles that lie side by side */
+HAMLET_TARGETS static hamlet_scaled scaled_add_selected(
+    hamlet_scaled total, const uint64_t *value, const uint8_t *selected, long n
+) {
+    const hamlet_scaled *x = (const hamlet_scaled *)value;
+    hamlet_doubles sums = {0};
+    hamlet_integers largest = (hamlet_integers){0} + INT64_MIN;
+    int64_t most = INT64_MIN;
+    double sum = 0;
+    long i, whole = n & ~3L;
+    for (i = 0; i < whole; i += 4) {
+        FOUR_SCALED(x + i, selected + i);
+        chosen &= m != 0.0;
+        chosen &= e > largest;
+        largest = (chosen & e) | (~chosen & largest);
+    }
+    for (i = 0; i < 4; i++) most = largest[i] > most ? largest[i] : most;
+    if (most != INT64_MIN) {
+        for (i = 0; i < whole; i += 4) { /* what is more than one step smaller is below every bit of the sum */
+            FOUR_SCALED(x + i, selected + i);
+            hamlet_integers here = chosen & (e == most), behind = chosen & (e == most - SCALE_STEP);
+            sums += (hamlet_doubles)(here & (hamlet_integers)m);
+            sums += (hamlet_doubles)(behind & (hamlet_integers)(m * 0x1p-512));
+        }
+        for (i = 0; i < 4; i++) sum += sums[i];
+        total = scaled_add(total, scaled_normal(sum, sum == 0 ? 0 : most));
+    }
+    for (i = whole; i < n; i++) if (selected[i]) total = scaled_add(total, x[i]);
+    return total;
 }
 
 static inline void scaled_store(uint64_t *a, hamlet_scaled x) { memcpy(a, &x, sizeof x); }

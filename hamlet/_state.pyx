@@ -14,6 +14,7 @@ from libc.string cimport memcpy, memmove, memset
 from hamlet._cells cimport (
     Scaled,
     add_cell,
+    limbs_bits,
     limbs_negate,
     scaled_from_limbs,
     scaled_store,
@@ -36,7 +37,8 @@ cdef void widen_cell(const Query* q, uint64_t* target, int wider, const uint64_t
         to = target + c.offset + c.slope * wider
         memcpy(to, source + c.offset + c.slope * width, words * sizeof(uint64_t))
         if more > 0:
-            memset(to + words, 0xFF if c.kind == SUM_INT and <int64_t> to[words - 1] < 0 else 0, more * 8)
+            negative = c.kind == SUM_INT and <int64_t> to[words - 1] < 0
+            memset(to + words, 0xFF if negative else 0, more * sizeof(uint64_t))
 
 
 cdef int widen(const Query* q, State* s, int64_t bits) noexcept nogil:
@@ -215,6 +217,7 @@ cdef void merge_nodes(const Query* q, State* s, int place) noexcept nogil:
     """Make neighbouring nodes one where no guard under way can kill the one without the other."""
     cdef Store* store = &s.store[place]
     cdef Py_ssize_t words = node_words(q, s, place), cell_words = words_of(q, s.width), kept, i
+    cdef uint64_t* cell
     cdef int lane
     store.head = first_alive(store, killed_before(q, s, q.store[place].guards))
     kept = store.head
@@ -227,8 +230,10 @@ cdef void merge_nodes(const Query* q, State* s, int place) noexcept nogil:
                 memcpy(store.value + kept * words, store.value + i * words, words * sizeof(uint64_t))
         else:
             for lane in range(q.lanes):
-                add_cell(q, s.width, store.value + kept * words + lane * cell_words,
-                         store.value + i * words + lane * cell_words)
+                cell = store.value + kept * words + lane * cell_words
+                add_cell(q, s.width, cell, store.value + i * words + lane * cell_words)
+                if q.exact:
+                    s.bits = max(s.bits, limbs_bits(cell, s.width))
         store.step[kept] = store.step[i]
         store.time[kept] = store.time[i]
     store.count = kept + 1

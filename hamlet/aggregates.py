@@ -232,7 +232,10 @@ def paired(
         elif key.kind in ("occurrences", "sum_int"):
             result.append(m * x + n * y - (b + 1) * z)
         elif key.kind in SCALED:
-            result.append(_scaled(m * _fraction(x) + n * _fraction(y) - (b + 1) * _fraction(z)))
+            if math.isfinite(x[0]) and math.isfinite(y[0]):
+                result.append(_scaled(m * _fraction(x) + n * _fraction(y) - (b + 1) * _fraction(z)))
+            else:  # every trend of either side is in a pair, and so is the infinite value
+                result.append((x[0] + y[0], 0))
         else:
             result += merged([key], [x], [y])
     return result
@@ -320,7 +323,9 @@ def _quotient(total: int | Scaled, number: int | Scaled) -> float | Fraction | N
     if isinstance(total, int):
         return total / divisor if isinstance(divisor, int) else float(total / Fraction(divisor))
     dividend = _exact(total)
-    if isinstance(dividend, float) and (not math.isfinite(dividend) or (_is_small(divisor))):
+    if isinstance(dividend, float) and not math.isfinite(dividend):
+        return dividend
+    if isinstance(dividend, float) and _is_small(divisor):
         return dividend / float(divisor)
     return Fraction(dividend) / Fraction(divisor)
 
@@ -343,8 +348,9 @@ def _log2(value: int | float | Fraction | None) -> float | None:
     """Binary logarithm of a number of any size; NULL for NULL and for values <= 0."""
     if value is None or value <= 0:
         return None
-    if isinstance(value, float):
-        return math.log2(value)
-    if isinstance(value, int):
-        return math.log2(value)  # exact integers of any size are handled by Python
-    return math.log2(value.numerator) - math.log2(value.denominator)
+    if isinstance(value, (float, int)):
+        return math.log2(value)  # integers of any size are handled by Python
+    try:
+        return math.log2(float(value))  # near 1 the difference of two large logarithms has few digits
+    except (OverflowError, ValueError):  # beyond the double range, above or below
+        return math.log2(value.numerator) - math.log2(value.denominator)

@@ -217,7 +217,7 @@ class _ClassCompiler:
             lambda pair: read_attributes(analysed.adjacent[pair]),
             column_of,
             lambda pair: self.pair_keys(analysed, pair),
-            lambda pair, expression: self.key_program(analysed, expression),
+            lambda expression: self.key_program(analysed, expression),
             QueryTables(within, slide, self.exact, components, layout.fixed, layout.wide),
         )
         return writer.write()

@@ -62,6 +62,8 @@ class Options:
             value = getattr(self, name)
             if value not in choices:
                 raise OptionError(f"{name} is {value!r}; it must be {one_of([repr(choice) for choice in choices])}")
+        if self.order_column is not None and self.order_column == self.time_column:
+            raise OptionError(f"the order column is the time column ({self.time_column!r}); name another one, or none")
         if isinstance(self.threads, bool) or not isinstance(self.threads, int) or not 1 <= self.threads <= 1024:
             raise OptionError(f"threads is {self.threads!r}; it must be a whole number from 1 to 1024")
 
@@ -95,7 +97,7 @@ class Engine:
         if late not in ("error", "drop"):
             raise OptionError(f"late is {late!r}; it must be 'error' or 'drop'")
         self.workload = workload
-        self.options = _options(options)
+        self.options = options_of(options)
         self.late_events = 0
         self._lateness = lateness
         self._lateness_ticks = 0
@@ -349,7 +351,8 @@ class Engine:
             yield from dicts_of(each, self.clock)
 
 
-def _options(options: dict[str, Any]) -> Options:
+def options_of(options: dict[str, Any]) -> Options:
+    """Options by name; raises OptionError where there is none of a name."""
     known = Options.__dataclass_fields__
     for name in options:
         if name not in known:

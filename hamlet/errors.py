@@ -47,6 +47,10 @@ class OutputError(HamletError):
     """The results cannot be written where, or as, they were asked for."""
 
 
+class JobError(Exception):
+    """Spark could not finish a job, for a reason that is neither the workload's nor the data's."""
+
+
 @dataclass(frozen=True)
 class Diagnostic:
     """One error or warning about a workload, with its place in the text.

@@ -5,7 +5,8 @@ Source: DESIGN §2, §5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
 
 import pyarrow as pa
 
@@ -16,7 +17,7 @@ from hamlet.errors import OptionError, one_of
 from hamlet.meaning import AnalysedQuery, Analysis, Pair
 from hamlet.memory import bound
 from hamlet.printing import name_text, to_text
-from hamlet.query import NOWHERE, Condition, Duration, Query
+from hamlet.query import NOWHERE, AttributeType, Condition, Duration, Query
 from hamlet.query import And as Conjunct
 from hamlet.schema import UNITS_PER_SECOND, Clock, Schema
 from hamlet.tables import QueryTables
@@ -30,7 +31,7 @@ from optimizer.template import START, Template
 RENDERINGS: Mapping[str, Callable[[WorkloadView], str]] = {"text": as_text, "dot": as_dot, "json": as_json}
 
 _PARTS = {1: (None,), 3: ("left", "right", "both")}
-_MERGING = {0: "events", 1: "sums", 2: "events"}
+_MERGING = {0: "scan", 1: "sums", 2: "scan"}
 _SOURCE_NAMES = {number: name for name, number in SOURCES.items()}
 
 
@@ -41,7 +42,8 @@ def explain(workload: Workload, schema: Schema | None = None, shown_as: str = "t
     ----------
     workload : Workload
     schema : Schema or None
-        Of the input; without it types and the unit of time are unknown, and bounds hold for every type.
+        Of the input; without it the unit of time is unknown, and attributes without a declared type are taken for
+        numbers.
     shown_as : {'text', 'dot', 'json'}
         The JSON document is described in `optimizer.explain`.
 
@@ -71,7 +73,7 @@ def explain(workload: Workload, schema: Schema | None = None, shown_as: str = "t
 def view(workload: Workload, schema: Schema | None) -> WorkloadView:
     """What there is to show of a workload; raises as `explain`."""
     analysis = workload.analysis
-    read = _open_schema(analysis) if schema is None else schema
+    read = _open_schema(workload) if schema is None else schema
     workload.check(read)
     exact, scaled = (compile_workload(analysis, read, StringPool(), exact=numbers) for numbers in (True, False))
     lacks = {query.name: _lacks(each, query) for each in exact.classes for query in each.queries}
@@ -86,14 +88,13 @@ def view(workload: Workload, schema: Schema | None) -> WorkloadView:
     )
 
 
-def _open_schema(analysis: Analysis) -> Schema:
-    """A schema that knows nothing, in the coarsest unit from ms on that holds all durations."""
-    durations = [each for query in analysis.queries for each in (query.query.within, query.query.slide) if each]
-    unit = next(
-        (unit for unit in ("ms", "us") if all(_is_whole(duration, unit) for duration in durations)),
-        "ns",
-    )
-    return Schema({}, Clock("time", unit, pa.int64()), closed=False)
+def _open_schema(workload: Workload) -> Schema:
+    """A schema that takes attributes for numbers, in the coarsest unit from ms on that holds all durations."""
+    queries = workload.queries
+    durations = [each for query in queries for each in (query.within, query.slide) if each]
+    unit = next((unit for unit in ("ms", "us") if all(_is_whole(duration, unit) for duration in durations)), "ns")
+    columns = dict.fromkeys((*workload.attributes, "time"), AttributeType.INT) | {"type": AttributeType.STRING}
+    return Schema(columns, Clock("time", unit, pa.int64()), closed=False)
 
 
 def _is_whole(duration: Duration, unit: str) -> bool:
@@ -164,33 +165,35 @@ def _steps(part: str | None, template: Template, query: AnalysedQuery, tables: Q
     guards, begin = [], 0
     for guard in template.guards:
         end = begin + guard.template.size - 1
-        sources = [row[2] for row in tables.guard_arrivals[begin:end]]
+        sources = [(row[2], row[3]) for row in tables.guard_arrivals[begin:end]]
         guards.append(Steps(None, guard.template, _transitions(guard.template, query, tables, sources), ()))
         begin = end
-    sources = [row[1] for row in tables.arrivals]
+    sources = [(row[1], row[2]) for row in tables.arrivals]
     return Steps(part, template, _transitions(template, query, tables, sources), tuple(guards))
 
 
 def _transitions(
-    template: Template, query: AnalysedQuery, tables: QueryTables, sources: Sequence[int]
+    template: Template, query: AnalysedQuery, tables: QueryTables, sources: Sequence[tuple[int, int]]
 ) -> tuple[Step, ...]:
-    """What each transition reads; `sources` has the first source of every state behind the start."""
-    following = dict(enumerate(sources, START + 1))
+    """What each transition reads; `sources` has the range of sources of every state behind the start."""
+    reads = {state: _reads(tables, *each) for state, each in enumerate(sources, START + 1)}
     found = []
     for step in template.transitions:
         pair = None if step.source == START else (template.variable(step.source), template.variable(step.target))
-        found.append(Step(_reads(tables, following[step.target]), _predicate(query, pair)))
-        following[step.target] += 1
+        found.append(Step(next(reads[step.target]), _predicate(query, pair)))
     return tuple(found)
 
 
-def _reads(tables: QueryTables, source: int) -> str:
-    """The name, in `optimizer.explain.READS`, of what a source of the tables is."""
-    kind, place, _, _ = tables.sources[source]
-    name = _SOURCE_NAMES[kind]
-    if name == "store":
-        return _MERGING[tables.stores[place][2]]
-    return "sum" if name == "cell" else name
+def _reads(tables: QueryTables, begin: int, end: int) -> Iterator[str]:
+    """Names, in `optimizer.explain.READS`, of what a state's transitions read: in their order, one each.
+
+    A transition has one source, or several searches that differ in nothing but the index.
+    """
+    for (kind, place, _, _), rows in groupby(tables.sources[begin:end], key=lambda source: source[:4]):
+        name = _SOURCE_NAMES[kind]
+        if name == "store":
+            name = "search" if all(row[4] >= 0 for row in rows) else _MERGING[tables.stores[place][2]]
+        yield "sum" if name == "cell" else name
 
 
 def _predicate(query: AnalysedQuery, pair: Pair | None) -> str | None:
@@ -204,9 +207,12 @@ def _causes(query: CompiledQuery) -> tuple[Cause, ...]:
     """The predicates for which single events are kept."""
     found: dict[Cause, None] = {}
     for template, tables in zip(query.templates, query.tables, strict=True):
-        for pair in tables.predicate_pairs if tables.keeps_events else ():
+        for _, _, _, number, index in tables.sources:
+            if number < 0:
+                continue
+            pair = tables.predicate_pairs[number]
             predicate = _predicate(query.analysed, pair)
             assert predicate is not None
             inside = [guard.text for guard in template.guards if pair in guard.template.neighbours]
-            found[Cause(predicate, inside[0] if inside else None)] = None
+            found[Cause(predicate, inside[0] if inside else None, "search" if index >= 0 else "scan")] = None
     return tuple(found)

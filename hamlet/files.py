@@ -110,8 +110,16 @@ def open_path(path: Path, key: SortKey, type_column: str, input_format: str | No
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def _open_folder(path: Path, key: SortKey, type_column: str, input_format: str | None) -> Reader:
-    """All files below a folder, by name; names that start with _ or . are left out, as Spark does."""
+def event_files(path: Path) -> list[Path]:
+    """The file itself, or all files below a folder, by name; those that start with _ or . are left out, as Spark does.
+
+    Raises
+    ------
+    DataError
+        If a folder has no file.
+    """
+    if not path.is_dir():
+        return [path]
     found = sorted(
         file
         for file in path.rglob("*")
@@ -119,6 +127,11 @@ def _open_folder(path: Path, key: SortKey, type_column: str, input_format: str |
     )
     if not found:
         raise DataError(f"there are no files in the folder {path}")
+    return found
+
+
+def _open_folder(path: Path, key: SortKey, type_column: str, input_format: str | None) -> Reader:
+    found = event_files(path)
     kinds = {format_of(file, input_format): file for file in found}
     if len(kinds) > 1:
         mixed = one_of([f"{file.name} ({kind})" for kind, file in kinds.items()], "and")

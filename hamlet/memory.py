@@ -1,6 +1,6 @@
 """Static memory analysis: what the kernel allocates for a query at most, read from its tables before any event comes.
 
-The sizes below are those of the structs of ``_core.pyx`` on a 64-bit machine; tests compare the bound with what the C
+The sizes below are those of the structs of ``_state.pxd`` on a 64-bit machine; tests compare the bound with what the C
 allocator says. Source: LANGUAGE.md §8 (counts of any size); Faymonville et al. 2017 (static bounds of RTLola).
 """
 
@@ -12,16 +12,20 @@ from hamlet.tables import QueryTables
 from optimizer.explain import Bound, Line
 
 WORD = 8
-STATE = 120  # struct State
-STORE = 72  # struct Store
+STATE = 128  # struct State
+STORE = 80  # struct Store
+INDEX = 48  # struct Index
+RUN = 48  # struct Run
 ALLOCATION = 16  # what the C allocator adds to a block, padding included
 PLACE = 8 * 3 // 2 + 2 * 16  # its pointer and its entry of the calendar, in arrays that grow by halves and by doubling
 NODE = 16  # step and time of a node
 START_NODE = 16  # its value in a store of starts: a step and a time
 COLUMN = 9  # a value and whether there is one
 MERGED = 8  # a merging store is thinned out past this many nodes and one per state of a negated pattern
-SPARE = 4  # arrays of nodes double once they are more than half full: below four times the most that were alive
+SPARE = 4  # stores double once they are more than half full, and the runs of an index halve from one to the next
 SMALLEST = 8  # nodes
+RECENT = 16  # nodes that an index keeps unsorted
+RUNS = 8  # of an index; more of them take thousands of nodes, and vanish beside what is counted for those
 WIDER = 1.25  # a state that needs more limbs takes a quarter more than it needs
 STEP_BITS = 64  # head-room for one step: the kernel adds fewer than 2^62 numbers, and keeps 2 bits free
 
@@ -46,11 +50,11 @@ def bound(parts: Sequence[QueryTables]) -> Bound:
 
 def _bound(tables: QueryTables) -> Bound:
     cell = _cell(tables)
-    cells = len(tables.cell_guards)
+    cells, most = len(tables.cell_guards), _merged_nodes(tables)
     numbers = 4 * tables.guard_states + 3 * len(tables.simple) + 1
-    partition = STATE + PLACE + (len(tables.stores) + 1) * STORE + WORD * (numbers + 1) + 4 * ALLOCATION
-    nodes, event, kept = 0, 0, 0  # nodes that are there without any event; bytes per event; stores with aggregates
-    most = _merged_nodes(tables)
+    partition = STATE + PLACE + (len(tables.stores) + 1) * STORE + (len(tables.indexes) + 1) * INDEX
+    partition += WORD * (numbers + 1) + 5 * ALLOCATION
+    nodes, event, kept = 0, 0, 0  # nodes that are there without any event; bytes per event; sums per event
     for begin, end, merging, _, starts in tables.stores:
         head = NODE + COLUMN * (end - begin) + (START_NODE if starts else 0)
         always = most if merging == 1 else SMALLEST
@@ -59,6 +63,11 @@ def _bound(tables: QueryTables) -> Bound:
         if merging != 1:
             event += SPARE * head
             kept += not starts
+    for _, _, keys, *_ in tables.indexes:
+        entry = WORD * (1 + keys)  # its number and its keys
+        partition += RECENT * entry + RUNS * (RUN + 3 * (WORD + ALLOCATION)) + 3 * ALLOCATION
+        event += SPARE * entry
+        kept += 1
     arrivals = len(tables.arrivals) + 1
     return Bound(
         partition,

@@ -49,8 +49,9 @@ def aggregate(asked: Aggregate, seen: Occurrences) -> Any:
         return min(seen.values)
     if asked.function == "MAX":
         return max(seen.values)
-    if any(isinstance(value, float) and math.isinf(value) for value in seen.values):
-        return sum(seen.values)
+    infinite = [value for value in seen.values if isinstance(value, float) and math.isinf(value)]
+    if infinite:
+        return sum(infinite)
     total = sum(Fraction(value) for value in seen.values)
     if asked.function == "AVG":
         return total / len(seen.values)

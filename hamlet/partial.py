@@ -9,7 +9,7 @@ type of Arrow or Spark holds, hence bytes as well.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import Any
 
@@ -65,12 +65,11 @@ class GroupCodec:
         """The bytes of each group; a group that has been seen is looked up."""
         fresh = [group for group in dict.fromkeys(groups) if group not in self._encoded]
         if fresh:
-            columns = [
-                _encoder(type)(pa.array(column, type))
-                for type, column in zip(self._types, zip(*fresh, strict=True), strict=True)
-            ]
-            parts: Iterator[tuple[bytes, ...]] = zip(*columns, strict=True) if columns else iter([()] * len(fresh))
-            self._encoded.update((group, b"".join(each)) for group, each in zip(fresh, parts, strict=True))
+            encoded = [b""] * len(fresh)
+            for place, type in enumerate(self._types):
+                column = _encoder(type)(pa.array([group[place] for group in fresh], type))
+                encoded = [before + value for before, value in zip(encoded, column, strict=True)]
+            self._encoded.update(zip(fresh, encoded, strict=True))
         return [self._encoded[group] for group in groups]
 
     def decode(self, encoded: bytes) -> Group:

@@ -83,7 +83,8 @@ class ProgramWriter:
     def constant(self, value: int | float, text: str) -> None:
         """Push a constant."""
         self.constants.append(value)
-        self.step("constant", text, len(self.constants) - 1)
+        kind = "double" if isinstance(value, float) else "int"
+        self.step(f"constant_{kind}", text, len(self.constants) - 1)
 
     def condition(self, condition: Condition) -> None:
         """Push the truth value of a condition."""
@@ -106,7 +107,7 @@ class ProgramWriter:
                 self.step("either" if negated else "both", text)
             case NullTest(operand=operand, negated=negated):
                 self.expression(operand)
-                self.step("is_not_null" if negated else "is_null", text)
+                self.null_test(operand, negated, text)
             case _:
                 raise TypeError(f"analysis leaves no {type(condition).__name__} in a predicate")
 
@@ -114,7 +115,7 @@ class ProgramWriter:
         """Push the truth value of a comparison; values of unlike types are never equal and have no order."""
         kinds = (self.kind(left), self.kind(right))
         if None in kinds:
-            self.step("nothing", text)
+            self.step("nothing_truth", text)
         elif kinds == (INT, DOUBLE):
             self.operands(left, right)
             self.step("compare_int_double", text, COMPARISONS[operator])
@@ -123,11 +124,12 @@ class ProgramWriter:
             self.step("compare_int_double", text, COMPARISONS[MIRRORED[operator]])
         elif kinds[0] is not kinds[1]:
             if operator != "<>":
-                self.step("nothing", text)
+                self.step("nothing_truth", text)
                 return
-            self.operands(left, right)
-            self.step("compare_int", text, COMPARISONS["="])
-            self.step("is_not_null", text)
+            for side in (left, right):
+                self.expression(side)
+                self.null_test(side, True, text)
+            self.step("both", text)
         else:
             self.like_comparison(operator, left, right, kinds[0], text)
 
@@ -145,6 +147,11 @@ class ProgramWriter:
                     self.constant(scale, text)
                     self.step("multiply_int", text)
         self.step("compare_double" if kind is DOUBLE else "compare_int", text, COMPARISONS[operator])
+
+    def null_test(self, operand: Expression, negated: bool, text: str) -> None:
+        """Replace the value on top by whether it is NULL (or is not)."""
+        kind = "double" if self.kind(operand) is DOUBLE else "int"
+        self.step(f"is_not_null_{kind}" if negated else f"is_null_{kind}", text)
 
     def scale(self, expression: Expression) -> int:
         """Ticks per second of a TIMESTAMP expression."""
@@ -178,7 +185,7 @@ class ProgramWriter:
         """Push an attribute of one side."""
         kind = self.type_of(reference)
         if kind is None:
-            self.step("nothing", text)
+            self.step("nothing_int", text)
             return
         vector = self.is_vector(reference)
         places = self.columns[vector]
@@ -189,7 +196,7 @@ class ProgramWriter:
         """Push the result of ``+ - * / %``."""
         kind = self.kind(expression)
         if kind is None:
-            self.step("nothing", text)
+            self.step("nothing_int", text)
             return
         for operand in (expression.left, expression.right):
             self.expression(operand)

@@ -93,7 +93,7 @@ class TableWriter:
     references: Callable[[Pair], tuple[list[str], list[str]]]
     column_of: Callable[[str, str], int]
     keys_of: Callable[[Pair], tuple[Keys, ...]]
-    key_program: Callable[[Pair, Expression], tuple[Program, bool]]
+    key_program: Callable[[Expression], tuple[Program, bool]]
     tables: QueryTables
     store_columns: list[dict[str, int]] = field(default_factory=list)  # store -> attribute -> event column
     set_numbers: dict[frozenset[int], int] = field(default_factory=dict)
@@ -257,7 +257,7 @@ class TableWriter:
             first = len(self.tables.keys)
             for side, variable in enumerate(pair):
                 for expressions in keys.pairs:
-                    program, floating = self.key_program(pair, expressions[side])
+                    program, floating = self.key_program(expressions[side])
                     columns = [
                         self.column_of(variable, column) if side else places.index(column)
                         for column in program.vector_columns

@@ -7,7 +7,8 @@ The JSON document is stable: keys may be added, `version` changes when one is re
 ``version``
     1.
 ``time_unit``
-    Unit of the ticks below: ``s``, ``ms``, ``us`` or ``ns``; null without an input, and then every ``ticks`` is null.
+    Unit of the ticks below: ``s``, ``ms``, ``us`` or ``ns``; null without an input. Then every ``ticks`` is null, and
+    attributes without a declared type are taken for numbers.
 ``classes[]``
     Queries that run side by side: ``attributes`` (partition attributes), ``queries`` (names), ``pane`` (duration).
 ``queries[]``
@@ -26,8 +27,8 @@ The JSON document is stable: keys may be added, `version` changes when one is re
     ``target``, ``variable``, ``guards`` (negated patterns that must not match in the gap), ``predicate`` (text or
     null), ``reads`` (a key of `READS`). ``guards[]``: ``pattern`` and its own ``template``.
 ``queries[].rung``
-    ``name`` (``state-grained`` or ``event-grained``), ``because[]`` (``predicate``, ``inside``: the negated pattern
-    that it belongs to, or null).
+    ``name`` (``state-grained``, ``indexed`` or ``event-grained``), ``because[]`` (``predicate``; ``inside``: the
+    negated pattern that it belongs to, or null; ``reads``: ``search`` or ``scan``).
 ``queries[].memory``
     ``class`` (``independent of the event rate`` or ``linear in the window's matched events``); ``because[]`` as above;
     ``kept_types`` (types whose events are kept because they belong to several partitions); ``exact`` and ``float``:
@@ -52,7 +53,8 @@ READS = {
     "start": "begins a trend",
     "sum": "adds one sum",
     "sums": "adds a few sums, kept apart by where a longer negated pattern stands",
-    "events": "looks back at single events",
+    "search": "looks back at single events, by a search among sorted ones",
+    "scan": "looks back at single events, one by one",
 }
 INDEPENDENT = "independent of the event rate"
 LINEAR = "linear in the window's matched events"
@@ -108,10 +110,20 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """An adjacent predicate for which single events are kept, and the negated pattern that it stands in, if any."""
+    """An adjacent predicate for which single events are kept.
+
+    Attributes
+    ----------
+    predicate : str
+    inside : str or None
+        The negated pattern that it stands in.
+    reads : str
+        ``search`` or ``scan``, see `READS`.
+    """
 
     predicate: str
-    inside: str | None = None
+    inside: str | None
+    reads: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +219,8 @@ class QueryView:
     @property
     def rung(self) -> str:
         """The rung of the ladder that the query runs on (DESIGN §2)."""
-        return "event-grained" if self.memory.because else "state-grained"
+        reads = {cause.reads for cause in self.memory.because}
+        return "event-grained" if "scan" in reads else "indexed" if reads else "state-grained"
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,9 @@
 """Templates and plans as a Graphviz digraph: a cluster per class, in it one per query, in it one per negated pattern.
 
 ``hamlet explain W.sase --format dot | dot -Tsvg`` draws it. The start is a filled circle, an end a double one; a dashed
-cluster is a negated pattern. Source: HAMLET (SIGMOD'21) Fig. 3 (drawn templates).
+cluster is a negated pattern, a bold transition looks back at single events.
+
+Source: HAMLET (SIGMOD'21) Fig. 3 (drawn templates).
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ def _cluster(name: str, title: tuple[str, ...], style: str, steps: Steps) -> Ite
         lines = [template.variable(step.target)]
         lines += [f"not {text}" for text in negated_texts(template, step.guards)]
         lines += [] if shown.predicate is None else [shown.predicate]
-        style_of_edge = ", style=bold" if shown.reads == "events" else ""
+        style_of_edge = ", style=bold" if shown.reads in ("search", "scan") else ""
         yield f"  {name}_{step.source} -> {name}_{step.target} [label={_quoted(*lines)}{style_of_edge}];"
     for number, (guard, inner) in enumerate(zip(template.guards, steps.guards, strict=True)):
         for line in _cluster(f"{name}_not{number}", (f"not {guard.text}",), "dashed", inner):

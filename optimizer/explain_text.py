@@ -72,6 +72,8 @@ def _classes(workload: WorkloadView) -> str:
     classes = workload.plan.classes
     queries = _number(len(workload.queries), "query", "queries")
     lines = [f"{queries} in {_number(len(classes), 'class', 'classes')}"]
+    if workload.time_unit is None:
+        lines.append("no input given: attributes without a declared type are taken for numbers")
     for number, each in enumerate(classes, 1):
         names = ", ".join(workload.queries[place].name for place in each.queries)
         pane = in_words(each.pane, workload.ticks_per_second)
@@ -98,7 +100,7 @@ def _query(place: int, workload: WorkloadView) -> str:
         lines += _field("pairs", "one trend of the left pattern and another one of the right")
     for steps in query.templates:
         lines += _template(steps)
-    lines += _wrapped("rung", _rung(query.memory))
+    lines += _wrapped("rung", *_rung(query))
     lines += _wrapped("memory", *_memory(query.memory, query.window))
     return "\n".join(lines)
 
@@ -165,13 +167,22 @@ def _state(steps: Steps, state: int) -> str:
 
 def _how(reads: str) -> list[str]:
     """What is worth a word: a transition that is not one addition."""
-    return {"events": ["looks back at single events"], "sums": ["adds several sums"]}.get(reads, [])
+    words = {"search": "searches the events kept", "scan": "scans the events kept", "sums": "adds several sums"}
+    return [words[reads]] if reads in words else []
 
 
-def _rung(memory: Memory) -> str:
-    if not memory.because:
-        return "state-grained: one addition per event and transition"
-    return f"event-grained: looks back at single events because of {_causes(memory.because)} (scan)"
+def _rung(query: QueryView) -> list[str]:
+    because = query.memory.because
+    if not because:
+        return ["state-grained: one addition per event and transition"]
+    scanned = [cause for cause in because if cause.reads == "scan"]
+    searched = [cause for cause in because if cause.reads == "search"]
+    lines = []
+    if scanned:
+        lines.append(f"event-grained: looks back at single events because of {_causes(scanned)} (scan)")
+    if searched:
+        lines.append(f"indexed: searches among sorted events because of {_causes(searched)} (index)")
+    return lines
 
 
 def _causes(causes: Sequence[Cause]) -> str:
@@ -223,7 +234,8 @@ def _line(line: Line) -> str:
 def _words(workload: WorkloadView) -> str:
     """What the words mean, of those that this explanation uses."""
     guarded = any(steps.template.guards for query in workload.queries for steps in query.templates)
-    rungs = {query.rung for query in workload.queries}
+    reads = {cause.reads for query in workload.queries for cause in query.memory.because}
+    rungs = {query.rung for query in workload.queries} | ({"indexed"} if "search" in reads else set())
     words = {
         "partition": "the events that agree on all these attributes; a trend never leaves its partition",
         "pane": "the longest stretch of time in which no window of the class opens or closes",
@@ -232,6 +244,8 @@ def _words(workload: WorkloadView) -> str:
         "if no C": "a negated pattern: no match of it in this gap of the trend (between: the two events; before: the "
         "first event, since the window opened; after: the last event, until the window closes)",
         "state-grained": "the engine keeps one sum per state and open window, and forgets the events",
+        "indexed": "every event that the predicate may look back at is kept, sorted, while a window holds it; a new "
+        "event costs a few searches, O(log n) for n events kept",
         "event-grained": "every event that the predicate may look back at is kept while a window holds it, and every "
         "new event is compared with all that are kept",
         "bits": "binary digits of the largest number of trends, complete or not, that the partition has held; exact "
@@ -239,7 +253,7 @@ def _words(workload: WorkloadView) -> str:
         "bytes": "what the engine keeps for one query; each thread has a working area of at most "
         f"{_thread(workload):,} bytes besides (exact, counts of {EXAMPLE_BITS:,} bits)",
     }
-    unused = {"state-grained", "event-grained"} - rungs | (set() if guarded else {"if no C"})
+    unused = {"state-grained", "indexed", "event-grained"} - rungs | (set() if guarded else {"if no C"})
     lines = [line for word, meaning in words.items() if word not in unused for line in _meaning(word, meaning)]
     return "\n".join(["words", *lines])
 

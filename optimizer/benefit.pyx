@@ -1,0 +1,133 @@
+"""What a burst costs shared and not shared: one formula, and the constants of the models `paper` and `measured`.
+
+    Shared    = coefficient * b * reads(n) * s_p  +  application * k * s_p  +  snapshot * s_c * k * reads(g) * t
+    NonShared = event * k * b * reads(n)  +  burst * k
+
+The paper prices an executor in which every event reads all events before it: reads(n) = n, application and burst are
+nothing, and an operation is the unit. That is `PAPER`, Eq. 7. The model `measured` has the same form with reads and
+nanoseconds of the rung that a graphlet runs on (DESIGN §2).
+
+Source: HAMLET (SIGMOD'21) §4.1, Eq. 7; DESIGN §3.
+"""
+
+from dataclasses import dataclass
+
+from libc.math cimport log2
+
+_READS = {"one": READS_ONE, "logarithm": READS_LOGARITHM, "all": READS_ALL}
+
+
+@dataclass(frozen=True)
+class BurstStats:
+    """Counts of one burst, named by the paper's symbols; see ``benefit.pyi``."""
+
+    b: int
+    n: int
+    g: int
+    k: int
+    t: int
+    s_p: int
+    s_c: int
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Prices of operations; see ``benefit.pyi``."""
+
+    reads: str
+    coefficient: float
+    application: float
+    snapshot: float
+    event: float
+    burst: float = 0.0
+
+    def __post_init__(self):
+        if self.reads not in _READS:
+            raise ValueError(f"reads is one of {', '.join(_READS)}, not {self.reads!r}")
+        prices = (self.coefficient, self.application, self.snapshot, self.event, self.burst)
+        if not all(0 <= price < float("inf") for price in prices):
+            raise ValueError(f"prices are finite and not negative: {self}")
+
+    def widened(self, words):
+        """The prices where a number has so many words; see ``benefit.pyi``."""
+        wide = [words * price for price in (self.application, self.snapshot, self.event, self.burst)]
+        return Costs(self.reads, self.coefficient, *wide)
+
+
+PAPER = Costs("all", coefficient=1.0, application=0.0, snapshot=1.0, event=1.0)
+
+# Two measurements over 50 queries give the burst's prices: 0.69 ns per event at bursts of 64, and at bursts of 1 a
+# tenth more than the 12.8 ns of lanes, so coefficient + 50/64 * application = 0.69 and coefficient + 50 * application
+# = 14.1. A snapshot's value is one addition per type and query, priced like an application.
+_APPLICATION = 0.27
+_COEFFICIENT = 0.48
+
+MEASURED = {
+    # Lanes over queries, 12.8 ns per event at 50 queries.
+    "state-grained": Costs("one", _COEFFICIENT, _APPLICATION, _APPLICATION, event=12.8 / 50),
+    # A closed form per burst and query: 19.4 ns per event at 50 queries and bursts of 64.
+    "burst-grained": Costs(
+        "one", _COEFFICIENT, _APPLICATION, _APPLICATION, event=19.4 / 50 - _APPLICATION / 64, burst=_APPLICATION
+    ),
+    # A search among 10,000 events (13.3 levels): 11 ns for the sums and 12.5 for the rank.
+    "indexed": Costs("logarithm", 23.5 / 13.3, _APPLICATION, 11 / 13.3, event=23.5 / 13.3),
+    # A scan, 0.07 ns per pair of events.
+    "event-grained": Costs("all", 0.07, _APPLICATION, 0.07, event=0.07),
+}
+
+
+cdef inline double _reads(int reads, int64_t stored) noexcept nogil:
+    if reads == READS_ALL:
+        return <double> stored
+    return log2(1.0 + <double> stored) if reads == READS_LOGARITHM else 1.0
+
+
+cdef double price_shared(const BurstFacts* burst, const CostFacts* costs) noexcept nogil:
+    """Eq. 7, the first line."""
+    cdef double k = <double> burst.k, s_p = <double> burst.s_p
+    return (
+        costs.coefficient * <double> burst.b * _reads(costs.reads, burst.n) * s_p
+        + costs.application * k * s_p
+        + costs.snapshot * <double> burst.s_c * k * _reads(costs.reads, burst.g) * <double> burst.t
+    )
+
+
+cdef double price_unshared(const BurstFacts* burst, const CostFacts* costs) noexcept nogil:
+    """Eq. 7, the second line."""
+    return <double> burst.k * (costs.event * <double> burst.b * _reads(costs.reads, burst.n) + costs.burst)
+
+
+cdef BurstFacts facts_of_burst(burst) except *:
+    """The C face of a `BurstStats`."""
+    cdef BurstFacts facts
+    facts.b, facts.n, facts.g, facts.k, facts.t = burst.b, burst.n, burst.g, burst.k, burst.t
+    facts.s_p, facts.s_c = burst.s_p, burst.s_c
+    return facts
+
+
+cdef CostFacts facts_of_costs(costs) except *:
+    """The C face of `Costs`."""
+    cdef CostFacts facts
+    facts.reads = _READS[costs.reads]
+    facts.coefficient, facts.application, facts.snapshot = costs.coefficient, costs.application, costs.snapshot
+    facts.event, facts.burst = costs.event, costs.burst
+    return facts
+
+
+def shared_cost(burst, costs=PAPER):
+    """What a burst costs in a graphlet that all queries share; see ``benefit.pyi``."""
+    cdef BurstFacts facts = facts_of_burst(burst)
+    cdef CostFacts prices = facts_of_costs(costs)
+    return price_shared(&facts, &prices)
+
+
+def non_shared_cost(burst, costs=PAPER):
+    """What a burst costs where every query is on its own; see ``benefit.pyi``."""
+    cdef BurstFacts facts = facts_of_burst(burst)
+    cdef CostFacts prices = facts_of_costs(costs)
+    return price_unshared(&facts, &prices)
+
+
+def benefit(burst, costs=PAPER):
+    """What sharing a burst saves; see ``benefit.pyi``."""
+    return non_shared_cost(burst, costs) - shared_cost(burst, costs)
