@@ -16,7 +16,7 @@ from hamlet.version import __version__
 from hamlet.workload import Workload
 
 if TYPE_CHECKING:
-    from hamlet import spark
+    import hamlet.spark as spark
 
 __all__ = [
     "DataError",

@@ -20,8 +20,15 @@ class Kernel:
     states: int
     windows: int
 
-    def __init__(self, tables: Sequence[Any]) -> None: ...
-    def add_class(self, entries: Sequence[tuple[int, Sequence[int], Sequence[int]]]) -> int: ...
+    sharing: bool
+    bursts: int
+    graphlets: int
+    shared_graphlets: int
+    coefficients: int
+    snapshots: int
+
+    def __init__(self, tables: Sequence[Any], floating: Sequence[int] = (), sharing: bool = True) -> None: ...
+    def add_class(self, entries: Sequence[tuple[int, Sequence[int], Sequence[int], int]], type: int) -> int: ...
     def adopt(self, other: Kernel, widened: Sequence[Sequence[tuple[int, int]]]) -> None: ...
     def process(
         self,

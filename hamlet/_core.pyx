@@ -41,6 +41,7 @@ from hamlet._cells cimport (
     scaled_store,
     words_of,
 )
+from hamlet._burst cimport Tally, apply_burst, clear_tallies, join_tallies, tally_event
 from hamlet._expression cimport Column, Program, evaluate
 from hamlet._index cimport forget_lane, read_index
 from hamlet._state cimport (
@@ -98,6 +99,29 @@ COMPONENTS = {
 
 SOURCES = {"start": FROM_START, "cell": FROM_CELL, "store": FROM_STORE}
 
+cdef struct Member:      # a query whose Kleene sub-pattern a graphlet serves
+    int query
+    int arrival
+    int role             # its local predicate, counted over the graphlet
+    bint loop            # whether its events may follow one another
+
+cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-pattern (Def. 3.6)
+    int members
+    int roles
+    Member* member       # [members]
+    uint8_t* standing    # [queries] whether a query is a member, may become one, or must not
+    int* role            # [roles] the role's number among all
+    bint active          # a burst is under way
+    int64_t key
+    int64_t time         # of its first event
+    int64_t border       # no window of a member opens or closes before
+    int64_t events
+    int64_t* rows        # [LONGEST_BURST] the events, where every query computes its own coefficients
+    int kinds            # classes among the events
+    int* kind            # [classes]
+    int64_t* of_kind     # [classes] events of each
+    Tally* tally         # [classes][columns]
+
 cdef struct Due:         # an entry of the calendar, a binary heap
     int64_t time
     int64_t slot         # key * queries + query
@@ -115,6 +139,14 @@ cdef struct Buffer:      # rows of closed windows of one query
 
 cdef enum:
     SCAN_BLOCK = 512
+    LONGEST_BURST = 4096
+    MOST_GRAPHLETS = 64  # per key; types beyond are processed event by event
+
+
+cdef enum Standing:
+    STRANGER
+    MEMBER
+    BANNED               # some class of the type does more to the query than one burst can
 
 
 cdef class Kernel:
@@ -158,15 +190,36 @@ cdef class Kernel:
     cdef int failed_predicate
     cdef int failed_place
     cdef Py_ssize_t failed_row
+    cdef Graphlet graphlet[MOST_GRAPHLETS]
+    cdef int* class_graphlet      # class -> the graphlet that its events join, -1 for none
+    cdef uint64_t* class_roles    # class -> bits of the roles that accept it there
+    cdef uint64_t* class_ends     # class -> bits of the graphlets whose burst it ends
+    cdef uint64_t active          # bits of the graphlets with a burst under way
+    cdef int event_columns
+    cdef int* floating            # [columns]
+    cdef Tally* role_tally        # [64][columns] coefficients of the burst under way, per role
+    cdef int64_t role_events[64]
+    cdef readonly bint sharing    # whether coefficients are computed once for all queries
+    cdef readonly int64_t bursts
+    cdef readonly int64_t graphlets          # bursts that some query had a trend to extend in
+    cdef readonly int64_t shared_graphlets   # those that served two queries or more
+    cdef readonly int64_t coefficients       # times that a burst's coefficients were computed
+    cdef readonly int64_t snapshots          # times that they were applied to a query
     cdef readonly int64_t most_bits      # bit length of the largest count delivered
     cdef readonly int64_t states         # states alive
     cdef readonly int64_t windows        # windows closed, per query and key, with trends or without
 
-    def __cinit__(self, tables):
+    def __cinit__(self, tables, floating=(), sharing=True):
         cdef int i, most = 0
         self.queries = len(tables)
         self.advanced = INT64_MIN
+        self.sharing = sharing
         self.held = []
+        self.event_columns = len(floating)
+        self.floating = self._ints(floating)
+        self.role_tally = <Tally*> calloc(64 * self.event_columns + 1, sizeof(Tally))
+        if self.role_tally == NULL:
+            raise MemoryError
         self.query = <Query*> calloc(self.queries + 1, sizeof(Query))
         self.buffer = <Buffer*> calloc(self.queries + 1, sizeof(Buffer))
         self.entry_first = <int*> calloc(1, sizeof(int))
@@ -192,6 +245,18 @@ cdef class Kernel:
                 free(b.window)
                 free(b.width)
                 free(b.word)
+        for i in range(MOST_GRAPHLETS):
+            free(self.graphlet[i].member)
+            free(self.graphlet[i].role)
+            free(self.graphlet[i].standing)
+            free(self.graphlet[i].rows)
+            free(self.graphlet[i].kind)
+            free(self.graphlet[i].of_kind)
+            free(self.graphlet[i].tally)
+        free(self.class_graphlet)
+        free(self.class_roles)
+        free(self.class_ends)
+        free(self.role_tally)
         free(self.state)
         free(self.buffer)
         free(self.query)
@@ -257,13 +322,16 @@ cdef class Kernel:
             predicate.vector, predicate.vectors = vector
             predicate.scalar, predicate.scalars = scalar
 
-    def add_class(self, entries):
+    def add_class(self, entries, int type):
         """Register a class of events: what such an event does to each query.
 
         Parameters
         ----------
-        entries : sequence of (int, sequence of int, sequence of int)
-            Query, its arrivals, its guard arrivals; by ascending query, queries without any left out.
+        entries : sequence of (int, sequence of int, sequence of int, int)
+            Query, its arrivals, its guard arrivals, and the number of the local predicate by which it accepts the
+            event (of one of them, where there are several); by ascending query, queries without any left out.
+        type : int
+            Number of the event type.
 
         Returns
         -------
@@ -272,7 +340,7 @@ cdef class Kernel:
         """
         cdef Entry* entry
         cdef int* members
-        cdef int more = sum(len(arrivals) + len(guards) for _, arrivals, guards in entries)
+        cdef int more = sum(len(arrivals) + len(guards) for _, arrivals, guards, _ in entries), first = self.entries
         members = <int*> realloc(self.class_member, (self.class_members + more + 1) * sizeof(int))
         if members == NULL:
             raise MemoryError
@@ -285,10 +353,13 @@ cdef class Kernel:
         if members == NULL:
             raise MemoryError
         self.entry_first = members
-        for query, arrivals, guards in entries:
+        for query, arrivals, guards, role in entries:
             entry = &self.entry[self.entries]
             self.entries += 1
             entry.query = query
+            entry.role = role
+            entry.joins = False
+            entry.type = type
             entry.arrivals = self.class_members
             for arrival in arrivals:
                 self.class_member[self.class_members] = arrival
@@ -300,7 +371,112 @@ cdef class Kernel:
             entry.guards_end = self.class_members
         self.classes += 1
         self.entry_first[self.classes] = self.entries
+        self._join_graphlet(self.classes - 1, type)
         return self.classes - 1
+
+    cdef void _join_graphlet(self, int kind, int type) except *:
+        """Let the queries that bind a class of events to one Kleene sub-pattern share its graphlet."""
+        cdef Graphlet* g = &self.graphlet[type % MOST_GRAPHLETS]
+        cdef Entry* entry
+        cdef int i, member, role
+        self.class_graphlet = <int*> grown(self.class_graphlet, (kind + 1) * sizeof(int))
+        self.class_roles = <uint64_t*> grown(self.class_roles, (kind + 1) * sizeof(uint64_t))
+        self.class_ends = <uint64_t*> grown(self.class_ends, (kind + 1) * sizeof(uint64_t))
+        self.class_graphlet[kind] = -1
+        self.class_roles[kind] = 0
+        if type < MOST_GRAPHLETS:
+            if g.standing == NULL:
+                g.standing = <uint8_t*> calloc(self.queries + 1, 1)
+                if g.standing == NULL:
+                    raise MemoryError
+            for i in range(self.entry_first[kind], self.entry_first[kind + 1]):
+                entry = &self.entry[i]
+                member = self._member(g, entry)
+                if member < 0:
+                    self._ban(g, entry.query)
+                    continue
+                role = g.member[member].role
+                entry.joins = True
+                self.class_graphlet[kind] = type
+                self.class_roles[kind] |= <uint64_t> 1 << role
+        for i in range(MOST_GRAPHLETS):  # a burst is under way in none of them
+            self.graphlet[i].kind = <int*> grown(self.graphlet[i].kind, (kind + 1) * sizeof(int))
+            self.graphlet[i].of_kind = <int64_t*> grown(self.graphlet[i].of_kind, (kind + 1) * sizeof(int64_t))
+            self.graphlet[i].of_kind[kind] = 0
+            self.graphlet[i].tally = <Tally*> grown(
+                self.graphlet[i].tally, ((kind + 1) * self.event_columns + 1) * sizeof(Tally)
+            )
+        for i in range(self.classes):
+            self.class_ends[i] = self._ends(i)
+
+    cdef void _ban(self, Graphlet* g, int query) noexcept:
+        """Process a query event by event for the type of a graphlet."""
+        cdef int i, member
+        g.standing[query] = BANNED
+        for i in range(self.entries):
+            if self.entry[i].query == query and self.entry[i].joins and self.entry[i].type == g - self.graphlet:
+                self.entry[i].joins = False
+        for member in range(g.members):
+            if g.member[member].query == query:
+                g.members -= 1
+                g.member[member] = g.member[g.members]
+                break
+
+    cdef int _member(self, Graphlet* g, const Entry* entry) except -2:
+        """The place of an entry's query among the members, a new one where it may become one, else -1."""
+        cdef const Query* q = &self.query[entry.query]
+        cdef const Arrival* a
+        cdef int arrival, i, j, role
+        cdef bint loop = False
+        if g.standing[entry.query] == BANNED:
+            return -1
+        if entry.arrivals_end != entry.arrivals + 1 or entry.guards_end != entry.guards:
+            return -1
+        arrival = self.class_member[entry.arrivals]
+        a = &q.arrival[arrival]
+        if a.stores != a.stores_end:
+            return -1  # later events look back at single ones
+        for i in range(a.sources, a.sources_end):
+            if q.source[i].kind == FROM_STORE:
+                return -1
+            for j in range(a.cells, a.cells_end):
+                loop = loop or (q.source[i].kind == FROM_CELL and q.source[i].place == q.member[j])
+        for i in range(g.members):
+            if g.member[i].query == entry.query:
+                same = g.member[i].arrival == arrival and g.role[g.member[i].role] == entry.role
+                return i if same else -1
+        role = 0
+        while role < g.roles and g.role[role] != entry.role:
+            role += 1
+        if role == 64:
+            return -1
+        if role == g.roles:
+            g.role = <int*> grown(g.role, (g.roles + 1) * sizeof(int))
+            g.role[role] = entry.role
+            g.roles += 1
+        if g.rows == NULL:
+            g.rows = <int64_t*> grown(NULL, LONGEST_BURST * sizeof(int64_t))
+        g.member = <Member*> grown(g.member, (g.members + 1) * sizeof(Member))
+        g.member[g.members].query = entry.query
+        g.member[g.members].arrival = arrival
+        g.member[g.members].role = role
+        g.member[g.members].loop = loop
+        g.members += 1
+        g.standing[entry.query] = MEMBER
+        return g.members - 1
+
+    cdef uint64_t _ends(self, int kind) noexcept:
+        """The graphlets with a member that a class of events touches otherwise than by joining."""
+        cdef uint64_t ends = 0
+        cdef const Entry* entry
+        cdef int i, j
+        for i in range(self.entry_first[kind], self.entry_first[kind + 1]):
+            entry = &self.entry[i]
+            for j in range(MOST_GRAPHLETS):
+                if self.graphlet[j].members and self.graphlet[j].standing[entry.query] == MEMBER:
+                    if not (entry.joins and j == self.class_graphlet[kind]):
+                        ends |= <uint64_t> 1 << j
+        return ends
 
     def adopt(self, Kernel other, widened):
         """Take over the state of a kernel of the same queries whose attributes knew less of their types.
@@ -442,17 +618,35 @@ cdef class Kernel:
             if failure:
                 return failure
             i = j
+            if self.active and (i == n or keys[rows[i]] != key):
+                failure = self._end_bursts(self.active)
+                if failure:
+                    return failure
         return NO_FAILURE
 
     cdef int _step(self, int64_t key, int64_t time, const int64_t* rows, int events) noexcept nogil:
         cdef int i, query, failure, kind = self.class_of[rows[0]]
         self.step += 1
         if events == 1:
+            if self.active & self.class_ends[kind]:
+                failure = self._end_bursts(self.active & self.class_ends[kind])
+                if failure:
+                    return failure
+            if self.class_graphlet[kind] >= 0:
+                failure = self._join_burst(&self.graphlet[self.class_graphlet[kind]], kind, key, time, rows[0])
+                if failure:
+                    return failure
             for i in range(self.entry_first[kind], self.entry_first[kind + 1]):
+                if self.entry[i].joins:
+                    continue
                 failure = self._step_query(self.entry[i].query, &self.entry[i], key, time, rows, 1)
                 if failure:
                     return failure
             return NO_FAILURE
+        if self.active:  # events of one time are no burst
+            failure = self._end_bursts(self.active)
+            if failure:
+                return failure
         for query in range(self.queries):
             for i in range(events):
                 if self._entry_of(self.class_of[rows[i]], query) != NULL:
@@ -460,6 +654,154 @@ cdef class Kernel:
                     if failure:
                         return failure
                     break
+        return NO_FAILURE
+
+    # -------------------------------------------------------------------------------------------- bursts
+
+    cdef int _join_burst(self, Graphlet* g, int kind, int64_t key, int64_t time, int64_t row) noexcept nogil:
+        """Add an event to the burst of a graphlet; begin one where none is under way."""
+        cdef int failure, i
+        cdef const Query* q
+        if g.active and (time >= g.border or g.events == LONGEST_BURST):
+            failure = self._end_burst(g)
+            if failure:
+                return failure
+        if not g.active:
+            g.active = True
+            self.active |= <uint64_t> 1 << (g - self.graphlet)
+            g.key = key
+            g.time = time
+            g.events = 0
+            g.kinds = 0
+            g.border = INT64_MAX
+            for i in range(g.members):
+                q = &self.query[g.member[i].query]
+                g.border = min(
+                    g.border,
+                    (floor_divide(time, q.slide) + 1) * q.slide,
+                    (floor_divide(time - q.within, q.slide) + 1) * q.slide + q.within,
+                )
+        if g.of_kind[kind] == 0:
+            g.kind[g.kinds] = kind
+            g.kinds += 1
+            clear_tallies(&g.tally[kind * self.event_columns], self.event_columns)
+        g.of_kind[kind] += 1
+        if self.sharing:
+            tally_event(
+                &g.tally[kind * self.event_columns], self.event_columns, self.floating, self.columns, row
+            )
+        else:
+            g.rows[g.events] = row
+        g.events += 1
+        return NO_FAILURE
+
+    cdef int _end_bursts(self, uint64_t graphlets) noexcept nogil:
+        cdef int i, failure
+        for i in range(MOST_GRAPHLETS):
+            if graphlets >> i & 1:
+                failure = self._end_burst(&self.graphlet[i])
+                if failure:
+                    return failure
+        return NO_FAILURE
+
+    cdef int _end_burst(self, Graphlet* g) noexcept nogil:
+        """Apply a burst's coefficients to every query that accepted events of it."""
+        cdef int i, role, served = 0, failure
+        cdef Member* member
+        g.active = False
+        self.active &= ~(<uint64_t> 1 << (g - self.graphlet))
+        self.bursts += 1
+        for role in range(g.roles):
+            self.role_events[role] = -1  # not computed yet
+        for i in range(g.members):
+            member = &g.member[i]
+            if not self.sharing or self.role_events[member.role] < 0:
+                self._coefficients(g, member.role)
+            if self.role_events[member.role]:
+                failure = self._serve(g, member, &served)
+                if failure:
+                    return failure
+        for i in range(g.kinds):
+            g.of_kind[g.kind[i]] = 0
+        self.graphlets += served > 0
+        self.shared_graphlets += self.sharing and served > 1
+        return NO_FAILURE
+
+    cdef void _coefficients(self, Graphlet* g, int role) noexcept nogil:
+        """The coefficients of the burst's events that a role accepts: of all queries at once, or of one."""
+        cdef Tally* tally = &self.role_tally[role * self.event_columns]
+        cdef int i, kind
+        cdef int64_t events = 0, row
+        clear_tallies(tally, self.event_columns)
+        for i in range(g.kinds):
+            kind = g.kind[i]
+            if self.class_roles[kind] >> role & 1:
+                events += g.of_kind[kind]
+                if self.sharing:
+                    join_tallies(
+                        tally, &g.tally[kind * self.event_columns], self.event_columns, self.floating
+                    )
+        if not self.sharing and events:
+            for row in g.rows[:g.events]:
+                if self.class_roles[self.class_of[row]] >> role & 1:
+                    tally_event(tally, self.event_columns, self.floating, self.columns, row)
+        self.role_events[role] = events
+        self.coefficients += events > 0
+
+    cdef int _serve(self, Graphlet* g, const Member* member, int* served) noexcept nogil:
+        """Take a query's snapshot and add what the burst makes of it."""
+        cdef const Query* q = &self.query[member.query]
+        cdef const Arrival* a = &q.arrival[member.arrival]
+        cdef State* s = self.state[g.key * self.queries + member.query]
+        cdef int64_t events = self.role_events[member.role], bits
+        cdef int lane, i, words, failure
+        cdef Py_ssize_t block
+        cdef uint64_t* snapshot
+        cdef uint64_t* sum
+        cdef uint64_t* cell
+        cdef bint any = False
+        if s == NULL:
+            failure = self._open_state(member.query, g.key, g.time, &s)
+            if failure or s == NULL:
+                return failure
+        if g.time >= s.border:
+            failure = self._turn_pane(member.query, s, g.key, g.time)
+            if failure:
+                return failure
+        if s.last < s.first:
+            return NO_FAILURE
+        bits = max(s.bits, 1) + bit_length(q.most_sources) + (events if member.loop else bit_length(events)) + 1
+        if q.exact and bits > 64 * s.width - 3 and widen(q, s, bits):
+            return OUT_OF_MEMORY
+        if self._reserve_scratch(q, s):
+            return OUT_OF_MEMORY
+        words = words_of(q, s.width)
+        block = <Py_ssize_t> q.lanes * words
+        snapshot = self.scratch
+        sum = self.scratch + block
+        memset(snapshot, 0, block * sizeof(uint64_t))
+        for i in range(a.sources, a.sources_end):
+            failure = self._read_source(member.query, s, &q.source[i], snapshot, 0)
+            if failure:
+                return failure
+        lane = lane_of(q, s.first)
+        for _ in range(s.first, s.last + 1):
+            if has_trends(q, s.width, snapshot + lane * words):
+                any = True
+                apply_burst(
+                    q, s.width, a.variable, member.loop, events,
+                    &self.role_tally[member.role * self.event_columns],
+                    snapshot + lane * words, sum, sum + words,
+                )
+                for i in range(a.cells, a.cells_end):
+                    cell = cell_of(q, s, lane, q.member[i])
+                    add_cell(q, s.width, cell, sum)
+                    if q.exact:
+                        s.bits = max(s.bits, limbs_bits(cell, s.width))
+            lane = lane + 1 if lane + 1 < q.lanes else 0
+        if any:
+            self.snapshots += 1
+            served[0] += 1
         return NO_FAILURE
 
     cdef inline const Entry* _entry_of(self, int kind, int query) noexcept nogil:
@@ -480,13 +822,9 @@ cdef class Kernel:
         cdef int64_t bits
         cdef int i, j, failure
         if s == NULL:
-            if self._lowest(q, time) > floor_divide(time, q.slide):
-                return NO_FAILURE  # the time belongs to no open window
-            s = new_state(q)
-            if s == NULL:
-                return OUT_OF_MEMORY
-            self.state[key * self.queries + query] = s
-            self.states += 1
+            failure = self._open_state(query, key, time, &s)
+            if failure or s == NULL:
+                return failure
         if time >= s.border:
             failure = self._turn_pane(query, s, key, time)
             if failure:
@@ -527,9 +865,22 @@ cdef class Kernel:
             s.store[i].count = s.store[i].pending
         return NO_FAILURE
 
+    cdef int _open_state(self, int query, int64_t key, int64_t time, State** state) noexcept nogil:
+        """A new state for a query and key; none where the time belongs to no open window."""
+        cdef const Query* q = &self.query[query]
+        state[0] = NULL
+        if self._lowest(q, time) > floor_divide(time, q.slide):
+            return NO_FAILURE
+        state[0] = new_state(q)
+        if state[0] == NULL:
+            return OUT_OF_MEMORY
+        self.state[key * self.queries + query] = state[0]
+        self.states += 1
+        return NO_FAILURE
+
     cdef int _reserve_scratch(self, const Query* q, const State* s) noexcept nogil:
-        """Room for one cell per arrival and lane, and for one more arrival."""
-        cdef Py_ssize_t words = <Py_ssize_t> (q.arrivals + 1) * q.lanes * words_of(q, s.width)
+        """Room for one cell per arrival and lane, and for two more arrivals."""
+        cdef Py_ssize_t words = <Py_ssize_t> (q.arrivals + 3) * q.lanes * words_of(q, s.width)
         cdef uint64_t* scratch
         if words <= self.scratch_words:
             return NO_FAILURE
@@ -998,6 +1349,14 @@ class KernelOverflow(Exception):
         self.predicate = predicate
         self.place = place
         self.row = row
+
+
+cdef void* grown(void* memory, size_t size) except NULL:
+    """Reallocate; raises MemoryError."""
+    cdef void* moved = realloc(memory, size)
+    if moved == NULL:
+        raise MemoryError
+    return moved
 
 
 cdef const void* address(list held, object array):

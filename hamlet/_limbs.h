@@ -73,6 +73,24 @@ static inline void limbs_add_product(uint64_t *a, int n, const uint64_t *b, int 
     }
 }
 
+/* a[0:n] += x * b[0:m] * 2^shift, b not negative; the caller knows that the result fits */
+static inline void limbs_add_shifted(uint64_t *a, int n, const uint64_t *b, int m, int64_t x, int64_t shift) {
+    uint64_t magnitude = x < 0 ? 0 - (uint64_t)x : (uint64_t)x, high = 0, before = 0;
+    int bits = (int)(shift & 63);
+    unsigned char carry = 0;
+    for (int64_t i = 0, k = shift >> 6; k < n; i++, k++) {
+        hamlet_u128 product = (i < m ? (hamlet_u128)b[i] * magnitude : 0) + high;
+        uint64_t limb = (uint64_t)product;
+        uint64_t shifted = bits ? (limb << bits) | (before >> (64 - bits)) : limb;
+        hamlet_u128 t = x < 0 ? (hamlet_u128)a[k] - shifted - carry : (hamlet_u128)a[k] + shifted + carry;
+        high = (uint64_t)(product >> 64);
+        before = limb;
+        a[k] = (uint64_t)t;
+        carry = (unsigned char)((t >> 64) & 1);
+        if (i > m && !carry) break;
+    }
+}
+
 static inline int limbs_nonzero(const uint64_t *a, int n) {
     for (int i = 0; i < n; i++)
         if (a[i]) return 1;
@@ -127,6 +145,10 @@ static inline hamlet_scaled scaled_multiply(hamlet_scaled a, double x) {
     if (a.m == 0) return a;
     hamlet_scaled b = scaled_normal(x, 0);
     return scaled_normal(a.m * b.m, a.e + b.e);
+}
+
+static inline hamlet_scaled scaled_shift(hamlet_scaled a, int64_t bits) {
+    return scaled_normal(ldexp(a.m, (int)(bits % SCALE_STEP)), a.m == 0 ? 0 : a.e + bits / SCALE_STEP * SCALE_STEP);
 }
 
 /* the nearest scaled double below a non-negative limb vector (relative error below 2^-52) */

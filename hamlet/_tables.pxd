@@ -131,3 +131,6 @@ cdef struct Entry:     # what one event class does to one query
     int arrivals_end
     int guards         # class_member[guards : guards_end] are guard arrivals
     int guards_end
+    int role           # the local predicate that accepts the event
+    int type           # the event type
+    int joins          # 1: a burst of the class's graphlet does it, not the single event

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from hamlet import typecheck
-from hamlet.automaton import AmbiguousGuards, PatternTooLarge, template
+from hamlet.automaton import AmbiguousGuards, PatternTooLarge, template, templates
 from hamlet.errors import Diagnostic, Reports, WorkloadError, in_order, near_miss
 from hamlet.meaning import AnalysedQuery, Analysis, Declared, Pair
 from hamlet.parser import read
@@ -197,9 +197,18 @@ class _Check:
             except AmbiguousGuards as error:
                 self._refuse_ambiguity(error)
             except PatternTooLarge as error:
-                hint = "use + instead of large numbers in {n,m}, and fewer alternatives inside repetitions"
-                self.reports.error(str(error), pattern.span, hint)
-        return found if len(found) == len(patterns) else []
+                self._refuse_size(error, pattern)
+        if len(found) < len(patterns):
+            return []
+        try:
+            templates(patterns)  # AND needs the trends that are in both, too
+        except PatternTooLarge as error:
+            self._refuse_size(error, self.query.pattern)
+        return found
+
+    def _refuse_size(self, error: PatternTooLarge, pattern: Pattern) -> None:
+        hint = "use + instead of large numbers in {n,m}, and fewer alternatives inside repetitions"
+        self.reports.error(str(error), pattern.span, hint)
 
     def _refuse_ambiguity(self, error: AmbiguousGuards) -> None:
         guard = self.reports.quote(error.negation.span)

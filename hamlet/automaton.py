@@ -1,33 +1,30 @@
 """From a pattern to its template: one construction for all of LANGUAGE.md §3-4.
 
-Journey: the pattern is unrolled to *positions* (occurrences of atoms). Glushkov's first, follow and last relations say
-which position may stand next to which, and each such link carries the set of guards that the gap spells: ``NOT N`` is
-an empty word that leaves a mark. The subset construction over letters (set of guards, variable) makes the automaton
-deterministic, so that each trend is counted once; two marked words that differ only in their marks would make the
-guards of a trend ambiguous and are refused; Moore's refinement merges equal states.
+Journey: the pattern is unrolled to a position automaton whose links carry the guards of their gap (`hamlet.positions`).
+The subset construction over letters (set of guards, variable) makes it deterministic, so that each trend is counted
+once; two marked words that differ only in their marks would make the guards of a trend ambiguous and are refused;
+Hopcroft's refinement merges equal states.
 
-Source: Glushkov 1961; Brueggemann-Klein 1993; HAMLET (SIGMOD'21) §3.1.
+Source: HAMLET (SIGMOD'21) §3.1; Hopcroft 1971; GRETA (VLDB'17) §9 (AND).
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections import defaultdict, deque
+from dataclasses import dataclass
+from functools import lru_cache
 
-from hamlet.query import Alternation, Atom, Conjunction, Negation, Pattern, Repetition, Sequence, children
+from hamlet.positions import Fragment, Guards, Marked, PatternTooLarge, Positions, bits
+from hamlet.printing import to_text
+from hamlet.query import Negation, Pattern
 from optimizer.template import START, Final, Guard, Template, Transition
 
-Guards = frozenset[int]
-NO_GUARDS: Guards = frozenset()
+__all__ = ["AmbiguousGuards", "PatternTooLarge", "intersection", "template", "templates"]
 
-MAX_POSITIONS = 2_000
 MAX_STATES = 2_000
 MAX_TRANSITIONS = 50_000
-
-
-class PatternTooLarge(Exception):
-    """The automaton of a pattern passes a limit; the message names it."""
+MAX_PAIRS = 500_000  # of states that two runs over one word may stand in
+KEPT_TEMPLATES = 128  # checking, compiling and explaining a workload ask for the same ones
 
 
 class AmbiguousGuards(Exception):
@@ -48,124 +45,16 @@ class AmbiguousGuards(Exception):
 
 
 @dataclass
-class _Fragment:
-    """What may begin, end and empty-spell a part of the pattern; every link with the guards that it carries."""
-
-    first: set[tuple[Guards, int]] = field(default_factory=set)
-    last: set[tuple[int, Guards]] = field(default_factory=set)
-    empty: set[Guards] = field(default_factory=set)  # the marks with which the empty word can be spelled
-
-
-class _Positions:
-    """The position automaton of a pattern."""
-
-    def __init__(self) -> None:
-        self.atoms: list[Atom] = []
-        self.follow: list[set[tuple[Guards, int]]] = []
-        self.guards: dict[Pattern, int] = {}  # negated pattern -> index; equal ones are one
-        self.negations: list[Negation] = []
-        self.links = 0
-
-    def build(self, pattern: Pattern) -> _Fragment:
-        match pattern:
-            case Atom():
-                return self._atom(pattern)
-            case Negation():
-                guard = self.guards.setdefault(pattern.body, len(self.guards))
-                if guard == len(self.negations):
-                    self.negations.append(pattern)
-                return _Fragment(empty={frozenset({guard})})
-            case Sequence(parts=parts):
-                return self._sequence(self.build(part) for part in parts)
-            case Alternation(branches=branches):
-                return _union([self.build(branch) for branch in branches])
-            case Repetition():
-                return self._repetition(pattern)
-            case Conjunction():
-                raise TypeError("a conjunction has one template per operand")
-
-    def _atom(self, atom: Atom) -> _Fragment:
-        position = len(self.atoms)
-        if position >= MAX_POSITIONS:
-            raise PatternTooLarge(f"the pattern unrolls to more than {MAX_POSITIONS:,} events")
-        self.atoms.append(atom)
-        self.follow.append(set())
-        return _Fragment({(NO_GUARDS, position)}, {(position, NO_GUARDS)})
-
-    def _link(self, last: Iterable[tuple[int, Guards]], first: Iterable[tuple[Guards, int]]) -> None:
-        first = list(first)
-        for position, before in last:
-            follow = self.follow[position]
-            size = len(follow)
-            follow.update((before | after, target) for after, target in first)
-            self.links += len(follow) - size
-        if self.links > 20 * MAX_TRANSITIONS:
-            raise PatternTooLarge(f"the pattern unrolls to more than {20 * MAX_TRANSITIONS:,} links between events")
-
-    def _sequence(self, parts: Iterable[_Fragment]) -> _Fragment:
-        whole = _Fragment(empty={NO_GUARDS})
-        for part in parts:
-            self._link(whole.last, part.first)
-            whole = _Fragment(
-                whole.first | {(marks | guards, p) for marks in whole.empty for guards, p in part.first},
-                part.last | {(p, guards | marks) for p, guards in whole.last for marks in part.empty},
-                {left | right for left in whole.empty for right in part.empty},
-            )
-        return whole
-
-    def _repetition(self, repetition: Repetition) -> _Fragment:
-        body, low, high = repetition.body, repetition.low, repetition.high
-        if high is None:
-            required = [self.build(body) for _ in range(max(low, 1) - 1)]
-            return self._sequence([*required, self._optional(self._loop(self.build(body)), low == 0)])
-        # x{n,m} is n times x and then (x(x(...)?)?)?, so that the tail's links stay linear
-        tail = _Fragment(empty={NO_GUARDS})
-        required = [self.build(body) for _ in range(low)]
-        for part in [self.build(body) for _ in range(high - low)]:
-            tail = self._optional(self._sequence([part, tail]), True)
-        return self._sequence([*required, tail])
-
-    @staticmethod
-    def _optional(part: _Fragment, optional: bool) -> _Fragment:
-        return _Fragment(part.first, part.last, part.empty | {NO_GUARDS}) if optional else part
-
-    def _loop(self, body: _Fragment) -> _Fragment:
-        marks = _unions(body.empty)  # what empty rounds may add between two real ones, or at the ends
-        whole = _Fragment(
-            {(mark | guards, p) for mark in marks for guards, p in body.first},
-            {(p, guards | mark) for p, guards in body.last for mark in marks},
-            {mark for mark in marks if mark or NO_GUARDS in body.empty},
-        )
-        self._link(whole.last, body.first)
-        return whole
-
-
-def _union(parts: list[_Fragment]) -> _Fragment:
-    return _Fragment(
-        set().union(*(part.first for part in parts)),
-        set().union(*(part.last for part in parts)),
-        set().union(*(part.empty for part in parts)),
-    )
-
-
-def _unions(marks: set[Guards]) -> set[Guards]:
-    """All unions of any number of marks, the empty union included."""
-    closed: set[Guards] = {NO_GUARDS}
-    for mark in marks:
-        closed |= {mark | other for other in closed}
-    return closed
-
-
-@dataclass
 class _Deterministic:
     """The result of the subset construction; state 0 is the start."""
 
-    members: list[frozenset[int]]
+    members: list[int]  # the positions of each state, as bits
     labels: list[int]
     steps: list[dict[tuple[Guards, int], int]]  # state -> {(guards, variable): target}
     finals: list[frozenset[Guards]]
 
 
+@lru_cache(maxsize=KEPT_TEMPLATES)
 def template(pattern: Pattern) -> Template:
     """The template of a pattern without conjunction.
 
@@ -184,9 +73,9 @@ def template(pattern: Pattern) -> Template:
     AmbiguousGuards
         A word with two spellings whose guards differ.
     PatternTooLarge
-        More positions, states or transitions than the limits of this module.
+        More positions, states or transitions than the limits of this module and of `hamlet.positions`.
     """
-    positions = _Positions()
+    positions = Positions()
     fragment = positions.build(pattern)
     variables: dict[str, str] = {}
     for atom in positions.atoms:
@@ -198,31 +87,32 @@ def template(pattern: Pattern) -> Template:
     return _assemble(automaton, blocks, variables, positions)
 
 
-def _determine(positions: _Positions, fragment: _Fragment, letters: list[int]) -> _Deterministic:
+def _determine(positions: Positions, fragment: Fragment, letters: list[int]) -> _Deterministic:
     """The subset construction over letters (set of guards, variable)."""
-    ends: dict[int, set[Guards]] = {}
-    for position, guards in fragment.last:
-        ends.setdefault(position, set()).add(guards)
-    automaton = _Deterministic([frozenset()], [-1], [], [frozenset()])
-    numbers: dict[frozenset[int], int] = {}
+    of_letter: dict[int, int] = defaultdict(int)
+    for position, letter in enumerate(letters):
+        of_letter[letter] |= 1 << position
+    automaton = _Deterministic([0], [-1], [], [frozenset()])
+    numbers: dict[int, int] = {}
     transitions = 0
     state = 0
     while state < len(automaton.members):
-        moves: dict[tuple[Guards, int], set[int]] = {}
-        links = (
-            fragment.first if state == START else set().union(*(positions.follow[p] for p in automaton.members[state]))
-        )
-        for guards, target in links:
-            moves.setdefault((guards, letters[target]), set()).add(target)
+        links = fragment.first if state == START else _union(positions.follow, automaton.members[state])
+        moves: dict[tuple[Guards, int], int] = {}
+        for guards, targets in links.items():
+            while targets:
+                letter = letters[(targets & -targets).bit_length() - 1]
+                moves[guards, letter] = targets & of_letter[letter]
+                targets &= ~of_letter[letter]
         steps: dict[tuple[Guards, int], int] = {}
-        for letter in sorted(moves, key=lambda move: (move[1], sorted(move[0]))):
-            members = frozenset(moves[letter])
+        for move in sorted(moves, key=lambda move: (move[1], sorted(move[0]))):
+            members = moves[move]
             if members not in numbers:
                 numbers[members] = len(automaton.members)
                 automaton.members.append(members)
-                automaton.labels.append(letter[1])
-                automaton.finals.append(frozenset().union(*(ends.get(p, ()) for p in members)))
-            steps[letter] = numbers[members]
+                automaton.labels.append(move[1])
+                automaton.finals.append(frozenset(guards for guards, ends in fragment.last.items() if ends & members))
+            steps[move] = numbers[members]
         automaton.steps.append(steps)
         transitions += len(steps)
         if len(automaton.members) > MAX_STATES or transitions > MAX_TRANSITIONS:
@@ -233,25 +123,32 @@ def _determine(positions: _Positions, fragment: _Fragment, letters: list[int]) -
     return automaton
 
 
-def _refuse_ambiguity(automaton: _Deterministic, positions: _Positions) -> None:
+def _union(follow: list[Marked], members: int) -> Marked:
+    """What may come after any of some positions."""
+    links: Marked = defaultdict(int)
+    for position in bits(members):
+        for guards, targets in follow[position].items():
+            links[guards] |= targets
+    return links
+
+
+def _refuse_ambiguity(automaton: _Deterministic, positions: Positions) -> None:
     """Walk two runs over one word; where their marks have differed once and both may end, the word is ambiguous."""
     if not positions.negations:
         return
-    reached: set[tuple[int, int]] = set()
+    moves = [_by_variable(steps) for steps in automaton.steps]
     queue: deque[tuple[int, int, AmbiguousGuards]] = deque()
-    for state, steps in enumerate(automaton.steps):
-        by_variable: dict[int, list[tuple[Guards, int]]] = {}
-        for (guards, variable), target in steps.items():
-            by_variable.setdefault(variable, []).append((guards, target))
-        for moves in by_variable.values():
-            for i, (guards, target) in enumerate(moves):
-                for other_guards, other in moves[:i]:
+    for state, by_variable in enumerate(moves):
+        for found in by_variable.values():
+            for i, (guards, target) in enumerate(found):
+                for other_guards, other in found[:i]:
                     difference = _difference(automaton, positions, (guards, target), (other_guards, other))
                     queue.append((target, other, difference))
         if len(automaton.finals[state]) > 1:
             first, second = sorted(automaton.finals[state], key=sorted)[:2]
             negation = positions.negations[min(first ^ second)]
             raise AmbiguousGuards(negation, (negation, _last_part(negation, automaton, positions, state)))
+    reached: set[tuple[int, int]] = set()
     while queue:
         one, two, difference = queue.popleft()
         if (one, two) in reached:
@@ -259,52 +156,79 @@ def _refuse_ambiguity(automaton: _Deterministic, positions: _Positions) -> None:
         reached.add((one, two))
         if automaton.finals[one] and automaton.finals[two]:
             raise difference
-        for (_, variable), target in automaton.steps[one].items():
-            for (_, other_variable), other in automaton.steps[two].items():
-                if variable == other_variable:
-                    queue.append((target, other, difference))
+        if len(reached) > MAX_PAIRS:
+            raise PatternTooLarge(
+                f"to tell the readings of the pattern's NOT apart takes more than {MAX_PAIRS:,} pairs of states"
+            )
+        for variable, ones in moves[one].items():
+            twos = moves[two].get(variable, ())
+            queue.extend((target, other, difference) for _, target in ones for _, other in twos)
+
+
+def _by_variable(steps: dict[tuple[Guards, int], int]) -> dict[int, list[tuple[Guards, int]]]:
+    found: dict[int, list[tuple[Guards, int]]] = {}
+    for (guards, variable), target in steps.items():
+        found.setdefault(variable, []).append((guards, target))
+    return found
 
 
 def _difference(
-    automaton: _Deterministic, positions: _Positions, one: tuple[Guards, int], two: tuple[Guards, int]
+    automaton: _Deterministic, positions: Positions, one: tuple[Guards, int], two: tuple[Guards, int]
 ) -> AmbiguousGuards:
     negation = positions.negations[min(one[0] ^ two[0])]
     ones, twos = automaton.members[one[1]], automaton.members[two[1]]
-    first = positions.atoms[min(ones - twos or ones)]
-    second = positions.atoms[min(twos - ones or twos)]
-    return AmbiguousGuards(negation, (first, second))
+    first, second = next(bits(ones & ~twos or ones)), next(bits(twos & ~ones or twos))
+    return AmbiguousGuards(negation, (positions.atoms[first], positions.atoms[second]))
 
 
-def _last_part(negation: Negation, automaton: _Deterministic, positions: _Positions, state: int) -> Pattern:
-    return positions.atoms[max(automaton.members[state])] if automaton.members[state] else negation
+def _last_part(negation: Negation, automaton: _Deterministic, positions: Positions, state: int) -> Pattern:
+    members = automaton.members[state]
+    return positions.atoms[members.bit_length() - 1] if members else negation
 
 
 def _minimise(automaton: _Deterministic) -> list[int]:
-    """Moore's refinement: block number of each state. States of different variables never merge: a state is a role."""
+    """Hopcroft's refinement: block number of each state, numbered by the first state of each.
 
-    def numbered(signatures: list[object]) -> list[int]:
-        numbers: dict[object, int] = {}
-        return [numbers.setdefault(signature, len(numbers)) for signature in signatures]
-
-    states = range(len(automaton.members))
-    blocks = numbered([(automaton.labels[state], automaton.finals[state], state == START) for state in states])
-    while True:
-        finer = numbered(
-            [
-                (
-                    blocks[state],
-                    frozenset((letter, blocks[target]) for letter, target in automaton.steps[state].items()),
-                )
-                for state in states
-            ]
-        )
-        if max(finer) == max(blocks):
-            return finer
-        blocks = finer
+    States of different variables never merge: a state is a role. A letter that a state lacks leads nowhere, so all
+    blocks have to split the others once; after that the smaller half of a split block is enough.
+    """
+    blocks: list[set[int]] = []
+    block_of = [0] * len(automaton.members)
+    kinds: dict[object, int] = {}
+    for state, (label, finals) in enumerate(zip(automaton.labels, automaton.finals, strict=True)):
+        block_of[state] = kinds.setdefault((label, finals, state == START), len(kinds))
+        if block_of[state] == len(blocks):
+            blocks.append(set())
+        blocks[block_of[state]].add(state)
+    sources: list[dict[tuple[Guards, int], list[int]]] = [{} for _ in automaton.members]
+    for state, steps in enumerate(automaton.steps):
+        for letter, target in steps.items():
+            sources[target].setdefault(letter, []).append(state)
+    waiting = set(range(len(blocks)))
+    while waiting:
+        arriving: dict[tuple[Guards, int], set[int]] = {}
+        for target in blocks[waiting.pop()]:
+            for letter, found in sources[target].items():
+                arriving.setdefault(letter, set()).update(found)
+        for states in arriving.values():
+            touched: dict[int, set[int]] = {}
+            for state in states:
+                touched.setdefault(block_of[state], set()).add(state)
+            for block, inside in touched.items():
+                if len(inside) == len(blocks[block]):
+                    continue
+                blocks[block] -= inside
+                new = len(blocks)
+                blocks.append(inside)
+                for state in inside:
+                    block_of[state] = new
+                waiting.add(new if block in waiting or len(inside) <= len(blocks[block]) else block)
+    numbers: dict[int, int] = {}
+    return [numbers.setdefault(block, len(numbers)) for block in block_of]
 
 
 def _assemble(
-    automaton: _Deterministic, blocks: list[int], variables: dict[str, str], positions: _Positions
+    automaton: _Deterministic, blocks: list[int], variables: dict[str, str], positions: Positions
 ) -> Template:
     labels: dict[int, int] = {}
     transitions: dict[Transition, None] = {}
@@ -321,16 +245,11 @@ def _assemble(
         labels=tuple(labels[block] for block in range(len(labels))),
         transitions=tuple(transitions),
         finals=tuple(finals),
-        guards=tuple(Guard(_text(body), template(body)) for body in positions.guards),
+        guards=tuple(Guard(to_text(body), template(body)) for body in positions.guards),
     )
 
 
-def _text(pattern: Pattern) -> str:
-    from hamlet.printing import to_text
-
-    return to_text(pattern)
-
-
+@lru_cache(maxsize=KEPT_TEMPLATES)
 def templates(patterns: tuple[Pattern, ...]) -> tuple[Template, ...]:
     """The templates of a query: one, or for AND those of both operands and of the trends that are in both (GRETA §9).
 
@@ -362,9 +281,10 @@ def intersection(one: Template, two: Template) -> Template:
     numbers = {(START, START): START}
     pairs = [(START, START)]
     transitions: list[Transition] = []
+    ones, twos = _by_source(one), _by_source(two)
     for left, right in pairs:  # grows
-        for step in (each for each in one.transitions if each.source == left):
-            for other in (each for each in two.transitions if each.source == right):
+        for step in ones[left]:
+            for other in twos[right]:
                 if one.variable(step.target) != two.variable(other.target):
                     continue
                 target = (step.target, other.target)
@@ -374,7 +294,8 @@ def intersection(one: Template, two: Template) -> Template:
                 source = numbers[left, right]
                 transitions.append(Transition(source, numbers[target], joined(step.guards, other.guards)))
         if len(pairs) > MAX_STATES or len(transitions) > MAX_TRANSITIONS:
-            raise PatternTooLarge(f"the patterns' common automaton has more than {MAX_STATES:,} states")
+            limit = f"{MAX_STATES:,} states or {MAX_TRANSITIONS:,} transitions"
+            raise PatternTooLarge(f"the automaton of the trends that both patterns have has more than {limit}")
     finals = [
         Final(numbers[a.state, b.state], joined(a.guards, b.guards))
         for a in one.finals
@@ -382,6 +303,13 @@ def intersection(one: Template, two: Template) -> Template:
         if (a.state, b.state) in numbers
     ]
     return _trimmed(one, [one.labels[left] for left, _ in pairs], transitions, finals, guards)
+
+
+def _by_source(template: Template) -> dict[int, list[Transition]]:
+    found: dict[int, list[Transition]] = defaultdict(list)
+    for step in template.transitions:
+        found[step.source].append(step)
+    return found
 
 
 def _trimmed(
@@ -392,11 +320,15 @@ def _trimmed(
     guards: tuple[Guard, ...],
 ) -> Template:
     """A template of the states that lie on the way to an end."""
-    alive = {final.state for final in finals}
-    before = -1
-    while len(alive) > before:
-        before = len(alive)
-        alive |= {step.source for step in transitions if step.target in alive}
+    sources: dict[int, list[int]] = defaultdict(list)
+    for step in transitions:
+        sources[step.target].append(step.source)
+    queue = [final.state for final in finals]
+    alive = set(queue)
+    for state in queue:  # grows
+        fresh = [source for source in sources[state] if source not in alive]
+        alive.update(fresh)
+        queue += fresh
     numbers = {state: number for number, state in enumerate(sorted(alive | {START}))}
     return Template(
         like.variables,
@@ -410,9 +342,3 @@ def _trimmed(
         tuple(Final(numbers[final.state], final.guards) for final in finals),
         guards,
     )
-
-
-def negations(pattern: Pattern) -> list[Negation]:
-    """All negations of a pattern, in the order of the text."""
-    found = [pattern] if isinstance(pattern, Negation) else []
-    return found + [negation for part in children(pattern) for negation in negations(part)]

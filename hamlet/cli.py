@@ -6,7 +6,6 @@ anything else. Results go to standard output, all else to standard error. Source
 
 from __future__ import annotations
 
-import importlib
 import io
 import os
 import sys
@@ -17,11 +16,10 @@ from typing import Any, TypeVar
 
 import click
 
-from hamlet.cli_show import progress_bar, show_tables, summary_line
-from hamlet.errors import HamletError, UnsupportedError, WorkloadError
+from hamlet.cli_show import progress_bar, show_tables, summary_line, task_bar
+from hamlet.errors import HamletError, JobError, WorkloadError
 from hamlet.events import EventSource, open_events
 from hamlet.explain import explain as explain_workload
-from hamlet.java import check_java
 from hamlet.output import check_destination, check_format, stream_out, write
 from hamlet.result import Results
 from hamlet.run import run as run_workload
@@ -201,32 +199,34 @@ def run(workload: str, source: str, output: str | None, output_format: str | Non
     epilog="""\b
     Examples:
       hamlet submit trips.sase --input trips.parquet --output results
-      hamlet submit trips.sase --input hdfs:///trips --output hdfs:///results --master spark://host:7077
+      hamlet submit trips.sase --input hdfs:///trips --output /shared/results --master spark://host:7077
+      spark-submit --master yarn "$(python -c 'import hamlet; print(hamlet.__path__[0])')/__main__.py" submit ...
     """
 )
 @_WORKLOAD
 @_with(
-    click.option("--input", "-i", "source", required=True, help=_INPUT_HELP + " Any path that Spark can read."),
-    click.option("--output", "-o", metavar="DIR", required=True, help="A new directory, anywhere Spark can write."),
+    click.option("--input", "-i", "source", required=True, help=_INPUT_HELP + " Or any URL that Spark can read."),
+    click.option(
+        "--output", "-o", metavar="DIR", required=True, help="A new directory that every machine of the cluster sees."
+    ),
     click.option("--master", metavar="URL", help="The Spark master; local[*] unless spark-submit sets another one."),
+    click.option(
+        "--partitions", type=click.IntRange(min=1), help="Tasks to spread the events over; two per core by default."
+    ),
     *_COLUMN_OPTIONS,
     *_RUN_OPTIONS,
 )
-def submit(workload: str, source: str, output: str, **options: Any) -> None:
+def submit(workload: str, source: str, output: str, quiet: bool, **options: Any) -> None:
     """Run a workload as a Spark batch job; needs pyspark and Java 17 or newer."""
     if output == "-":
         raise click.UsageError("hamlet submit writes to a directory; hamlet run writes to standard output")
-    spark = _module(
-        "hamlet.spark",
-        "hamlet submit is not there yet",
-        pyspark="Spark is not installed; it comes with: pip install 'hamlet-cep[spark]'",
-    )
-    check_java()
-    quiet = options["quiet"]
-    checked, _ = _load(workload, None, quiet, {})
+    from hamlet import spark  # brings in pyspark, which nothing else needs
+
     started = time.perf_counter()
+    checked, _ = _load(workload, None, quiet, {})
     options["output_format"] = options["output_format"] or "parquet"
-    stats = spark.submit(checked, source, output, **options)
+    with task_bar(quiet) as progress:
+        stats = spark.submit(checked, source, output, keep=[workload], progress=progress, **options)
     if not quiet:
         click.echo(summary_line(stats, time.perf_counter() - started), err=True)
 
@@ -244,19 +244,6 @@ def _load(
     if warnings and not quiet:
         click.echo("\n".join(each.format() for each in dict.fromkeys(warnings)), err=True)
     return loaded, events
-
-
-def _module(name: str, absent: str, **needs: str) -> Any:
-    """A part of the package that is loaded on first use, or a clear error that says what is missing."""
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name == name:
-            raise UnsupportedError(absent) from error
-        package = (error.name or "").partition(".")[0]
-        if package in needs:
-            raise UnsupportedError(needs[package]) from error
-        raise
 
 
 def _compute(workload: Workload, events: EventSource | None, quiet: bool, options: dict[str, Any]) -> Results:
@@ -313,6 +300,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return 130
+    except JobError as error:
+        click.echo(f"error: {error}", err=True)
+        return 1
     except MemoryError:
         click.echo("error: out of memory", err=True)
         return 1

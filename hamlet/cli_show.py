@@ -111,6 +111,24 @@ def progress_bar(quiet: bool, total: int | None) -> Iterator[Callable[[int], Non
         yield lambda done: bar.update(task, completed=done)
 
 
+@contextlib.contextmanager
+def task_bar(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
+    """A progress bar for the tasks of a Spark job, as `progress_bar`.
+
+    Yields
+    ------
+    callable or None
+        To be called with what is being done, the tasks that are done and the tasks of the running stages.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("starting Spark", total=None)
+        yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total or None)
+
+
 def summary_line(stats: Mapping[str, Any], seconds: float) -> str:
     """What a run did, in one line."""
     parts = [
@@ -118,4 +136,5 @@ def summary_line(stats: Mapping[str, Any], seconds: float) -> str:
     ]
     if stats.get("infinite_values"):
         parts.append(f"{stats['infinite_values']:,} values beyond the double range written as inf")
-    return ", ".join([*parts, f"{seconds:.2f} s"])
+    stages = ", ".join(f"{stage} {spent:.1f} s" for stage, spent in stats.get("stages", {}).items())
+    return ", ".join([*parts, f"{seconds:.2f} s"]) + (f" ({stages})" if stages else "")

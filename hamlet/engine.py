@@ -250,7 +250,7 @@ class Engine:
         compiled = compile_workload(
             self.workload.analysis, schema, self._strings, exact=self.options.numbers == "exact"
         )
-        executor = Executor(compiled, self.options.threads)
+        executor = Executor(compiled, self.options.threads, sharing=self.options.sharing != "never")
         if self._executor is not None:
             executor.adopt(self._executor)
         self._executor = executor

@@ -17,7 +17,7 @@ import pyarrow as pa
 from hamlet._core import Kernel, KernelOverflow
 from hamlet.aggregates import Component, has_trends, is_double, merged, needed, nothing, paired, read
 from hamlet.broadcast import Broadcast
-from hamlet.classify import FOREIGN, Signature, overflow_error
+from hamlet.classify import FOREIGN, Role, Signature, overflow_error
 from hamlet.columns import Int64Array, KeyIndex, integers, take, values
 from hamlet.compile import CompiledClass, CompiledQuery, CompiledWorkload
 from hamlet.query import Aggregate, AttributeType
@@ -78,16 +78,19 @@ class _Groups:
 class _ClassRunner:
     """One class of queries: its keys, and a kernel per thread."""
 
-    def __init__(self, compiled: CompiledClass, workload: CompiledWorkload, threads: int) -> None:
+    def __init__(self, compiled: CompiledClass, workload: CompiledWorkload, threads: int, sharing: bool) -> None:
         self.compiled = compiled
         self.workload = workload
         self.index = KeyIndex(compiled.attributes)
         self.tables = [compiled.tables(number) for number in range(len(compiled.parts))]
-        self.kernels = [Kernel(self.tables) for _ in range(threads)]
+        floating = [int(type is AttributeType.DOUBLE) for _, type in compiled.columns]
+        self.kernels = [Kernel(self.tables, floating, sharing) for _ in range(threads)]
         self.groups = [_Groups(query, self.index) for query in compiled.queries]
         self.broadcast = _broadcast(compiled, self.index) if compiled.broadcasts else None
         self.class_of = np.zeros(0, np.int32)  # signature -> kernel class, FOREIGN, or UNMAPPED
         self.matched = 0
+        self._types: dict[str, int] = {}
+        self._roles: dict[Role, int] = {}
 
     def adopt(self, other: _ClassRunner) -> None:
         """Take over keys, groups and kernel states of a runner that knew less of the attributes' types."""
@@ -178,15 +181,21 @@ class _ClassRunner:
         for part, ((place, _), tables) in enumerate(zip(self.compiled.parts, self.tables, strict=True)):
             roles = self.compiled.queries[place].roles
             fitting = [variable for variable, role in roles.items() if signature.fits(role)]
-            arrivals = [number for variable in fitting for number in tables.arrivals_of.get(variable, ())]
+            bound = [variable for variable in fitting if variable in tables.arrivals_of]
+            arrivals = [number for variable in bound for number in tables.arrivals_of[variable]]
             guards = [number for variable in fitting for number in tables.guard_arrivals_of.get(variable, ())]
             if arrivals or guards:
-                entries.append((part, arrivals, guards))
+                entries.append((part, arrivals, guards, self._role(roles[(bound or fitting)[0]])))
         if not entries:
             return FOREIGN
-        numbers = {kernel.add_class(entries) for kernel in self.kernels}
+        type = self._types.setdefault(signature.type, len(self._types))
+        numbers = {kernel.add_class(entries, type) for kernel in self.kernels}
         assert len(numbers) == 1, "the kernels of a class register alike"
         return numbers.pop()
+
+    def _role(self, role: Role) -> int:
+        """The number of a role: a type and a local predicate."""
+        return self._roles.setdefault(role, len(self._roles))
 
     def _process(self, kernel: Kernel, batch: pa.RecordBatch, *arguments: Any) -> None:
         try:
@@ -295,13 +304,15 @@ class Executor:
     workload : CompiledWorkload
     threads : int
         Kernels per class; the keys are spread over them.
+    sharing : bool
+        Whether a burst's coefficients are computed once for all queries that accept the same events.
     """
 
-    def __init__(self, workload: CompiledWorkload, threads: int = 1) -> None:
+    def __init__(self, workload: CompiledWorkload, threads: int = 1, *, sharing: bool = True) -> None:
         self.workload = workload
         self.events = 0
         schema = workload.schema
-        self._classes = [_ClassRunner(each, workload, threads) for each in workload.classes]
+        self._classes = [_ClassRunner(each, workload, threads, sharing) for each in workload.classes]
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._places = {
             query.analysed.index: (runner, place)
@@ -365,6 +376,11 @@ class Executor:
             "partitions": sum(len(runner.index.keys) for runner in self._classes),
             "windows": sum(kernel.windows for kernel in kernels),
             "largest_count_bits": max((kernel.most_bits for kernel in kernels), default=0),
+            "bursts": sum(kernel.bursts for kernel in kernels),
+            "graphlets": sum(kernel.graphlets for kernel in kernels),
+            "shared_graphlets": sum(kernel.shared_graphlets for kernel in kernels),
+            "coefficient_computations": sum(kernel.coefficients for kernel in kernels),
+            "snapshots": sum(kernel.snapshots for kernel in kernels),
             "live_states": sum(kernel.states for kernel in kernels),
         }
 

@@ -155,7 +155,7 @@ def session(master: str | None) -> Iterator[SparkSession]:
             spark.stop()
         return
     check_java()
-    with _log_file() as log:
+    with _log_file() as log, without_pandas_warning():
         spark = _started(master or "local[*]", log)
         try:
             yield spark

@@ -15,7 +15,7 @@ Source: HAMLET (SIGMOD'21) §4.3, Fig. 7, Theorems 4.3-4.5; DESIGN §3.
 
 from dataclasses import dataclass
 
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport calloc, free, malloc
 
 from optimizer.benefit cimport facts_of_burst, facts_of_costs, price_shared, price_unshared
 
@@ -227,12 +227,13 @@ def choose(candidates, burst, carried=0, costs=PAPER):
         raise ValueError("a candidate has at least one query, and no count of snapshots is negative")
     cdef int count = len(candidates), i
     cdef int64_t totals = 1 + sum([each.sigma for each in candidates])
+    cdef int64_t carries = carried
     cdef BurstFacts facts = facts_of_burst(burst)
     cdef CostFacts prices = facts_of_costs(costs)
     cdef ChoiceSpace space
     cdef ChoiceFacts choice
-    cdef CandidateFacts* table = <CandidateFacts*> malloc((count + 1) * sizeof(CandidateFacts))
-    cdef unsigned char* chosen = <unsigned char*> malloc(count + 1)
+    cdef CandidateFacts* table = <CandidateFacts*> calloc(count + 1, sizeof(CandidateFacts))
+    cdef unsigned char* chosen = <unsigned char*> calloc(count + 1, 1)
     cdef bint made = make_choice_space(&space, count, totals)
     try:
         if table == NULL or chosen == NULL or not made:
@@ -241,7 +242,7 @@ def choose(candidates, burst, carried=0, costs=PAPER):
             table[i].queries = candidates[i].queries
             table[i].sigma = candidates[i].sigma
         with nogil:
-            choose_shared(table, count, &facts, carried, &prices, &space, chosen, &choice)
+            choose_shared(table, count, &facts, carries, &prices, &space, chosen, &choice)
         shared = tuple([chosen[i] == 1 for i in range(count)])
         return Choice(shared, choice.queries, choice.s_p, choice.s_c, choice.cost, choice.unshared)
     finally:

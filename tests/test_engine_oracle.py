@@ -13,9 +13,7 @@ from tests.compare_random import FEATURES, compare, push, run
 from tests.comparison import difference
 from tests.strategies import CORE, DEFAULT, Features, case_strategy, random_case
 
-NOT_YET: set[str] = set()  # what the engine says plainly that it does not run
-
-GOLDEN = [case for case in cases() if case.feature not in NOT_YET]
+GOLDEN = cases()
 
 quick = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 

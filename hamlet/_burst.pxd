@@ -1,0 +1,25 @@
+from libc.stdint cimport int64_t, uint64_t
+
+from hamlet._expression cimport Column
+from hamlet._tables cimport Query
+
+cdef extern from *:
+    """
+    typedef __int128 hamlet_total;
+    """
+    ctypedef long long Total "hamlet_total"  # 128 bits: a burst's values cannot overflow it
+
+cdef struct Tally:          # what a burst's events have in one column
+    int64_t present         # events with a value
+    Total total             # of integers
+    double real             # of doubles
+    int64_t least           # bits of the smallest value, where present > 0
+    int64_t greatest
+
+cdef void clear_tallies(Tally* tally, int columns) noexcept nogil
+cdef void tally_event(Tally* tally, int columns, const int* floating, const Column* data, Py_ssize_t row) noexcept nogil
+cdef void join_tallies(Tally* tally, const Tally* more, int columns, const int* floating) noexcept nogil
+cdef void apply_burst(
+    const Query* q, int width, int variable, bint loop, int64_t events, const Tally* tally,
+    const uint64_t* extended, uint64_t* sum, uint64_t* spare,
+) noexcept nogil
