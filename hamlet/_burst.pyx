@@ -49,7 +49,9 @@ cdef inline bint is_less(int64_t a, int64_t b, bint floating) noexcept nogil:
     return (<double*> &a)[0] < (<double*> &b)[0] if floating else a < b
 
 
-cdef void tally_event(Tally* tally, int columns, const int* floating, const Column* data, Py_ssize_t row) noexcept nogil:
+cdef void tally_event(
+    Tally* tally, int columns, const int* floating, const Column* data, Py_ssize_t row
+) noexcept nogil:
     """Count one event's values."""
     cdef int i
     cdef int64_t bits

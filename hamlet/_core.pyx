@@ -3,22 +3,20 @@
 Python validates, the kernel trusts: it sees integers only (`hamlet.tables` writes them). A *cell* holds the summed
 aggregates of all partial trends that stand in one automaton state; an event bound to v along p -v-> q adds cell p to
 cell q. Where an adjacent predicate or a longer negated pattern has to look back at single events, a *store* keeps one
-node per event instead of the sum.
+node per event instead of the sum. A burst of events that extend one Kleene sub-pattern is one step of a *graphlet*.
 
 Contract
 --------
 **Reads before writes.** All events of one time (and order) are one step. A step first reads what stood there before
 it, then lets guards kill, then adds (DESIGN §2). Tested: ties in the golden cases and against the oracle.
-**Lanes.** Every cell exists once per open window; the lane of window k is k modulo the most windows open at once.
-Windows open and close at borders of panes only (HAMLET §3.1), so between borders the set of lanes is fixed.
-**Headroom.** All limb vectors of a state are `width` limbs for counts, one more for occurrences and two more for sums.
-`bits` bounds the bit length of every count; before a step adds, `width` is raised until no sum in it can overflow.
-Proof of the margins: a sum is below count * events * 2^63, and events < 2^62.
-**Guards.** A match of a negated pattern that began at step s kills what arrived before s. Only the latest start can
-matter, so a guard's progress is one number per state of its template, the same for all windows.
-**Sequence.** `process` expects rows in time order; `advance(t)` promises that no row before t will follow.
+**Bursts.** A graphlet collects the events of one type and key that its members (queries) bind to one state without
+looking back. Its burst ends before any event that touches a member otherwise, at the border of a member's pane, and at
+the end of the slice; so a member's inflow does not change within it.
+**Sequence.** `process` expects rows in time order; `advance(t)` promises that no row before t will follow, and no
+window that ends at or before t is opened again.
+Headroom, lanes and guards: see ``_state.pxd`` and ``_state.pyx``.
 
-Source: HAMLET (SIGMOD'21) §3 (propagation, Eqs. 2-4), GRETA (VLDB'17) §§4-6; LANGUAGE.md §§3-8.
+Source: HAMLET (SIGMOD'21) §3 (propagation, Eqs. 2-6), GRETA (VLDB'17) §§4-6; LANGUAGE.md §§3-8.
 """
 
 import numpy as np
@@ -340,7 +338,7 @@ cdef class Kernel:
         """
         cdef Entry* entry
         cdef int* members
-        cdef int more = sum(len(arrivals) + len(guards) for _, arrivals, guards, _ in entries), first = self.entries
+        cdef int more = sum(len(arrivals) + len(guards) for _, arrivals, guards, _ in entries)
         members = <int*> realloc(self.class_member, (self.class_members + more + 1) * sizeof(int))
         if members == NULL:
             raise MemoryError

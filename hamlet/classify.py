@@ -22,6 +22,7 @@ from hamlet.printing import to_text
 from hamlet.query import Condition
 
 EVENT = "event"  # stands for any variable where only its events matter
+_BITS = 32  # predicates that are told apart at once; the rows of a batch are far below the other 2^31
 FOREIGN = -1  # signature of an event that no query can match, whatever its attributes
 
 
@@ -105,11 +106,15 @@ class Classifier:
     ) -> npt.NDArray[np.int32]:
         codes = np.zeros(len(rows), np.int64)
         accepted: list[frozenset[int]] = [frozenset()]
-        for predicate in predicates:
-            passed = self._select(batch, predicate, rows)
-            doubled = codes * 2 + passed
-            found, codes = np.unique(doubled, return_inverse=True)
-            accepted = [accepted[code >> 1] | ({predicate} if code & 1 else set()) for code in found.tolist()]
+        for start in range(0, len(predicates), _BITS):
+            chunk = predicates[start : start + _BITS]
+            for predicate in chunk:
+                codes = codes * 2 + self._select(batch, predicate, rows)
+            found, codes = np.unique(codes, return_inverse=True)
+            accepted = [
+                accepted[code >> len(chunk)].union(p for bit, p in enumerate(reversed(chunk)) if code >> bit & 1)
+                for code in found.tolist()
+            ]
         numbers = [self._number(Signature(type, one)) for one in accepted]
         return np.array(numbers, np.int32)[codes]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import pyarrow as pa
 
@@ -97,10 +97,18 @@ class CompiledClass:
         """Whether some type's events belong to several partitions."""
         return any(len(places) < len(self.attributes) for places in self.carried.values())
 
-    @property
+    @cached_property
     def parts(self) -> tuple[tuple[int, int], ...]:
         """The kernel's queries: place in `queries`, place in its tables."""
         return tuple((place, part) for place, query in enumerate(self.queries) for part in range(len(query.tables)))
+
+    @cached_property
+    def parts_of(self) -> tuple[tuple[int, ...], ...]:
+        """For each place in `queries` its numbers among the kernel's queries."""
+        found: list[list[int]] = [[] for _ in self.queries]
+        for number, (place, _) in enumerate(self.parts):
+            found[place].append(number)
+        return tuple(map(tuple, found))
 
     def tables(self, number: int) -> QueryTables:
         """The tables of one of the kernel's queries."""

@@ -208,7 +208,7 @@ class _ClassRunner:
     def drain(self, place: int) -> GroupRows:
         """The closed windows of one query of the class, partitions merged into groups."""
         query, groups = self.compiled.queries[place], self.groups[place]
-        parts = [part for part, (owner, _) in enumerate(self.compiled.parts) if owner == place]
+        parts = self.compiled.parts_of[place]
         keys, windows, found = self._rows(query, parts[0]) if len(parts) == 1 else self._pairs(query, parts)
         numbers = groups.encode(keys)
         order = _order(windows, numbers, groups.groups)

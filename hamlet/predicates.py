@@ -92,7 +92,7 @@ def _sort(
         pair = _pair(conjunct, named, variables, reports)
         if pair is not None:
             _check_neighbours(conjunct, pair, neighbours, reports)
-            found.adjacent.setdefault(pair, []).append(_from_earlier(conjunct, named))
+            found.adjacent.setdefault(pair, []).append(_from_earlier(conjunct, pair))
         return
     mentioned = list(dict.fromkeys(reference.variable for reference in named))
     if len(mentioned) > 1:
@@ -204,6 +204,9 @@ def _pair(
         shift: list(dict.fromkeys(each.variable for each in named if each.shift is shift)) for shift in Shift
     }
     plain, following, preceding = sets[Shift.NONE], sets[Shift.NEXT], sets[Shift.PREV]
+    both = _two_sided(plain, following, preceding)
+    if both is not None:
+        return both if _in_one_scope(condition, both, variables, reports) else None
     if following and preceding:
         hint = "write two conditions with AND between them, one with NEXT and one with PREV"
         reports.error("NEXT and PREV in one condition speak of more than one pair of events", condition.span, hint)
@@ -229,6 +232,21 @@ def _pair(
     return pair if _in_one_scope(condition, pair, variables, reports) else None
 
 
+def _two_sided(plain: list[str], following: list[str], preceding: list[str]) -> Pair | None:
+    """The pair of a condition that names two variables from both sides: X.a < NEXT(Y).b OR Y.c > PREV(X).d.
+
+    Of two different variables, X then Y, a plain X is the earlier event and a plain Y the later one; of one variable
+    that stands on both sides, plain could be either, so only one of NEXT and PREV is allowed there.
+    """
+    if len(following) > 1 or len(preceding) > 1 or not (following or preceding):
+        return None
+    earlier = preceding or [name for name in plain if name not in following]
+    later = following or [name for name in plain if name not in preceding]
+    if len(earlier) != 1 or len(later) != 1 or earlier == later or not plain:
+        return None
+    return (earlier[0], later[0]) if set(plain) <= {earlier[0], later[0]} else None
+
+
 def _in_one_scope(condition: Condition, pair: Pair, variables: Variables, reports: Reports) -> bool:
     """Report a pair of which one event stands inside NOT and the other does not, or inside another NOT."""
     if any(scope.issuperset(pair) for scope in variables.scopes):
@@ -244,12 +262,16 @@ def _in_one_scope(condition: Condition, pair: Pair, variables: Variables, report
     return False
 
 
-def _from_earlier(condition: Condition, named: list[Reference]) -> Condition:
+def _from_earlier(condition: Condition, pair: Pair) -> Condition:
     """The condition as the earlier event sees it: plain for the earlier, NEXT for the later."""
-    if any(reference.shift is Shift.NEXT for reference in named):
-        return condition
-    turned = {Shift.PREV: Shift.NONE, Shift.NONE: Shift.NEXT}
-    return rewritten(condition, lambda each: replace(each, shift=turned[each.shift]))
+    earlier, later = pair
+    turned = any(each.shift is Shift.PREV for each in references(condition)) and earlier == later
+
+    def seen(reference: Reference) -> Reference:
+        is_later = (reference.shift is Shift.NONE) == turned if earlier == later else reference.variable == later
+        return replace(reference, shift=Shift.NEXT if is_later else Shift.NONE)
+
+    return rewritten(condition, seen)
 
 
 def _check_neighbours(condition: Condition, pair: Pair, neighbours: Set[Pair] | None, reports: Reports) -> None:

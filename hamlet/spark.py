@@ -78,6 +78,12 @@ def run(
     >>> df.where("query = 'q1'").show()  # doctest: +SKIP
     """
     chosen = options_of(options)
+    if not isinstance(events, DataFrame):
+        raise OptionError(
+            f"events is a {type(events).__name__}; hamlet.spark.run takes a DataFrame, hamlet.run everything else"
+        )
+    if events.isStreaming:
+        raise UnsupportedError("a streaming DataFrame is not there yet in this version; give hamlet.spark.run a batch")
     check_pandas()
     with translated():
         job = Job(workload, events_of(events, chosen), chosen, _partitions(partitions))

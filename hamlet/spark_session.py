@@ -82,20 +82,20 @@ def _translation(error: PySparkException | Py4JError) -> Exception:
         # A WorkloadError is made of diagnostics; tasks raise one only where the driver's check would have done so.
         return HamletError(message) if kind is errors.WorkloadError else kind(message)
     condition = (error.getCondition() if isinstance(error, PySparkException) else None) or ""
-    brief = _first_line(text)
+    brief = _brief(text)
     if isinstance(error, AnalysisException) or condition.startswith(_UNREADABLE):
         return DataError(f"Spark cannot read the input: {brief}")
     return JobError(f"Spark stopped the job: {brief}")
 
 
-def _first_line(text: str) -> str:
-    """What a message of Spark says before its stack trace."""
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("at ")]
-    for line in lines:
-        # "Job aborted due to stage failure: ... Exception: the reason"
-        if not line.startswith(("An error occurred while calling", "An exception was thrown", "Traceback", "File ")):
-            return line
-    return lines[0] if lines else "no reason given"
+def _brief(text: str) -> str:
+    """The one line of a message that says what happened: of Spark's before its stack trace, of Python's after it."""
+    head, traceback, tail = text.rpartition("Traceback (most recent call last):")
+    lines = [line for line in (tail if traceback else text).splitlines() if line.strip()]
+    if traceback:
+        lines = [line for line in lines if not line[0].isspace()]
+    found = (line.strip() for line in lines if not line.startswith("An error occurred while calling"))
+    return next(found, head.strip() or "no reason given")
 
 
 # -------------------------------------------------------------------------------------------------- session
@@ -203,7 +203,7 @@ def _started(master: str, log: Path) -> SparkSession:
     except (PySparkException, Py4JError) as error:
         if "Could not parse Master URL" in str(error):
             raise OptionError(f"Spark knows no master {master!r}; try local[*], spark://HOST:PORT or yarn") from None
-        raise JobError(f"Spark does not start: {_first_line(str(error))}") from None
+        raise JobError(f"Spark does not start: {_brief(str(error))}") from None
 
 
 def _python_path() -> list[str]:

@@ -6,10 +6,31 @@ Source: HAMLET (SIGMOD'21) §3.1 (panes), Def. 3.2 (sharable queries: equal part
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+from optimizer.condition import Condition
 from optimizer.template import Template
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateFacts:
+    """An aggregate that a query returns.
+
+    Attributes
+    ----------
+    function : str
+        ``COUNT``, ``SUM``, ``AVG``, ``MIN`` or ``MAX``.
+    variable, attribute : str or None
+        None, None for ``COUNT(*)``; no attribute for ``COUNT(T)``.
+    nullable : bool
+        Whether the attribute can be NULL, as far as is known.
+    """
+
+    function: str
+    variable: str | None = None
+    attribute: str | None = None
+    nullable: bool = True
 
 
 @dataclass(frozen=True)
@@ -25,6 +46,11 @@ class QueryFacts:
         Equivalence and grouping attributes taken together: events of one trend agree on all of them.
     within, slide : int
         Ticks of the time column.
+    aggregates : tuple of AggregateFacts
+    local : mapping of str to Condition
+        Variable, negated ones too -> what its events must satisfy; those that take every event may be left out.
+    adjacent : mapping of (str, str) to Condition
+        Pair of neighbours -> what they must satisfy; those that always fit may be left out.
     """
 
     name: str
@@ -32,6 +58,9 @@ class QueryFacts:
     partition: frozenset[str]
     within: int
     slide: int
+    aggregates: tuple[AggregateFacts, ...] = ()
+    local: Mapping[str, Condition] = field(default_factory=dict)
+    adjacent: Mapping[tuple[str, str], Condition] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ Source: HAMLET (SIGMOD'21) §3.1 (query template, after GRETA, VLDB'17, §4); gu
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -90,13 +91,59 @@ class Template:
         )
 
     @cached_property
+    def kleene_parts(self) -> tuple[frozenset[int], ...]:
+        """The strongly connected parts that hold a cycle, by first state: what a Kleene operator made (Def. 3.1)."""
+        return cyclic_parts(range(self.size), [(step.source, step.target) for step in self.transitions])
+
+    @cached_property
     def kleene_states(self) -> frozenset[int]:
-        """States that lie on a cycle: what a Kleene operator made, and what queries may share (Def. 3.1)."""
-        reach: dict[int, set[int]] = {state: set() for state in range(self.size)}
-        for step in self.transitions:
-            reach[step.source].add(step.target)
-        for middle in range(self.size):  # Warshall's closure; templates are small
-            for targets in reach.values():
-                if middle in targets:
-                    targets |= reach[middle]
-        return frozenset(state for state in range(self.size) if state in reach[state])
+        """States that lie on a cycle, and so what queries may share (Def. 3.1)."""
+        return frozenset[int]().union(*self.kleene_parts)
+
+
+def cyclic_parts(states: Iterable[int], edges: Iterable[tuple[int, int]]) -> tuple[frozenset[int], ...]:
+    """The strongly connected parts of a graph that hold a cycle, by first state.
+
+    Parameters
+    ----------
+    states : iterable of int
+    edges : iterable of (int, int)
+        Those that leave the states are not looked at.
+
+    Source: Tarjan 1972, without recursion.
+    """
+    targets: dict[int, list[int]] = {state: [] for state in states}
+    for source, target in edges:
+        if source in targets and target in targets:
+            targets[source].append(target)
+    index: dict[int, int] = {}  # order of the first visit
+    low: dict[int, int] = {}  # the earliest state on the stack that is known to be reached
+    stack: list[int] = []
+    waiting: set[int] = set()  # what is on the stack
+    found: list[frozenset[int]] = []
+    for root in targets:
+        path = [] if root in index else [(root, iter(targets[root]))]
+        while path:
+            state, rest = path[-1]
+            if state not in index:
+                index[state] = low[state] = len(index)
+                stack.append(state)
+                waiting.add(state)
+            target = next(rest, None)
+            if target is not None:
+                if target not in index:
+                    path.append((target, iter(targets[target])))
+                elif target in waiting:
+                    low[state] = min(low[state], index[target])
+                continue
+            path.pop()
+            if path:
+                low[path[-1][0]] = min(low[path[-1][0]], low[state])
+            if low[state] == index[state]:
+                cut = stack.index(state)
+                part = frozenset(stack[cut:])
+                del stack[cut:]
+                waiting -= part
+                if len(part) > 1 or state in targets[state]:
+                    found.append(part)
+    return tuple(sorted(found, key=min))

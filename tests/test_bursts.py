@@ -39,7 +39,9 @@ def one_by_one(queries: hamlet.Workload, events: list[dict[str, Any]], **options
     engine = hamlet.Engine(queries, **options)
     found = [row for event in events for row in engine.push([event])] + engine.close()
     order = {name: place for place, name in enumerate(queries.names)}
-    return sorted(found, key=lambda row: (order[row["query"]], row["window_start"], row["k"] is not None, row["k"] or 0))
+    return sorted(
+        found, key=lambda row: (order[row["query"]], row["window_start"], row["k"] is not None, row["k"] or 0)
+    )
 
 
 def assert_equal(found: list[dict[str, Any]], expected: list[dict[str, Any]], exact: bool) -> None:
@@ -50,7 +52,11 @@ def assert_equal(found: list[dict[str, Any]], expected: list[dict[str, Any]], ex
             if value is None or isinstance(value, str) or other[name] is None:
                 assert value == other[name], (name, row, other)
             elif name.startswith(("avg", "sum")) and ("_w" in name or not exact):
-                assert math.isclose(value, other[name], rel_tol=1e-9, abs_tol=1e-6 * float(row["count"])), (name, row, other)
+                assert math.isclose(value, other[name], rel_tol=1e-9, abs_tol=1e-6 * float(row["count"])), (
+                    name,
+                    row,
+                    other,
+                )
             elif exact or name.startswith(("min", "max", "window", "k")):
                 assert value == other[name], (name, row, other)
             else:

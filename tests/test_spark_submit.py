@@ -1,0 +1,250 @@
+"""`hamlet submit`: the files that the batch job writes, what it reads, and what it leaves behind when it fails."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+
+import hamlet
+from hamlet.cli import main
+from hamlet.digits import integer_of
+from hamlet.errors import DataError, JobError, OptionError, OutputError, WorkloadError
+from tests.test_spark import GOOD, OVERFLOW, TRENDS, Rows, frame_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def read(folder: Path, query: str, output_format: str) -> Rows:
+    """The rows of a query's files, in the order of the files' numbers."""
+    files = sorted((folder / f"query={query}").iterdir())
+    assert files
+    assert all(file.name.startswith("part-") and file.suffix == f".{output_format}" for file in files)
+    rows: Rows = []
+    for file in files:
+        if output_format == "parquet":
+            rows += pq.ParquetFile(file).read().to_pylist()
+        elif output_format == "csv":
+            rows += pa_csv.read_csv(file).to_pylist()
+        else:
+            rows += [json.loads(line, parse_int=integer_of) for line in file.read_text("utf-8").splitlines()]
+    return rows
+
+
+def test_two_types_of_one_name_are_no_mistake_of_submit(spark: SparkSession, tmp_path: Path) -> None:
+    text = "a: RETURN COUNT(*) AS n PATTERN A WITHIN 9 s; b: RETURN LOG2(COUNT(*)) AS n PATTERN A WITHIN 9 s"
+    pq.write_table(GOOD, tmp_path / "in.parquet")
+    hamlet.spark.submit(hamlet.Workload.parse(text), str(tmp_path / "in.parquet"), str(tmp_path / "out"))
+    assert [read(tmp_path / "out", name, "parquet")[0]["n"] for name in "ab"] == ["1", 0.0]
+
+
+def test_two_to_the_20000(spark: SparkSession, tmp_path: Path) -> None:
+    """SEQ(A, B+) over one A and n B, through rows, JSON, CSV and Parquet."""
+    count = 20_000
+    table = pa.table({"time": list(range(count + 1)), "type": ["A"] + ["B"] * count, "k": [1] * (count + 1)})
+    workload = hamlet.Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B+) WHERE [k] WITHIN 30000 s")
+    (row,) = hamlet.spark.run(workload, frame_of(spark, table)).collect()
+    assert integer_of(row["count"]) == 2**count - 1
+    pq.write_table(table, tmp_path / "in.parquet")
+    for output_format in ("json", "csv", "parquet"):
+        out = tmp_path / output_format
+        hamlet.spark.submit(workload, str(tmp_path / "in.parquet"), str(out), output_format=output_format)
+        (path,) = (out / "query=q1").iterdir()
+        if output_format == "parquet":
+            text = pq.ParquetFile(path).read().column("count")[0].as_py()
+        else:
+            text = path.read_text("utf-8").splitlines()[-1].rstrip("}").replace(",", " ").split()[-1]
+        assert integer_of(text) == 2**count - 1
+
+
+def files_of(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text("utf-8") for path in folder.rglob("*") if path.is_file()}
+
+
+LAYOUT = """
+    "a/b c": RETURN k, COUNT(*) PATTERN SEQ(A, B+) GROUP-BY k WITHIN 8 s SLIDE 4 s;
+    empty: RETURN COUNT(*) AS n, MAX(Z.v) PATTERN Z WITHIN 8 s;
+    all: RETURN COUNT(*), AVG(A.v), SUM(B.w) PATTERN SEQ(A, B) WHERE [k] WITHIN 8 s"""
+
+
+@pytest.mark.parametrize("output_format", ["json", "csv"])
+def test_submit_writes_what_run_writes(spark: SparkSession, tmp_path: Path, output_format: str) -> None:
+    """The same text in one file per query, which is in order."""
+    size = 300
+    table = pa.table(
+        {
+            "time": list(range(size)),
+            "type": ["A", "B", "B"] * 100,
+            "k": [None if i % 5 == 0 else f"k{i % 11}" for i in range(size)],
+            "v": list(range(size)),
+            "w": [i / 4 for i in range(size)],
+        }
+    )
+    pq.write_table(table, tmp_path / "in.parquet", row_group_size=50)
+    (tmp_path / "w.sase").write_text(LAYOUT)
+    common = ["--input", str(tmp_path / "in.parquet"), "--output-format", output_format, "--quiet"]
+    for command in ("run", "submit"):
+        assert main([command, str(tmp_path / "w.sase"), "--output", str(tmp_path / command), *common]) == 0
+    written = files_of(tmp_path / "submit")
+    assert written == files_of(tmp_path / "run")
+    assert sorted(written) == [
+        f"query=a%2Fb%20c/part-00000.{output_format}",
+        f"query=all/part-00000.{output_format}",
+        f"query=empty/part-00000.{output_format}",
+    ]
+
+
+def test_large_results_are_in_order_over_several_files(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hamlet.spark, "FEWEST_ROWS", 100)
+    monkeypatch.setattr(hamlet.spark, "MOST_ROWS", 100)
+    size = 900
+    table = pa.table({"time": list(range(size)), "type": ["A"] * size, "k": [i % 9 for i in range(size)]})
+    pq.write_table(table, tmp_path / "in.parquet")
+    text = """
+        a: RETURN k, COUNT(*) PATTERN A+ GROUP-BY k WITHIN 20 s SLIDE 10 s;
+        b: RETURN COUNT(*) PATTERN A+ WHERE [k] WITHIN 20 s SLIDE 10 s"""
+    workload = hamlet.Workload.parse(text)
+    stats = hamlet.spark.submit(workload, str(tmp_path / "in.parquet"), str(tmp_path / "out"))
+    assert len(list((tmp_path / "out" / "query=a").iterdir())) > 3
+    results = hamlet.run(workload, table)
+    for name in workload.names:
+        assert read(tmp_path / "out", name, "parquet") == results.table(name).drop_columns(["query"]).to_pylist()
+    assert stats["rows"] == len(results)
+    for key in ("events", "matched_events", "partitions", "windows", "largest_count_bits"):
+        assert stats[key] == results.stats[key], key
+    assert list(stats["stages"]) == ["start", "compute", "write"]
+
+
+def write_text(path: Path, rows: Sequence[str]) -> None:
+    path.write_text("\n".join(rows) + "\n", "utf-8")
+
+
+def test_what_files_hold_comes_out_as_in_process(spark: SparkSession, tmp_path: Path) -> None:
+    """Types that Spark lacks or reads otherwise; CSV and JSON; folders of files with unlike columns."""
+    moments = pa.array([0, 1_500_000_000, 3_600_000_000_000, 3_600_000_000_001], pa.timestamp("ns"))
+    old = pa.table({"at": moments, "type": ["A"] * 4, "n": pa.array([1, 2, 3, 2**40], pa.uint64())})
+    pq.write_table(old, tmp_path / "int96.parquet", use_deprecated_int96_timestamps=True)
+    pq.write_table(old, tmp_path / "nanos.parquet")
+    berlin = old.set_column(0, "at", moments.cast(pa.timestamp("ms", "Europe/Berlin"), safe=False))
+    pq.write_table(berlin, tmp_path / "berlin.parquet")
+    kinds = berlin.set_column(1, "type", pa.array(["A"] * 4).dictionary_encode()).append_column("none", pa.nulls(4))
+    (tmp_path / "folder" / "below").mkdir(parents=True)
+    pq.write_table(kinds.slice(0, 2), tmp_path / "folder" / "below" / "1[x].parquet")
+    pq.write_table(berlin.slice(2).append_column("g", pa.array([7, 8], pa.int16())), tmp_path / "folder" / "2.parquet")
+    write_text(tmp_path / "a.csv", ["at,type,n,g", "2024-01-31T12:00:00,A,1,", "2024-01-31T12:00:01.5,A,NA,x"])
+    write_text(tmp_path / "a.jsonl", ['{"at": 5, "type": "A", "n": 1}', '{"at": 3, "type": "A", "g": "x", "n": 2.5}'])
+    (tmp_path / "texts").mkdir()
+    write_text(tmp_path / "texts" / "1.csv", ["at,type,n", "5,A,1"])
+    write_text(tmp_path / "texts" / "2.csv", ["type,at,n,g", "A,4,2.5,x"])
+    (tmp_path / "w.sase").write_text("RETURN g, COUNT(*), SUM(A.n), MAX(A.at) PATTERN A+ GROUP-BY g WITHIN 1 h")
+    (tmp_path / "v.sase").write_text(
+        "RETURN n, COUNT(*), MAX(A.n), MIN(A.at) PATTERN A+ GROUP-BY n WITHIN 1 h SLIDE 30 min"
+    )
+    inputs = ["folder", "a.csv", "a.jsonl", "texts", "int96.parquet", "nanos.parquet", "berlin.parquet"]
+    for place, name in enumerate(inputs):
+        workload = str(tmp_path / ("w.sase" if place < 4 else "v.sase"))
+        arguments = [workload, "--input", str(tmp_path / name), "--time-column", "at", "--output-format", "json", "-q"]
+        for command in ("run", "submit"):
+            assert main([command, *arguments, "--output", str(tmp_path / command), "--overwrite"]) == 0, name
+        assert files_of(tmp_path / "submit") == files_of(tmp_path / "run"), name
+        assert any(files_of(tmp_path / "submit").values()), name
+
+
+def test_what_spark_reads_from_elsewhere(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another file system than this machine's: here its own, by a name that only Spark resolves."""
+    from hamlet import spark_input
+
+    monkeypatch.setattr(spark_input, "local_path", lambda name: None if name.startswith("file:") else Path(name))
+    pq.write_table(GOOD, tmp_path / "in.parquet")
+    pa_csv.write_csv(GOOD, tmp_path / "in.csv")
+    workload = hamlet.Workload.parse(TRENDS)
+    for name in ("in.parquet", "in.csv"):
+        url = f"file://{tmp_path}/{name}"
+        stats = hamlet.spark.submit(workload, url, str(tmp_path / name.replace(".", "_")), keep=[])
+        assert read(tmp_path / name.replace(".", "_"), "trends", "parquet") == [
+            {"window_start": 0, "window_end": 10, "k": 1, "count": "3"}
+        ]
+        assert stats["events"] == 3
+    with pytest.raises(DataError, match=r"Spark cannot read the input: .*PATH_NOT_FOUND"):
+        hamlet.spark.submit(workload, f"file://{tmp_path}/nowhere.parquet", str(tmp_path / "out"))
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_failed_job_leaves_nothing(spark: SparkSession, tmp_path: Path, overwrite: bool) -> None:
+    out = tmp_path / "out"
+    workload = hamlet.Workload.parse(TRENDS)
+    pq.write_table(GOOD, tmp_path / "good.parquet")
+    pq.write_table(OVERFLOW, tmp_path / "bad.parquet")
+    if overwrite:
+        hamlet.spark.submit(workload, str(tmp_path / "good.parquet"), str(out), output_format="json")
+    before = files_of(out)
+    kept = spark.sparkContext._jsc.getPersistentRDDs().size()
+    with pytest.raises(DataError, match="passes 64 bits"):
+        hamlet.spark.submit(workload, str(tmp_path / "bad.parquet"), str(out), overwrite=overwrite)
+    long = pa.table({"time": list(range(70)), "type": ["A"] + ["B"] * 69, "k": [1] * 70, "v": [1] * 70})
+    pq.write_table(long, tmp_path / "long.parquet")
+    counted = hamlet.Workload.parse(TRENDS.replace("10 s", "100 s"))
+    with pytest.raises(OutputError, match="does not fit int64"):
+        hamlet.spark.submit(counted, str(tmp_path / "long.parquet"), str(out), overwrite=overwrite, count_type="int64")
+    broken = (tmp_path / "good.parquet").read_bytes()
+    (tmp_path / "broken.parquet").write_bytes(broken[:30] + b"\xff" * 40 + broken[70:])
+    with pytest.raises((DataError, JobError)):
+        hamlet.spark.submit(workload, str(tmp_path / "broken.parquet"), str(out), overwrite=overwrite)
+    assert files_of(out) == before
+    names = {"good.parquet", "bad.parquet", "long.parquet", "broken.parquet", *(["out"] if overwrite else [])}
+    assert {path.name for path in tmp_path.iterdir()} == names
+    assert spark.sparkContext._jsc.getPersistentRDDs().size() <= kept
+
+
+def test_where_submit_does_not_write(spark: SparkSession, tmp_path: Path) -> None:
+    workload = hamlet.Workload.parse(TRENDS)
+    source = tmp_path / "in.parquet"
+    pq.write_table(GOOD, source)
+
+    def refuse(error: type[Exception], message: str, output: Path | str, **options: Any) -> None:
+        with pytest.raises(error, match=message):
+            hamlet.spark.submit(workload, str(source), str(output), **options)
+
+    refuse(OutputError, "is not empty; give --overwrite", tmp_path)
+    refuse(OutputError, "which --overwrite would delete", tmp_path, overwrite=True)
+    refuse(OutputError, "is a file", source)
+    refuse(OptionError, "hamlet.spark.run", "hdfs://host/results")
+    refuse(OptionError, "leave --master out", tmp_path / "out", master="local[7]")
+    refuse(OptionError, "output format 'xml' is unknown", tmp_path / "out", output_format="xml")
+    with pytest.raises(DataError, match="no such file"):
+        hamlet.spark.submit(workload, str(tmp_path / "nowhere.parquet"), str(tmp_path / "out"))
+    pq.write_table(GOOD.drop_columns(["k"]), tmp_path / "narrow.parquet")
+    with pytest.raises(WorkloadError, match="k"):
+        hamlet.spark.submit(workload, str(tmp_path / "narrow.parquet"), str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.spark
+def test_the_command_line_in_a_jvm_of_its_own(tmp_path: Path) -> None:
+    """Standard error has the summary and nothing of Spark's log."""
+    (tmp_path / "w.sase").write_text(TRENDS)
+    pq.write_table(GOOD, tmp_path / "in.parquet")
+    command = [sys.executable, "-m", "hamlet", "submit", str(tmp_path / "w.sase"), "--output", str(tmp_path / "out")]
+    process = subprocess.run(
+        [*command, "--input", str(tmp_path / "in.parquet"), "--master", "local[1]", "--output-format", "csv"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr
+    assert process.stdout == ""
+    assert process.stderr.startswith("3 events, 3 matched, 1 groups, 1 windows, 1 rows, ")
+    assert process.stderr.count("\n") == 1
+    assert [stage in process.stderr for stage in ("start", "compute", "write")] == [True] * 3
+    assert files_of(tmp_path / "out") == {"query=trends/part-00000.csv": "window_start,window_end,k,count\n0,10,1,3\n"}
