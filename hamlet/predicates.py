@@ -242,8 +242,10 @@ def _two_sided(plain: list[str], following: list[str], preceding: list[str]) -> 
         return None
     earlier = preceding or [name for name in plain if name not in following]
     later = following or [name for name in plain if name not in preceding]
-    if len(earlier) != 1 or len(later) != 1 or earlier == later or not plain:
+    if len(earlier) != 1 or len(later) != 1 or earlier == later:
         return None
+    if (following and earlier[0] not in plain) or (preceding and later[0] not in plain):
+        return None  # NEXT is said from the earlier event, PREV from the later one
     return (earlier[0], later[0]) if set(plain) <= {earlier[0], later[0]} else None
 
 
