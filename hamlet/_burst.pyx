@@ -9,6 +9,7 @@ them once, and each query applies them to its snapshot T. Where E may not follow
 Source: HAMLET (SIGMOD'21) §3.2, Defs. 3.6-3.11, Eqs. 5-6; DESIGN §2, rungs 5 and 6.
 """
 
+from libc.math cimport isfinite
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -104,6 +105,8 @@ cdef void add_repeated(
 cdef inline Scaled repeated(Scaled value, bint loop, int64_t events) noexcept nogil:
     """(2^events - 1) * value, or events * value without a loop."""
     cdef Scaled less = value
+    if not isfinite(value.m):
+        return value
     if not loop:
         return scaled_multiply(value, <double> events)
     less.m = -less.m

@@ -121,6 +121,7 @@ cdef inline void bind_event(
     cdef uint64_t* target
     cdef const Column* column = NULL
     cdef double value
+    cdef Scaled trends
     for i in range(1, q.components):
         c = &q.component[i]
         if c.variable != variable:
@@ -137,10 +138,9 @@ cdef inline void bind_event(
             limbs_add_product(target, c.words + width, cell, width, column.data[row])
         elif kind == SUM_DOUBLE:
             value = <double> column.data[row] if c.integer else (<const double*> column.data)[row]
-            scaled_store(target, scaled_add(
-                scaled_load(target),
-                scaled_multiply(scaled_from_limbs(cell, width) if q.exact else scaled_load(cell), value),
-            ))
+            trends = scaled_from_limbs(cell, width) if q.exact else scaled_load(cell)
+            if trends.m != 0:  # the value may be infinite
+                scaled_store(target, scaled_add(scaled_load(target), scaled_multiply(trends, value)))
         elif kind == OCCURRENCES_SCALED:
             scaled_store(target, scaled_add(scaled_load(target), scaled_load(cell)))
         elif has_trends(q, width, cell):

@@ -5,6 +5,7 @@ Nothing here knows a query; it is where names and Python values end and integers
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,15 +16,24 @@ import pyarrow.compute as pc
 
 from hamlet.errors import DataError
 from hamlet.query import AttributeType
+from hamlet.schema import timestamp
 
 Int64Array = npt.NDArray[np.int64]
+_MOST_CODES = 1 << 62
 Values = tuple[npt.NDArray[Any], npt.NDArray[np.uint8] | None]  # int64 or float64 values, and 1 where there is one
 
 
 class StringPool:
-    """Numbers for strings, in order of first sight, and the rank of each among all seen so far."""
+    """Numbers for strings, in order of first sight, and the rank of each among all seen so far.
+
+    Attributes
+    ----------
+    ordered : bool
+        Whether some predicate asks which of two strings is less; else nobody has to sort them.
+    """
 
     def __init__(self) -> None:
+        self.ordered = False
         self._numbers: dict[str, int] = {}
         self._ranks: Int64Array | None = None
 
@@ -36,7 +46,9 @@ class StringPool:
 
     @property
     def ranks(self) -> Int64Array:
-        """Rank by code points of each string number; shape (strings,), at least one element."""
+        """Rank by code points of each string number; shape (strings,), at least one element; of none if not `ordered`."""
+        if not self.ordered:
+            return np.zeros(1, np.int64)
         if self._ranks is None or len(self._ranks) != max(1, len(self._numbers)):
             self._ranks = np.zeros(max(1, len(self._numbers)), np.int64)
             for rank, text in enumerate(sorted(self._numbers)):
@@ -72,8 +84,10 @@ def column(batch: pa.RecordBatch, name: str) -> pa.Array | None:
 
 
 def integers(array: pa.Array, name: str) -> Values:
-    """An Arrow integer, boolean or timestamp array as int64 values."""
+    """An Arrow integer, boolean, timestamp or date array as int64 values; dates in seconds."""
     valid = validity(array)
+    if pa.types.is_date(array.type):
+        array = array.cast(pa.timestamp("s"))
     if pa.types.is_timestamp(array.type):
         array = array.cast(pa.int64())
     elif not pa.types.is_int64(array.type):
@@ -150,18 +164,19 @@ class KeyIndex:
         if not self.attributes:
             self.number(())
             return np.zeros(batch.num_rows, np.int64)
-        codes: Int64Array | None = None
+        codes = np.zeros(batch.num_rows, np.int64)
+        heads: list[tuple[Any, ...]] = [()]  # the values of the first attributes, where all codes would pass 64 bits
         dictionaries: list[list[Any]] = []
         for name in self.attributes:
-            one, dictionary = _coded(column(batch, name), batch.num_rows)
+            one, dictionary = _coded(column(batch, name), batch.num_rows, name)
+            if math.prod(map(len, dictionaries), start=len(heads)) * len(dictionary) > _MOST_CODES:
+                codes, heads = _distinct(codes, heads, dictionaries)
+                dictionaries = []
+            codes = codes * max(1, len(dictionary)) + one
             dictionaries.append(dictionary)
-            codes = one if codes is None else _packed(codes, one, len(dictionary))
-        assert codes is not None
-        distinct = pa.array(codes).dictionary_encode()
-        numbers = np.array(
-            [self.number(key) for key in _unpacked(distinct.dictionary.to_numpy(), dictionaries)], np.int64
-        )
-        return numbers[distinct.indices.to_numpy()] if batch.num_rows else np.zeros(0, np.int64)
+        rows, keys = _distinct(codes, heads, dictionaries)
+        numbers = np.array([self.number(key) for key in keys], np.int64)
+        return numbers[rows] if batch.num_rows else np.zeros(0, np.int64)
 
     def number(self, key: tuple[Any, ...]) -> int:
         """The number of a partition; a new one where it has not been seen."""
@@ -171,7 +186,7 @@ class KeyIndex:
         return number
 
 
-def _coded(array: pa.Array | None, rows: int) -> tuple[Int64Array, list[Any]]:
+def _coded(array: pa.Array | None, rows: int, name: str) -> tuple[Int64Array, list[Any]]:
     """Small integers for one key column, and the Python value of each; -0.0 is 0.0 and NaN is NULL."""
     if array is None or pa.types.is_null(array.type):
         return np.zeros(rows, np.int64), [None]
@@ -181,18 +196,34 @@ def _coded(array: pa.Array | None, rows: int) -> tuple[Int64Array, list[Any]]:
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
     encoded = array.dictionary_encode(null_encoding="encode")
-    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), encoded.dictionary.to_pylist()
+    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), _objects(encoded.dictionary, name)
 
 
-def _packed(codes: Int64Array, more: Int64Array, size: int) -> Int64Array:
-    """One integer for two codes; fits because both are below the number of rows of a batch."""
-    packed: Int64Array = codes * size + more
-    return packed
+def _objects(array: pa.Array, name: str) -> list[Any]:
+    """The values of a key column as Python objects."""
+    if not pa.types.is_timestamp(array.type):
+        try:
+            return array.to_pylist()  # type: ignore[no-any-return]
+        except (OverflowError, ValueError) as error:
+            raise DataError(f"column '{name}' holds a date outside the years 1 to 9999") from error
+    unit, zone = array.type.unit, array.type.tz
+    ticks = array.cast(pa.int64()).to_pylist()
+    if unit == "ns" and any(tick is not None and tick % 1000 for tick in ticks):
+        raise DataError(
+            f"column '{name}' holds nanoseconds, which no key can have; cut them to microseconds (timestamp[us])"
+        )
+    return [None if tick is None else timestamp(tick, unit, zone) for tick in ticks]
 
 
-def _unpacked(codes: Int64Array, dictionaries: list[list[Any]]) -> list[tuple[Any, ...]]:
+def _distinct(
+    codes: Int64Array, heads: list[tuple[Any, ...]], dictionaries: list[list[Any]]
+) -> tuple[Int64Array, list[tuple[Any, ...]]]:
+    """The distinct codes, numbered anew, and the key of each."""
+    distinct = pa.array(codes).dictionary_encode()
+    rest: Int64Array = distinct.dictionary.to_numpy()
     parts: list[list[Any]] = []
     for dictionary in reversed(dictionaries):
-        parts.append([dictionary[code] for code in (codes % len(dictionary)).tolist()])
-        codes = codes // len(dictionary)
-    return list(zip(*reversed(parts), strict=True))
+        parts.append([dictionary[code] for code in (rest % len(dictionary)).tolist()])
+        rest = rest // len(dictionary)
+    keys = [(*heads[code], *values) for code, *values in zip(rest.tolist(), *reversed(parts), strict=True)]
+    return distinct.indices.to_numpy().astype(np.int64), keys

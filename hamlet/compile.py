@@ -19,11 +19,12 @@ from hamlet.classify import Classifier, Role
 from hamlet.columns import StringPool, Values, values
 from hamlet.conditions import references
 from hamlet.meaning import AnalysedQuery, Analysis
+from hamlet.predicate_facts import adjacent_predicates, local_predicates
 from hamlet.program import ProgramWriter
 from hamlet.query import Aggregate, AttributeType, Condition, Duration, Expression, Reference, Shift
 from hamlet.schema import UNITS_PER_SECOND, Schema
 from hamlet.tables import Pair, QueryTables, TableWriter
-from optimizer.plan import Plan, QueryFacts, plan
+from optimizer.plan import AggregateFacts, Plan, QueryFacts, plan
 from optimizer.template import Template
 
 
@@ -147,10 +148,29 @@ def window(query: AnalysedQuery, schema: Schema) -> tuple[int, int]:
 
 def facts(analysis: Analysis, schema: Schema) -> list[QueryFacts]:
     """What the optimizer knows of each query."""
-    return [
-        QueryFacts(query.query.name, templates(query.patterns), frozenset(query.partition), *window(query, schema))
-        for query in analysis.queries
-    ]
+    return [_facts(analysis, query, schema) for query in analysis.queries]
+
+
+def _facts(analysis: Analysis, query: AnalysedQuery, schema: Schema) -> QueryFacts:
+    type_of = partial(attribute_type, analysis, schema, query)
+    aggregates = (item.value for item in query.query.items if isinstance(item.value, Aggregate))
+    return QueryFacts(
+        query.query.name,
+        templates(query.patterns),
+        frozenset(query.partition),
+        *window(query, schema),
+        tuple(AggregateFacts(each.function, each.variable, each.attribute) for each in aggregates),
+        local_predicates(query, type_of),
+        adjacent_predicates(query, type_of),
+    )
+
+
+def attribute_type(
+    analysis: Analysis, schema: Schema, query: AnalysedQuery, variable: str, attribute: str
+) -> AttributeType | None:
+    """An attribute's type: declared for the variable's event type, else the column's."""
+    declared = analysis.declared.get(query.types[variable], {}).get(attribute)
+    return declared if declared is not None else schema.type_of(attribute)
 
 
 def compile_workload(
@@ -231,9 +251,8 @@ class _ClassCompiler:
         return writer.write()
 
     def type_of(self, analysed: AnalysedQuery, variable: str, attribute: str) -> AttributeType | None:
-        """An attribute's type: declared for the variable's event type, else the column's."""
-        declared = self.analysis.declared.get(analysed.types[variable], {}).get(attribute)
-        return declared if declared is not None else self.schema.type_of(attribute)
+        """An attribute's type."""
+        return attribute_type(self.analysis, self.schema, analysed, variable, attribute)
 
     def column(self, analysed: AnalysedQuery, variable: str, attribute: str) -> int:
         """Number of a kernel column."""

@@ -6,29 +6,26 @@ the same rows. Source: DESIGN §5 ("Engine time"); LANGUAGE.md §2, §7.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hamlet.columns import Int64Array, StringPool, integers
 from hamlet.compile import compile_workload
+from hamlet.disorder import MOST_TICKS as MOST_TICKS
+from hamlet.disorder import Disorder, Lateness
 from hamlet.errors import DataError, HamletError, OptionError, one_of
 from hamlet.events import batch_of
 from hamlet.executor import END_OF_TIME, Executor
 from hamlet.input_schema import schema_of
 from hamlet.ordering import SortKey
-from hamlet.query import SECONDS, AttributeType
 from hamlet.result import COUNT_TYPES, QueryRows, dicts_of
 from hamlet.schema import UNITS_PER_SECOND, Clock, Schema
+from hamlet.stream_schema import check_zones, conformed, has_columns, widened
 from hamlet.workload import Workload
-
-MOST_TICKS = 1 << 61  # beyond it, window edges could pass 64 bits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +71,7 @@ class Engine:
     Parameters
     ----------
     workload : Workload
-    lateness : int, float or str
+    lateness : int, float, str or datetime.timedelta
         How far behind the largest time seen an event may be: a number of ticks of the time column, or a duration such
         as ``'5 s'``.
     late : {'error', 'drop'}
@@ -91,27 +88,22 @@ class Engine:
     [{'query': 'q1', 'window_start': 0, 'window_end': 10, 'count': 3}]
     """
 
-    def __init__(
-        self, workload: Workload, *, lateness: int | float | str = 0, late: str = "error", **options: Any
-    ) -> None:
-        if late not in ("error", "drop"):
-            raise OptionError(f"late is {late!r}; it must be 'error' or 'drop'")
+    def __init__(self, workload: Workload, *, lateness: Lateness = 0, late: str = "error", **options: Any) -> None:
         self.workload = workload
         self.options = options_of(options)
-        self.late_events = 0
-        self._lateness = lateness
-        self._lateness_ticks = 0
-        self._late = late
+        chosen = self.options
+        self._key = SortKey(chosen.time_column, chosen.order_column)
+        special = (chosen.time_column, chosen.type_column, chosen.order_column)
+        self._wanted = tuple(dict.fromkeys(name for name in (*special, *workload.attributes) if name is not None))
         self._schema: Schema | None = None
         self._strings = StringPool()
         self._executor: Executor | None = None
-        self._held: pa.Table | None = None  # events whose time step is still open, in no order
-        self._seen: int | None = None  # the largest time seen
-        self._promised: int | None = None  # no event before this time will come
-        self._events = 0
+        self._disorder = Disorder(self._key, lateness, late)
+        self._promise: Any = None  # a time given before the first event, which says in what unit it is
+        self._open: list[pa.RecordBatch] = []  # the last time step of a stream that is fed in order
+        self._open_time = -MOST_TICKS
         self._closed = False
         self._failed: str | None = None
-        _lateness_check(lateness)
 
     # ------------------------------------------------------------------------------------------ the public face
 
@@ -140,7 +132,7 @@ class Engine:
     @property
     def stats(self) -> dict[str, Any]:
         """Counters of the run so far."""
-        found: dict[str, Any] = {"late_events": self.late_events}
+        found: dict[str, Any] = {"late_events": self._disorder.late_events}
         return found | (self._executor.stats if self._executor is not None else {})
 
     @property
@@ -155,41 +147,44 @@ class Engine:
     def push_columns(self, events: Any) -> list[QueryRows]:
         """As `push`, the rows as `QueryRows`."""
         self._refuse_closed()
-        options = self.options
+        options, disorder = self.options, self._disorder
         table = batch_of(
             events,
             time_column=options.time_column,
             type_column=options.type_column,
             order_column=options.order_column,
-            first_event=self._events,
+            first_event=disorder.events,
         )
         if table.num_rows == 0:
             return []
-        self._learn(table.schema, closed=_is_closed(events))
+        schema = self._learnt(table.schema, closed=has_columns(events))
+        table = conformed(table, schema, self._wanted)
         times = self._times(table)
-        fresh = self._in_time(times)
-        self._events += len(times)
-        if not fresh.all():
-            self.late_events += int(len(fresh) - fresh.sum())
-            table, times = table.filter(pa.array(fresh)), times[fresh]
-        if len(times) == 0:
-            return []
-        self._seen = max(int(times.max()), self._seen) if self._seen is not None else int(times.max())
-        self._hold(table)
-        return self._release(self._watermark())
+        if self._promise is not None:
+            disorder.promise(_ticks(self._promise, schema.clock))
+            self._promise = None
+        fresh = disorder.judge(times, schema.clock)
+        if schema is not self._schema:
+            self._compile(schema)
+        disorder.take(table, times, fresh, schema.clock)
+        return self._release()
 
     def advance_columns(self, time: Any) -> list[QueryRows]:
         """As `advance`, the rows as `QueryRows`."""
         self._refuse_closed()
-        ticks = self._ticks(time)
-        self._promised = ticks if self._promised is None else max(ticks, self._promised)
-        return self._release(self._watermark())
+        if self._schema is None and not isinstance(time, (int, np.integer)):
+            self._promise = time
+            return []
+        self._disorder.promise(_ticks(time, self.clock))
+        return self._release()
 
     def close_columns(self) -> list[QueryRows]:
         """As `close`, the rows as `QueryRows`."""
         self._refuse_closed()
         self._closed = True
-        return self._release(END_OF_TIME)
+        self._disorder.promise(END_OF_TIME)
+        rest = pa.Table.from_batches(self._open) if self._open else None
+        return self._release() if rest is None else self._process(rest, END_OF_TIME)
 
     def open(self, schema: Schema) -> None:
         """Compile for a schema that is known before the first event (files, tables).
@@ -208,25 +203,16 @@ class Engine:
     def feed(self, batch: pa.RecordBatch) -> list[QueryRows]:
         """Take the next batch of a stream that is complete and in (time, order) order: nothing is checked again."""
         times = self._times(pa.Table.from_batches([batch]))
-        self._events += len(times)
-        self._seen = int(times[-1])
-        if self._held is None and times[0] == times[-1]:
-            self._held = pa.Table.from_batches([batch])
-            return []
-        cut = int(np.searchsorted(times, times[-1], side="left"))
-        ready = pa.Table.from_batches([batch.slice(0, cut)])
-        if self._held is not None:
-            ready = pa.concat_tables([self._held, ready])
-            self._held = None
-        rest = batch.slice(cut)
-        if cut == 0:
-            self._held = pa.concat_tables([ready, pa.Table.from_batches([rest])]) if ready.num_rows else None
-            held_times = self._times(self._held) if self._held is not None else times
-            if held_times[0] != held_times[-1]:
-                return self._split_held(self._seen)
-            return []
-        self._held = pa.Table.from_batches([rest])
-        return self._process(ready, self._seen)
+        last = int(times[-1])
+        cut = int(np.searchsorted(times, last))
+        ready: list[pa.RecordBatch] = []
+        if cut or last > self._open_time:
+            ready, self._open = self._open, []
+        if cut:
+            ready.append(batch.slice(0, cut))
+        self._open.append(batch.slice(cut))
+        self._open_time = last
+        return self._process(pa.Table.from_batches(ready), last) if ready else []
 
     # ------------------------------------------------------------------------------------------ inside
 
@@ -236,26 +222,23 @@ class Engine:
         if self._failed is not None:
             raise HamletError(f"the engine cannot go on after an error: {self._failed}")
 
-    def _learn(self, arrow: pa.Schema, *, closed: bool) -> None:
-        """Take note of the columns of a batch; compile when they tell something new."""
+    def _learnt(self, arrow: pa.Schema, *, closed: bool) -> Schema:
+        """What is known of the columns with those of a push; the same object where the push says nothing new."""
         options = self.options
-        key = SortKey(options.time_column, options.order_column)
-        found = schema_of(arrow, key, options.type_column, options.time_unit, closed=closed)
-        schema = found if self._schema is None else _widened(self._schema, found, self.workload)
-        if schema is not self._schema:
-            self._compile(schema)
+        found = schema_of(arrow, self._key, options.type_column, options.time_unit, closed=closed)
+        if self._schema is None:
+            return found
+        attributes = [name for name in self._wanted if name not in (options.time_column, options.type_column)]
+        return widened(self._schema, found, attributes)
 
     def _compile(self, schema: Schema) -> None:
         self.workload.check(schema)
-        compiled = compile_workload(
-            self.workload.analysis, schema, self._strings, exact=self.options.numbers == "exact"
-        )
-        executor = Executor(compiled, self.options.threads, sharing=self.options.sharing != "never")
+        check_zones(schema)
+        executor = executor_of(self.workload, schema, self._strings, self.options)
         if self._executor is not None:
             executor.adopt(self._executor)
         self._executor = executor
         self._schema = schema
-        self._lateness_ticks = _lateness_ticks(self._lateness, schema.clock)
 
     def _times(self, table: pa.Table) -> Int64Array:
         chunk = table.column(self.options.time_column).combine_chunks()
@@ -267,72 +250,12 @@ class Engine:
             )
         return times
 
-    def _in_time(self, times: Int64Array) -> Any:
-        """Which events are not late; raises where they must not be. Judged event by event, whatever the batches."""
-        largest = np.maximum.accumulate(times)
-        if self._seen is not None:
-            largest = np.maximum(largest, self._seen)
-        before = np.concatenate([[self._seen if self._seen is not None else times[0]], largest[:-1]])
-        bound = before - self._lateness_ticks
-        if self._promised is not None:
-            bound = np.maximum(bound, self._promised)
-        fresh = times >= bound
-        if self._late == "error" and not fresh.all():
-            place = int(np.argmin(fresh))
-            raise DataError(
-                f"event {self._events + place + 1} is late: its time is {times[place]}, and no event before "
-                f"{bound[place]} is expected any more; nothing of this push was taken\n"
-                "hint: give the engine a lateness (lateness='5 s'), or late='drop' to count and leave such events out"
-            )
-        return fresh
-
-    def _hold(self, table: pa.Table) -> None:
-        if self._held is None:
-            self._held = table
-        else:
-            self._held = pa.concat_tables([self._held, table], promote_options="permissive")
-
-    def _watermark(self) -> int | None:
-        """No event before this time will come."""
-        bounds = [] if self._promised is None else [self._promised]
-        if self._seen is not None:
-            bounds.append(self._seen - self._lateness_ticks)
-        return max(bounds, default=None)
-
-    def _ticks(self, time: Any) -> int:
-        """A time as the user gives it, in ticks."""
-        if isinstance(time, (int, np.integer)) and not isinstance(time, bool):
-            return int(time)
-        clock = self.clock
-        try:
-            if clock.is_timestamp:
-                return int(pa.scalar(time, clock.type).value)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError):
-            pass
-        raise OptionError(f"cannot read {time!r} as a time of column '{clock.column}' ({clock.type})")
-
-    def _release(self, watermark: int | None) -> list[QueryRows]:
-        """Process the held events before the watermark and close what ends by it."""
+    def _release(self) -> list[QueryRows]:
+        """Process the held events whose time step is over and close what ends by then."""
+        watermark = self._disorder.watermark
         if watermark is None or self._executor is None:
             return []
-        if self._held is not None:
-            return self._split_held(watermark)
-        return self._process(None, watermark)
-
-    def _split_held(self, watermark: int) -> list[QueryRows]:
-        assert self._held is not None
-        times = self._times(self._held)
-        ready = times < watermark
-        held, self._held = self._held, None
-        if not ready.all():
-            self._held = held.filter(pa.array(~ready))
-        return self._process(self._sorted(held.filter(pa.array(ready))) if ready.any() else None, watermark)
-
-    def _sorted(self, table: pa.Table) -> pa.Table:
-        keys = [(self.options.time_column, "ascending")]
-        if self.options.order_column is not None:
-            keys.append((self.options.order_column, "ascending"))
-        return table.take(pc.sort_indices(table, sort_keys=keys))
+        return self._process(self._disorder.release(watermark), watermark)
 
     def _process(self, table: pa.Table | None, watermark: int) -> list[QueryRows]:
         assert self._executor is not None
@@ -341,14 +264,20 @@ class Engine:
                 for batch in table.combine_chunks().to_batches():
                     self._executor.process(batch)
             self._executor.advance(watermark)
-        except Exception as error:
-            self._failed = str(error)
+            return self._executor.drain()
+        except BaseException as error:  # the kernels may have stopped anywhere, by an interrupt too
+            self._failed = str(error) or type(error).__name__
             raise
-        return self._executor.drain()
 
     def _dicts(self, rows: list[QueryRows]) -> Iterator[dict[str, Any]]:
         for each in rows:
             yield from dicts_of(each, self.clock)
+
+
+def executor_of(workload: Workload, schema: Schema, strings: StringPool, options: Options) -> Executor:
+    """What runs a workload, checked against the schema, with these options."""
+    compiled = compile_workload(workload.analysis, schema, strings, exact=options.numbers == "exact")
+    return Executor(compiled, options.threads, sharing=options.sharing != "never")
 
 
 def options_of(options: dict[str, Any]) -> Options:
@@ -360,61 +289,20 @@ def options_of(options: dict[str, Any]) -> Options:
     return Options(**options)
 
 
-def _is_closed(events: Any) -> bool:
-    """Whether a batch has columns (a name that is missing is a mistake), or is a row of dicts."""
-    return isinstance(events, dict) or hasattr(events, "__arrow_c_stream__") or hasattr(events, "__arrow_c_array__")
-
-
-_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|sec|seconds?|min|minutes?|h|hours?|d|days?)\s*", re.IGNORECASE)
-
-
-def _lateness_check(lateness: int | float | str) -> Fraction | None:
-    """A duration in seconds, or None for a number of ticks."""
-    if isinstance(lateness, str):
-        match = _DURATION.fullmatch(lateness)
-        if match:
-            unit = match[2].lower()
-            unit = next(name for name in ("ms", "min", "s", "h", "d") if unit.startswith(name))
-            return Fraction(match[1]) * SECONDS[unit]
-    elif not isinstance(lateness, bool) and lateness >= 0 and lateness == int(lateness):
-        return None
-    raise OptionError(f"lateness is {lateness!r}; it must be a number of ticks >= 0 or a duration such as '5 s'")
-
-
-def _lateness_ticks(lateness: int | float | str, clock: Clock) -> int:
-    seconds = _lateness_check(lateness)
-    if seconds is None:
-        return int(lateness)
-    ticks = seconds * clock.ticks_per_second
-    return -(-ticks.numerator // ticks.denominator)
-
-
-def _widened(old: Schema, new: Schema, workload: Workload) -> Schema:
-    """The schema after a further batch: NULL columns get a type, INT widens to DOUBLE; else it is as it was.
-
-    Raises
-    ------
-    DataError
-        A column that changes its type otherwise, a time column of another type, a missing column.
-    """
-    if new.clock.type != old.clock.type:
-        raise DataError(f"the time column '{old.clock.column}' was {old.clock.type} and is now {new.clock.type}")
-    columns, changed = dict(old.columns), False
-    for name, type in new.columns.items():
-        known = columns.get(name)
-        if type is None or type is known or (known is AttributeType.DOUBLE and type is AttributeType.INT):
-            changed |= name not in columns
-            columns.setdefault(name, type)
-        elif known is None or (known is AttributeType.INT and type is AttributeType.DOUBLE):
-            columns[name], changed = type, True
-        elif name in workload.attributes:
-            raise DataError(f"the attribute '{name}' was {known.value} so far and is now {type.value}")
-    if new.closed:
-        missing = [name for name in workload.attributes if name in old.columns and name not in new.columns]
-        if missing:
-            raise DataError(f"this batch lacks the column '{missing[0]}', which earlier batches had")
-    if not changed:
-        return old
-    units = {**new.units, **old.units}
-    types = {**new.arrow_types, **old.arrow_types}
-    return Schema(columns, old.clock, old.type_column, old.order_column, old.closed, units, types)
+def _ticks(time: Any, clock: Clock) -> int:
+    """A time as the user gives it, in ticks."""
+    ticks = None
+    if isinstance(time, (int, np.integer)) and not isinstance(time, bool):
+        ticks = int(time)
+    elif clock.is_timestamp:
+        try:
+            given = pa.scalar(time)
+            if not pa.types.is_timestamp(given.type) or (given.type.tz is None) == (clock.type.tz is None):
+                ticks = int(given.cast(clock.type).value)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            pass
+    if ticks is None:
+        raise OptionError(f"cannot read {time!r} as a time of column '{clock.column}' ({clock.type})")
+    if abs(ticks) > MOST_TICKS:
+        raise OptionError(f"cannot advance to {time!r}: times are at most 2^61 ticks; close() ends the stream")
+    return ticks

@@ -419,6 +419,8 @@ def present(query: CompiledQuery, columns: tuple[ResultColumn, ...], rows: Group
         if result.kind == "extremum" and result.type is AttributeType.TIMESTAMP:
             unit, zone = units[item.value.attribute or ""]
             values = [None if value is None else timestamp(value, unit, zone) for value in values]
+            if result.arrow_type is not None and pa.types.is_date(result.arrow_type):
+                values = [None if value is None else value.date() for value in values]
         lists.append(values)
     starts = [window * slide for window in rows.windows]
     ends = [start + within for start in starts]

@@ -140,6 +140,7 @@ class ProgramWriter:
         for side in (left, right):
             self.expression(side)
             if kind is STRING and operator not in ("=", "<>"):
+                self.strings.ordered = True
                 self.step("rank", text)
             if kind is TIMESTAMP and isinstance(side, Reference):
                 scale = max(self.scale(left), self.scale(right)) // self.scale(side)

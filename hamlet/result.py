@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet.digits import decimal_digits, integer_of, number_text
-from hamlet.errors import OptionError, OutputError, one_of
+from hamlet.errors import DataError, OptionError, OutputError, one_of
 from hamlet.query import AttributeType
 from hamlet.schema import Clock, timestamp
 from hamlet.widening import plain_type
@@ -290,7 +290,7 @@ def time_text(ticks: int, clock: Clock) -> str:
     seconds, rest = divmod(ticks, per_second)
     try:
         text = timestamp(seconds, "s", clock.type.tz).isoformat()
-    except (OverflowError, ValueError) as error:
+    except DataError as error:
         raise OutputError(f"a window ends {seconds} s from 1970, outside the years 1 to 9999") from error
     if not rest:
         return text

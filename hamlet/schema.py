@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from hamlet.errors import DataError
 from hamlet.query import AttributeType
 
 UNITS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
@@ -53,12 +54,23 @@ class Clock:
 
 
 def timestamp(ticks: int, unit: str, zone: str | None) -> datetime.datetime:
-    """A timestamp from ticks since 1970; nanoseconds are cut to microseconds, which is all that datetime holds."""
+    """A timestamp from ticks since 1970; nanoseconds are cut to microseconds, which is all that datetime holds.
+
+    Raises
+    ------
+    DataError
+        Outside the years 1 to 9999, or in a time zone that is not known here.
+    """
     micros = ticks // 1000 if unit == "ns" else ticks * (1_000_000 // UNITS_PER_SECOND[unit])
-    moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=micros)
-    if zone is None:
-        return moment
-    value: datetime.datetime = pa.scalar(micros, pa.timestamp("us", zone)).as_py()
+    try:
+        moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=micros)
+        if zone is None:
+            return moment
+        value: datetime.datetime = pa.scalar(micros, pa.timestamp("us", zone)).as_py()
+    except (OverflowError, ValueError) as error:  # also pyarrow's errors
+        if isinstance(error, pa.ArrowInvalid):
+            raise DataError(f"the time zone {zone!r} is not known on this machine") from error
+        raise DataError(f"the time {ticks} {unit} from 1970 is outside the years 1 to 9999") from error
     return value
 
 

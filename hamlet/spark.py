@@ -30,7 +30,7 @@ except ModuleNotFoundError as error:
 
 from hamlet.spark_input import local_output, local_path, opened
 from hamlet.spark_job import ROW, Batches, Job, StatsParam, events_of, mapped, summed
-from hamlet.spark_session import Progress, check_pandas, guarded, session, translated, watched
+from hamlet.spark_session import Progress, at_the_end, check_pandas, guarded, session, translated, watched
 from hamlet.spark_tasks import Presenter, write_files
 
 __all__ = ["run", "submit"]
@@ -138,7 +138,7 @@ def submit(
     Returns
     -------
     dict
-        What the job counted: events, matched_events, partitions, windows, rows, largest_count_bits, infinite_values,
+        What the job counted: the counters of `Results.stats` (events are those of the input), rows, infinite_values,
         and seconds by stage.
 
     Raises
@@ -169,9 +169,10 @@ def submit(
             with staged(place, output) as fresh, watched(spark.sparkContext, "writing", progress):
                 found = _write(job, rows, total, fresh, output_format)
         finally:
-            rows.unpersist()
+            with at_the_end():
+                rows.unpersist()
         stages["write"] = time.perf_counter() - began
-    return {"events": read.rows, **summed(stats.value), **found, "stages": stages}
+    return {**summed(stats.value), "events": read.rows, **found, "stages": stages}
 
 
 def _write(job: Job, rows: DataFrame, total: int, folder: Path, output_format: str) -> dict[str, int]:

@@ -143,6 +143,9 @@ class LocalFiles:
         workload.check(schema)
         self._paths = [str(file.resolve()) for file in event_files(path)]
         self._format = format_of(Path(self._paths[0]), input_format)
+        strange = [file for file in self._paths if ":" in file] if self._format == "parquet" else []
+        if strange:
+            raise DataError(f"Spark cannot read a path with a colon: {strange[0]}; rename it, or use hamlet run")
         needed = {*self._key.names, options.type_column, *workload.attributes}
         self._fields = [field for field in reader.schema if field.name in needed]
         for field in self._fields:

@@ -17,7 +17,7 @@ from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col, isnan, lit, when
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arrow_schema
 from pyspark.sql.types import (
     DataType,
     DateType,
@@ -48,8 +48,8 @@ from hamlet.spark_tasks import Kernel, Presenter, Shipment, result_batches
 from hamlet.widening import is_readable
 from hamlet.workload import Workload
 
-PARTIAL_TYPE = "query int, window long, group binary, components binary"
-ROW = ("query", "window", "group")  # what a partial row is sorted and merged by
+PARTIAL_TYPE = from_arrow_schema(PARTIAL)
+ROW = tuple(PARTIAL.names[:3])  # query, window, group: what a partial row is sorted and merged by
 FEW_PARTITIONS = "200"  # Spark's default number for shuffles, which says nothing about this job
 
 Stats = dict[tuple[int, int], Mapping[str, int]]  # (class, partition) -> counters of its task
@@ -308,15 +308,10 @@ class StatsParam(AccumulatorParam[Stats]):
 
 def summed(stats: Stats) -> dict[str, Any]:
     """The counters of a job as those of one process (`Executor.stats`)."""
+    total: dict[str, int] = {}
     matched: dict[int, int] = {}
     for (number, _), each in stats.items():
         matched[number] = matched.get(number, 0) + each["matched_events"]
-    return {
-        "matched_events": max(matched.values(), default=0),
-        "partitions": sum(each["partitions"] for each in stats.values()),
-        "windows": sum(each["windows"] for each in stats.values()),
-        "largest_count_bits": max((each["largest_count_bits"] for each in stats.values()), default=0),
-    }
-
-
-assert [field.name for field in PARTIAL][:3] == list(ROW)
+        for name, count in each.items():
+            total[name] = max(total.get(name, 0), count) if name == "largest_count_bits" else total.get(name, 0) + count
+    return total | {"matched_events": max(matched.values(), default=0)}

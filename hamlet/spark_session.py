@@ -11,8 +11,10 @@ import base64
 import contextlib
 import importlib.util
 import json
+import logging
 import os
 import re
+import signal
 import sys
 import tempfile
 import threading
@@ -152,15 +154,27 @@ def session(master: str | None) -> Iterator[SparkSession]:
             _refuse_other(master, spark.sparkContext.master, "that spark-submit has set")
             yield spark
         finally:
-            spark.stop()
+            _stop(spark)
         return
     check_java()
-    with _log_file() as log, without_pandas_warning():
+    with _log_file() as log, without_pandas_warning(), _quiet_gateway():
         spark = _started(master or "local[*]", log)
         try:
             yield spark
         finally:
-            spark.stop()
+            _stop(spark)
+
+
+def _stop(spark: SparkSession) -> None:
+    with at_the_end():
+        spark.stop()
+
+
+@contextlib.contextmanager
+def at_the_end() -> Iterator[None]:
+    """Tidying up: after an interrupt the gateway may be broken, and that must not hide the interrupt."""
+    with contextlib.suppress(PySparkException, Py4JError, OSError):
+        yield
 
 
 def _refuse_other(asked: str | None, there: str | None, whose: str) -> None:
@@ -199,11 +213,29 @@ def _started(master: str, log: Path) -> SparkSession:
     try:
         with log.open("ab") as sink:
             gateway = launch_gateway(conf, {"stdout": sink, "stderr": sink})  # type: ignore[no-untyped-call]
-        return SparkSession(SparkContext(conf=conf, gateway=gateway))
+        context = SparkContext(conf=conf, gateway=gateway)
     except (PySparkException, Py4JError) as error:
-        if "Could not parse Master URL" in str(error):
+        said = str(error) if isinstance(error, Py4JError) else log.read_text("utf-8", "replace")
+        if "Could not parse Master URL" in said or "Master must either be" in said:
             raise OptionError(f"Spark knows no master {master!r}; try local[*], spark://HOST:PORT or yarn") from None
-        raise JobError(f"Spark does not start: {_brief(str(error))}") from None
+        lines = [line for line in said.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
+        raise JobError(f"Spark does not start: {lines[-1] if lines else _brief(str(error))}") from None
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # Spark's own handler talks to a JVM that is being asked
+    return SparkSession(context)
+
+
+@contextlib.contextmanager
+def _quiet_gateway() -> Iterator[None]:
+    """Nothing of the gateway's own log, which speaks of every interrupt."""
+
+    def is_other(record: logging.LogRecord) -> bool:
+        return "py4j" not in record.pathname
+
+    logging.getLogger().addFilter(is_other)
+    try:
+        yield
+    finally:
+        logging.getLogger().removeFilter(is_other)
 
 
 def _python_path() -> list[str]:

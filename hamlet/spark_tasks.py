@@ -21,9 +21,9 @@ import pyarrow as pa
 
 from hamlet.columns import StringPool, integers
 from hamlet.compile import CompiledQuery, CompiledWorkload, compile_workload
-from hamlet.engine import MOST_TICKS, Options
+from hamlet.engine import MOST_TICKS, Options, executor_of
 from hamlet.errors import DataError, OutputError
-from hamlet.executor import END_OF_TIME, Executor, GroupRows, present, result_columns
+from hamlet.executor import END_OF_TIME, GroupRows, present, result_columns
 from hamlet.files import open_path
 from hamlet.input_schema import schema_of
 from hamlet.ordering import BATCH_ROWS, SortKey
@@ -73,11 +73,10 @@ class Shipment:
         key = SortKey(options.time_column, options.order_column)
         return schema_of(self.events, key, options.type_column, options.time_unit, source=name)
 
-    def compiled(self, queries: tuple[int, ...] | None = None) -> CompiledWorkload:
-        """The whole workload, or some of its queries, compiled for the columns."""
-        workload = self.workload if queries is None else part_of(self.workload, queries)
+    def compiled(self) -> CompiledWorkload:
+        """The workload compiled for the columns."""
         exact = self.options.numbers == "exact"
-        return compile_workload(workload.analysis, self.schema(), StringPool(), exact=exact)
+        return compile_workload(self.workload.analysis, self.schema(), StringPool(), exact=exact)
 
 
 # ---------------------------------------------------------------------------------------------------- events
@@ -186,13 +185,13 @@ class Kernel:
     def __init__(self, shipment: Shipment, route: Route) -> None:
         self._shipment = shipment
         self._route = route
-        self._compiled = shipment.compiled(route.queries)
-        self.executor = Executor(self._compiled, shipment.options.threads)
+        workload = part_of(shipment.workload, route.queries)
+        self.executor = executor_of(workload, shipment.schema(), StringPool(), shipment.options)
 
     def closed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, GroupRows]]:
         """The rows of each query (its place in the workload) as windows close."""
         events = engine_batches(batches, self._route.columns, self._shipment.events)
-        for batch, following in time_steps(events, self._compiled.schema):
+        for batch, following in time_steps(events, self.executor.workload.schema):
             self.executor.process(batch)
             self.executor.advance(following)
             for query in self._route.queries:
@@ -202,8 +201,8 @@ class Kernel:
 
     def partial(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The same as batches of partial rows."""
-        schema = self._compiled.schema
-        codecs = {query.analysed.index: _codec(query, schema) for query in self._compiled.queries}
+        compiled = self.executor.workload
+        codecs = {query.analysed.index: _codec(query, compiled.schema) for query in compiled.queries}
         for query, rows in self.closed(batches):
             yield codecs[query].encode(rows)
 

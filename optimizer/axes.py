@@ -11,9 +11,10 @@ different that are not: what is found here to accept the same events does so.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from typing import Union
 
@@ -80,9 +81,6 @@ class Axis:
     whole: bool = False
 
 
-Cells = Mapping[Axis, Cell]
-
-
 @dataclass(frozen=True, slots=True)
 class Test:
     """A leaf of a condition, as a test of the cells of its fields and of one axis.
@@ -109,13 +107,13 @@ class Test:
     polynomial: Polynomial | None = None
     otherwise: bool = False
 
-    def holds(self, cells: Cells, places: Mapping[Axis, Mapping[tuple[str, Point], int]]) -> bool:
-        """Whether the leaf is true in some cells; `places` of a point as in `Cell`."""
-        if any(cells[axis_of(field)].family == NULL for field in self.fields):
-            return self.if_null
-        if self.axis is None:
-            return self.otherwise
-        cell = cells[self.axis]
+    def table(self, cells: Sequence[Cell], places: Mapping[tuple[str, Point], int]) -> list[bool]:
+        """For every cell of its axis whether the leaf is true there, the fields having values; places by `cells_of`."""
+        point = None if self.point is None else (family_of(self.point), self.point)
+        place = places.get(point, 0) if point else 0
+        return [self._at(cell, point[0] if point else NULL, place) for cell in cells]
+
+    def _at(self, cell: Cell, family: str, place: int) -> bool:
         if cell.family == NULL:
             return self.if_null
         if self.operator == "IS NULL":
@@ -123,10 +121,9 @@ class Test:
         if self.polynomial is not None:
             assert cell.integer is not None, "a polynomial's field has integer cells only"
             return _sign(self.polynomial.at(cell.integer)) in _SIGNS[self.operator]
-        assert self.point is not None
-        if cell.family != family_of(self.point):
+        if cell.family != family:
             return self.operator == "<>"
-        return _sign(cell.place - places[self.axis][cell.family, self.point]) in _SIGNS[self.operator]
+        return _sign(cell.place - place) in _SIGNS[self.operator]
 
 
 def _sign(number: int) -> int:
@@ -145,7 +142,7 @@ def axis_of(field: Field) -> Axis:
 
 
 def cells_of(axis: Axis, points: Iterable[Point]) -> tuple[list[Cell], dict[tuple[str, Point], int]]:
-    """The cells of an axis that is compared with some points, and the place of each point."""
+    """The cells of an axis that is compared with some points, NULL first, and the place of each point."""
     cells = [Cell(NULL)] if axis.nullable else []
     places: dict[tuple[str, Point], int] = {}
     known = {(family_of(point), point) for point in points}  # with its family: TRUE and 1 are equal in Python
@@ -188,6 +185,7 @@ def _integer_cells(points: list[Fraction]) -> list[Cell]:
 # -------------------------------------------------------------------------------------------- leaves to tests
 
 
+@lru_cache(maxsize=10_000)
 def test_of(leaf: Compare | IsNull) -> Test:
     """What a leaf tests."""
     if isinstance(leaf, IsNull):
@@ -304,7 +302,8 @@ def folded(value: Value) -> Value:
 
 def _calculated(operator: str, one: Constant, other: Constant) -> Constant | None:
     a, b = one.value, other.value
-    assert not isinstance(a, str) and not isinstance(b, str)
+    assert not isinstance(a, str)
+    assert not isinstance(b, str)
     kind: Kind = "INT" if one.kind == other.kind == "INT" and operator != "/" else "DOUBLE"
     if kind == "DOUBLE" and max(abs(a), abs(b)) >= 2**53:
         return None  # the engine may round an integer that Python does not

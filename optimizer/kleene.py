@@ -121,8 +121,6 @@ def _ranked(signatures: dict[int, Any]) -> dict[int, int]:
     return {state: order[signature] for state, signature in signatures.items()}
 
 
-
-
 def _refined(ranks: dict[int, int], links: list[Edge]) -> dict[int, int]:
     while True:
         around: dict[int, list[tuple[int, int, int]]] = {state: [] for state in ranks}

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from optimizer.benefit import MEASURED, BurstStats, Costs, non_shared_cost, shared_cost
 from optimizer.plan import pane
 
-USUAL_EVENTS = 64  # matched events that the shortest pane of a query is taken to hold where no rate is known
+USUAL_BURST = 64  # events; a graphlet ends with its burst, however long the pane is
 
 
 def pane_sets(
@@ -32,7 +32,7 @@ def pane_sets(
     types : int
         Event types per query.
     rate : float or None
-        Matched events of one partition per tick; where None, the shortest pane of a query holds `USUAL_EVENTS`.
+        Matched events of one partition per tick; where None, the shortest pane of a query holds `USUAL_BURST`.
     costs : Costs
         Prices of the rung that the queries run on.
 
@@ -52,12 +52,12 @@ def pane_sets(
     for query, window in windows.items():
         own.setdefault(pane([window]), []).append(query)
     if rate is None:
-        rate = USUAL_EVENTS / min(own, default=1)
+        rate = USUAL_BURST / min(own, default=1)
 
     def price(queries: list[int]) -> float:
-        """Per event, in a pane that is one burst."""
+        """Per event of a burst that a pane cuts off."""
         length = pane([windows[query] for query in queries])
-        events = max(1, round(rate * length))
+        events = max(1, min(round(rate * length), USUAL_BURST))
         burst = BurstStats(b=events, n=events, g=events, k=len(queries), t=types, s_p=1, s_c=1)
         alone = non_shared_cost(burst, costs)
         return (alone if len(queries) == 1 else min(alone, shared_cost(burst, costs))) / events

@@ -54,9 +54,11 @@ class Polynomial:
 
     def at(self, value: int) -> int:
         """The value of the whole where its only field has a value."""
-        return self.constant + self.scale * sum(
-            coefficient * math.prod(value**power for _, power in monomial) for monomial, coefficient in self.terms
-        )
+        total = 0
+        for monomial, coefficient in self.terms:
+            power: int = sum(power for _, power in monomial)
+            total += coefficient * int(value**power)
+        return self.constant + self.scale * total
 
 
 def is_polynomial(value: Value) -> bool:

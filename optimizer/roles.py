@@ -5,7 +5,7 @@ Source: DESIGN §3 (names are local: compare after renaming; a merged state stan
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 from optimizer.condition import TRUE, Condition
@@ -33,10 +33,10 @@ class Roles:
 
     def __init__(self, queries: Mapping[int, QueryFacts]) -> None:
         self._queries = queries
-        self._numbers: dict[tuple[str, Condition], int] = {}
-        self._classes: dict[str, PredicateClasses] = {}
+        self._numbers: dict[tuple[str | None, Condition], int] = {}
+        self._classes: dict[str | None, PredicateClasses] = {}
         self._guards: dict[Hashable, int] = {}
-        found: dict[str, dict[Condition, None]] = {}
+        found: dict[str | None, dict[Condition, None]] = {}
         for query in queries.values():
             for template in query.templates:
                 for about, condition in _predicates(query, template):
@@ -52,11 +52,11 @@ class Roles:
 
     def adjacent(self, query: int, pair: tuple[str, str]) -> int:
         """The number of the adjacent predicate on a pair of variables, among all adjacent ones."""
-        return self._numbers["", self._queries[query].adjacent.get(pair, TRUE)]
+        return self._numbers[None, self._queries[query].adjacent.get(pair, TRUE)]
 
-    def narrower(self, type: str, one: int, other: int) -> bool:
-        """Whether a predicate accepts only what the other accepts; `type` is empty for adjacent ones."""
-        return one == other or (one, other) in self._classes[type].narrower
+    def related(self, type: str | None, one: int, other: int) -> bool:
+        """Whether a predicate accepts only what the other accepts, or the other way round; type None: adjacent ones."""
+        return self._classes[type].related(one, other)
 
     def guards(self, query: int, template: Template, guards: frozenset[int]) -> int:
         """The number of a set of guards of a template: 0 for none."""
@@ -68,7 +68,7 @@ class Roles:
     def step(self, query: int, template: Template, source: int, target: int) -> int:
         """The number of the adjacent predicate on a transition; that of no predicate where it begins a trend."""
         if source == START:
-            return self._numbers["", TRUE]
+            return self._numbers[None, TRUE]
         return self.adjacent(query, (template.variable(source), template.variable(target)))
 
     def role(self, query: int, template: Template, state: int) -> tuple[str, int]:
@@ -89,14 +89,14 @@ class Roles:
         return self._guards.setdefault(key, len(self._guards) + 1)
 
 
-def _predicates(query: QueryFacts, template: Template) -> Sequence[tuple[str, Condition]]:
-    """All predicates of a template with what they speak of: a type, or nothing for two neighbours."""
-    found = [
+def _predicates(query: QueryFacts, template: Template) -> list[tuple[str | None, Condition]]:
+    """All predicates of a template with what they speak of: events of a type, or (None) two neighbours."""
+    found: list[tuple[str | None, Condition]] = [
         (type, query.local.get(variable, TRUE))
         for variable, type in zip(template.variables, template.types, strict=True)
     ]
-    found += [("", query.adjacent.get(pair, TRUE)) for pair in template.neighbours]
-    found.append(("", TRUE))
+    found += [(None, query.adjacent.get(pair, TRUE)) for pair in template.neighbours]
+    found.append((None, TRUE))
     for guard in template.guards:
         found += _predicates(query, guard.template)
     return found

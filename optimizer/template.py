@@ -129,12 +129,13 @@ def cyclic_parts(states: Iterable[int], edges: Iterable[tuple[int, int]]) -> tup
                 index[state] = low[state] = len(index)
                 stack.append(state)
                 waiting.add(state)
-            target = next(rest, None)
-            if target is not None:
+            for target in rest:
                 if target not in index:
                     path.append((target, iter(targets[target])))
-                elif target in waiting:
+                    break
+                if target in waiting:
                     low[state] = min(low[state], index[target])
+            if path[-1][0] != state:
                 continue
             path.pop()
             if path:

@@ -69,5 +69,5 @@ def test_wide_numbers_make_all_dearer_but_the_coefficients() -> None:
 
 @pytest.mark.parametrize("wrong", [{"reads": "some"}, {"event": -1.0}, {"snapshot": float("nan")}])
 def test_impossible_prices_are_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="reads is one of|not negative"):
+    with pytest.raises(ValueError, match=r"reads is one of|not negative"):
         replace(PAPER, **wrong)  # type: ignore[arg-type]
