@@ -452,7 +452,7 @@ cdef class Kernel:
             g.role = <int*> grown(g.role, (g.roles + 1) * sizeof(int))
             g.role[role] = entry.role
             g.roles += 1
-        if g.rows == NULL:
+        if g.rows == NULL and not self.sharing:
             g.rows = <int64_t*> grown(NULL, LONGEST_BURST * sizeof(int64_t))
         g.member = <Member*> grown(g.member, (g.members + 1) * sizeof(Member))
         g.member[g.members].query = entry.query

@@ -39,14 +39,11 @@ class StringPool:
 
     def number(self, text: str) -> int:
         """The number of a string; a new one where it has not been seen."""
-        number = self._numbers.setdefault(text, len(self._numbers))
-        if number == len(self._numbers) - 1:
-            self._ranks = None
-        return number
+        return self._numbers.setdefault(text, len(self._numbers))
 
     @property
     def ranks(self) -> Int64Array:
-        """Rank by code points of each string number; shape (strings,), at least one element; of none if not `ordered`."""
+        """Rank by code points of each string number; shape (strings,), or one element where nobody asks (`ordered`)."""
         if not self.ordered:
             return np.zeros(1, np.int64)
         if self._ranks is None or len(self._ranks) != max(1, len(self._numbers)):

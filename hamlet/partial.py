@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from hamlet.aggregates import SCALED, Component, ComponentKey, merged
 from hamlet.executor import GroupRows
+from hamlet.schema import timestamp
 
 SCHEMA = pa.schema(
     [
@@ -73,7 +74,7 @@ class GroupCodec:
         return [self._encoded[group] for group in groups]
 
     def decode(self, encoded: bytes) -> Group:
-        """The group of some bytes, its values as pyarrow's ``as_py()`` gives them."""
+        """The group of some bytes, its values as `hamlet.columns.KeyIndex` has them."""
         group = self._decoded.get(encoded)
         if group is None:
             place, values = 0, []
@@ -153,6 +154,8 @@ def _decoded(type: pa.DataType, encoded: bytes, place: int) -> tuple[Any, int]:
     if pa.types.is_floating(type):
         bits = word ^ int(_TOP) if word >> 63 else ~word & (2 * int(_TOP) - 1)
         return struct.unpack("<d", bits.to_bytes(8, "little"))[0], place + 8
+    if pa.types.is_timestamp(type):
+        return timestamp(word - int(_TOP), type.unit, type.tz), place + 8
     number = pa.array([word - int(_TOP)])
     if pa.types.is_date32(type):
         number = number.cast(pa.int32())

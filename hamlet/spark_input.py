@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import lit
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     BooleanType,
     ByteType,
@@ -43,7 +42,7 @@ from hamlet.files import event_files, format_of, open_path
 from hamlet.input_schema import plain_schema, schema_of
 from hamlet.ordering import SortKey
 from hamlet.schema import Schema
-from hamlet.spark_job import Events, events_of, mapped
+from hamlet.spark_job import Events, arrow_schema, events_of, mapped
 from hamlet.spark_session import guarded
 from hamlet.spark_tasks import read_files
 from hamlet.widening import is_readable, is_text
@@ -182,7 +181,7 @@ class LocalFiles:
         schema = StructType(
             [StructField(f"c{place}", spark_type(field.type)) for place, field in enumerate(self._fields)]
         )
-        types = to_arrow_schema(schema, timezone="UTC").types
+        types = arrow_schema(schema).types
         arrow = pa.schema([field.with_type(type) for field, type in zip(self._fields, types, strict=True)])
         read = partial(read_files, self._paths, self._key, self._options.type_column, self._input_format, arrow)
 

@@ -17,7 +17,7 @@ from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col, isnan, lit, when
-from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
 from pyspark.sql.types import (
     DataType,
     DateType,
@@ -126,6 +126,11 @@ def arrow_type(type: DataType, zone: str | None) -> pa.DataType:
     return _PLAIN.get(type.simpleString(), pa.binary())
 
 
+def arrow_schema(type: StructType) -> pa.Schema:
+    """The Arrow types in which a task gives rows to Spark."""
+    return pa.schema([pa.field(field.name, arrow_type(field.dataType, "UTC")) for field in type.fields])
+
+
 # ------------------------------------------------------------------------------------------------------ job
 
 
@@ -204,7 +209,7 @@ class Job:
         """Result rows of all queries in one frame; see `hamlet.spark.run`."""
         schema = self.result_type()
         numbered = StructType([StructField(f"c{place}", each.dataType) for place, each in enumerate(schema.fields)])
-        arrow = to_arrow_schema(schema, timezone="UTC")
+        arrow = arrow_schema(schema)
         shipment, names = self.shipment, numbered.names
 
         def kernel(route: Route, batches: Batches) -> Batches:

@@ -23,7 +23,7 @@ class BurstStats:
     s_c : int
         Snapshots created for the burst.
 
-    Source: HAMLET (SIGMOD'21) §4.1, Table 1 of symbols.
+    Source: HAMLET (SIGMOD'21) §4.1.
     """
 
     b: int
@@ -107,3 +107,10 @@ def non_shared_cost(burst: BurstStats, costs: Costs = ...) -> float:
 
 def benefit(burst: BurstStats, costs: Costs = ...) -> float:
     """What sharing a burst saves: `non_shared_cost` - `shared_cost`; sharing pays where it is above 0 (Eq. 7)."""
+
+def shares_from(burst: BurstStats, costs: Costs = ...) -> float:
+    """The length b from which on a burst is cheaper shared than not, the other counts staying as they are.
+
+    Both prices are straight lines in b, so this number replaces the model as long as nothing else changes (n and g do
+    not matter on rungs that read one sum). Infinite where no burst gains, or only short ones do.
+    """

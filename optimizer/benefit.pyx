@@ -12,7 +12,7 @@ Source: HAMLET (SIGMOD'21) §4.1, Eq. 7; DESIGN §3.
 
 from dataclasses import dataclass
 
-from libc.math cimport log2
+from libc.math cimport INFINITY, log2
 
 _READS = {"one": READS_ONE, "logarithm": READS_LOGARITHM, "all": READS_ALL}
 
@@ -97,6 +97,22 @@ cdef double price_unshared(const BurstFacts* burst, const CostFacts* costs) noex
     return <double> burst.k * (costs.event * <double> burst.b * _reads(costs.reads, burst.n) + costs.burst)
 
 
+cdef double least_burst(const BurstFacts* burst, const CostFacts* costs) noexcept nogil:
+    """The length from which on a burst is cheaper shared, n and g staying as they are; b is not read.
+
+    Both prices are straight lines in b. Where only short bursts would gain, infinity as where none does.
+    """
+    cdef BurstFacts moved = burst[0]
+    cdef double lost, slope
+    moved.b = 0
+    lost = price_shared(&moved, costs) - price_unshared(&moved, costs)
+    moved.b = 1
+    slope = price_unshared(&moved, costs) - price_shared(&moved, costs) + lost
+    if slope <= 0:
+        return INFINITY
+    return lost / slope if lost > 0 else 0.0
+
+
 cdef BurstFacts facts_of_burst(burst) except *:
     """The C face of a `BurstStats`."""
     cdef BurstFacts facts
@@ -131,3 +147,10 @@ def non_shared_cost(burst, costs=PAPER):
 def benefit(burst, costs=PAPER):
     """What sharing a burst saves; see ``benefit.pyi``."""
     return non_shared_cost(burst, costs) - shared_cost(burst, costs)
+
+
+def shares_from(burst, costs=PAPER):
+    """The length from which on a burst is cheaper shared; see ``benefit.pyi``."""
+    cdef BurstFacts facts = facts_of_burst(burst)
+    cdef CostFacts prices = facts_of_costs(costs)
+    return least_burst(&facts, &prices)

@@ -46,9 +46,10 @@ cdef inline double _price(
     BurstFacts* plan, int64_t carried, int64_t added, int64_t shared, int64_t queries, const CostFacts* costs
 ) noexcept nogil:
     """The price of a plan; leaves s_p, s_c and k of its shared part in `plan`."""
-    cdef double alone
-    plan.k = queries - shared
-    alone = price_unshared(plan, costs)
+    cdef double alone = 0.0
+    if shared < queries:
+        plan.k = queries - shared
+        alone = price_unshared(plan, costs)
     plan.k = shared
     plan.s_p = max(carried, <int64_t> 1) + added
     plan.s_c = added + (carried == 0)
@@ -192,6 +193,11 @@ cdef void choose_shared(
     plan.k = queries
     choice.unshared = choice.cost = price_unshared(&plan, costs)
     choice.queries = choice.s_p = choice.s_c = 0
+    if total == 0:  # most often: one plan but the unshared one
+        if _consider(&plan, carried, 0, queries, queries, costs, choice):
+            for i in range(count):
+                chosen[i] = 1
+        return
     limit = min(_most_added(&plan, carried, queries, total, costs), space.totals - 1)
     if limit < 0 or queries < 2:
         return

@@ -153,10 +153,11 @@ def merge(
             windows = {query: (facts[query].within, facts[query].slide) for query in sorted(together)}
             types = max(len(set(template.types)) for query in together for template in facts[query].templates)
             for fitting in pane_sets(windows, types=types, rate=rate, costs=costs):
-                within = [occurrence for occurrence in found if occurrence.part.query in fitting]
+                inside = set(fitting)
+                within = [occurrence for occurrence in found if occurrence.part.query in inside]
                 connected = list(_connected(shared := _sub_patterns(within, roles)))
                 groups += [_group(facts, roles, sorted(some), shared) for some in connected]
-                left_out += set(fitting).difference(*connected)
+                left_out += inside.difference(*connected)
     groups.sort(key=lambda group: group.queries)
     return Sharing(tuple(groups), tuple(sorted(left_out)), tuple(sorted(same)))
 
@@ -182,12 +183,12 @@ def _related(shape: Shape, alike: Sequence[Occurrence], roles: Roles) -> list[li
     sets = _components(
         by_variant,
         combinations(by_variant, 2),
-        lambda one, other: all(_narrower(shape, one, other, roles)),
+        lambda one, other: all(_relations(shape, one, other, roles)),
     )
     return [[occurrence for variant in each for occurrence in by_variant[variant]] for each in sets]
 
 
-def _narrower(shape: Shape, one: Variant, other: Variant, roles: Roles) -> Iterable[bool]:
+def _relations(shape: Shape, one: Variant, other: Variant, roles: Roles) -> Iterable[bool]:
     """For each position and edge whether one of the two variants accepts only what the other does."""
     for type, a, b in zip(shape.types, one.local, other.local, strict=True):
         yield roles.related(type, a, b)

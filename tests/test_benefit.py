@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optimizer.benefit import MEASURED, PAPER, BurstStats, Costs, benefit, non_shared_cost, shared_cost
+from optimizer.benefit import MEASURED, PAPER, BurstStats, Costs, benefit, non_shared_cost, shared_cost, shares_from
 
 # Two queries SEQ(A, B+) and SEQ(C, B+): each has two types, and their graphlets are of B.
 OPENED = BurstStats(b=4, n=7, g=4, k=2, t=2, s_p=1, s_c=1)  # the first burst of b opens a shared graphlet
@@ -65,6 +65,27 @@ def test_only_some_rungs_read_the_window() -> None:
 def test_wide_numbers_make_all_dearer_but_the_coefficients() -> None:
     costs = Costs("one", coefficient=1, application=2, snapshot=3, event=4, burst=5)
     assert costs.widened(10) == Costs("one", coefficient=1, application=20, snapshot=30, event=40, burst=50)
+
+
+@given(
+    st.builds(
+        BurstStats,
+        b=st.integers(0, 99),
+        n=st.integers(1, 99),
+        g=st.integers(1, 99),
+        k=st.integers(2, 99),
+        t=st.integers(1, 5),
+        s_p=st.integers(1, 9),
+        s_c=st.integers(0, 9),
+    ),
+    st.sampled_from([PAPER, *MEASURED.values()]),
+)
+def test_one_length_says_which_bursts_gain(burst: BurstStats, costs: Costs) -> None:
+    least = shares_from(burst, costs)
+    if burst.b > least + 1e-6:
+        assert benefit(burst, costs) > 0
+    elif burst.b < least - 1e-6:
+        assert benefit(burst, costs) <= 1e-6
 
 
 @pytest.mark.parametrize("wrong", [{"reads": "some"}, {"event": -1.0}, {"snapshot": float("nan")}])

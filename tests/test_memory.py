@@ -78,18 +78,19 @@ def measured(query: CompiledQuery, events: int) -> int:
     values = [(np.arange(len(keys), dtype=np.int64), None)]
     ranks = np.zeros(1, np.int64)
     before = allocated()
-    kernel = Kernel(list(query.tables))
-    for type_ in types:
+    kernel = Kernel(list(query.tables), [0])
+    for place, type_ in enumerate(types):
         fitting = [variable for variable, its in query.analysed.types.items() if its == type_]
         entries = [
             (
                 number,
                 [row for variable in fitting for row in tables.arrivals_of.get(variable, ())],
                 [row for variable in fitting for row in tables.guard_arrivals_of.get(variable, ())],
+                place,
             )
             for number, tables in enumerate(query.tables)
         ]
-        kernel.add_class([entry for entry in entries if entry[1] or entry[2]])
+        kernel.add_class([entry for entry in entries if entry[1] or entry[2]], place)
     kernel.process(keys, times, None, classes, values, ranks, KEYS)
     return allocated() - before
 

@@ -40,6 +40,8 @@ VALUES: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.bool_(): st.booleans(),
     pa.date32(): st.dates(),
     pa.timestamp("us"): st.datetimes(),
+    pa.timestamp("ns"): st.datetimes(datetime.datetime(1700, 1, 1), datetime.datetime(2250, 1, 1)),
+    pa.timestamp("s"): st.datetimes().map(lambda moment: moment.replace(microsecond=0)),
     pa.decimal128(38, 4): st.decimals(-(10**33), 10**33, places=4),
 }
 
@@ -49,7 +51,9 @@ def test_groups_as_bytes_sort_as_groups_do(data: st.DataObject) -> None:
     types = data.draw(st.lists(st.sampled_from(list(VALUES)), max_size=3))
     groups = data.draw(st.lists(st.tuples(*(st.none() | VALUES[each] for each in types)), max_size=6))
     encoded = GroupCodec(types).encode(groups)
-    assert [GroupCodec(types).decode(each) for each in encoded] == groups
+    decoded = [GroupCodec(types).decode(each) for each in encoded]
+    assert decoded == groups
+    assert [list(map(type, group)) for group in decoded] == [list(map(type, group)) for group in groups]
     ordered = sorted(zip(encoded, groups, strict=True), key=lambda pair: pair[0])
     assert [group for _, group in ordered] == sorted(groups, key=sort_key)
 

@@ -133,7 +133,8 @@ def write_text(path: Path, rows: Sequence[str]) -> None:
 def test_what_files_hold_comes_out_as_in_process(spark: SparkSession, tmp_path: Path) -> None:
     """Types that Spark lacks or reads otherwise; CSV and JSON; folders of files with unlike columns."""
     moments = pa.array([0, 1_500_000_000, 3_600_000_000_000, 3_600_000_000_001], pa.timestamp("ns"))
-    old = pa.table({"at": moments, "type": ["A"] * 4, "n": pa.array([1, 2, 3, 2**40], pa.uint64())})
+    numbers, days = pa.array([1, 2, 3, 2**40], pa.uint64()), pa.array([0, 0, 5000, None], pa.timestamp("ns"))
+    old = pa.table({"at": moments, "type": ["A"] * 4, "n": numbers, "d": days})
     pq.write_table(old, tmp_path / "int96.parquet", use_deprecated_int96_timestamps=True)
     pq.write_table(old, tmp_path / "nanos.parquet")
     berlin = old.set_column(0, "at", moments.cast(pa.timestamp("ms", "Europe/Berlin"), safe=False))

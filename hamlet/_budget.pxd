@@ -1,0 +1,36 @@
+"""The memory of a run: one account for all its kernels, looked at before every allocation that grows with the data."""
+
+from libc.stdint cimport int64_t
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    /* kernels of several threads share an account */
+    static inline int64_t hamlet_add(int64_t* total, int64_t more) {
+        return __atomic_add_fetch(total, more, __ATOMIC_RELAXED);
+    }
+    """
+    int64_t hamlet_add(int64_t* total, int64_t more) noexcept nogil
+
+cdef enum:
+    ALLOCATION = 16      # what the C allocator adds to a block, padding included
+
+cdef struct Account:     # bytes
+    int64_t held         # by kernels
+    int64_t other        # by what is no kernel, as estimated last
+    int64_t limit
+    int64_t refused      # the request that would have passed the limit, 0 for none
+
+
+cdef class Budget:
+    cdef Account account
+
+
+cdef inline bint take(Account* account, int64_t bytes) noexcept nogil:
+    """Count memory before it is allocated, or after it is freed (bytes < 0); False where there is no room for it."""
+    cdef int64_t held = hamlet_add(&account.held, bytes)
+    if bytes > 0 and held + account.other > account.limit:
+        hamlet_add(&account.held, -bytes)
+        account.refused = bytes
+        return False
+    return True
