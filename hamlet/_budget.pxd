@@ -9,14 +9,19 @@ cdef extern from *:
     static inline int64_t hamlet_add(int64_t* total, int64_t more) {
         return __atomic_add_fetch(total, more, __ATOMIC_RELAXED);
     }
+    static inline void hamlet_raise(int64_t* most, int64_t value) {
+        if (value > __atomic_load_n(most, __ATOMIC_RELAXED)) __atomic_store_n(most, value, __ATOMIC_RELAXED);
+    }
     """
     int64_t hamlet_add(int64_t* total, int64_t more) noexcept nogil
+    void hamlet_raise(int64_t* most, int64_t value) noexcept nogil
 
 cdef enum:
     ALLOCATION = 16      # what the C allocator adds to a block, padding included
 
 cdef struct Account:     # bytes
     int64_t held         # by kernels
+    int64_t most         # ever held; of several threads roughly
     int64_t other        # by what is no kernel, as estimated last
     int64_t limit
     int64_t refused      # the request that would have passed the limit, 0 for none
@@ -33,4 +38,5 @@ cdef inline bint take(Account* account, int64_t bytes) noexcept nogil:
         hamlet_add(&account.held, -bytes)
         account.refused = bytes
         return False
+    hamlet_raise(&account.most, held)
     return True

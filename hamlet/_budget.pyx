@@ -19,6 +19,8 @@ cdef class Budget:
     ----------
     held : int
         Bytes that kernels have allocated for states, nodes, indexes, the calendar and rows not yet taken.
+    most : int
+        The most that they have held so far.
     other : int
         Bytes of everything else that counts; set by whoever knows.
     """
@@ -34,6 +36,10 @@ cdef class Budget:
     @property
     def held(self):
         return self.account.held
+
+    @property
+    def most(self):
+        return self.account.most
 
     @property
     def other(self):

@@ -1,5 +1,6 @@
 from libc.stdint cimport int64_t, uint64_t
 
+from hamlet._cells cimport Scaled
 from hamlet._expression cimport Column
 from hamlet._tables cimport Query
 
@@ -12,7 +13,7 @@ cdef extern from *:
 cdef struct Tally:          # what a burst's events have in one column
     int64_t present         # events with a value
     Total total             # of integers
-    double real             # of doubles
+    Scaled real             # of doubles
     int64_t least           # bits of the smallest value, where present > 0
     int64_t greatest
 

@@ -23,6 +23,8 @@ from hamlet._cells cimport (
     scaled_from_limbs,
     scaled_load,
     scaled_multiply,
+    scaled_normal,
+    scaled_product,
     scaled_shift,
     scaled_store,
 )
@@ -61,7 +63,7 @@ cdef void tally_event(
             continue
         bits = data[i].data[row]
         if floating[i]:
-            tally[i].real += (<double*> &bits)[0]
+            tally[i].real = scaled_add(tally[i].real, scaled_normal((<double*> &bits)[0], 0))
         else:
             tally[i].total += bits
         if tally[i].present == 0 or is_less(bits, tally[i].least, floating[i]):
@@ -78,7 +80,7 @@ cdef void join_tallies(Tally* tally, const Tally* more, int columns, const int* 
         if more[i].present == 0:
             continue
         tally[i].total += more[i].total
-        tally[i].real += more[i].real
+        tally[i].real = scaled_add(tally[i].real, more[i].real)
         if tally[i].present == 0 or is_less(more[i].least, tally[i].least, floating[i]):
             tally[i].least = more[i].least
         if tally[i].present == 0 or is_less(tally[i].greatest, more[i].greatest, floating[i]):
@@ -141,7 +143,7 @@ cdef void apply_burst(
     cdef uint64_t* target
     cdef const uint64_t* held
     cdef const Tally* values = NULL
-    cdef Scaled found
+    cdef Scaled found, factor
     cdef bint mine
     for i in range(q.components):
         c = &q.component[i]
@@ -162,10 +164,12 @@ cdef void apply_burst(
         elif kind == COUNT_SCALED or kind == OCCURRENCES_SCALED or kind == SUM_DOUBLE:
             found = repeated(scaled_load(held), loop, events)
             if mine and present:
-                found = scaled_add(found, scaled_multiply(
-                    scaled_shift(trends_of(q, width, extended), shift),
-                    <double> present if kind != SUM_DOUBLE
-                    else <double> values.total if c.integer else values.real,
+                if kind != SUM_DOUBLE:
+                    factor = scaled_normal(<double> present, 0)
+                else:
+                    factor = scaled_normal(<double> values.total, 0) if c.integer else values.real
+                found = scaled_add(found, scaled_product(
+                    scaled_shift(trends_of(q, width, extended), shift), factor
                 ))
             scaled_store(target, found)
         elif kind == PRESENT:

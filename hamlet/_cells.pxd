@@ -35,6 +35,8 @@ cdef extern from "_limbs.h" nogil:
     int64_t limbs_bits(const uint64_t* a, int n)
     Scaled scaled_add(Scaled a, Scaled b)
     Scaled scaled_shift(Scaled a, int64_t bits)
+    Scaled scaled_normal(double m, int64_t e)
+    Scaled scaled_product(Scaled a, Scaled b)
     Scaled scaled_multiply(Scaled a, double x)
     Scaled scaled_from_limbs(const uint64_t* a, int n)
     Scaled scaled_add_selected(Scaled total, const uint64_t* value, const uint8_t* selected, long n)

@@ -4,6 +4,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hamlet._budget import Budget
+
 COMPONENTS: dict[str, int]
 SOURCES: dict[str, int]
 
@@ -27,7 +29,13 @@ class Kernel:
     coefficients: int
     snapshots: int
 
-    def __init__(self, tables: Sequence[Any], floating: Sequence[int] = (), sharing: bool = True) -> None: ...
+    def __init__(
+        self,
+        tables: Sequence[Any],
+        floating: Sequence[int] = (),
+        sharing: bool = True,
+        budget: Budget | None = None,
+    ) -> None: ...
     def add_class(self, entries: Sequence[tuple[int, Sequence[int], Sequence[int], int]], type: int) -> int: ...
     def adopt(self, other: Kernel, widened: Sequence[Sequence[tuple[int, int]]]) -> None: ...
     def process(
@@ -41,6 +49,7 @@ class Kernel:
         key_count: int,
     ) -> None: ...
     def advance(self, time: int) -> None: ...
+    def memory(self, query: int) -> npt.NDArray[np.int64]: ...
     def live(self) -> npt.NDArray[np.int64]: ...
     def drain(
         self, query: int

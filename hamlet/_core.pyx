@@ -19,12 +19,16 @@ Headroom, lanes and guards: see ``_state.pxd`` and ``_state.pyx``.
 Source: HAMLET (SIGMOD'21) §3 (propagation, Eqs. 2-6), GRETA (VLDB'17) §§4-6; LANGUAGE.md §§3-8.
 """
 
+import cython
 import numpy as np
+
+from hamlet._budget import BudgetExceeded
 
 from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy, memset
 
+from hamlet._budget cimport Account, Budget, take
 from hamlet._cells cimport (
     add_cell,
     add_one,
@@ -147,6 +151,7 @@ cdef enum Standing:
     BANNED               # some class of the type does more to the query than one burst can
 
 
+@cython.no_gc_clear  # the budget must still be there when the states are freed
 cdef class Kernel:
     """Runs all queries of one class of partition attributes over the events of its keys.
 
@@ -154,6 +159,8 @@ cdef class Kernel:
     ----------
     tables : sequence of hamlet.tables.QueryTables
         One per query, integers only.
+    budget : Budget or None
+        What all kernels of the run hold together; by default a kernel has one of its own, without a limit.
 
     Notes
     -----
@@ -163,6 +170,9 @@ cdef class Kernel:
 
     cdef Query* query
     cdef readonly int queries
+    cdef Budget budget
+    cdef Account* account         # of the budget
+    cdef int64_t own              # bytes taken, but for those of the states
     cdef list held                # Python objects that own memory the tables point into
     cdef Entry* entry             # entries of all classes
     cdef int* entry_first         # class -> its first entry; [classes + 1]
@@ -207,9 +217,11 @@ cdef class Kernel:
     cdef readonly int64_t states         # states alive
     cdef readonly int64_t windows        # windows closed, per query and key, with trends or without
 
-    def __cinit__(self, tables, floating=(), sharing=True):
+    def __cinit__(self, tables, floating=(), sharing=True, budget=None):
         cdef int i, most = 0
         self.queries = len(tables)
+        self.budget = Budget() if budget is None else budget
+        self.account = &self.budget.account
         self.advanced = INT64_MIN
         self.sharing = sharing
         self.held = []
@@ -236,6 +248,8 @@ cdef class Kernel:
         if self.query != NULL:
             for i in range(self.keys * self.queries):
                 free_state(&self.query[i % self.queries], self.state[i])
+        if self.account != NULL:
+            take(self.account, -self.own)
         if self.buffer != NULL:
             for i in range(self.queries):
                 b = &self.buffer[i]
@@ -296,6 +310,7 @@ cdef class Kernel:
         q.fixed = table.fixed
         q.wide = table.wide
         q.exact = table.exact
+        q.account = self.account
         q.component = <Component*> self._ints(table.components)
         q.source = <Source*> self._ints(table.sources)
         q.arrival = <Arrival*> self._ints(table.arrivals)
@@ -486,14 +501,17 @@ cdef class Kernel:
         widened : sequence of sequences of (int, int)
             Per query the (store, place of column) whose kept values turn from INT into DOUBLE.
         """
-        cdef Py_ssize_t slot, node
+        cdef Py_ssize_t slot, node, bytes
         cdef int query, i
         cdef const Query* q
         cdef State* s
         cdef Store* kept
         cdef int64_t* data
         cdef bint changed
-        assert self.queries == other.queries and self.keys == 0
+        assert self.queries == other.queries and self.keys == 0 and self.account == other.account
+        bytes = other.keys * self.queries * sizeof(State*) + other.due_capacity * sizeof(Due)
+        self.own += bytes
+        other.own -= bytes
         self.state, self.keys, self.states = other.state, other.keys, other.states
         self.due, self.dues, self.due_capacity = other.due, other.dues, other.due_capacity
         self.step, self.most_bits, self.windows = other.step, other.most_bits, other.windows
@@ -512,9 +530,9 @@ cdef class Kernel:
                 if s == NULL:
                     continue
                 if changed and convert_state(q, &other.query[query], s):
-                    raise MemoryError
+                    self._raise(OUT_OF_MEMORY)
                 if renew_indexes(q, s, other.query[query].indexes):
-                    raise MemoryError
+                    self._raise(OUT_OF_MEMORY)
                 for store, place in widened[query]:
                     kept = &s.store[<int> store]
                     data = kept.data + <Py_ssize_t> place * kept.capacity
@@ -547,6 +565,8 @@ cdef class Kernel:
         ------
         KernelOverflow
             Integer arithmetic of an adjacent predicate passed 64 bits.
+        BudgetExceeded
+            The run may not take the memory that the kernel needs.
         MemoryError
         """
         cdef Py_ssize_t n = len(keys), i
@@ -579,6 +599,8 @@ cdef class Kernel:
         self._raise(failure)
 
     cdef void _raise(self, int failure) except *:
+        if failure == OUT_OF_MEMORY and self.account.refused:
+            raise BudgetExceeded
         if failure == OUT_OF_MEMORY:
             raise MemoryError
         if failure == OVERFLOW:
@@ -590,12 +612,21 @@ cdef class Kernel:
         if key_count <= capacity:
             return
         capacity = max(key_count, capacity + (capacity >> 1) + 16)
+        if not self._take((capacity - self.keys) * self.queries * sizeof(State*)):
+            self._raise(OUT_OF_MEMORY)
         state = <State**> realloc(self.state, (capacity * self.queries + 1) * sizeof(State*))
         if state == NULL:
             raise MemoryError
         memset(state + self.keys * self.queries, 0, (capacity - self.keys) * self.queries * sizeof(State*))
         self.state = state
         self.keys = capacity
+
+    cdef inline bint _take(self, Py_ssize_t bytes) noexcept nogil:
+        """Count memory that is no state's, before it is allocated; False where the run may not take it."""
+        if not take(self.account, bytes):
+            return False
+        self.own += bytes
+        return True
 
     cdef int _slices(
         self, const int64_t* rows, Py_ssize_t n, const int64_t* keys, const int64_t* times, const int64_t* orders
@@ -882,6 +913,8 @@ cdef class Kernel:
         cdef uint64_t* scratch
         if words <= self.scratch_words:
             return NO_FAILURE
+        if not self._take((2 * words - self.scratch_words) * sizeof(uint64_t)):
+            return OUT_OF_MEMORY
         scratch = <uint64_t*> realloc(self.scratch, 2 * words * sizeof(uint64_t))
         if scratch == NULL:
             return OUT_OF_MEMORY
@@ -1216,7 +1249,9 @@ cdef class Kernel:
         if has_trends(q, s.width, self.scratch):
             if q.exact:
                 self.most_bits = max(self.most_bits, limbs_bits(self.scratch, s.width))
-            return append_row(&self.buffer[query], key, window, s.width, self.scratch, words)
+            if self._reserve_row(&self.buffer[query], words):
+                return OUT_OF_MEMORY
+            append_row(&self.buffer[query], key, window, s.width, self.scratch, words)
         return NO_FAILURE
 
     def advance(self, int64_t time):
@@ -1257,6 +1292,8 @@ cdef class Kernel:
         cdef Due* due
         if self.dues == self.due_capacity:
             capacity = 2 * self.due_capacity + 64
+            if not self._take((capacity - self.due_capacity) * sizeof(Due)):
+                return OUT_OF_MEMORY
             due = <Due*> realloc(self.due, capacity * sizeof(Due))
             if due == NULL:
                 return OUT_OF_MEMORY
@@ -1305,6 +1342,49 @@ cdef class Kernel:
                     found.append(key)
                     break
         return np.array(found, dtype=np.int64)
+
+    def memory(self, int query):
+        """Bytes that the states of a query hold, per key; int64 array of shape (keys,)."""
+        found = np.zeros(self.keys, dtype=np.int64)
+        cdef int64_t[::1] view = found
+        cdef Py_ssize_t key
+        cdef const State* s
+        for key in range(self.keys):
+            s = self.state[key * self.queries + query]
+            view[key] = 0 if s == NULL else s.bytes
+        return found
+
+    cdef int _reserve_row(self, Buffer* b, int words) noexcept nogil:
+        """Room for one more row."""
+        cdef Py_ssize_t capacity
+        cdef void* moved
+        if b.rows == b.capacity:
+            capacity = 2 * b.capacity + 64
+            if not self._take((capacity - b.capacity) * (2 * sizeof(int64_t) + sizeof(int32_t))):
+                return OUT_OF_MEMORY
+            moved = realloc(b.key, capacity * sizeof(int64_t))
+            if moved == NULL:
+                return OUT_OF_MEMORY
+            b.key = <int64_t*> moved
+            moved = realloc(b.window, capacity * sizeof(int64_t))
+            if moved == NULL:
+                return OUT_OF_MEMORY
+            b.window = <int64_t*> moved
+            moved = realloc(b.width, capacity * sizeof(int32_t))
+            if moved == NULL:
+                return OUT_OF_MEMORY
+            b.width = <int32_t*> moved
+            b.capacity = capacity
+        if b.words + words > b.words_capacity:
+            capacity = 2 * b.words_capacity + words + 64
+            if not self._take((capacity - b.words_capacity) * sizeof(uint64_t)):
+                return OUT_OF_MEMORY
+            moved = realloc(b.word, capacity * sizeof(uint64_t))
+            if moved == NULL:
+                return OUT_OF_MEMORY
+            b.word = <uint64_t*> moved
+            b.words_capacity = capacity
+        return NO_FAILURE
 
     def drain(self, int query):
         """Take the rows of windows that have closed since the last call.
@@ -1367,37 +1447,13 @@ cdef const void* address(list held, object array):
     return <const void*> &view[0]
 
 
-cdef int append_row(
+cdef void append_row(
     Buffer* b, int64_t key, int64_t window, int width, const uint64_t* cell, int words
 ) noexcept nogil:
-    cdef Py_ssize_t capacity
-    cdef void* moved
-    if b.rows == b.capacity:
-        capacity = 2 * b.capacity + 64
-        moved = realloc(b.key, capacity * sizeof(int64_t))
-        if moved == NULL:
-            return OUT_OF_MEMORY
-        b.key = <int64_t*> moved
-        moved = realloc(b.window, capacity * sizeof(int64_t))
-        if moved == NULL:
-            return OUT_OF_MEMORY
-        b.window = <int64_t*> moved
-        moved = realloc(b.width, capacity * sizeof(int32_t))
-        if moved == NULL:
-            return OUT_OF_MEMORY
-        b.width = <int32_t*> moved
-        b.capacity = capacity
-    if b.words + words > b.words_capacity:
-        capacity = 2 * b.words_capacity + words + 64
-        moved = realloc(b.word, capacity * sizeof(uint64_t))
-        if moved == NULL:
-            return OUT_OF_MEMORY
-        b.word = <uint64_t*> moved
-        b.words_capacity = capacity
+    """A row behind the others; there must be room for it."""
     b.key[b.rows] = key
     b.window[b.rows] = window
     b.width[b.rows] = width
     b.rows += 1
     memcpy(b.word + b.words, cell, words * sizeof(uint64_t))
     b.words += words
-    return NO_FAILURE

@@ -19,9 +19,10 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
+from hamlet._budget cimport ALLOCATION
 from hamlet._cells cimport add_cell, lane_of, words_of
 from hamlet._expression cimport Column, evaluate_value
-from hamlet._state cimport RECENT, Index, Run, State, Store, killed_before
+from hamlet._state cimport RECENT, Index, Run, State, Store, claim, killed_before, release
 from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY, OVERFLOW, IndexTable, KeyProgram, Query
 
 cdef enum:
@@ -79,19 +80,23 @@ cdef inline bint same_group(const IndexTable* table, const int64_t* a, const int
     return compare(a, b, table.keys - table.ordered) == 0
 
 
-cdef void free_run(Run* run) noexcept nogil:
+cdef void free_run(const Query* q, State* s, Run* run) noexcept nogil:
+    release(q, s, run.bytes)
     free(run.number)
     free(run.key)
     free(run.sum)
 
 
-cdef int new_run(const Query* q, const State* s, const IndexTable* table, Py_ssize_t count, Run* run) noexcept nogil:
+cdef int new_run(const Query* q, State* s, const IndexTable* table, Py_ssize_t count, Run* run) noexcept nogil:
     run.count = 0
+    run.bytes = count * (1 + table.keys + q.lanes * words_of(q, s.width)) * sizeof(uint64_t) + 3 * ALLOCATION
+    if not claim(q, s, run.bytes):
+        return OUT_OF_MEMORY
     run.number = <int64_t*> malloc((count + 1) * sizeof(int64_t))
     run.key = <int64_t*> malloc((count * table.keys + 1) * sizeof(int64_t))
     run.sum = <uint64_t*> malloc((count * q.lanes * words_of(q, s.width) + 1) * sizeof(uint64_t))
     if run.number == NULL or run.key == NULL or run.sum == NULL:
-        free_run(run)
+        free_run(q, s, run)
         return OUT_OF_MEMORY
     return NO_FAILURE
 
@@ -130,7 +135,7 @@ cdef void append_entry(
 
 
 cdef int merge_runs(
-    const Query* q, const State* s, const IndexTable* table, const Run* a, const Run* b, int64_t alive, Run* merged
+    const Query* q, State* s, const IndexTable* table, const Run* a, const Run* b, int64_t alive, Run* merged
 ) noexcept nogil:
     """One run of two, without nodes that arrived before step `alive`."""
     cdef const Store* store = &s.store[table.store]
@@ -157,26 +162,29 @@ cdef int merge_runs(
     return NO_FAILURE
 
 
-cdef int add_run(const Query* q, const State* s, const IndexTable* table, Index* index, Run run) noexcept nogil:
+cdef int add_run(const Query* q, State* s, const IndexTable* table, Index* index, Run run) noexcept nogil:
     """Append a run and merge it with older ones of about its size."""
     cdef Run merged
     cdef Run* moved
     cdef int64_t alive = killed_before(q, s, table.guards)
     while index.runs and index.run[index.runs - 1].count <= 2 * run.count:
         if merge_runs(q, s, table, &index.run[index.runs - 1], &run, alive, &merged):
-            free_run(&run)
+            free_run(q, s, &run)
             return OUT_OF_MEMORY
-        free_run(&run)
+        free_run(q, s, &run)
         index.runs -= 1
-        free_run(&index.run[index.runs])
+        free_run(q, s, &index.run[index.runs])
         run = merged
     if run.count == 0:
-        free_run(&run)
+        free_run(q, s, &run)
         return NO_FAILURE
     if index.runs == index.capacity:
-        moved = <Run*> realloc(index.run, (2 * index.capacity + 8) * sizeof(Run))
+        moved = NULL
+        if claim(q, s, (index.capacity + 8) * sizeof(Run)):
+            index.room += (index.capacity + 8) * sizeof(Run)
+            moved = <Run*> realloc(index.run, (2 * index.capacity + 8) * sizeof(Run))
         if moved == NULL:
-            free_run(&run)
+            free_run(q, s, &run)
             return OUT_OF_MEMORY
         index.run = moved
         index.capacity = 2 * index.capacity + 8
@@ -185,7 +193,7 @@ cdef int add_run(const Query* q, const State* s, const IndexTable* table, Index*
     return NO_FAILURE
 
 
-cdef int sort_recent(const Query* q, const State* s, const IndexTable* table, Index* index) noexcept nogil:
+cdef int sort_recent(const Query* q, State* s, const IndexTable* table, Index* index) noexcept nogil:
     """Turn the recent nodes into a run."""
     cdef int order[RECENT]
     cdef int i, j, moved
@@ -216,7 +224,11 @@ cdef int catch_up(
     cdef Column columns[MOST_COLUMNS]
     cdef int columns_kept = q.store[table.store].columns_end - q.store[table.store].columns, i, found
     cdef Py_ssize_t at
+    cdef Py_ssize_t room = RECENT * (1 + table.keys) * sizeof(int64_t) + 3 * ALLOCATION
     if index.recent_key == NULL:
+        if not claim(q, s, room):
+            return OUT_OF_MEMORY
+        index.room += room
         index.recent_number = <int64_t*> malloc(RECENT * sizeof(int64_t))
         index.recent_key = <int64_t*> malloc(RECENT * table.keys * sizeof(int64_t))
         if index.recent_number == NULL or index.recent_key == NULL:
@@ -248,7 +260,7 @@ cdef int drop_dead(const Query* q, State* s, const IndexTable* table, Index* ind
     if store.head < store.count:
         alive = max(alive, store.step[store.head])
     while dead < index.runs and index.run[dead].last_step < alive:
-        free_run(&index.run[dead])
+        free_run(q, s, &index.run[dead])
         dead += 1
     if dead:
         index.runs -= dead
@@ -257,7 +269,7 @@ cdef int drop_dead(const Query* q, State* s, const IndexTable* table, Index* ind
         empty.count = 0
         if merge_runs(q, s, table, &index.run[0], &empty, alive, &fresh):
             return OUT_OF_MEMORY
-        free_run(&index.run[0])
+        free_run(q, s, &index.run[0])
         index.run[0] = fresh
     return NO_FAILURE
 

@@ -140,12 +140,12 @@ static inline hamlet_scaled scaled_add(hamlet_scaled a, hamlet_scaled b) {
     return isfinite(b.m) ? a : b;
 }
 
-/* no trends contribute nothing, whatever the value: zero times infinity is zero here */
-static inline hamlet_scaled scaled_multiply(hamlet_scaled a, double x) {
-    if (a.m == 0) return a;
-    hamlet_scaled b = scaled_normal(x, 0);
-    return scaled_normal(a.m * b.m, a.e + b.e);
+/* no trends (a) contribute nothing, whatever the value (b): zero times infinity is zero here */
+static inline hamlet_scaled scaled_product(hamlet_scaled a, hamlet_scaled b) {
+    return a.m == 0 ? a : scaled_normal(a.m * b.m, a.e + b.e);
 }
+
+static inline hamlet_scaled scaled_multiply(hamlet_scaled a, double x) { return scaled_product(a, scaled_normal(x, 0)); }
 
 static inline hamlet_scaled scaled_shift(hamlet_scaled a, int64_t bits) {
     return scaled_normal(ldexp(a.m, (int)(bits % SCALE_STEP)), a.m == 0 ? 0 : a.e + bits / SCALE_STEP * SCALE_STEP);

@@ -3,10 +3,13 @@
 **Lanes.** Every cell exists once per open window; the lane of window k is k modulo the most windows open at once.
 **Headroom.** All limb vectors of a state are `width` limbs for counts, one more for occurrences and two more for sums.
 `bits` bounds the bit length of every count; before a step adds, `width` is raised until no sum in it can overflow.
+**Memory.** All that a state has allocated is in its `bytes` and in the account of the run; `claim` comes before the
+allocation. A refused claim is an allocation that failed, and the account tells which of the two it was.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
+from hamlet._budget cimport take
 from hamlet._cells cimport words_of
 from hamlet._expression cimport Column
 from hamlet._tables cimport Query
@@ -22,6 +25,7 @@ cdef struct Run:         # nodes of consecutive arrival, sorted by their keys
     int64_t* number      # [count] which node of the store
     int64_t* key         # [count][keys]
     uint64_t* sum        # [count][lanes][words of a cell] of all nodes up to here whose other keys are equal
+    Py_ssize_t bytes     # allocated
 
 cdef struct Index:       # a binary counter of runs: reading and adding cost O(log n) cells
     int runs
@@ -31,6 +35,7 @@ cdef struct Index:       # a binary counter of runs: reading and adding cost O(l
     int recent           # nodes in no run yet
     int64_t* recent_number  # [RECENT]
     int64_t* recent_key  # [RECENT][keys]
+    Py_ssize_t room      # bytes allocated for the above, the runs' own arrays left out
 
 cdef struct Store:
     Py_ssize_t head      # nodes head..count-1 are visible
@@ -43,6 +48,7 @@ cdef struct Store:
     uint64_t* value      # [capacity][lanes][words of a cell], or [capacity][2]: latest start (step, time)
     int64_t* data        # [columns][capacity]
     uint8_t* valid       # [columns][capacity]
+    Py_ssize_t room      # bytes allocated for step, time and value
 
 cdef struct State:       # one query and one key
     int64_t first        # windows first..last are open, none where last < first
@@ -62,10 +68,25 @@ cdef struct State:       # one query and one key
     int64_t* killed      # [guards] latest start of a finished match, 0 for none
     int64_t* killed_time
     int64_t* begun       # [guards] the last step at which a match could begin
+    int64_t bytes        # allocated, all of the above
 
 
 cdef inline uint64_t* cell_of(const Query* q, const State* s, int lane, int cell) noexcept nogil:
     return s.cell + (<Py_ssize_t> lane * q.cells + cell) * words_of(q, s.width)
+
+
+cdef inline bint claim(const Query* q, State* s, Py_ssize_t bytes) noexcept nogil:
+    """Count memory that a state is about to allocate; False where the run may not take it."""
+    if not take(q.account, bytes):
+        return False
+    s.bytes += bytes
+    return True
+
+
+cdef inline void release(const Query* q, State* s, Py_ssize_t bytes) noexcept nogil:
+    """Count memory that a state has freed."""
+    take(q.account, -bytes)
+    s.bytes -= bytes
 
 
 cdef State* new_state(const Query* q) noexcept nogil
@@ -73,7 +94,7 @@ cdef void clear_state(const Query* q, State* s) noexcept nogil
 cdef void free_state(const Query* q, State* s) noexcept nogil
 cdef int widen(const Query* q, State* s, int64_t bits) noexcept nogil
 cdef int convert_state(const Query* q, const Query* old, State* s) noexcept nogil
-cdef void reset_index(Index* index) noexcept nogil
+cdef void reset_index(const Query* q, State* s, Index* index) noexcept nogil
 cdef int renew_indexes(const Query* q, State* s, int before) noexcept nogil
 cdef uint64_t* append_node(
     const Query* q, State* s, int place, int64_t step, int64_t time, const Column* columns, Py_ssize_t row

@@ -11,6 +11,7 @@ from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memmove, memset
 
+from hamlet._budget cimport ALLOCATION, take
 from hamlet._cells cimport (
     Scaled,
     add_cell,
@@ -22,6 +23,9 @@ from hamlet._cells cimport (
 )
 from hamlet._expression cimport Column
 from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY, SUM_DOUBLE, SUM_INT, Component, Query, StoreTable
+
+cdef enum:
+    COLUMN = 9           # bytes of a kept value and of whether there is one
 
 
 cdef void widen_cell(const Query* q, uint64_t* target, int wider, const uint64_t* source, int width) noexcept nogil:
@@ -41,6 +45,32 @@ cdef void widen_cell(const Query* q, uint64_t* target, int wider, const uint64_t
             memset(to + words, 0xFF if negative else 0, more * sizeof(uint64_t))
 
 
+cdef uint64_t* new_cells(const Query* q, State* s, Py_ssize_t words) noexcept nogil:
+    """Cells, all zero, for a state; a null pointer without memory."""
+    if not claim(q, s, words * sizeof(uint64_t)):
+        return NULL
+    return <uint64_t*> calloc(words + 1, sizeof(uint64_t))
+
+
+cdef void replace_cells(const Query* q, State* s, uint64_t* cell, Py_ssize_t words) noexcept nogil:
+    free(s.cell)
+    release(q, s, s.words * sizeof(uint64_t))
+    s.cell = cell
+    s.words = words
+
+
+cdef void replace_values(const Query* q, State* s, Store* store, uint64_t* value, Py_ssize_t words) noexcept nogil:
+    free(store.value)
+    release(q, s, store.room - room_of(store.capacity, 0))
+    store.value = value
+    store.room = room_of(store.capacity, 0) + words * sizeof(uint64_t)
+
+
+cdef inline Py_ssize_t room_of(Py_ssize_t capacity, Py_ssize_t words) noexcept nogil:
+    """Bytes of a store's steps, times and values, of so many words each; and of the heads of its five blocks."""
+    return capacity * (2 + words) * sizeof(uint64_t) + 5 * ALLOCATION
+
+
 cdef int widen(const Query* q, State* s, int64_t bits) noexcept nogil:
     """Make every count of a state able to hold `bits` bits. Returns a Failure."""
     cdef int width = s.width, wider = <int> ((bits + 2) // 64 + 1)
@@ -52,25 +82,22 @@ cdef int widen(const Query* q, State* s, int64_t bits) noexcept nogil:
     wider += wider >> 2  # so that a long burst does not copy at every 64 events
     new = words_of(q, wider)
     cells = <Py_ssize_t> q.lanes * q.cells
-    cell = <uint64_t*> calloc(cells * new + 1, sizeof(uint64_t))
+    cell = new_cells(q, s, cells * new)
     if cell == NULL:
         return OUT_OF_MEMORY
     for i in range(cells):
         widen_cell(q, cell + i * new, wider, s.cell + i * old, width)
-    free(s.cell)
-    s.cell = cell
-    s.words = cells * new
+    replace_cells(q, s, cell, cells * new)
     for store in range(q.stores):
         if q.store[store].starts or s.store[store].capacity == 0:
             continue
         nodes = s.store[store].capacity * q.lanes
-        cell = <uint64_t*> calloc(nodes * new + 1, sizeof(uint64_t))
+        cell = new_cells(q, s, nodes * new)
         if cell == NULL:
             return OUT_OF_MEMORY
         for i in range(s.store[store].head * q.lanes, s.store[store].pending * q.lanes):
             widen_cell(q, cell + i * new, wider, s.store[store].value + i * old, width)
-        free(s.store[store].value)
-        s.store[store].value = cell
+        replace_values(q, s, &s.store[store], cell, nodes * new)
     s.width = wider
     reset_indexes(q, s)
     return NO_FAILURE
@@ -107,26 +134,23 @@ cdef int convert_state(const Query* q, const Query* old, State* s) noexcept nogi
     """Lay all cells and nodes of a state out anew. Returns a Failure."""
     cdef Py_ssize_t i, words = words_of(q, s.width), before = words_of(old, s.width)
     cdef Py_ssize_t cells = <Py_ssize_t> q.lanes * q.cells, nodes
-    cdef uint64_t* cell = <uint64_t*> calloc(cells * words + 1, sizeof(uint64_t))
+    cdef uint64_t* cell = new_cells(q, s, cells * words)
     cdef int store
     if cell == NULL:
         return OUT_OF_MEMORY
     for i in range(cells):
         convert_cell(q, cell + i * words, old, s.cell + i * before, s.width)
-    free(s.cell)
-    s.cell = cell
-    s.words = cells * words
+    replace_cells(q, s, cell, cells * words)
     for store in range(q.stores):
         if q.store[store].starts or s.store[store].capacity == 0:
             continue
         nodes = s.store[store].capacity * q.lanes
-        cell = <uint64_t*> calloc(nodes * words + 1, sizeof(uint64_t))
+        cell = new_cells(q, s, nodes * words)
         if cell == NULL:
             return OUT_OF_MEMORY
         for i in range(s.store[store].head * q.lanes, s.store[store].pending * q.lanes):
             convert_cell(q, cell + i * words, old, s.store[store].value + i * before, s.width)
-        free(s.store[store].value)
-        s.store[store].value = cell
+        replace_values(q, s, &s.store[store], cell, nodes * words)
     return NO_FAILURE
 
 
@@ -141,13 +165,15 @@ cdef int reserve_node(const Query* q, State* s, int place) noexcept nogil:
     cdef Store* store = &s.store[place]
     cdef StoreTable* table = &q.store[place]
     cdef int columns = table.columns_end - table.columns, i
-    cdef Py_ssize_t words = node_words(q, s, place), live = store.pending - store.head, capacity = store.capacity
+    cdef Py_ssize_t words = node_words(q, s, place), live = store.pending - store.head, capacity = store.capacity, room
     cdef int64_t* data
     cdef uint8_t* valid
     if store.pending < capacity:
         return NO_FAILURE
     if live * 2 > capacity or capacity == 0:
         capacity = 8 if capacity == 0 else 2 * capacity
+    if not claim(q, s, columns * capacity * COLUMN):
+        return OUT_OF_MEMORY
     data = <int64_t*> malloc((columns * capacity + 1) * sizeof(int64_t))
     valid = <uint8_t*> malloc(columns * capacity + 1)
     if data == NULL or valid == NULL:
@@ -159,6 +185,7 @@ cdef int reserve_node(const Query* q, State* s, int place) noexcept nogil:
         memcpy(valid + i * capacity, store.valid + i * store.capacity + store.head, live)
     free(store.data)
     free(store.valid)
+    release(q, s, columns * store.capacity * COLUMN)
     store.data = data
     store.valid = valid
     if store.head:
@@ -170,6 +197,10 @@ cdef int reserve_node(const Query* q, State* s, int place) noexcept nogil:
     store.pending = live
     store.head = 0
     if capacity > store.capacity:
+        room = room_of(capacity, words)
+        if not claim(q, s, room - store.room):
+            return OUT_OF_MEMORY
+        store.room = room
         data = <int64_t*> realloc(store.step, capacity * sizeof(int64_t))
         if data == NULL:
             return OUT_OF_MEMORY
@@ -288,10 +319,11 @@ cdef bint start_alive(const Query* q, const State* s, int guards, int64_t window
     return True
 
 
-cdef void reset_index(Index* index) noexcept nogil:
+cdef void reset_index(const Query* q, State* s, Index* index) noexcept nogil:
     """Forget all runs; the next read orders the store's nodes anew."""
     cdef int i
     for i in range(index.runs):
+        release(q, s, index.run[i].bytes)
         free(index.run[i].number)
         free(index.run[i].key)
         free(index.run[i].sum)
@@ -303,11 +335,12 @@ cdef void reset_index(Index* index) noexcept nogil:
 cdef void reset_indexes(const Query* q, State* s) noexcept nogil:
     cdef int i
     for i in range(q.indexes):
-        reset_index(&s.index[i])
+        reset_index(q, s, &s.index[i])
 
 
-cdef void free_index(Index* index) noexcept nogil:
-    reset_index(index)
+cdef void free_index(const Query* q, State* s, Index* index) noexcept nogil:
+    reset_index(q, s, index)
+    release(q, s, index.room)
     free(index.run)
     free(index.recent_number)
     free(index.recent_key)
@@ -317,9 +350,12 @@ cdef int renew_indexes(const Query* q, State* s, int before) noexcept nogil:
     """Empty indexes in place of the `before` ones that the state has. Returns a Failure."""
     cdef int i
     for i in range(before):
-        free_index(&s.index[i])
+        free_index(q, s, &s.index[i])
     free(s.index)
-    s.index = <Index*> calloc(q.indexes + 1, sizeof(Index))
+    s.index = NULL
+    release(q, s, before * sizeof(Index))
+    if claim(q, s, q.indexes * sizeof(Index)):
+        s.index = <Index*> calloc(q.indexes + 1, sizeof(Index))
     return OUT_OF_MEMORY if s.index == NULL else NO_FAILURE
 
 
@@ -348,8 +384,10 @@ cdef void free_state(const Query* q, State* s) noexcept nogil:
         free(s.store[i].value)
         free(s.store[i].data)
         free(s.store[i].valid)
-    for i in range(q.indexes):
-        free_index(&s.index[i])
+    if s.index != NULL:
+        for i in range(q.indexes):
+            free_index(q, s, &s.index[i])
+    take(q.account, -s.bytes)
     free(s.store)
     free(s.index)
     free(s.start_step)
@@ -364,10 +402,19 @@ cdef State* new_state(const Query* q) noexcept nogil:
         return NULL
     s.width = 1
     s.words = <Py_ssize_t> q.lanes * q.cells * words_of(q, 1)
+    if not claim(
+        q, s,
+        sizeof(State) + (s.words + numbers + 1) * sizeof(uint64_t) + (q.stores + 1) * sizeof(Store)
+        + (q.indexes + 1) * sizeof(Index) + 5 * ALLOCATION,
+    ):
+        free(s)
+        return NULL
     s.cell = <uint64_t*> malloc((s.words + 1) * sizeof(uint64_t))
     s.store = <Store*> calloc(q.stores + 1, sizeof(Store))
     s.start_step = <int64_t*> calloc(numbers, sizeof(int64_t))
-    if s.cell == NULL or s.store == NULL or s.start_step == NULL or renew_indexes(q, s, 0):
+    s.index = <Index*> calloc(q.indexes + 1, sizeof(Index))
+    if s.cell == NULL or s.store == NULL or s.start_step == NULL or s.index == NULL:
+        take(q.account, -s.bytes)
         free(s.cell)
         free(s.store)
         free(s.index)

@@ -5,6 +5,7 @@ Python validates, the kernel trusts. Index pairs ``x``, ``x_end`` are half-open 
 
 from libc.stdint cimport int32_t, int64_t
 
+from hamlet._budget cimport Account
 from hamlet._expression cimport Code
 
 cdef enum ComponentKind:
@@ -124,6 +125,7 @@ cdef struct Query:
     int* simple        # guard -> 1 where every match is one event
     int* guard_first   # guard -> its first state
     int* cell_guards   # cell -> its guard set (all simple), -1 for none
+    Account* account   # the memory of the run
 
 cdef struct Entry:     # what one event class does to one query
     int query

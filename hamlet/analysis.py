@@ -37,6 +37,7 @@ __all__ = ["AnalysedQuery", "Analysis", "analyse", "analyse_text"]
 # Columns of every result row; the time and type columns are called so unless options say otherwise.
 RESULT_COLUMNS = ("query", "window_start", "window_end")
 SPECIAL_COLUMNS = ("time", "type")
+MOST_WINDOWS = 1_000_000  # that hold one event: each costs memory and time, and is a row
 
 
 def analyse(workload: WorkloadText, *, special: Collection[str] = SPECIAL_COLUMNS) -> Analysis:
@@ -286,6 +287,10 @@ class _Check:
             if isinstance(duration, Duration) and duration.amount <= 0:
                 message = f"{clause} needs a duration above zero"
                 self.reports.error(message, duration.span, f"write {clause} 10 min, for instance")
+        slide = self.query.slide
+        if slide is not None and slide.amount > 0 and self.query.within.seconds > MOST_WINDOWS * slide.seconds:
+            message = f"one event would be in more than {MOST_WINDOWS:,} windows"
+            self.reports.error(message, slide.span, "use a longer SLIDE, or a shorter WITHIN")
 
     def _check_keys(self, templates: list[Template], predicates: Predicates, variables: Variables) -> None:
         """Report words of the pattern that leave a key without a value (LANGUAGE §6)."""

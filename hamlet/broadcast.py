@@ -92,6 +92,12 @@ class Broadcast:
         self._kept: pa.Table | None = None
         self._kept_classes = np.zeros(0, np.int32)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the kept events and of what is known of them."""
+        places = sum(each.rows.nbytes + each.index.nbytes for each in self._sets.values())
+        return places + self._kept_classes.nbytes + (0 if self._kept is None else int(self._kept.nbytes))
+
     def deliver(
         self,
         batch: pa.RecordBatch,

@@ -175,6 +175,12 @@ def explain(workload: str, shown_as: str, source: str | None, quiet: bool, **col
         help="A new directory (parquet unless --output-format says otherwise), or - for standard output (json). "
         "Without, tables of the first 20 rows are printed.",
     ),
+    click.option(
+        "--max-memory",
+        metavar="SIZE",
+        help="Stop, and say which query and group holds the most, before the run takes more: '2 GiB', '500 MB'. "
+        "Counted is what queries keep between events, not the input batch or the results.",
+    ),
     *_COLUMN_OPTIONS,
     *_RUN_OPTIONS,
 )

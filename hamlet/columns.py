@@ -20,6 +20,7 @@ from hamlet.schema import timestamp
 
 Int64Array = npt.NDArray[np.int64]
 _MOST_CODES = 1 << 62
+_KEY_BYTES, _VALUE_BYTES = 130, 60  # of a partition in a dict and a list, and of one of its values; measured
 Values = tuple[npt.NDArray[Any], npt.NDArray[np.uint8] | None]  # int64 or float64 values, and 1 where there is one
 
 
@@ -174,6 +175,11 @@ class KeyIndex:
         rows, keys = _distinct(codes, heads, dictionaries)
         numbers = np.array([self.number(key) for key in keys], np.int64)
         return numbers[rows] if batch.num_rows else np.zeros(0, np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the partitions, an estimate."""
+        return 0 if not self.attributes else len(self.keys) * (_KEY_BYTES + _VALUE_BYTES * len(self.attributes))
 
     def number(self, key: tuple[Any, ...]) -> int:
         """The number of a partition; a new one where it has not been seen."""

@@ -66,6 +66,20 @@ def references(part: Part) -> Iterator[Reference]:
     return (inner for inner in walk(part) if isinstance(inner, Reference))
 
 
+def depth(part: Part) -> int:
+    """How many values are held at once while a part is computed, left to right, at most."""
+    match part:
+        case Literal() | Equivalence():
+            return 1
+        case Reference():
+            return 2  # a TIMESTAMP is multiplied where units differ
+        case Between(operand=operand, low=low, high=high):
+            return 1 + max(depth(operand), 1 + depth(low), 1 + depth(high))
+        case Membership(operand=operand, choices=choices):
+            return 1 + max(depth(operand), *(1 + depth(choice) for choice in choices))
+    return max((depth(inner) + (place > 0) for place, inner in enumerate(parts(part))), default=1)
+
+
 def conjuncts(condition: Condition) -> list[Condition]:
     """The conditions that must all hold, with NOT pushed inward until none is left."""
     pushed = push_not(condition)

@@ -21,9 +21,11 @@ from hamlet.ordering import SortKey
 from hamlet.query import SECONDS
 from hamlet.result import time_text
 from hamlet.schema import Clock
-from hamlet.widening import cast, merged_schema
+from hamlet.widening import cast, merged_schema, unified
 
 MOST_TICKS = 1 << 61  # of a time; beyond it, window edges could pass 64 bits
+
+_TABLE_BYTES, _COLUMN_BYTES = 4500, 250  # of a table and of a column, beside the values; measured
 
 Lateness = int | float | str | datetime.timedelta
 
@@ -92,6 +94,7 @@ class Disorder:
         self._times: Int64Array = np.zeros(0, np.int64)
         self._fresh: list[pa.Table] = []  # held events as they came
         self._earliest: int | None = None  # the first time of those
+        self._fresh_bytes = 0
 
     # ------------------------------------------------------------------------------------------ what comes in
 
@@ -140,6 +143,7 @@ class Disorder:
         self._seen = last if self._seen is None else max(last, self._seen)
         self._earliest = first if self._earliest is None else min(first, self._earliest)
         self._fresh.append(table)
+        self._fresh_bytes += table.nbytes + _TABLE_BYTES + _COLUMN_BYTES * table.num_columns
 
     def promise(self, ticks: int) -> None:
         """No event before this time will come."""
@@ -154,6 +158,11 @@ class Disorder:
         if self._seen is not None:
             bounds.append(self._seen - self._ticks)
         return max(bounds, default=None)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the held events, an estimate."""
+        return self._fresh_bytes + self._times.nbytes + (0 if self._sorted is None else int(self._sorted.nbytes))
 
     def release(self, watermark: int) -> pa.Table | None:
         """The held events before a time, in (time, order) order; None where there are none."""
@@ -176,17 +185,17 @@ class Disorder:
         if not (places[1:] > places[:-1]).all():
             table, times = table.take(pa.array(places)), times[places]
         self._sorted, self._times = table, times
-        self._fresh, self._earliest = [], None
+        self._fresh, self._earliest, self._fresh_bytes = [], None, 0
 
 
 def _one_table(parts: list[pa.Table]) -> pa.Table:
     """Tables of the same columns, whose types have been found to go together, as one."""
     if len(parts) == 1:
-        return parts[0].unify_dictionaries()
+        return unified(parts[0])
     if all(part.schema.equals(parts[0].schema) for part in parts):
-        return pa.concat_tables(parts).unify_dictionaries()
+        return unified(pa.concat_tables(parts))
     schema = merged_schema([("events before", part.schema) for part in parts])
-    return pa.concat_tables([_conformed(part, schema) for part in parts]).unify_dictionaries()
+    return unified(pa.concat_tables([_conformed(part, schema) for part in parts]))
 
 
 def _conformed(table: pa.Table, schema: pa.Schema) -> pa.Table:

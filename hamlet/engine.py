@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from hamlet._budget import Budget
 from hamlet.columns import Int64Array, StringPool, integers
 from hamlet.compile import compile_workload
 from hamlet.disorder import MOST_TICKS as MOST_TICKS
@@ -21,16 +22,24 @@ from hamlet.errors import DataError, HamletError, OptionError, one_of
 from hamlet.events import batch_of
 from hamlet.executor import END_OF_TIME, Executor
 from hamlet.input_schema import schema_of
+from hamlet.limit import Size, bytes_of
 from hamlet.ordering import SortKey
 from hamlet.result import COUNT_TYPES, QueryRows, dicts_of
 from hamlet.schema import UNITS_PER_SECOND, Clock, Schema
 from hamlet.stream_schema import check_zones, conformed, has_columns, widened
+from hamlet.widening import unified
 from hamlet.workload import Workload
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
     """How to run a workload; the command line has the same names and defaults (DESIGN §5).
+
+    Attributes
+    ----------
+    max_memory : int, str or None
+        The most memory that the run may take: bytes, or text such as ``'2 GiB'`` or ``'500 MB'``. A run that needs
+        more stops with a `MemoryLimitError`. `hamlet.limit` says what is counted. On Spark it holds for each task.
 
     Raises
     ------
@@ -47,6 +56,7 @@ class Options:
     type_column: str = "type"
     order_column: str | None = None
     time_unit: str = "s"
+    max_memory: Size | None = None
 
     def __post_init__(self) -> None:
         for name, choices in (
@@ -59,6 +69,11 @@ class Options:
             value = getattr(self, name)
             if value not in choices:
                 raise OptionError(f"{name} is {value!r}; it must be {one_of([repr(choice) for choice in choices])}")
+        bytes_of(self.max_memory)
+        for name in ("time_column", "type_column", "order_column"):
+            value = getattr(self, name)
+            if not (isinstance(value, str) and value) and not (name == "order_column" and value is None):
+                raise OptionError(f"{name} is {value!r}; it must be the name of a column")
         if self.order_column is not None and self.order_column == self.time_column:
             raise OptionError(f"the order column is the time column ({self.time_column!r}); name another one, or none")
         if isinstance(self.threads, bool) or not isinstance(self.threads, int) or not 1 <= self.threads <= 1024:
@@ -98,6 +113,7 @@ class Engine:
         self._schema: Schema | None = None
         self._strings = StringPool()
         self._executor: Executor | None = None
+        self._budget = Budget(bytes_of(chosen.max_memory))
         self._disorder = Disorder(self._key, lateness, late)
         self._promise: Any = None  # a time given before the first event, which says in what unit it is
         self._open: list[pa.RecordBatch] = []  # the last time step of a stream that is fed in order
@@ -234,7 +250,7 @@ class Engine:
     def _compile(self, schema: Schema) -> None:
         self.workload.check(schema)
         check_zones(schema)
-        executor = executor_of(self.workload, schema, self._strings, self.options)
+        executor = executor_of(self.workload, schema, self._strings, self.options, self._budget)
         if self._executor is not None:
             executor.adopt(self._executor)
         self._executor = executor
@@ -259,9 +275,11 @@ class Engine:
 
     def _process(self, table: pa.Table | None, watermark: int) -> list[QueryRows]:
         assert self._executor is not None
+        if self._budget.limit is not None:
+            self._executor.held_back = self._disorder.nbytes + sum(batch.nbytes for batch in self._open)
         try:
             if table is not None and table.num_rows:
-                for batch in table.combine_chunks().to_batches():
+                for batch in unified(table).combine_chunks().to_batches():
                     self._executor.process(batch)
             self._executor.advance(watermark)
             return self._executor.drain()
@@ -274,10 +292,13 @@ class Engine:
             yield from dicts_of(each, self.clock)
 
 
-def executor_of(workload: Workload, schema: Schema, strings: StringPool, options: Options) -> Executor:
+def executor_of(
+    workload: Workload, schema: Schema, strings: StringPool, options: Options, budget: Budget | None = None
+) -> Executor:
     """What runs a workload, checked against the schema, with these options."""
     compiled = compile_workload(workload.analysis, schema, strings, exact=options.numbers == "exact")
-    return Executor(compiled, options.threads, sharing=options.sharing != "never")
+    budget = Budget(bytes_of(options.max_memory)) if budget is None else budget
+    return Executor(compiled, options.threads, sharing=options.sharing != "never", budget=budget)
 
 
 def options_of(options: dict[str, Any]) -> Options:
@@ -296,6 +317,8 @@ def _ticks(time: Any, clock: Clock) -> int:
         ticks = int(time)
     elif clock.is_timestamp:
         try:
+            if isinstance(time, np.datetime64):
+                time = time.astype(f"datetime64[{clock.unit}]")
             given = pa.scalar(time)
             if not pa.types.is_timestamp(given.type) or (given.type.tz is None) == (clock.type.tz is None):
                 ticks = int(given.cast(clock.type).value)

@@ -43,6 +43,10 @@ class UnsupportedError(HamletError):
     """The language has it and the check accepts it, but the engine cannot run it yet."""
 
 
+class MemoryLimitError(HamletError):
+    """The run needs more memory than it may take."""
+
+
 class OutputError(HamletError):
     """The results cannot be written where, or as, they were asked for."""
 

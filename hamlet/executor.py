@@ -5,8 +5,9 @@ The executor knows nothing of lateness or buffering (`hamlet.engine`), and nothi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,12 +15,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hamlet._budget import Budget, BudgetExceeded
 from hamlet._core import Kernel, KernelOverflow
 from hamlet.aggregates import Component, has_trends, is_double, merged, needed, nothing, paired, read
 from hamlet.broadcast import Broadcast
 from hamlet.classify import FOREIGN, Role, Signature, overflow_error
 from hamlet.columns import Int64Array, KeyIndex, integers, take, values
 from hamlet.compile import CompiledClass, CompiledQuery, CompiledWorkload
+from hamlet.limit import GROUP, exceeded, holding
 from hamlet.query import Aggregate, AttributeType
 from hamlet.result import QueryRows, ResultColumn
 from hamlet.schema import Schema, timestamp
@@ -78,13 +81,15 @@ class _Groups:
 class _ClassRunner:
     """One class of queries: its keys, and a kernel per thread."""
 
-    def __init__(self, compiled: CompiledClass, workload: CompiledWorkload, threads: int, sharing: bool) -> None:
+    def __init__(
+        self, compiled: CompiledClass, workload: CompiledWorkload, threads: int, sharing: bool, budget: Budget
+    ) -> None:
         self.compiled = compiled
         self.workload = workload
         self.index = KeyIndex(compiled.attributes)
         self.tables = [compiled.tables(number) for number in range(len(compiled.parts))]
         floating = [int(type is AttributeType.DOUBLE) for _, type in compiled.columns]
-        self.kernels = [Kernel(self.tables, floating, sharing) for _ in range(threads)]
+        self.kernels = [Kernel(self.tables, floating, sharing, budget) for _ in range(threads)]
         self.groups = [_Groups(query, self.index) for query in compiled.queries]
         self.broadcast = _broadcast(compiled, self.index) if compiled.broadcasts else None
         self.class_of = np.zeros(0, np.int32)  # signature -> kernel class, FOREIGN, or UNMAPPED
@@ -306,13 +311,19 @@ class Executor:
         Kernels per class; the keys are spread over them.
     sharing : bool
         Whether a burst's coefficients are computed once for all queries that accept the same events.
+    budget : Budget or None
+        The memory of the run; executors that adopt one another share it.
     """
 
-    def __init__(self, workload: CompiledWorkload, threads: int = 1, *, sharing: bool = True) -> None:
+    def __init__(
+        self, workload: CompiledWorkload, threads: int = 1, *, sharing: bool = True, budget: Budget | None = None
+    ) -> None:
         self.workload = workload
         self.events = 0
+        self.budget = Budget() if budget is None else budget
+        self.held_back = 0  # bytes of events that the engine holds; counted in the budget
         schema = workload.schema
-        self._classes = [_ClassRunner(each, workload, threads, sharing) for each in workload.classes]
+        self._classes = [_ClassRunner(each, workload, threads, sharing, self.budget) for each in workload.classes]
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._places = {
             query.analysed.index: (runner, place)
@@ -323,9 +334,10 @@ class Executor:
 
     def adopt(self, other: Executor) -> None:
         """Go on where an executor of the same workload stopped that knew less of the attributes' types."""
-        self.events = other.events
-        for mine, theirs in zip(self._classes, other._classes, strict=True):
-            mine.adopt(theirs)
+        self.events, self.held_back = other.events, other.held_back
+        with self._limited():
+            for mine, theirs in zip(self._classes, other._classes, strict=True):
+                mine.adopt(theirs)
 
     def process(self, batch: pa.RecordBatch) -> None:
         """Take events in (time, order) order, not before any time given earlier.
@@ -334,23 +346,60 @@ class Executor:
         ------
         DataError
             INT arithmetic beyond 64 bits; the executor cannot go on after it.
+        MemoryLimitError
+            More memory is needed than the budget has; the executor cannot go on after it either.
         """
         self.events += batch.num_rows
         signatures = self.workload.classifier.classify(batch, self.workload.schema.type_column)
         for runner in self._classes:
             jobs = runner.jobs(batch, signatures)
-            if self._pool is None:
-                for job in jobs:
-                    job()
-            else:
-                for done in [self._pool.submit(job) for job in jobs]:
-                    done.result()
+            with self._limited():
+                if self._pool is None:
+                    for job in jobs:
+                        job()
+                else:
+                    running = [self._pool.submit(job) for job in jobs]
+                    wait(running)
+                    for done in running:
+                        done.result()
 
     def advance(self, time: int) -> None:
         """Close all windows that end at or before `time` (ticks)."""
-        for runner in self._classes:
-            for kernel in runner.kernels:
-                kernel.advance(time)
+        with self._limited():
+            for runner in self._classes:
+                for kernel in runner.kernels:
+                    kernel.advance(time)
+
+    @contextlib.contextmanager
+    def _limited(self) -> Iterator[None]:
+        """Stop where the kernels, with all else, take more memory than the run may."""
+        if self.budget.limit is None:
+            yield
+            return
+        others = self._others()
+        self.budget.other = sum(others.values())
+        try:
+            if self.budget.exceeded:
+                raise BudgetExceeded
+            yield
+        except BudgetExceeded:
+            found = [
+                holding(query, runner.compiled.parts_of[place], runner.kernels, runner.index)
+                for runner in self._classes
+                for place, query in enumerate(runner.compiled.queries)
+            ]
+            rest = self.budget.held - sum(each.bytes for each in found)
+            others["rows of closed windows and work areas"] = rest
+            raise exceeded(self.budget.limit, found, others) from None
+
+    def _others(self) -> dict[str, int]:
+        """Bytes of what the kernels know nothing of, by what it is (`hamlet.limit`)."""
+        groups = sum(len(each.of_key) for runner in self._classes for each in runner.groups)
+        return {
+            "events held back for earlier ones": self.held_back,
+            "events that several groups get": sum(each.broadcast.nbytes for each in self._classes if each.broadcast),
+            "values of group attributes": sum(each.index.nbytes for each in self._classes) + groups * GROUP,
+        }
 
     def drain(self) -> list[QueryRows]:
         """Rows of the windows closed since the last call, one `QueryRows` per query, in the workload's order."""

@@ -12,10 +12,10 @@ from hamlet.tables import QueryTables
 from optimizer.explain import Bound, Line
 
 WORD = 8
-STATE = 128  # struct State
-STORE = 80  # struct Store
-INDEX = 48  # struct Index
-RUN = 48  # struct Run
+STATE = 136  # struct State
+STORE = 88  # struct Store
+INDEX = 56  # struct Index
+RUN = 56  # struct Run
 ALLOCATION = 16  # what the C allocator adds to a block, padding included
 PLACE = 8 * 3 // 2 + 2 * 16  # its pointer and its entry of the calendar, in arrays that grow by halves and by doubling
 NODE = 16  # step and time of a node

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.errors import DataError
-from hamlet.widening import cast, clock_type
+from hamlet.widening import cast, clock_type, unified
 
 Ints = npt.NDArray[np.int64]
 
@@ -134,7 +134,7 @@ def sorted_batches(table: pa.Table, key: SortKey, first_row: int = 0) -> Iterato
         yield from slices(table)
         return
     places = _sorted_places(time, order)
-    table = table.unify_dictionaries()
+    table = unified(table)
     for start in range(0, len(places), BATCH_ROWS):
         yield from slices(table.take(places[start : start + BATCH_ROWS]))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, replace
 
-from hamlet.conditions import conjuncts, is_condition, parts, references, rewritten, walk
+from hamlet.conditions import conjuncts, depth, is_condition, parts, references, rewritten, walk
 from hamlet.errors import Reports, near_miss
 from hamlet.meaning import Pair
 from hamlet.pattern_checks import Variables
@@ -32,6 +32,9 @@ from hamlet.query import (
     Span,
     Unary,
 )
+
+MOST_VALUES = 60  # of one condition at once; the expression machine has a few more places
+MOST_COMPARED = 64  # attributes of a variable, and conditions on a pair, that the kernel can hold
 
 
 @dataclass
@@ -78,7 +81,30 @@ def take_apart(
             found.equivalences.append(conjunct)
         elif sound:
             _sort(conjunct, found, variables, neighbours, reports)
+    _check_sizes(found, condition.span, reports)
     return found
+
+
+def _check_sizes(found: Predicates, span: Span, reports: Reports) -> None:
+    """Report what the engine has no room for."""
+    hint = "split the condition over several queries"
+    for condition in (each for conditions in (*found.local.values(), *found.adjacent.values()) for each in conditions):
+        if depth(condition) > MOST_VALUES:
+            message = f"this condition holds more than {MOST_VALUES} values at once while it is computed"
+            reports.error(message, condition.span, "write what nests deepest first: (a + b) + c, not c + (a + b)")
+    read: dict[str, set[str]] = {}
+    for (earlier, later), conditions in found.adjacent.items():
+        mine: set[str] = set()
+        for reference in (each for condition in conditions for each in references(condition)):
+            following = reference.shift is Shift.NEXT
+            (mine if following else read.setdefault(earlier, set())).add(reference.attribute)
+        for variable, attributes in ((earlier, read.get(earlier, set())), (later, mine)):
+            if len(attributes) > MOST_COMPARED:
+                message = f"more than {MOST_COMPARED} attributes of {variable} are compared with a neighbour's"
+                reports.error(message, span, hint)
+        if len(conditions) > MOST_COMPARED:
+            message = f"more than {MOST_COMPARED} conditions on {earlier} and the {later} after it"
+            reports.error(message, span, hint)
 
 
 def _sort(

@@ -32,7 +32,7 @@ def run(
         Of a path; by default its extension says.
     **options
         `hamlet.engine.Options`: sharing, benefit, numbers, count_type, threads, time_column, type_column,
-        order_column, time_unit.
+        order_column, time_unit, max_memory.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def run(
 
     Raises
     ------
-    WorkloadError, DataError, OptionError, UnsupportedError
+    WorkloadError, DataError, OptionError, UnsupportedError, MemoryLimitError
         All are `HamletError`: a user's mistake, said in words.
 
     Examples

@@ -54,7 +54,7 @@ def check(
         All mistakes, in the order of the text; empty where there is none.
     """
     reports = Reports(analysis.text.text, analysis.text.source)
-    if schema is not None and schema.closed:
+    if schema is not None:
         _check_declarations(analysis, schema, reports)
     for query in analysis.queries:
         names = _Names(query, schema, special, reports)
@@ -300,6 +300,8 @@ def _check_aggregate(aggregate: Aggregate, query: AnalysedQuery, schema: Schema 
     if aggregate.variable is None or aggregate.attribute is None:
         return
     known = attribute_type(aggregate.variable, aggregate.attribute, query, schema)
+    if known is None and schema is not None:
+        known = schema.type_of(aggregate.attribute)  # of an open schema, which widens from number to number only
     allowed = [*NUMBERS, AttributeType.TIMESTAMP] if aggregate.function in ("MIN", "MAX") else [*NUMBERS]
     if known is None or known in allowed:
         return

@@ -55,12 +55,12 @@ def plain_type(arrow: pa.DataType) -> pa.DataType:
     """The form in which the engine gets a column.
 
     Unsigned 64-bit integers become int64 (checked when values are cast), half floats float32, string views string,
-    dates date32; a dictionary stays one only if it holds strings. Other types stay as they are.
+    dates date32; a dictionary stays one only if it holds strings and has room for those of other batches. Other types
+    stay as they are.
     """
     if pa.types.is_dictionary(arrow):
-        if not is_text(arrow):
-            return plain_type(arrow.value_type)
-        return pa.dictionary(arrow.index_type, plain_type(arrow.value_type))
+        value = plain_type(arrow.value_type)
+        return pa.dictionary(arrow.index_type, value) if is_text(arrow) and arrow.index_type.bit_width >= 32 else value
     if pa.types.is_uint64(arrow):
         return pa.int64()
     if pa.types.is_float16(arrow):
@@ -136,6 +136,24 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         column = pa.nulls(batch.num_rows) if place < 0 else batch.column(place)
         columns.append(cast(column, field.type, field.name))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def unified(table: pa.Table) -> pa.Table:
+    """The table with one dictionary for all chunks of a column, so that its rows can be taken and its chunks joined."""
+    try:
+        return table.unify_dictionaries()
+    except pa.ArrowInvalid:  # a dictionary that itself holds NULL
+        for place, field in enumerate(table.schema):
+            if pa.types.is_dictionary(field.type):
+                table = table.set_column(place, field, _encoded_anew(table.column(place)))
+        return table
+
+
+def _encoded_anew(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    index = column.type.index_type
+    encoded = column.cast(column.type.value_type).dictionary_encode()
+    chunks = [pa.DictionaryArray.from_arrays(chunk.indices.cast(index), chunk.dictionary) for chunk in encoded.chunks]
+    return pa.chunked_array(chunks, column.type)
 
 
 def merged_schema(schemas: Sequence[tuple[str, pa.Schema]]) -> pa.Schema:

@@ -290,7 +290,9 @@ def test_closed_and_open_schemas() -> None:
 
 def test_literals_and_declared_types_are_checked_whatever_the_schema() -> None:
     analysis = workload("A", "A.x = 1", declarations="EVENT A(x INT);")
-    assert check(analysis, schema(closed=False, x=AttributeType.STRING)) == []
+    assert check(analysis, schema(closed=False, x=None)) == []
+    (error,) = check(analysis, schema(closed=False, x=AttributeType.STRING))
+    assert error.message == "A.x is declared INT, but the column holds STRING"
     assert len(check(analysis, schema(x=AttributeType.STRING))) == 2  # the declaration and the comparison
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from hamlet._budget import Budget
 from hamlet._core import Kernel
 from hamlet.columns import StringPool
 from hamlet.compile import CompiledQuery, compile_workload
@@ -68,8 +69,8 @@ def most(of: Bound, windows: int, bits: int, events: int) -> float:
     return of.partition + windows * of.window.at(bits) + kept
 
 
-def measured(query: CompiledQuery, events: int) -> int:
-    """Bytes that a kernel takes for `KEYS` partitions with so many events each, all windows open."""
+def measured(query: CompiledQuery, events: int) -> tuple[int, int]:
+    """Bytes of `KEYS` partitions with so many events each, all windows open: by the allocator, by the kernel."""
     types = list(dict.fromkeys(query.analysed.types.values()))
     chosen = np.random.default_rng(events).integers(0, len(types), events)
     keys = np.tile(np.arange(KEYS, dtype=np.int64), events)
@@ -78,7 +79,8 @@ def measured(query: CompiledQuery, events: int) -> int:
     values = [(np.arange(len(keys), dtype=np.int64), None)]
     ranks = np.zeros(1, np.int64)
     before = allocated()
-    kernel = Kernel(list(query.tables), [0])
+    budget = Budget()
+    kernel = Kernel(list(query.tables), [0], budget=budget)
     for place, type_ in enumerate(types):
         fitting = [variable for variable, its in query.analysed.types.items() if its == type_]
         entries = [
@@ -92,7 +94,7 @@ def measured(query: CompiledQuery, events: int) -> int:
         ]
         kernel.add_class([entry for entry in entries if entry[1] or entry[2]], place)
     kernel.process(keys, times, None, classes, values, ranks, KEYS)
-    return allocated() - before
+    return allocated() - before, budget.held
 
 
 @pytest.mark.parametrize("exact", [True, False], ids=["exact", "float"])
@@ -104,7 +106,9 @@ def test_the_bound_holds(pattern: str, exact: bool) -> None:
         bits = events + 1  # every event at most doubles what there is
         area = windows * of.thread.at(bits)
         allowance = 64 * 1024  # of Python and numpy themselves, and what a page is rounded up to
-        assert measured(query, events) <= KEYS * most(of, windows, bits, events) + area + allowance
+        found, counted = measured(query, events)
+        assert found <= KEYS * most(of, windows, bits, events) + area + allowance
+        assert 0.9 * counted - allowance <= found <= 1.1 * counted + allowance
 
 
 @pytest.mark.parametrize("pattern", BOUNDED)
@@ -112,7 +116,7 @@ def test_the_bound_is_near_the_truth(pattern: str) -> None:
     """A bound that is far too large holds as well; at least half of these bytes are really there."""
     query = compiled(pattern, exact=False)
     of, windows = bound(query.tables), -(-query.window[0] // query.window[1])
-    assert measured(query, 1000) > 0.5 * KEYS * most(of, windows, 0, 0)
+    assert measured(query, 1000)[0] > 0.5 * KEYS * most(of, windows, 0, 0)
 
 
 @pytest.mark.parametrize("pattern", BOUNDED)
@@ -120,7 +124,7 @@ def test_float_memory_does_not_follow_the_events(pattern: str) -> None:
     query = compiled(pattern, exact=False)
     assert bound(query.tables).window.per_bit == 0
     assert bound(query.tables).event == 0
-    assert measured(query, 1900) <= 1.05 * measured(query, 950) + 64 * 1024
+    assert measured(query, 1900)[0] <= 1.05 * measured(query, 950)[0] + 64 * 1024
 
 
 @pytest.mark.parametrize("pattern", LINEAR)
