@@ -9,7 +9,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from hamlet.engine import Engine
-from hamlet.errors import DataError, HamletError, OptionError, OutputError, UnsupportedError, WorkloadError
+from hamlet.errors import (
+    DataError,
+    HamletError,
+    OptionError,
+    OutputError,
+    RestoreError,
+    UnsupportedError,
+    WorkloadError,
+)
 from hamlet.result import Results
 from hamlet.run import run
 from hamlet.version import __version__
@@ -24,6 +32,7 @@ __all__ = [
     "HamletError",
     "OptionError",
     "OutputError",
+    "RestoreError",
     "Results",
     "UnsupportedError",
     "Workload",

@@ -24,6 +24,7 @@ import numpy as np
 
 from hamlet._budget import BudgetExceeded
 
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy, memset
@@ -46,6 +47,7 @@ from hamlet._cells cimport (
 from hamlet._burst cimport Tally, apply_burst, clear_tallies, join_tallies, tally_event
 from hamlet._expression cimport Column, Program, evaluate
 from hamlet._index cimport forget_lane, read_index
+from hamlet._saved cimport DAMAGED, Bounds, Bytes, Cursor, put_word, read_state, take_word, write_state
 from hamlet._state cimport (
     State,
     Store,
@@ -141,6 +143,7 @@ cdef struct Buffer:      # rows of closed windows of one query
 
 cdef enum:
     SCAN_BLOCK = 512
+    MOST_COUNTERS = 16
     LONGEST_BURST = 4096
     MOST_GRAPHLETS = 64  # per key; types beyond are processed event by event
 
@@ -1330,6 +1333,127 @@ cdef class Kernel:
             parent = child
         self.due[parent] = moved
         return slot
+
+    # -------------------------------------------------------------------------------------------- saving
+
+    def save(self):
+        """The states and counters as bytes for `load`; between two calls of `process`, with no row left to drain."""
+        cdef Bytes to
+        cdef int query
+        for query in range(self.queries):
+            if self.buffer[query].rows:
+                raise ValueError("rows of closed windows have not been taken")
+        to.byte = NULL
+        to.count = 0
+        self._write_states(&to)
+        data = PyBytes_FromStringAndSize(NULL, to.count)
+        to.byte = <uint8_t*> PyBytes_AS_STRING(data)
+        to.count = 0
+        with nogil:
+            self._write_states(&to)
+        return data
+
+    def load(self, const uint8_t[::1] data, Py_ssize_t key_count, int64_t events, const int64_t[::1] limits):
+        """Take over what `save` wrote; the kernel is new.
+
+        Parameters
+        ----------
+        data : bytes-like
+        key_count : int
+            Partitions known so far.
+        events : int
+            At least so many events were matched.
+        limits : int64 array
+            Per event column how many values it can have (0, 1, ...: strings), negative where any integer will do.
+
+        Raises
+        ------
+        ValueError
+            The bytes are not of a kernel with the same tables; this one must not be used.
+        MemoryError
+        """
+        cdef Cursor source
+        cdef Bounds bounds
+        cdef int failure
+        assert self.keys == 0
+        self._reserve_keys(key_count)
+        source.byte = &data[0] if len(data) else NULL
+        source.left = len(data)
+        bounds.exponent = 64 * min(max(events, 0), <int64_t> 1 << 50) + 8192
+        bounds.limits = &limits[0] if len(limits) else NULL
+        with nogil:
+            failure = self._read_states(&source, &bounds, key_count * self.queries)
+        self._raise(failure)
+        if failure or source.left:
+            raise ValueError("the state of the windows is damaged")
+
+    cdef int _counters(self, int64_t** counter) noexcept nogil:
+        """What is saved of the kernel beside its states; how many of them."""
+        counter[0] = &self.step
+        counter[1] = &self.most_bits
+        counter[2] = &self.windows
+        counter[3] = &self.bursts
+        counter[4] = &self.graphlets
+        counter[5] = &self.shared_graphlets
+        counter[6] = &self.coefficients
+        counter[7] = &self.snapshots
+        return 8
+
+    cdef void _write_states(self, Bytes* to) noexcept nogil:
+        """The counters, then every state in the order of the calendar, which so stays as it is."""
+        cdef int64_t* counter[MOST_COUNTERS]
+        cdef Py_ssize_t i
+        cdef int64_t slot
+        for i in range(self._counters(counter)):
+            put_word(to, counter[i][0])
+        put_word(to, min(self.advanced, <int64_t> 1 << 62))  # no event is there, and sums of times have head-room
+        put_word(to, self.dues)
+        for i in range(self.dues):
+            slot = self.due[i].slot
+            put_word(to, self.due[i].time)
+            put_word(to, slot)
+            write_state(&self.query[slot % self.queries], self.state[slot], to)
+
+    cdef int _read_states(self, Cursor* source, Bounds* bounds, int64_t slots) noexcept nogil:
+        cdef int64_t* counter[MOST_COUNTERS]
+        cdef const Query* q
+        cdef State* s
+        cdef Py_ssize_t i
+        cdef int64_t dues
+        cdef int failure
+        for i in range(self._counters(counter)):
+            if not take_word(source, 0, <int64_t> 1 << 62, counter[i]):
+                return DAMAGED
+        bounds.step = self.step
+        if not (
+            take_word(source, INT64_MIN, <int64_t> 1 << 62, &self.advanced)
+            and take_word(source, 0, source.left // (2 * sizeof(int64_t)), &dues)
+        ):
+            return DAMAGED
+        if not self._take((dues + 1) * sizeof(Due)):
+            return OUT_OF_MEMORY
+        self.due = <Due*> realloc(self.due, (dues + 1) * sizeof(Due))
+        if self.due == NULL:
+            return OUT_OF_MEMORY
+        self.due_capacity = dues + 1
+        for i in range(dues):
+            if not (
+                take_word(source, self.due[(i - 1) // 2].time if i else INT64_MIN, INT64_MAX, &self.due[i].time)
+                and take_word(source, 0, slots - 1, &self.due[i].slot)
+                and self.state[self.due[i].slot] == NULL
+            ):
+                return DAMAGED
+            q = &self.query[self.due[i].slot % self.queries]
+            failure = read_state(q, source, bounds, &self.state[self.due[i].slot])
+            if failure:
+                return failure
+            self.dues += 1
+            self.states += 1
+            s = self.state[self.due[i].slot]
+            s.scheduled = True
+            if self.due[i].time > s.first * q.slide + q.within:
+                return DAMAGED  # its first window would close too late
+        return NO_FAILURE
 
     def live(self):
         """Numbers of the keys that have an open window; int64 array."""

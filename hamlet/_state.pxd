@@ -9,7 +9,7 @@ allocation. A refused claim is an allocation that failed, and the account tells 
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from hamlet._budget cimport take
+from hamlet._budget cimport ALLOCATION, take
 from hamlet._cells cimport words_of
 from hamlet._expression cimport Column
 from hamlet._tables cimport Query
@@ -17,6 +17,7 @@ from hamlet._tables cimport Query
 
 cdef enum:
     RECENT = 16          # nodes that an index keeps unsorted
+    COLUMN = 9           # bytes of a kept value and of whether there is one
 
 cdef struct Run:         # nodes of consecutive arrival, sorted by their keys
     Py_ssize_t count
@@ -87,6 +88,11 @@ cdef inline void release(const Query* q, State* s, Py_ssize_t bytes) noexcept no
     """Count memory that a state has freed."""
     take(q.account, -bytes)
     s.bytes -= bytes
+
+
+cdef inline Py_ssize_t room_of(Py_ssize_t capacity, Py_ssize_t words) noexcept nogil:
+    """Bytes of a store's steps, times and values, of so many words each; and of the heads of its five blocks."""
+    return capacity * (2 + words) * sizeof(uint64_t) + 5 * ALLOCATION
 
 
 cdef State* new_state(const Query* q) noexcept nogil

@@ -24,10 +24,6 @@ from hamlet._cells cimport (
 from hamlet._expression cimport Column
 from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY, SUM_DOUBLE, SUM_INT, Component, Query, StoreTable
 
-cdef enum:
-    COLUMN = 9           # bytes of a kept value and of whether there is one
-
-
 cdef void widen_cell(const Query* q, uint64_t* target, int wider, const uint64_t* source, int width) noexcept nogil:
     """Copy a cell into one of more limbs; sums extend by their sign."""
     cdef int i, words, more
@@ -64,11 +60,6 @@ cdef void replace_values(const Query* q, State* s, Store* store, uint64_t* value
     release(q, s, store.room - room_of(store.capacity, 0))
     store.value = value
     store.room = room_of(store.capacity, 0) + words * sizeof(uint64_t)
-
-
-cdef inline Py_ssize_t room_of(Py_ssize_t capacity, Py_ssize_t words) noexcept nogil:
-    """Bytes of a store's steps, times and values, of so many words each; and of the heads of its five blocks."""
-    return capacity * (2 + words) * sizeof(uint64_t) + 5 * ALLOCATION
 
 
 cdef int widen(const Query* q, State* s, int64_t bits) noexcept nogil:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.columns import Int64Array, KeyIndex, integers
+from hamlet.widening import joined
 
 Places = tuple[int, ...]  # places of some of the partition attributes
 Key = tuple[Any, ...]
@@ -122,10 +123,7 @@ class Broadcast:
         """
         self._forget(int(times[0]), time_column)
         kept = 0 if self._kept is None else self._kept.num_rows
-        whole = pa.concat_tables(
-            [*([] if self._kept is None else [self._kept]), pa.Table.from_batches([batch])],
-            promote_options="permissive",
-        )
+        whole = joined([*([] if self._kept is None else [self._kept]), pa.Table.from_batches([batch])])
         all_classes = np.concatenate([self._kept_classes, classes])
         chosen = self._rows_of(types, kept)
         combined = whole.combine_chunks().to_batches()[0]
@@ -193,6 +191,20 @@ class Broadcast:
             if keys:
                 pairs.append((np.full(len(keys), row, np.int64), np.array(keys, np.int64)))
         return pairs
+
+    @property
+    def kept(self) -> pa.Table | None:
+        """The partial events that partitions to come may need."""
+        return self._kept
+
+    def load(self, kept: pa.Table, types: Sequence[str], classes: npt.NDArray[np.int32]) -> None:
+        """Take over kept events, their types and kernel classes; raises ValueError at what is never kept."""
+        rows = self._rows_of(types, 0)
+        if not rows.keys() <= self._sets.keys():
+            raise ValueError("an event is kept that belongs to one partition only")
+        self._kept, self._kept_classes = kept, classes
+        for places, carried in self._sets.items():
+            carried.rows = rows.get(places, np.zeros(0, np.int64))
 
     def adopt(self, other: Broadcast, classify: Callable[[pa.RecordBatch], npt.NDArray[np.int32]]) -> None:
         """Take over the kept events of another one, whose kernel classes were numbered otherwise."""

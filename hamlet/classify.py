@@ -118,6 +118,13 @@ class Classifier:
         numbers = [self._number(Signature(type, one)) for one in accepted]
         return np.array(numbers, np.int32)[codes]
 
+    def load(self, signatures: Sequence[Signature]) -> None:
+        """Number signatures as another classifier of these roles did; raises ValueError at what is none."""
+        for place, signature in enumerate(signatures):
+            known = self._by_type.get(signature.type)
+            if known is None or not signature.accepted <= set(known) or self._number(signature) != place:
+                raise ValueError("no event can be of such a kind")
+
     def _number(self, signature: Signature) -> int:
         number = self._numbers.setdefault(signature, len(self.signatures))
         if number == len(self.signatures):

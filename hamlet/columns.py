@@ -6,7 +6,7 @@ Nothing here knows a query; it is where names and Python values end and integers
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,20 +27,33 @@ Values = tuple[npt.NDArray[Any], npt.NDArray[np.uint8] | None]  # int64 or float
 class StringPool:
     """Numbers for strings, in order of first sight, and the rank of each among all seen so far.
 
+    Parameters
+    ----------
+    texts : iterable of str
+        What has been seen before, by number.
+
     Attributes
     ----------
     ordered : bool
         Whether some predicate asks which of two strings is less; else nobody has to sort them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, texts: Iterable[str] = ()) -> None:
         self.ordered = False
-        self._numbers: dict[str, int] = {}
+        self._numbers: dict[str, int] = {text: number for number, text in enumerate(texts)}
         self._ranks: Int64Array | None = None
 
     def number(self, text: str) -> int:
         """The number of a string; a new one where it has not been seen."""
         return self._numbers.setdefault(text, len(self._numbers))
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @property
+    def texts(self) -> list[str]:
+        """The strings seen so far, by number."""
+        return list(self._numbers)
 
     @property
     def ranks(self) -> Int64Array:

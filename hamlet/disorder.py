@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import datetime
 import re
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +23,7 @@ from hamlet.ordering import SortKey
 from hamlet.query import SECONDS
 from hamlet.result import time_text
 from hamlet.schema import Clock
-from hamlet.widening import cast, merged_schema, unified
+from hamlet.widening import joined
 
 MOST_TICKS = 1 << 61  # of a time; beyond it, window edges could pass 64 bits
 
@@ -56,6 +58,27 @@ def ticks_of(lateness: Lateness, clock: Clock) -> int:
     seconds = seconds_of(lateness)
     ticks = Fraction(int(lateness)) if seconds is None else seconds * clock.ticks_per_second  # type: ignore[arg-type]
     return min(-(-ticks.numerator // ticks.denominator), 2 * MOST_TICKS)
+
+
+@dataclass(frozen=True)
+class Place:
+    """How far a stream has come.
+
+    Attributes
+    ----------
+    events, late_events : int
+        As of `Disorder`.
+    seen, promised : int or None
+        The largest time seen, and the time before which no event will come; ticks.
+    held : pyarrow.Table or None
+        Events that are held, in no order.
+    """
+
+    events: int
+    late_events: int
+    seen: int | None
+    promised: int | None
+    held: pa.Table | None
 
 
 class Disorder:
@@ -141,6 +164,9 @@ class Disorder:
             return
         first, last = int(times.min()), int(times.max())
         self._seen = last if self._seen is None else max(last, self._seen)
+        self._hold(table, first)
+
+    def _hold(self, table: pa.Table, first: int) -> None:
         self._earliest = first if self._earliest is None else min(first, self._earliest)
         self._fresh.append(table)
         self._fresh_bytes += table.nbytes + _TABLE_BYTES + _COLUMN_BYTES * table.num_columns
@@ -148,6 +174,28 @@ class Disorder:
     def promise(self, ticks: int) -> None:
         """No event before this time will come."""
         self._promised = ticks if self._promised is None else max(ticks, self._promised)
+
+    # -------------------------------------------------------------------------------------------------- saving
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Lateness, and what becomes of late events."""
+        return {"lateness": self._lateness, "late": self._late}
+
+    def place(self) -> Place:
+        """How far the stream has come."""
+        parts = [*([] if self._sorted is None else [self._sorted]), *self._fresh]
+        held = joined(parts) if parts else None
+        return Place(self.events, self.late_events, self._seen, self._promised, held)
+
+    def load(self, place: Place, clock: Clock | None) -> None:
+        """Go on from a place, at the beginning; `clock` is known once an event has come."""
+        self.events, self.late_events = place.events, place.late_events
+        self._seen, self._promised = place.seen, place.promised
+        if clock is not None:
+            self._ticks = ticks_of(self._lateness, clock)
+        if place.held is not None and place.held.num_rows:
+            self._hold(place.held, int(self._key.columns_of(place.held)[0].min()))
 
     # ----------------------------------------------------------------------------------------- what goes out
 
@@ -178,7 +226,7 @@ class Disorder:
     def _merge(self) -> None:
         """Sort what has come lately into what is held."""
         parts = [*([] if self._sorted is None else [self._sorted]), *self._fresh]
-        table = _one_table(parts).combine_chunks()
+        table = joined(parts).combine_chunks()
         times, orders = self._key.columns_of(table)
         keys = (times,) if orders is None else (orders, times)
         places = np.lexsort(keys)
@@ -186,21 +234,3 @@ class Disorder:
             table, times = table.take(pa.array(places)), times[places]
         self._sorted, self._times = table, times
         self._fresh, self._earliest, self._fresh_bytes = [], None, 0
-
-
-def _one_table(parts: list[pa.Table]) -> pa.Table:
-    """Tables of the same columns, whose types have been found to go together, as one."""
-    if len(parts) == 1:
-        return unified(parts[0])
-    if all(part.schema.equals(parts[0].schema) for part in parts):
-        return unified(pa.concat_tables(parts))
-    schema = merged_schema([("events before", part.schema) for part in parts])
-    return unified(pa.concat_tables([_conformed(part, schema) for part in parts]))
-
-
-def _conformed(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    columns = []
-    for field in schema:
-        known = field.name in table.column_names
-        columns.append(cast(table.column(field.name) if known else pa.nulls(len(table)), field.type, field.name))
-    return pa.Table.from_arrays(columns, schema=schema)

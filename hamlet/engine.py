@@ -7,12 +7,13 @@ the same rows. Source: DESIGN §5 ("Engine time"); LANGUAGE.md §2, §7.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from hamlet import saving
 from hamlet._budget import Budget
 from hamlet.columns import Int64Array, StringPool, integers
 from hamlet.compile import compile_workload
@@ -144,6 +145,68 @@ class Engine:
     def close(self) -> list[dict[str, Any]]:
         """End the stream; give all remaining rows."""
         return list(self._dicts(self.close_columns()))
+
+    def save(self) -> bytes:
+        """All that the engine is, as bytes for `restore`: going on from there is as if it had never stopped.
+
+        Their number is proportional to the open windows, the partitions and strings ever seen, and the events held
+        back (`hamlet.saving`, also for the format). Only doubles that an adjacent comparison adds up may differ
+        afterwards, in their last digits: they are added in another order.
+
+        Raises
+        ------
+        HamletError
+            The engine is closed, or cannot go on after an error.
+        """
+        self._refuse_closed()
+        options = asdict(self.options) | self._disorder.options
+        fed = pa.Table.from_batches(self._open) if self._open else None
+        place = self._disorder.place()
+        state = saving.EngineState(options, place, self._promise, fed, self._schema, self._strings.texts)
+        return saving.write(self.workload, state, self._executor)
+
+    @classmethod
+    def restore(cls, workload: Workload, data: bytes | bytearray | memoryview) -> Engine:
+        """An engine that goes on where another one was saved, with the options of that one.
+
+        Parameters
+        ----------
+        workload : Workload
+            That of the saved engine; comments and layout may differ.
+        data : bytes-like
+            From `save`. Nothing in it is ever run.
+
+        Raises
+        ------
+        RestoreError
+            The bytes are damaged, of another workload, or of another version.
+        MemoryLimitError
+            The states need more than the option `max_memory`.
+
+        Examples
+        --------
+        >>> workload = Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 s")
+        >>> engine = Engine(workload)
+        >>> engine.push([{"time": 1, "type": "A"}, {"time": 2, "type": "B"}])
+        []
+        >>> Engine.restore(workload, engine.save()).close()
+        [{'query': 'q1', 'window_start': 0, 'window_end': 10, 'count': 1}]
+        """
+        saved = saving.Saved(workload, data)
+        state = saved.state
+        with saved.blamed():
+            engine = cls(workload, **state.options)
+            engine._strings = StringPool(state.strings)
+            if state.schema is not None:
+                engine._compile(state.schema)
+                engine._disorder.load(state.place, state.schema.clock)
+            else:
+                engine._disorder.load(state.place, None)
+            saved.load(engine._executor)
+            engine._promise = state.promise
+            if state.open is not None:
+                engine._open, engine._open_time = state.open.to_batches(), int(engine._times(state.open).max())
+        return engine
 
     @property
     def stats(self) -> dict[str, Any]:

@@ -47,6 +47,10 @@ class MemoryLimitError(HamletError):
     """The run needs more memory than it may take."""
 
 
+class RestoreError(HamletError):
+    """The bytes of a saved engine are damaged, of another workload, or of another version."""
+
+
 class OutputError(HamletError):
     """The results cannot be written where, or as, they were asked for."""
 

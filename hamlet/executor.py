@@ -55,6 +55,28 @@ class GroupRows:
     components: list[list[Component]]
 
 
+@dataclass(frozen=True)
+class RunnerState:
+    """What the runner of one class of queries keeps between batches.
+
+    Attributes
+    ----------
+    matched : int
+        Events matched so far.
+    keys : sequence of tuple
+        Partitions by number.
+    kept : pyarrow.Table or None
+        Events for partitions that have not been formed yet (LANGUAGE §6).
+    kernels : sequence of bytes-like
+        From `Kernel.save`.
+    """
+
+    matched: int
+    keys: Sequence[tuple[Any, ...]]
+    kept: pa.Table | None
+    kernels: Sequence[bytes | memoryview]
+
+
 @dataclass
 class _Groups:
     """Numbers for the groups of a query, made from the partitions of its class as they appear."""
@@ -119,6 +141,34 @@ class _ClassRunner:
             self.broadcast.adopt(
                 other.broadcast, lambda batch: self._classes(classifier.classify(batch, schema.type_column))
             )
+
+    def saved(self) -> RunnerState:
+        """What is kept between batches."""
+        kept = None if self.broadcast is None else self.broadcast.kept
+        return RunnerState(self.matched, self.index.keys, kept, [kernel.save() for kernel in self.kernels])
+
+    def load(self, state: RunnerState) -> None:
+        """Go on from a saved state; raises ValueError where it cannot be one of this class."""
+        classes = self._classes(np.zeros(0, np.int32))  # registers what the classifier knows, in its order
+        self.matched = state.matched
+        for key in state.keys:
+            self.index.number(key)
+        ends = {AttributeType.STRING: len(self.workload.strings), None: 0}
+        limits = np.array([ends.get(type, -1) for _, type in self.compiled.columns], np.int64)
+        for number, (kernel, data) in enumerate(zip(self.kernels, state.kernels, strict=True)):
+            kernel.load(data, len(range(number, len(state.keys), len(self.kernels))), state.matched, limits)
+        if state.kept is not None:
+            if self.broadcast is None:
+                raise ValueError("events are kept though all carry their keys")
+            known = self.workload.classifier
+            types: list[str] = []
+            for batch in state.kept.combine_chunks().to_batches():
+                signatures = known.classify(batch, self.workload.schema.type_column)
+                classes = self._classes(signatures)
+                types = [known.signatures[number].type for number in signatures.tolist()]
+            if (classes == FOREIGN).any():
+                raise ValueError("an event is kept that no query asks for")
+            self.broadcast.load(state.kept, types, classes)
 
     def jobs(self, batch: pa.RecordBatch, signatures: npt.NDArray[np.int32]) -> list[Callable[[], None]]:
         """What the kernels have to do for a batch; jobs of one batch may run side by side."""
@@ -338,6 +388,33 @@ class Executor:
         with self._limited():
             for mine, theirs in zip(self._classes, other._classes, strict=True):
                 mine.adopt(theirs)
+
+    def saved(self) -> list[RunnerState]:
+        """What is kept between batches, per class of the workload; all rows have been drained."""
+        return [runner.saved() for runner in self._classes]
+
+    def load(self, events: int, signatures: Sequence[Signature], states: Sequence[RunnerState]) -> None:
+        """Go on where another executor of the same compiled workload stopped; this one is new.
+
+        Parameters
+        ----------
+        events : int
+            Events processed so far.
+        signatures : sequence of Signature
+            By number, of the other executor's classifier.
+        states : sequence of RunnerState
+            What `saved` gave.
+
+        Raises
+        ------
+        ValueError
+            The states cannot be of this workload. The executor must not be used.
+        """
+        self.events = events
+        self.workload.classifier.load(signatures)
+        with self._limited():
+            for runner, state in zip(self._classes, states, strict=True):
+                runner.load(state)
 
     def process(self, batch: pa.RecordBatch) -> None:
         """Take events in (time, order) order, not before any time given earlier.

@@ -183,3 +183,25 @@ def merged_schema(schemas: Sequence[tuple[str, pa.Schema]]) -> pa.Schema:
             if known is None or not wide.equals(known):
                 types[field.name], origin[field.name] = wide, name
     return pa.schema([pa.field(name, kind) for name, kind in types.items()])
+
+
+def joined(tables: Sequence[pa.Table]) -> pa.Table:
+    """Tables one below the other: types widened, NULL where one lacks a column, one dictionary per column.
+
+    Raises
+    ------
+    DataError
+        As `merged_schema`.
+    """
+    if not all(table.schema.equals(tables[0].schema) for table in tables):
+        schema = merged_schema([("events before", table.schema) for table in tables])
+        tables = [_conformed(table, schema) for table in tables]
+    return unified(pa.concat_tables(tables))
+
+
+def _conformed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    columns = []
+    for field in schema:
+        known = field.name in table.column_names
+        columns.append(cast(table.column(field.name) if known else pa.nulls(len(table)), field.type, field.name))
+    return pa.Table.from_arrays(columns, schema=schema)

@@ -189,7 +189,7 @@ def test_dates_are_times_of_day_zero() -> None:
     days = [dt.date(2024, 2, 28), dt.date(2024, 3, 1)]
     text = """RETURN d, COUNT(*), MAX(A.d) PATTERN A+ WHERE A.d <= NEXT(A).d GROUP-BY d WITHIN 10 s;
               RETURN MIN(A.d), MAX(B.d) PATTERN SEQ(A, B) WHERE A.d < NEXT(B).d WITHIN 10 s"""
-    one, two, both = rows(text, pair(d=(days[0], days[1])) + [{"time": 2, "type": "A", "d": days[1]}])
+    one, two, both = rows(text, [*pair(d=(days[0], days[1])), {"time": 2, "type": "A", "d": days[1]}])
     assert (one["d"], one["max_A_d"], two["d"]) == (days[0], days[0], days[1])
     assert (both["min_A_d"], both["max_B_d"]) == tuple(days)
 
@@ -218,8 +218,8 @@ def test_dictionary_columns(index: pa.DataType, tmp_path: Path) -> None:
     engine = hamlet.Engine(hamlet.Workload.parse(text))
     pushed = [row for batch in table.to_batches() for row in engine.push(batch)]
     assert pushed + engine.close() == expected
-    pq.write_table(table, tmp_path / "a.parquet", row_group_size=2)
-    assert rows(text, tmp_path / "a.parquet") == expected
+    pq.write_table(table.slice(3), tmp_path / "a.parquet", row_group_size=2)  # Parquet has no NULL in a dictionary
+    assert rows(text, tmp_path / "a.parquet") == rows(text, plain.slice(3))
 
 
 # --------------------------------------------------------------------------------------------------- many of them
