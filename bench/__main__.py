@@ -65,7 +65,10 @@ def run_case(case: str, repeats: int, timeout_s: float) -> dict[str, Any]:
             raise
         found[f"{name}_phase_s"] = time.perf_counter() - started
     for values in found["measured"].values():
-        values["events_per_s"] = found["facts"]["events"] / statistics.median(values["wall_s"])
+        median = statistics.median(values["wall_s"])
+        values["events_per_s"] = values.get("events", found["facts"]["events"]) / median
+        if "pairs" in found["facts"]:
+            values["ns_per_pair"] = 1e9 * median / found["facts"]["pairs"]
     return found
 
 
@@ -83,9 +86,12 @@ def show(found: dict[str, Any]) -> None:
         click.echo(
             f"  {name}: wall_s {times}; {values['events_per_s']:,.0f} events/s, "
             f"peak_rss_bytes {values['peak_rss_bytes']:,}"
+            + (f", {values['ns_per_pair']:.3f} ns per pair" if "ns_per_pair" in values else "")
         )
     for name, ratio in found["ratios"].items():
         click.echo(f"  {name}: {ratio:.2f}")
+    for name, ratio in found.get("memory_ratios", {}).items():
+        click.echo(f"  peak memory {name}: {ratio:.3f}")
 
 
 def result_file(folder: Path, described: dict[str, Any]) -> Path:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ import pyarrow.parquet as pq
 import hamlet
 from bench import answers
 from bench.baselines.duckdb_groupby import GroupBy
+from bench.scale import LongGroup, ManyGroups, Memory, RisingPrices, Scan
+from bench.subject import Answer, Contender, Rows, Subject
 from datasets.location import real_stream
 from hamlet import oracle
 from hamlet.digits import integer_of
@@ -37,45 +39,6 @@ RECURRENCES = {
 }
 OPTIONS: dict[str, Any] = {"time_unit": "us", "order_column": "seq"}
 SLICES, SLICE_EVENTS = 40, 10
-Rows = list[dict[str, Any]]
-
-
-@dataclass
-class Answer:
-    """What the check of a case found out.
-
-    Attributes
-    ----------
-    checks : list of str
-        One sentence for each check that was passed.
-    facts : dict
-        Sizes without which a time means nothing: events, queries, rows, largest_count_bits, ...
-    digest : str
-        Of the rows that every timed run has to give again.
-    """
-
-    checks: list[str] = field(default_factory=list)
-    facts: dict[str, Any] = field(default_factory=dict)
-    digest: str = ""
-
-
-@dataclass(frozen=True)
-class Contender:
-    """One thing that is timed.
-
-    Attributes
-    ----------
-    run : callable
-        The timed work.
-    rows : callable or None
-        Result rows from what `run` returned, not timed; None for a peer that answers another question.
-    in_children : bool
-        Whether the work is done by child processes, whose memory counts then.
-    """
-
-    run: Callable[[], Any]
-    rows: Callable[[Any], Rows] | None
-    in_children: bool = False
 
 
 class RealStream:
@@ -145,6 +108,11 @@ class RealStream:
         return rows + engine.close()
 
 
+def number_of(text: str) -> int | float:
+    """The number that a count or sum was written as: an integer, or over DOUBLE attributes a double."""
+    return integer_of(text) if text.lstrip("-").isdigit() else float(text)
+
+
 class SparkJob(RealStream):
     """The same as a Spark batch job, from starting the command to its end: JVM, read, shuffle, kernel, write."""
 
@@ -172,8 +140,8 @@ class SparkJob(RealStream):
             table = pq.read_table(output / f"query={query.name}", partitioning=None)
             for row in table.to_pylist():
                 for column in (*counts[query.name], *sums[query.name]):
-                    if isinstance(row[column], str):  # a SUM over doubles is a double
-                        row[column] = integer_of(row[column])
+                    if isinstance(row[column], str):
+                        row[column] = number_of(row[column])
                 rows.append({"query": query.name, **row})
         return rows
 
@@ -249,7 +217,7 @@ class Case:
     """
 
     title: str
-    subject: Callable[[], RealStream]
+    subject: Callable[[], Subject]
 
 
 CASES: dict[str, Case] = {
@@ -274,4 +242,21 @@ CASES: dict[str, Case] = {
         "GROUP BY plug, type, 5-minute pane (count and sum) on one thread",
         PlugsAgainstDuckDB,
     ),
+    "memory": Case(
+        "three queries without adjacent predicates per district, float, a Parquet file in time order streamed by the "
+        "command line: peak memory while the events per window grow",
+        Memory,
+    ),
+    "rising-prices": Case(
+        "S.price < NEXT(S).price over uniform random prices, one window, one group, float, Arrow table in memory",
+        RisingPrices,
+    ),
+    "scan": Case(
+        "an arithmetic condition over both neighbours that no index answers, one window, float, Arrow table in memory",
+        Scan,
+    ),
+    "long-group": Case(
+        "one group of ten million events in windows of 100,000, float, Arrow table in memory", LongGroup
+    ),
+    "many-groups": Case("a million groups of one event, Arrow table in memory", ManyGroups),
 }

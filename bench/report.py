@@ -65,8 +65,9 @@ def rows_of(case: dict[str, Any]) -> Iterator[str]:
     for name, values in case["measured"].items():
         memory = f"{values['peak_rss_bytes'] / 2**20:,.0f}"
         sizes = ours if values["same_question"] else "- | - | -"
+        events = values.get("events", facts["events"])
         yield (
-            f"| {case['case']}: {name} | {facts['events']:,} | {sizes} | {seconds(values['wall_s'])} "
+            f"| {case['case']}: {name} | {events:,} | {sizes} | {seconds(values['wall_s'])} "
             f"| {values['events_per_s']:,.0f} | {memory} |"
         )
 
@@ -84,6 +85,11 @@ def section(machine: str, cases: dict[str, dict[str, Any]]) -> Iterator[str]:
         yield f"\n**{case['case']}**: {case['title']}."
         for name, ratio in case.get("ratios", {}).items():
             yield f"Ratio of medians {name}: **{ratio:.2f}**."
+        for name, ratio in case.get("memory_ratios", {}).items():
+            yield f"Ratio of peak memory {name}: **{ratio:.3f}**."
+        for name, values in case.get("measured", {}).items():
+            if "ns_per_pair" in values:
+                yield f"{name}: **{values['ns_per_pair']:.3f}** ns per pair of events."
         for check in case.get("checks", []):
             yield f"Checked: {check}."
         versions = ", ".join(f"{name} {version}" for name, version in case["machine"]["packages"].items())

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from bench import answers, machine
-from bench.cases import CASES, Contender
+from bench.cases import CASES
+from bench.subject import Contender
 from hamlet.errors import DataError
 
 WRONG, MISSING = 3, 4
@@ -44,6 +45,9 @@ def measure(contenders: Mapping[str, Contender], repeats: int, expected: str) ->
         name: {"wall_s": [], "peak_rss_bytes": 0, "same_question": contender.rows is not None}
         for name, contender in contenders.items()
     }
+    for name, contender in contenders.items():
+        if contender.events is not None:
+            measured[name]["events"] = contender.events
     for repeat in range(repeats + 1):
         for name, contender in contenders.items():
             gc.collect()
@@ -53,7 +57,7 @@ def measure(contenders: Mapping[str, Contender], repeats: int, expected: str) ->
                 result = contender.run()
                 seconds = time.perf_counter() - start
             peak = tree.peak_rss_bytes if tree else machine.peak_rss_bytes()
-            if contender.rows and answers.digest(contender.rows(result)) != expected:
+            if contender.rows and answers.digest(contender.rows(result)) not in expected.split():
                 raise answers.WrongAnswer(f"{name} gave other rows than those that were checked")
             del result
             if repeat:  # the first round fills caches and imports what is imported on first use
@@ -69,13 +73,20 @@ def ratios(measured: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
     return {f"{first} / {other}": medians[first] / medians[other] for other in others}
 
 
+def memory_ratios(measured: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """Peak memory of the first contender over that of each other one."""
+    first, *others = measured
+    peaks = {name: values["peak_rss_bytes"] for name, values in measured.items()}
+    return {f"{first} / {other}": peaks[first] / peaks[other] for other in others if peaks[other]}
+
+
 def report(phase: str, case: str, repeats: int, expected: str) -> dict[str, Any]:
     """Run one phase of a case; see the module's docstring."""
     subject = CASES[case].subject()
     if phase == "verify":
         return dataclasses.asdict(subject.answer())
     measured = measure(subject.contenders(), repeats, expected)
-    return {"measured": measured, "ratios": ratios(measured)}
+    return {"measured": measured, "ratios": ratios(measured), "memory_ratios": memory_ratios(measured)}
 
 
 def main() -> int:

@@ -18,7 +18,7 @@ try:
 except ImportError:
     sys.exit("the fuzzers need Atheris (Linux): pip install 'hamlet-cep[fuzz]'")
 
-DEFAULTS = {"timeout": "20", "rss_limit_mb": "4096", "max_len": "4096"}
+DEFAULTS = {"timeout": "20", "rss_limit_mb": "4096", "max_len": "2000"}
 
 
 def run(name: str, check: Callable[[bytes], None], seeds: Iterable[bytes]) -> None:

@@ -15,7 +15,7 @@ read makes it from the store.
 Source: DESIGN §2, rung 3; Bentley and Saxe 1980 (decomposable searching problems).
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
@@ -24,6 +24,25 @@ from hamlet._cells cimport add_cell, lane_of, words_of
 from hamlet._expression cimport Column, evaluate_value
 from hamlet._state cimport RECENT, Index, Run, State, Store, claim, killed_before, release
 from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY, OVERFLOW, IndexTable, KeyProgram, Query
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    /* How many of count >= 1 ascending keys are at most `most`. A comparison goes either way, so nothing is predicted:
+     * each step is an addition, and both places that may come next are fetched meanwhile. */
+    static inline Py_ssize_t keys_upto(const int64_t* key, Py_ssize_t count, int64_t most) {
+        const int64_t* low = key;
+        while (count > 1) {
+            Py_ssize_t half = count / 2;
+            count -= half;
+            __builtin_prefetch(low + count / 2 - 1);
+            __builtin_prefetch(low + half + count / 2 - 1);
+            low += low[half - 1] <= most ? half : 0;
+        }
+        return low - key + (*low <= most);
+    }
+    """
+    Py_ssize_t keys_upto(const int64_t* key, Py_ssize_t count, int64_t most) noexcept nogil
 
 cdef enum:
     MOST_COLUMNS = 64
@@ -74,6 +93,26 @@ cdef inline bint below(const IndexTable* table, const int64_t* node, const int64
     """Whether a node stands before the place of the keys in a run."""
     cdef int order = compare(node, keys, table.keys)
     return order < 0 or (order == 0 and (table.inclusive or not table.ordered))
+
+
+cdef inline Py_ssize_t place_in(const IndexTable* table, const Run* run, const int64_t* keys) noexcept nogil:
+    """How many nodes of a run stand before the place of the keys."""
+    cdef Py_ssize_t low = 0, count = run.count, half
+    cdef int64_t most = keys[0]
+    if table.keys == 1:
+        if table.ordered and not table.inclusive:
+            if most == INT64_MIN:
+                return 0
+            most -= 1
+        return keys_upto(run.key, count, most)
+    while count > 0:
+        half = count // 2
+        if below(table, run.key + (low + half) * table.keys, keys):
+            low += half + 1
+            count -= half + 1
+        else:
+            count = half
+    return low
 
 
 cdef inline bint same_group(const IndexTable* table, const int64_t* a, const int64_t* b) noexcept nogil:
@@ -167,7 +206,7 @@ cdef int add_run(const Query* q, State* s, const IndexTable* table, Index* index
     cdef Run merged
     cdef Run* moved
     cdef int64_t alive = killed_before(q, s, table.guards)
-    while index.runs and index.run[index.runs - 1].count <= 2 * run.count:
+    while index.runs and index.run[index.runs - 1].count <= 4 * run.count:
         if merge_runs(q, s, table, &index.run[index.runs - 1], &run, alive, &merged):
             free_run(q, s, &run)
             return OUT_OF_MEMORY
@@ -297,7 +336,7 @@ cdef int read_index(
     cdef const IndexTable* table = &q.index[number]
     cdef Index* index = &s.index[number]
     cdef const Store* store = &s.store[table.store]
-    cdef Py_ssize_t block = <Py_ssize_t> q.lanes * words_of(q, s.width), low, high, middle
+    cdef Py_ssize_t block = <Py_ssize_t> q.lanes * words_of(q, s.width), low
     cdef int64_t keys[MOST_COLUMNS]
     cdef int64_t alive
     cdef int i, found
@@ -323,14 +362,7 @@ cdef int read_index(
             add_lanes(q, s, sum, value)
     for i in range(index.runs):
         run = &index.run[i]
-        low = 0
-        high = run.count
-        while low < high:
-            middle = (low + high) // 2
-            if below(table, run.key + middle * table.keys, keys):
-                low = middle + 1
-            else:
-                high = middle
+        low = place_in(table, run, keys)
         if low and same_group(table, run.key + (low - 1) * table.keys, keys):
             add_lanes(q, s, sum, run.sum + (low - 1) * block)
     return NO_FAILURE

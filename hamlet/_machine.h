@@ -194,7 +194,7 @@ HAMLET_TARGETS static int machine_block(
 }
 
 /* The truth of a condition for rows start..stop-1 beside scalar row `row`, one byte each. */
-static int machine_select(
+static inline int machine_select(
     const hamlet_code *code, const hamlet_column *vector, long start, long stop,
     const hamlet_column *scalar, long row, const int64_t *ranks, uint8_t *result, long *where
 ) {
@@ -210,7 +210,7 @@ static int machine_select(
 }
 
 /* The value of an expression at one row, its bits in *value. */
-static int machine_value(
+static inline int machine_value(
     const hamlet_code *code, const hamlet_column *vector, long row, const int64_t *ranks, int floating,
     int64_t *value, uint8_t *there
 ) {

@@ -112,6 +112,7 @@ class Engine:
         special = (chosen.time_column, chosen.type_column, chosen.order_column)
         self._wanted = tuple(dict.fromkeys(name for name in (*special, *workload.attributes) if name is not None))
         self._schema: Schema | None = None
+        self._columns: tuple[pa.Schema, bool] | None = None  # of the last push, and whether they were all
         self._strings = StringPool()
         self._executor: Executor | None = None
         self._budget = Budget(bytes_of(chosen.max_memory))
@@ -204,8 +205,8 @@ class Engine:
                 engine._disorder.load(state.place, None)
             saved.load(engine._executor)
             engine._promise = state.promise
-            if state.open is not None:
-                engine._open, engine._open_time = state.open.to_batches(), int(engine._times(state.open).max())
+            if state.fed is not None and state.fed.num_rows:
+                engine._open, engine._open_time = state.fed.to_batches(), int(engine._times(state.fed).max())
         return engine
 
     @property
@@ -236,7 +237,8 @@ class Engine:
         )
         if table.num_rows == 0:
             return []
-        schema = self._learnt(table.schema, closed=has_columns(events))
+        columns = (table.schema, has_columns(events))
+        schema = self._learnt(*columns)
         table = conformed(table, schema, self._wanted)
         times = self._times(table)
         if self._promise is not None:
@@ -245,6 +247,7 @@ class Engine:
         fresh = disorder.judge(times, schema.clock)
         if schema is not self._schema:
             self._compile(schema)
+        self._columns = columns
         disorder.take(table, times, fresh, schema.clock)
         return self._release()
 
@@ -301,9 +304,11 @@ class Engine:
         if self._failed is not None:
             raise HamletError(f"the engine cannot go on after an error: {self._failed}")
 
-    def _learnt(self, arrow: pa.Schema, *, closed: bool) -> Schema:
+    def _learnt(self, arrow: pa.Schema, closed: bool) -> Schema:
         """What is known of the columns with those of a push; the same object where the push says nothing new."""
         options = self.options
+        if self._schema is not None and (arrow, closed) == self._columns:
+            return self._schema
         found = schema_of(arrow, self._key, options.type_column, options.time_unit, closed=closed)
         if self._schema is None:
             return found

@@ -163,7 +163,9 @@ class _Stream:
             with reader:
                 for batch in reader:
                     if batch.num_rows:
-                        yield batch.select(list(columns)).replace_schema_metadata()
+                        chosen = batch.select(list(columns)).replace_schema_metadata()
+                        chosen.validate(full=True)
+                        yield chosen
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"the Arrow stream broke off: {error}") from error
 
@@ -300,5 +302,9 @@ def batch_of(
 
 def _plain_table(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """The table with the columns and types of the schema; columns that are right already are not copied."""
+    try:
+        table.select(schema.names).validate(full=True)  # text that is no UTF-8, places beyond a dictionary
+    except pa.ArrowException as error:
+        raise DataError(f"the events are no valid Arrow data: {error}") from error
     columns = [cast(table.column(field.name), field.type, field.name) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)

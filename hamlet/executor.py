@@ -22,7 +22,7 @@ from hamlet.broadcast import Broadcast
 from hamlet.classify import FOREIGN, Role, Signature, overflow_error
 from hamlet.columns import Int64Array, KeyIndex, integers, take, values
 from hamlet.compile import CompiledClass, CompiledQuery, CompiledWorkload
-from hamlet.limit import GROUP, exceeded, holding
+from hamlet.limit import GROUP, Holding, exceeded, holding
 from hamlet.query import Aggregate, AttributeType
 from hamlet.result import QueryRows, ResultColumn
 from hamlet.schema import Schema, timestamp
@@ -460,14 +460,18 @@ class Executor:
                 raise BudgetExceeded
             yield
         except BudgetExceeded:
-            found = [
-                holding(query, runner.compiled.parts_of[place], runner.kernels, runner.index)
-                for runner in self._classes
-                for place, query in enumerate(runner.compiled.queries)
-            ]
+            found = self.holdings()
             rest = self.budget.held - sum(each.bytes for each in found)
             others["rows of closed windows and work areas"] = rest
             raise exceeded(self.budget.limit, found, others) from None
+
+    def holdings(self) -> list[Holding]:
+        """What each query holds in the kernels now."""
+        return [
+            holding(query, runner.compiled.parts_of[place], runner.kernels, runner.index)
+            for runner in self._classes
+            for place, query in enumerate(runner.compiled.queries)
+        ]
 
     def _others(self) -> dict[str, int]:
         """Bytes of what the kernels know nothing of, by what it is (`hamlet.limit`)."""

@@ -163,6 +163,7 @@ class ParquetFile:
             with pq.ParquetFile(self.name, pre_buffer=False, buffer_size=1 << 20) as file:
                 for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns), use_threads=False):
                     if batch.num_rows:
+                        batch.validate(full=True)  # Arrow checks neither UTF-8 nor the places in a dictionary
                         yield conform(batch, schema)
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{self.name}: the Parquet file cannot be read to its end: {error}") from error

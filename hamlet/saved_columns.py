@@ -144,7 +144,7 @@ class BlobWriter:
         """Append the columns of a table that have one of these names."""
         if table is None:
             return None
-        chosen = [name for name in names if name in table.column_names]
+        chosen = [name for name in table.column_names if name in names]
         return {"rows": table.num_rows, "columns": [[name, self.array(table.column(name))] for name in chosen]}
 
     def keys(self, keys: Sequence[Key], attributes: int) -> Json:
@@ -247,9 +247,7 @@ class BlobReader:
             found = [None if each is None else pa.py_buffer(self.blob(each)) for each in items(buffers)]
             if rows == 0:
                 return pa.nulls(0, type)
-            if any(
-                each is None for each in found[1:]
-            ):  # only validity may be absent; Arrow's validation reads the others unasked
+            if any(each is None for each in found[1:]):  # Arrow's validation reads all but validity unasked
                 raise ValueError("a column lacks a buffer")
             array = pa.Array.from_buffers(type, rows, found)
         array.validate(full=True)

@@ -14,24 +14,8 @@ from hamlet import saving
 from hamlet.saved_columns import WORD
 
 NUMBERS = (0, 1, -1, 2, 7, 8, 63, 64, 255, 2**16, 2**31 - 1, -(2**31), 2**32, 2**61, 2**62, 2**63 - 1, -(2**63), 2**64)
-VALUES = (
-    *NUMBERS,
-    None,
-    True,
-    0.5,
-    "",
-    "s",
-    "INT",
-    "STRING",
-    "DOUBLE",
-    "TIMESTAMP",
-    "UTC",
-    "null",
-    "int64",
-    [],
-    {},
-    [[]],
-)
+WORDS = ("", "s", "5 s", "INT", "STRING", "DOUBLE", "TIMESTAMP", "UTC", "null", "int64", "large_binary")
+VALUES = (*NUMBERS, *WORDS, None, True, 0.5, [], {}, [[]])
 
 
 class Chance(Protocol):
@@ -44,17 +28,14 @@ class Chance(Protocol):
 
 def opened(data: bytes) -> tuple[Any, bytearray]:
     """The description and the blobs of a save that is right."""
-    length = saving._HEAD.unpack_from(data)[2]
-    start = saving._HEAD.size
+    length = saving.HEAD.unpack_from(data)[2]
+    start = saving.HEAD.size
     return json.loads(data[start : start + length]), bytearray(data[start + length + -length % WORD :])
 
 
 def sealed(description: Any, blobs: bytes | bytearray, *, format: int = saving.FORMAT) -> bytes:
     """A save with a digest that is right."""
-    head = json.dumps(description).encode()
-    rest = head + bytes(-len(head) % WORD) + blobs
-    digest = saving._digest(len(head), [rest])
-    return saving._HEAD.pack(saving.MAGIC, format, len(head), len(rest), digest) + rest
+    return saving.sealed(json.dumps(description).encode(), [blobs], format)
 
 
 def mutated(data: bytes, chance: Chance) -> bytes:
@@ -75,11 +56,8 @@ def _word(blobs: bytearray, chance: Chance) -> bytearray:
     """Another number, often one that is near a limit or near the old one."""
     place = chance.below(max(1, len(blobs) // WORD)) * WORD
     old = int.from_bytes(blobs[place : place + WORD], "little")
-    new = (
-        NUMBERS[chance.below(len(NUMBERS))]
-        if chance.below(2)
-        else old + (1, -1, 8, -8, 1 << 9, -(1 << 9))[chance.below(6)]
-    )
+    near = old + (1, -1, 8, -8, 1 << 9, -(1 << 9))[chance.below(6)]
+    new = near if chance.below(2) else NUMBERS[chance.below(len(NUMBERS))]
     blobs[place : place + WORD] = (new % 2**64).to_bytes(WORD, "little")
     return blobs
 

@@ -12,8 +12,9 @@ from click.testing import CliRunner
 
 from bench import __main__ as command
 from bench import answers, worker
-from bench.cases import CASES, Contender
+from bench.cases import CASES
 from bench.report import write_report
+from bench.subject import Contender
 from hamlet.parser import parse
 
 WORKLOAD = parse("q1: RETURN T.zone, COUNT(*), AVG(T.fare) AS fare PATTERN Trip T+ GROUP-BY T.zone WITHIN 1 min")

@@ -222,6 +222,28 @@ def test_dictionary_columns(index: pa.DataType, tmp_path: Path) -> None:
     assert rows(text, tmp_path / "a.parquet") == rows(text, plain.slice(3))
 
 
+def test_arrow_data_that_is_not_valid(tmp_path: Path) -> None:
+    """Text that is no UTF-8, and places beyond the end of a dictionary: found by fuzzing Parquet files."""
+    damaged = [
+        pa.Array.from_buffers(pa.string(), 2, pa.array([b"A", b"\xff"]).buffers()),
+        pa.DictionaryArray.from_arrays(pa.array([0, 5], pa.int32()), pa.array(["A", "B"]), safe=False),
+    ]
+    text = "RETURN s, COUNT(*) PATTERN A+ GROUP-BY s WITHIN 10 s"
+    for column in damaged:
+        for table in (
+            pa.table({"time": [0, 1], "type": ["A", "A"], "s": column}),
+            pa.table({"time": [0, 1], "type": column, "s": ["x", "y"]}),
+        ):
+            for events in (table, table.to_reader()):
+                with pytest.raises(DataError, match=r"are no valid Arrow data|the Arrow stream broke off"):
+                    rows(text, events)
+            with pytest.raises(DataError, match="are no valid Arrow data"):
+                hamlet.Engine(hamlet.Workload.parse(text)).push(table)
+    pq.write_table(pa.table({"time": [0, 1], "type": damaged[0], "s": ["x", "y"]}), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"cannot be read to its end: .*UTF8"):
+        rows(text, tmp_path / "a.parquet")
+
+
 # --------------------------------------------------------------------------------------------------- many of them
 
 

@@ -1,4 +1,4 @@
-"""Save and restore: wherever the cut, going on equals never having stopped; wrong bytes end in an error."""
+"""Save and restore: wherever the cut is, going on equals never having stopped; wrong bytes end in an error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ import pytest
 
 import hamlet
 from hamlet import saving
-from hamlet.errors import HamletError, RestoreError
+from hamlet.errors import HamletError, MemoryLimitError, OptionError, RestoreError
+from hamlet.events import open_events
 from tests.compare_random import FEATURES
 from tests.comparison import difference
 from tests.save_mutations import mutated, opened, sealed
@@ -168,6 +169,50 @@ def test_held_events_and_late_ones() -> None:
     assert again(engine, workload).push([{"time": 8, "type": "A"}]) == []
 
 
+@pytest.mark.parametrize(
+    "time",
+    [
+        3,
+        datetime.datetime(2023, 1, 1, 1),
+        datetime.date(2023, 1, 2),
+        np.datetime64("2023-01-01T01:30", "m"),
+        datetime.datetime(2023, 1, 1, 1, tzinfo=datetime.UTC),
+    ],
+    ids=repr,
+)
+def test_a_time_promised_before_the_first_event(time: Any) -> None:
+    """Only the first event says in what unit it is."""
+    clock = pa.int64() if time == 3 else pa.timestamp("s", "UTC" if getattr(time, "tzinfo", None) else None)
+    start = datetime.datetime(2023, 1, 1, tzinfo=getattr(time, "tzinfo", None))
+    times = [2, 40] if time == 3 else [start, start + datetime.timedelta(days=2)]
+    table = pa.table({"time": pa.array(times, clock), "type": ["A", "A"]})
+    workload = hamlet.Workload.parse("RETURN COUNT(*) PATTERN A+ WITHIN 9 s")
+    engine = hamlet.Engine(workload, late="drop", lateness=datetime.timedelta(milliseconds=1500))
+    engine.advance(time)
+    restored = again(again(engine, workload), workload)
+    assert restored.push(table) == engine.push(table)
+    assert restored.stats == engine.stats
+    assert engine.stats["late_events"] == 1
+    assert again(restored, workload).close() == engine.close()
+    engine = hamlet.Engine(workload)
+    engine.advance("soon")
+    with pytest.raises(OptionError, match="cannot be saved: 'soon' was given to advance"):
+        engine.save()
+
+
+def test_a_stream_that_is_fed_in_order() -> None:
+    """What `hamlet.run` does."""
+    workload = hamlet.Workload.parse(RIDES)
+    table = pa.Table.from_pylist(rides(7))
+    whole, engine = hamlet.run(workload, table), hamlet.Engine(workload)
+    engine.open(open_events(table).schema)
+    rows = 0
+    for batch in table.to_batches(max_chunksize=7):
+        rows += sum(len(each.rows) for each in engine.feed(batch))
+        engine = again(engine, workload)
+    assert rows + len(engine.close()) == len(whole)
+
+
 def test_types_that_widen_after_the_restore() -> None:
     workload = hamlet.Workload.parse(
         "RETURN k, SUM(B.v), MIN(B.v) PATTERN SEQ(A, B+) WHERE B.v <= NEXT(B).v GROUP-BY k WITHIN 99 s"
@@ -194,6 +239,7 @@ KEYS = [
     [True, False, None],
     [datetime.date(2023, 1, 1), datetime.date(1969, 1, 1), None],
     [datetime.datetime(2023, 1, 1, microsecond=7), datetime.datetime(1, 1, 1), None],
+    pa.array([1000, 2001000, None], pa.timestamp("ns", "Europe/Berlin")),
     pa.array([1, 2001, None], pa.timestamp("us", "+01:30")),
     pa.array([Decimal("1.50"), Decimal("-0.10"), None], pa.decimal128(20, 2)),
     pa.array([Decimal(10**60), Decimal(7), None], pa.decimal256(70, 0)),
@@ -219,14 +265,11 @@ def test_another_process_restores() -> None:
     """Nothing in a save, and nothing in what it stands on, depends on the order of a set of strings."""
     engine = hamlet.Engine(hamlet.Workload.parse(RIDES))
     engine.push(rides(3))
-    code = (
-        "import sys, hamlet; from tests.test_saving import RIDES; workload = hamlet.Workload.parse(RIDES); "
-        "print(hamlet.Engine.restore(workload, sys.stdin.buffer.read()).close())"
-    )
+    code = f"import sys, hamlet; workload = hamlet.Workload.parse({RIDES!r});"
+    code += "print(hamlet.Engine.restore(workload, sys.stdin.buffer.read()).close())"
     environment = os.environ | {"PYTHONHASHSEED": "12", "PYTHONPATH": str(Path(__file__).parent.parent)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], input=engine.save(), env=environment, capture_output=True, check=True
-    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, input=engine.save(), env=environment, stdout=subprocess.PIPE, check=True)
     assert done.stdout.decode().strip() == repr(engine.close())
 
 
@@ -267,15 +310,18 @@ def saves() -> list[tuple[hamlet.Workload, bytes, Events]]:
     return engines
 
 
-def refusal(data: Any, text: str = RIDES) -> str:
+WORKLOAD = hamlet.Workload.parse(RIDES)
+
+
+def refusal(data: Any, text: str | None = None) -> str:
     """The text of the error."""
     with pytest.raises(RestoreError) as error:
-        hamlet.Engine.restore(hamlet.Workload.parse(text), data)
+        hamlet.Engine.restore(WORKLOAD if text is None else hamlet.Workload.parse(text), data)
     return str(error.value)
 
 
-def ride() -> bytes:
-    engine = hamlet.Engine(hamlet.Workload.parse(RIDES))
+def ride(**options: Any) -> bytes:
+    engine = hamlet.Engine(WORKLOAD, **options)
     engine.push(rides(2, 30))
     return engine.save()
 
@@ -284,18 +330,16 @@ def test_another_workload() -> None:
     data = ride()
     assert "another workload (with the queries 'q1' and 'both')" in refusal(data, RIDES.replace("30 s", "31 s"))
     assert "another workload" in refusal(data, RIDES.replace("both:", "two:"))
-    same = hamlet.Workload.parse(
-        "-- a comment\n" + RIDES.replace("; ", ";\n\n").replace("WITHIN 30 s", "within 30 sec")
-    )
+    same = hamlet.Workload.parse("-- a comment\n" + RIDES.replace("; ", ";\n\n").replace("WITHIN", "within"))
     assert hamlet.Engine.restore(same, data).save() == data
 
 
 def test_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = ride()
-    description, blobs = opened(data)
+    description, blobs = opened(ride())
     other = sealed(description | {"version": "0.0.9"}, blobs)
-    assert hamlet.Engine.restore(hamlet.Workload.parse(RIDES), other).stats["events"] > 0  # the tables are the same
+    assert hamlet.Engine.restore(WORKLOAD, other).stats["events"] > 0  # the tables are the same
     assert "the save has format 2, and Hamlet" in refusal(sealed(description, blobs, format=2))
+    assert "another order of bytes" in refusal(sealed(description | {"byte_order": "big"}, blobs))
     monkeypatch.setattr(saving, "_tables_digest", lambda workload: "another")
     assert "written by Hamlet 0.0.9, which runs this workload in another way" in refusal(other)
 
@@ -305,20 +349,26 @@ def test_bytes_that_are_not_whole() -> None:
     assert "a save is bytes, not a str" in refusal("text")
     assert "not a save of Hamlet" in refusal(b"PAR1" + data)
     assert f"it has {len(data) + 1} bytes instead of {len(data)}" in refusal(data + b"\0")
-    for length in [*range(200), *range(200, len(data), 37)]:
+    for length in range(len(data)):
         assert "the save is not whole" in refusal(data[:length])
-    engine = hamlet.Engine.restore(hamlet.Workload.parse(RIDES), memoryview(bytearray(b"x" + data))[1:])
+    engine = hamlet.Engine.restore(WORKLOAD, memoryview(bytearray(b"x" + data))[1:])
     assert engine.save() == data
 
 
 def test_flipped_bits() -> None:
     data, draw = ride(), random.Random(0)
-    workload = hamlet.Workload.parse(RIDES)
-    for place in [*range(8 * saving._HEAD.size), *(draw.randrange(8 * len(data)) for _ in range(400))]:
+    for place in [*range(8 * saving.HEAD.size), *(draw.randrange(8 * len(data)) for _ in range(1000))]:
         wrong = bytearray(data)
         wrong[place // 8] ^= 1 << place % 8
-        with pytest.raises(RestoreError):
-            hamlet.Engine.restore(workload, wrong)
+        refusal(wrong)
+
+
+def test_memory_that_a_save_may_take() -> None:
+    """Few bytes must not ask for much: a limit of the run holds for its restore too."""
+    description, blobs = opened(ride(max_memory="1 GiB"))
+    small = sealed(description | {"options": description["options"] | {"max_memory": 1000}}, blobs)
+    with pytest.raises(MemoryLimitError, match="more memory than its limit, 1000 bytes"):
+        hamlet.Engine.restore(WORKLOAD, small)
 
 
 class Seeded:
