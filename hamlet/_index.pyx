@@ -99,7 +99,7 @@ cdef inline Py_ssize_t place_in(const IndexTable* table, const Run* run, const i
     """How many nodes of a run stand before the place of the keys."""
     cdef Py_ssize_t low = 0, count = run.count, half
     cdef int64_t most = keys[0]
-    if table.keys == 1:
+    if table.keys == 1 and count:
         if table.ordered and not table.inclusive:
             if most == INT64_MIN:
                 return 0
