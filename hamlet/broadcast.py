@@ -138,6 +138,7 @@ class Broadcast:
             pairs += self._matches(places, rows, numbers, formed - old, old, kept)
         rows = np.concatenate([pair[0] for pair in pairs])
         order = np.argsort(rows, kind="stable")
+        order = order[all_classes[rows[order]] >= 0]  # attributes that widen may turn a kept event into a foreign one
         self._keep(whole, all_classes, {places: rows for places, (rows, _) in partial.items()})
         return Deliveries(combined, all_classes, rows[order], np.concatenate([pair[1] for pair in pairs])[order])
 
