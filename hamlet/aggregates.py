@@ -11,15 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Context, Decimal
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from hamlet import scaled
 from hamlet._core import COMPONENTS
 from hamlet.query import Aggregate, AttributeType, ReturnItem
+from hamlet.scaled import Scaled
 
 # kind -> (words, words per limb of width): a count's width is the state's, occurrences and sums need head-room
 SIZES = {
@@ -38,7 +38,6 @@ SIZES = {
 
 SCALED = frozenset({"sum_double", "count_scaled", "occurrences_scaled"})
 
-Scaled = tuple[float, int]  # (m, e): m * 2**e
 Types = Mapping[tuple[str, str], AttributeType | None]
 Component = Any  # int for limbs, Scaled for scaled doubles, bool for presence, int | float | None for extrema
 
@@ -200,7 +199,7 @@ def merged(keys: Sequence[ComponentKey], one: Sequence[Component], other: Sequen
             choose = min if key.kind.startswith("least") else max
             result.append(b if a is None else a if b is None else choose(a, b))
         else:
-            result.append(_scaled_sum(a, b))
+            result.append(scaled.plus(a, b))
     return result
 
 
@@ -222,23 +221,32 @@ def paired(
 
     Source: GRETA (VLDB'17) §9; LANGUAGE.md §8.
     """
-    scaled = keys[0].kind == "count_scaled"
-    n, m, b = (_fraction(side[0]) if scaled else side[0] for side in (one, two, both))
-    pairs = n * m - b * (b + 1) / 2 if scaled else n * m - b * (b + 1) // 2
+    floats = keys[0].kind == "count_scaled"
+    n, m, b = (side[0] for side in (one, two, both))
     result: list[Component] = []
     for key, x, y, z in zip(keys, one, two, both, strict=True):
-        if key.kind in ("count", "count_scaled"):
-            result.append(_scaled(pairs) if scaled else pairs)
+        if key.kind == "count":
+            result.append(n * m - b * (b + 1) // 2)
+        elif key.kind == "count_scaled":
+            twice = scaled.times(b, scaled.plus(b, (1.0, 0)))
+            result.append(scaled.plus(scaled.times(n, m), scaled.times(twice, (-0.5, 0))))
         elif key.kind in ("occurrences", "sum_int"):
             result.append(m * x + n * y - (b + 1) * z)
         elif key.kind in SCALED:
-            if math.isfinite(x[0]) and math.isfinite(y[0]):
-                result.append(_scaled(m * _fraction(x) + n * _fraction(y) - (b + 1) * _fraction(z)))
-            else:  # every trend of either side is in a pair, and so is the infinite value
-                result.append((x[0] + y[0], 0))
+            counts = [n, m, b] if floats else [scaled.of_integer(count) for count in (n, m, b)]
+            result.append(_paired_sum(counts, [x, y, z]))
         else:
             result += merged([key], [x], [y])
     return result
+
+
+def _paired_sum(counts: Sequence[Scaled], sums: Sequence[Scaled]) -> Scaled:
+    """m x + n y - (b+1) z."""
+    (n, m, b), (x, y, z) = counts, sums
+    if not (math.isfinite(x[0]) and math.isfinite(y[0])):
+        return x[0] + y[0], 0  # every trend of either side is in a pair, and so is the infinite value
+    less = scaled.times(scaled.plus(b, (1.0, 0)), scaled.negative(z))
+    return scaled.plus(scaled.plus(scaled.times(m, x), scaled.times(n, y)), less)
 
 
 def nothing(keys: Sequence[ComponentKey]) -> list[Component]:
@@ -250,30 +258,6 @@ def nothing(keys: Sequence[ComponentKey]) -> list[Component]:
 def has_trends(count: Component) -> bool:
     """Whether a count, exact or scaled, is above zero."""
     return bool(count[0] if isinstance(count, tuple) else count)
-
-
-def _fraction(scaled: Scaled) -> Fraction:
-    return Fraction(scaled[0]) * Fraction(2) ** scaled[1]
-
-
-def _scaled(exact: Fraction) -> Scaled:
-    """A scaled double near a fraction of any size."""
-    if not exact:
-        return 0.0, 0
-    bits = exact.numerator.bit_length() - exact.denominator.bit_length()
-    exponent = bits // 512 * 512
-    return float(exact / Fraction(2) ** exponent), exponent
-
-
-def _scaled_sum(a: Scaled, b: Scaled) -> Scaled:
-    if a[0] == 0 or b[0] == 0:
-        return b if a[0] == 0 else a
-    if a[1] < b[1]:
-        a, b = b, a
-    # the difference of exponents is a multiple of 512; past 2000 the smaller one is below every bit of the larger
-    shifted = math.ldexp(b[0], max(b[1] - a[1], -2000))
-    total = a[0] + shifted
-    return (total, a[1]) if total else (0.0, 0)
 
 
 def read(item: ReturnItem, keys: Sequence[ComponentKey], found: Mapping[ComponentKey, list[Component]]) -> list[Any]:
@@ -295,62 +279,28 @@ def read(item: ReturnItem, keys: Sequence[ComponentKey], found: Mapping[Componen
     """
     assert isinstance(item.value, Aggregate)
     column: list[Any] = found[keys[0]]
-    scaled = keys[0].kind in SCALED
     if item.value.function == "SUM":
         column = [total if there else None for total, there in zip(column, found[keys[1]], strict=True)]
-    if item.value.function == "AVG":
+    elif item.value.function == "AVG":
         column = [_quotient(total, number) for total, number in zip(column, found[keys[1]], strict=True)]
-    elif scaled:
-        column = [None if number is None else _exact(number) for number in column]
     if item.log2:
-        return [_log2(number) for number in column]
-    return [_number(number) if isinstance(number, Fraction) else number for number in column] if scaled else column
+        return [None if value is None else _log2(value) for value in column]
+    return [scaled.presented(value) if isinstance(value, tuple) else value for value in column]
 
 
-def _exact(scaled: Scaled) -> float | Fraction:
-    """A scaled double's value: a float where it is one, else a fraction."""
-    mantissa, exponent = scaled
-    if exponent == 0 or not math.isfinite(mantissa):
-        return mantissa
-    return Fraction(mantissa) * Fraction(2) ** exponent
-
-
-def _quotient(total: int | Scaled, number: int | Scaled) -> float | Fraction | None:
+def _quotient(total: int | Scaled, number: int | Scaled) -> float | Scaled | None:
     """An average; None where it is over nothing."""
-    divisor = _exact(number) if isinstance(number, tuple) else number
-    if not divisor:
+    if not (number[0] if isinstance(number, tuple) else number):
         return None
-    if isinstance(total, int):
-        return total / divisor if isinstance(divisor, int) else float(total / Fraction(divisor))
-    dividend = _exact(total)
-    if isinstance(dividend, float) and not math.isfinite(dividend):
-        return dividend
-    if isinstance(dividend, float) and _is_small(divisor):
-        return dividend / float(divisor)
-    return Fraction(dividend) / Fraction(divisor)
+    if isinstance(number, int):
+        # of integers Python finds the double nearest to the quotient, whatever their size
+        return total / number if isinstance(total, int) else scaled.over(total, scaled.of_integer(number))
+    assert not isinstance(total, int)
+    return scaled.over(total, number)
 
 
-def _is_small(divisor: int | float | Fraction) -> bool:
-    """Whether a divisor is a double without rounding."""
-    return isinstance(divisor, float) or (isinstance(divisor, int) and divisor < 1 << 53)
-
-
-def _number(exact: Fraction) -> float | Decimal:
-    """The nearest double, or 17 digits where no double is near."""
-    try:
-        return float(exact)
-    except OverflowError:
-        context = Context(prec=17, Emax=10**18 - 1, Emin=-(10**18) + 1)
-        return context.divide(Decimal(exact.numerator), Decimal(exact.denominator))
-
-
-def _log2(value: int | float | Fraction | None) -> float | None:
-    """Binary logarithm of a number of any size; NULL for NULL and for values <= 0."""
-    if value is None or value <= 0:
+def _log2(value: int | float | Scaled) -> float | None:
+    """Binary logarithm of a number of any size; NULL for values <= 0."""
+    if (value[0] if isinstance(value, tuple) else value) <= 0:
         return None
-    if isinstance(value, (float, int)):
-        return math.log2(value)  # integers of any size are handled by Python
-    try:
-        return math.log2(float(value))  # near 1 the difference of two large logarithms has few digits
-    except (OverflowError, ValueError):  # beyond the double range, above or below
-        return math.log2(value.numerator) - math.log2(value.denominator)
+    return scaled.log2(value) if isinstance(value, tuple) else math.log2(value)

@@ -71,10 +71,11 @@ def column_of(values: Sequence[Any], name: str, first_event: int = 0) -> pa.Arra
         if kinds == {"TIMESTAMP"}:
             return _timestamps(values, classes, name, first_event)
         return pa.array(values)
-    except OverflowError:
-        row, value = next(
-            (row, value) for row, value in enumerate(values, first_event + 1) if _is_beyond_64_bits(value)
-        )
+    except OverflowError as error:
+        large = [(row, value) for row, value in enumerate(values, first_event + 1) if _is_beyond_64_bits(value)]
+        if not large:  # inside a list, or a date that Arrow cannot hold
+            raise DataError(f"attribute {name!r}: cannot read these values: {error}") from error
+        row, value = large[0]
         raise DataError(
             f"attribute {name!r} of event {row} holds an integer of {int(value).bit_length()} bits; "
             "Hamlet reads integers of 64 bits (signed); give it as a string if it is only compared"

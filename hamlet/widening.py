@@ -55,8 +55,8 @@ def plain_type(arrow: pa.DataType) -> pa.DataType:
     """The form in which the engine gets a column.
 
     Unsigned 64-bit integers become int64 (checked when values are cast), half floats float32, string views string,
-    dates date32; a dictionary stays one only if it holds strings and has room for those of other batches. Other types
-    stay as they are.
+    dates date32, narrow decimals decimal128; a dictionary stays one only if it holds strings and has room for those of
+    other batches. Other types stay as they are.
     """
     if pa.types.is_dictionary(arrow):
         value = plain_type(arrow.value_type)
@@ -65,6 +65,8 @@ def plain_type(arrow: pa.DataType) -> pa.DataType:
         return pa.int64()
     if pa.types.is_float16(arrow):
         return pa.float32()
+    if pa.types.is_decimal(arrow) and arrow.bit_width < 128:
+        return pa.decimal128(arrow.precision, arrow.scale)  # Arrow can do little with narrower ones
     if pa.types.is_date64(arrow):
         return pa.date32()
     return pa.string() if pa.types.is_string_view(arrow) else arrow

@@ -72,6 +72,7 @@ def test_values_that_contradict_their_declaration(declared: str, value: Any) -> 
         (-(2**63) - 1, "holds an integer of 64 bits"),
         (b"x", "column 'v' has the type binary, which no attribute can have"),
         ([1], "column 'v' has the type list"),
+        ([2**63], "attribute 'v': cannot read these values"),
         ({"a": 1}, "column 'v' has the type struct"),
         (1 + 2j, "attribute 'v': cannot read these values"),
         (dt.timedelta(1), "column 'v' has the type duration"),
