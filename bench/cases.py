@@ -25,7 +25,7 @@ from bench.scale import LongGroup, ManyGroups, Memory, RisingPrices, Scan
 from bench.subject import Answer, Contender, Rows, Subject
 from datasets.location import real_stream
 from hamlet import oracle
-from hamlet.digits import integer_of
+from hamlet.output.digits import integer_of
 from hamlet.query import WorkloadText
 
 ROOT = Path(__file__).resolve().parent.parent

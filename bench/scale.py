@@ -25,9 +25,9 @@ from bench.answers import WrongAnswer
 from bench.subject import Answer, Contender, Rows
 from hamlet._budget import Budget
 from hamlet.columns import StringPool
+from hamlet.compiler.memory import bound
 from hamlet.engine import Options, executor_of
-from hamlet.events import open_events
-from hamlet.memory import bound
+from hamlet.input.events import open_events
 
 ROW_GROUP = 1_000_000
 DISTRICTS = 12

@@ -15,7 +15,7 @@ import driver
 
 with driver.atheris.instrument_imports(include=["hamlet"]):
     from hamlet.errors import HamletError
-    from hamlet.events import open_events
+    from hamlet.input.events import open_events
 
 import pyarrow as pa
 import pyarrow.parquet as pq

@@ -18,7 +18,7 @@ from hamlet.errors import (
     UnsupportedError,
     WorkloadError,
 )
-from hamlet.result import Results
+from hamlet.output.result import Results
 from hamlet.run import run
 from hamlet.version import __version__
 from hamlet.workload import Workload

@@ -1,9 +1,10 @@
 """The kernel: propagates the summed aggregates of partial trends through templates, one slice of one key at a time.
 
-Python validates, the kernel trusts: it sees integers only (`hamlet.tables` writes them). A *cell* holds the summed
-aggregates of all partial trends that stand in one automaton state; an event bound to v along p -v-> q adds cell p to
-cell q. Where an adjacent predicate or a longer negated pattern has to look back at single events, a *store* keeps one
-node per event instead of the sum. A burst of events that extend one Kleene sub-pattern is one step of a *graphlet*.
+Python validates, the kernel trusts: it sees integers only (`hamlet.compiler.tables` writes them). A *cell* holds the
+summed aggregates of all partial trends that stand in one automaton state; an event bound to v along p -v-> q adds
+cell p to cell q. Where an adjacent predicate or a longer negated pattern has to look back at single events, a *store*
+keeps one node per event instead of the sum. A burst of events that extend one Kleene sub-pattern is one step of a
+*graphlet*.
 
 Contract
 --------
@@ -160,7 +161,7 @@ cdef class Kernel:
 
     Parameters
     ----------
-    tables : sequence of hamlet.tables.QueryTables
+    tables : sequence of hamlet.compiler.tables.QueryTables
         One per query, integers only.
     budget : Budget or None
         What all kernels of the run hold together; by default a kernel has one of its own, without a limit.

@@ -2,7 +2,7 @@
 
 One machine evaluates local predicates (the *vector* side is the rows of a batch) and adjacent ones (the vector side is
 the stored earlier events, the *scalar* side is one row, the later event), so NULL, division and overflow mean the same
-everywhere. Programs are typed at compile time (`hamlet.predicates` writes them); the machine trusts them.
+everywhere. Programs are typed at compile time (`hamlet.language.predicates` writes them); the machine trusts them.
 
 Contract
 --------

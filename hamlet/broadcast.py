@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.columns import Int64Array, KeyIndex, integers
-from hamlet.widening import joined
+from hamlet.input.widening import joined
 
 Places = tuple[int, ...]  # places of some of the partition attributes
 Key = tuple[Any, ...]

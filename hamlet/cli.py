@@ -18,10 +18,10 @@ import click
 
 from hamlet.cli_show import progress_bar, show_tables, summary_line, task_bar
 from hamlet.errors import HamletError, JobError, WorkloadError
-from hamlet.events import EventSource, open_events
 from hamlet.explain import explain as explain_workload
-from hamlet.output import check_destination, check_format, stream_out, write
-from hamlet.result import Results
+from hamlet.input.events import EventSource, open_events
+from hamlet.output.files import check_destination, check_format, stream_out, write
+from hamlet.output.result import Results
 from hamlet.run import run as run_workload
 from hamlet.version import __version__
 from hamlet.workload import Workload

@@ -14,8 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from hamlet.digits import short_text
-from hamlet.result import QueryRows, Results, time_text
+from hamlet.output.digits import short_text
+from hamlet.output.result import QueryRows, Results, time_text
 from hamlet.schema import Clock
 
 SHOWN_ROWS = 20

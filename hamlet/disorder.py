@@ -19,11 +19,11 @@ import pyarrow as pa
 
 from hamlet.columns import Int64Array
 from hamlet.errors import DataError, OptionError
-from hamlet.ordering import SortKey
+from hamlet.input.ordering import SortKey
+from hamlet.input.widening import joined
+from hamlet.output.result import time_text
 from hamlet.query import SECONDS
-from hamlet.result import time_text
 from hamlet.schema import Clock
-from hamlet.widening import joined
 
 MOST_TICKS = 1 << 61  # of a time; beyond it, window edges could pass 64 bits
 

@@ -16,19 +16,19 @@ import pyarrow as pa
 from hamlet import saving
 from hamlet._budget import Budget
 from hamlet.columns import Int64Array, StringPool, integers
-from hamlet.compile import compile_workload
+from hamlet.compiler.compile import compile_workload
 from hamlet.disorder import MOST_TICKS as MOST_TICKS
 from hamlet.disorder import Disorder, Lateness
 from hamlet.errors import DataError, HamletError, OptionError, one_of
-from hamlet.events import batch_of
 from hamlet.executor import END_OF_TIME, Executor
-from hamlet.input_schema import schema_of
+from hamlet.input.events import batch_of
+from hamlet.input.input_schema import schema_of
+from hamlet.input.ordering import SortKey
+from hamlet.input.widening import unified
 from hamlet.limit import Size, bytes_of
-from hamlet.ordering import SortKey
-from hamlet.result import COUNT_TYPES, QueryRows, dicts_of
+from hamlet.output.result import COUNT_TYPES, QueryRows, dicts_of
 from hamlet.schema import UNITS_PER_SECOND, Clock, Schema
 from hamlet.stream_schema import check_zones, conformed, has_columns, widened
-from hamlet.widening import unified
 from hamlet.workload import Workload
 
 

@@ -1,6 +1,6 @@
 """Runs a compiled workload over batches in time order: the kernels, their keys, and the rows of closed windows.
 
-The executor knows nothing of lateness or buffering (`hamlet.engine`), and nothing of files (`hamlet.events`).
+The executor knows nothing of lateness or buffering (`hamlet.engine`), and nothing of files (`hamlet.input.events`).
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ import pyarrow as pa
 
 from hamlet._budget import Budget, BudgetExceeded
 from hamlet._core import Kernel, KernelOverflow
-from hamlet.aggregates import Component, has_trends, is_double, merged, needed, nothing, paired, read
 from hamlet.broadcast import Broadcast
-from hamlet.classify import FOREIGN, Role, Signature, overflow_error
 from hamlet.columns import Int64Array, KeyIndex, integers, take, values
-from hamlet.compile import CompiledClass, CompiledQuery, CompiledWorkload
+from hamlet.compiler.aggregates import Component, has_trends, is_double, merged, needed, nothing, paired, read
+from hamlet.compiler.classify import FOREIGN, Role, Signature, overflow_error
+from hamlet.compiler.compile import CompiledClass, CompiledQuery, CompiledWorkload
+from hamlet.compiler.tables import QueryTables
 from hamlet.limit import GROUP, Holding, exceeded, holding
+from hamlet.output.result import QueryRows, ResultColumn
 from hamlet.query import Aggregate, AttributeType
-from hamlet.result import QueryRows, ResultColumn
 from hamlet.schema import Schema, timestamp
-from hamlet.tables import QueryTables
 
 END_OF_TIME = np.iinfo(np.int64).max
 UNMAPPED = -2  # a signature that a kernel has not met yet

@@ -12,15 +12,15 @@ import pyarrow as pa
 
 from hamlet._core import SOURCES
 from hamlet.columns import StringPool
-from hamlet.compile import CompiledClass, CompiledQuery, compile_workload, facts
+from hamlet.compiler.compile import CompiledClass, CompiledQuery, compile_workload, facts
+from hamlet.compiler.memory import bound
+from hamlet.compiler.tables import QueryTables
 from hamlet.errors import OptionError, one_of
-from hamlet.meaning import AnalysedQuery, Analysis, Pair
-from hamlet.memory import bound
-from hamlet.printing import name_text, to_text
+from hamlet.language.meaning import AnalysedQuery, Analysis, Pair
+from hamlet.language.printing import name_text, to_text
 from hamlet.query import NOWHERE, AttributeType, Condition, Duration, Query
 from hamlet.query import And as Conjunct
 from hamlet.schema import UNITS_PER_SECOND, Clock, Schema
-from hamlet.tables import QueryTables
 from hamlet.workload import Workload
 from optimizer.explain import Cause, Memory, QueryView, Step, Steps, Variable, Window, WorkloadView, as_json
 from optimizer.explain_dot import as_dot

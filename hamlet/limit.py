@@ -19,10 +19,10 @@ import numpy as np
 
 from hamlet._core import Kernel
 from hamlet.columns import KeyIndex
-from hamlet.compile import CompiledQuery
+from hamlet.compiler.compile import CompiledQuery
+from hamlet.compiler.memory import bound
 from hamlet.errors import MemoryLimitError, OptionError
-from hamlet.memory import bound
-from hamlet.printing import name_text
+from hamlet.language.printing import name_text
 
 Size = int | str
 

@@ -1,8 +1,8 @@
 """The query as it was written: an abstract syntax tree whose nodes know their place in the text.
 
 Every node carries a `Span` that takes no part in comparisons, so two queries are equal when they say the same
-thing wherever they stand. The tree is what the parser returns, what `hamlet.printing` turns back into text, what
-the compiler reads, and the only thing that the brute-force oracle shares with the engine.
+thing wherever they stand. The tree is what the parser returns, what `hamlet.language.printing` turns back into text,
+what the compiler reads, and the only thing that the brute-force oracle shares with the engine.
 
 Source: HAMLET (SIGMOD'21) §2.1, Def. 2.1 (pattern), Def. 2.2 (query).
 """

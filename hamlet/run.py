@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from hamlet.engine import Engine, Options
-from hamlet.events import EventSource, open_events
-from hamlet.result import QueryRows, Results
+from hamlet.input.events import EventSource, open_events
+from hamlet.output.result import QueryRows, Results
 from hamlet.workload import Workload
 
 

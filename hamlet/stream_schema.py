@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet.errors import DataError
+from hamlet.input.widening import attribute_type, cast, widen
 from hamlet.query import AttributeType
 from hamlet.schema import Schema, timestamp
-from hamlet.widening import attribute_type, cast, widen
 
 
 def has_columns(events: Any) -> bool:

@@ -6,13 +6,13 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from hamlet.analysis import Analysis, analyse_text
-from hamlet.conditions import references
 from hamlet.errors import Diagnostic, OptionError, WorkloadError
-from hamlet.printing import to_text
+from hamlet.language.analysis import Analysis, analyse_text
+from hamlet.language.conditions import references
+from hamlet.language.printing import to_text
+from hamlet.language.typecheck import check
 from hamlet.query import Aggregate, Query
 from hamlet.schema import Schema
-from hamlet.typecheck import check
 
 
 class Workload:
@@ -20,7 +20,7 @@ class Workload:
 
     Attributes
     ----------
-    analysis : hamlet.analysis.Analysis
+    analysis : hamlet.language.analysis.Analysis
         What the check found: variables, predicates by kind, partition attributes.
 
     Examples

@@ -18,8 +18,8 @@ from unittest import mock
 
 import hamlet
 from hamlet import oracle
-from hamlet.oracle_aggregates import Occurrences, aggregate
-from hamlet.parser import parse
+from hamlet.language.parser import parse
+from hamlet.oracle.aggregates import Occurrences, aggregate
 from hamlet.query import Aggregate
 from tests.case_files import oracle_options
 from tests.comparison import difference, in_file_order, table

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from hamlet import saving
-from hamlet.saved_columns import WORD
+from hamlet.saving.columns import WORD
 
 NUMBERS = (0, 1, -1, 2, 7, 8, 63, 64, 255, 2**16, 2**31 - 1, -(2**31), 2**32, 2**61, 2**62, 2**63 - 1, -(2**63), 2**64)
 WORDS = ("", "s", "5 s", "INT", "STRING", "DOUBLE", "TIMESTAMP", "UTC", "null", "int64", "large_binary")

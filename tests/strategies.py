@@ -3,7 +3,7 @@
 One description of the distribution (`Draft`), two sources of chance: `random_case(seed)` uses a seeded generator, so
 that thousands of cases can be run and named by a number; `case_strategy()` uses Hypothesis, which shrinks. Workloads
 are drawn as text, so that a failing case can be read and pasted. They are valid by construction but for a few (an
-ambiguous guard, say), which `hamlet.analysis` rejects and which are drawn again.
+ambiguous guard, say), which `hamlet.language.analysis` rejects and which are drawn again.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any, Protocol, TypeVar
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from hamlet import analysis
 from hamlet.errors import WorkloadError
-from hamlet.parser import parse
+from hamlet.language import analysis
+from hamlet.language.parser import parse
 from hamlet.query import Pattern, atoms
 from tests import words
 from tests.conditions import Conditions

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from hamlet.analysis import AnalysedQuery, Analysis, analyse, analyse_text
-from hamlet.conditions import parts, push_not
 from hamlet.errors import WorkloadError
-from hamlet.parser import parse
-from hamlet.printing import to_text
+from hamlet.language.analysis import AnalysedQuery, Analysis, analyse, analyse_text
+from hamlet.language.conditions import parts, push_not
+from hamlet.language.parser import parse
+from hamlet.language.printing import to_text
+from hamlet.language.typecheck import check, type_of
 from hamlet.query import AttributeType, Comparison, Condition, Not
 from hamlet.schema import Clock, Schema
-from hamlet.typecheck import check, type_of
 from tests.test_parser import FIGURE_1
 
 

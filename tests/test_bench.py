@@ -15,7 +15,7 @@ from bench import answers, worker
 from bench.cases import CASES
 from bench.report import write_report
 from bench.subject import Contender
-from hamlet.parser import parse
+from hamlet.language.parser import parse
 
 WORKLOAD = parse("q1: RETURN T.zone, COUNT(*), AVG(T.fare) AS fare PATTERN Trip T+ GROUP-BY T.zone WITHIN 1 min")
 

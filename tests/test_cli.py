@@ -20,7 +20,7 @@ import pytest
 import hamlet.cli
 from hamlet.errors import UnsupportedError
 from hamlet.java import check_java
-from hamlet.result import integer_of
+from hamlet.output.result import integer_of
 
 ROOT = Path(__file__).parents[1]
 WORKLOAD = """\

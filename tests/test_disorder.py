@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import hamlet
 from hamlet import oracle
 from hamlet.errors import DataError, HamletError, OptionError
-from hamlet.parser import parse
+from hamlet.language.parser import parse
 from tests.case_files import oracle_options
 from tests.comparison import difference, in_file_order
 from tests.strategies import DEFAULT, Case, case_strategy

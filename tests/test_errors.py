@@ -16,11 +16,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from hamlet.analysis import analyse_text
 from hamlet.errors import Diagnostic, HamletError, WorkloadError, in_order, near_miss, one_of
+from hamlet.language.analysis import analyse_text
+from hamlet.language.typecheck import check
 from hamlet.query import AttributeType, Span
 from hamlet.schema import Clock, Schema
-from hamlet.typecheck import check
 
 FOLDER = Path(__file__).parent / "errors"
 CASES = sorted(FOLDER.glob("*.txt"))

@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hamlet.errors import DataError, OptionError
-from hamlet.events import EventSource, batch_of, open_events
+from hamlet.input.events import EventSource, batch_of, open_events
+from hamlet.input.widening import attribute_type
 from hamlet.query import AttributeType
-from hamlet.widening import attribute_type
 
 TABLE = pa.table({"time": [3, 1, 2], "type": ["A", "B", None], "x": [1.5, None, 2.5]})
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import hamlet
-from hamlet.adjacent import keys_of
+from hamlet.compiler.adjacent import keys_of
 from hamlet.query import AttributeType
 
 PREDICATES = [

@@ -1,4 +1,4 @@
-"""The printed bound holds: what the C allocator handed out for a kernel against what `hamlet.memory` says before."""
+"""The printed bound holds: what the C allocator gave a kernel against what `hamlet.compiler.memory` says before."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from hamlet._budget import Budget
 from hamlet._core import Kernel
 from hamlet.columns import StringPool
-from hamlet.compile import CompiledQuery, compile_workload
-from hamlet.memory import bound
+from hamlet.compiler.compile import CompiledQuery, compile_workload
+from hamlet.compiler.memory import bound
 from hamlet.query import AttributeType
 from hamlet.schema import Clock, Schema
 from hamlet.workload import Workload

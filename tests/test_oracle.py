@@ -13,7 +13,7 @@ import pytest
 
 from hamlet import oracle
 from hamlet.errors import DataError
-from hamlet.parser import parse
+from hamlet.language.parser import parse
 from tests.case_files import Case, cases, oracle_options
 from tests.comparison import difference
 from tests.dumb import dumb_trends

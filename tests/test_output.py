@@ -19,11 +19,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import hamlet.output
+import hamlet.output.files
 from hamlet.errors import OptionError, OutputError
-from hamlet.output import check_destination, stream_out, write
+from hamlet.output.files import check_destination, stream_out, write
+from hamlet.output.result import QueryRows, ResultColumn, Results, decimal_digits, integer_of
 from hamlet.query import AttributeType
-from hamlet.result import QueryRows, ResultColumn, Results, decimal_digits, integer_of
 from hamlet.schema import Clock
 
 HUGE = 10**5000 + 7
@@ -204,14 +204,14 @@ def test_a_failed_write_leaves_nothing(
     if overwrite:
         write(RESULTS, out, "json")
     before = files_below(tmp_path)
-    real = hamlet.output._write_file
+    real = hamlet.output.files._write_file
 
     def fails(results: Results, rows: QueryRows, path: Path, output_format: str) -> None:
         real(results, rows, path, output_format)
         if rows.name == "q3":
             raise stop
 
-    monkeypatch.setattr(hamlet.output, "_write_file", fails)
+    monkeypatch.setattr(hamlet.output.files, "_write_file", fails)
     with pytest.raises((KeyboardInterrupt, OutputError)):
         write(RESULTS, out, "csv", overwrite)
     assert files_below(tmp_path) == before

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from hamlet.parser import parse, read
+from hamlet.language.parser import parse, read
 from hamlet.query import (
     Aggregate,
     Alternation,

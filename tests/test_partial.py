@@ -15,17 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hamlet
-from hamlet import spark_tasks
-from hamlet.aggregates import ComponentKey
+from hamlet.compiler.aggregates import ComponentKey
 from hamlet.engine import options_of
 from hamlet.errors import DataError
 from hamlet.executor import GroupRows, sort_key
-from hamlet.input_schema import plain_schema
-from hamlet.ordering import SortKey
-from hamlet.partial import SCHEMA, GroupCodec, PartialCodec, decode_components, encode_components
-from hamlet.result import Results
-from hamlet.spark_routes import Route, routes
-from hamlet.spark_tasks import Kernel, Presenter, Shipment, time_steps
+from hamlet.input.input_schema import plain_schema
+from hamlet.input.ordering import SortKey
+from hamlet.output.partial import SCHEMA, GroupCodec, PartialCodec, decode_components, encode_components
+from hamlet.output.result import Results
+from hamlet.spark import tasks as spark_tasks
+from hamlet.spark.routes import Route, routes
+from hamlet.spark.tasks import Kernel, Presenter, Shipment, time_steps
 from tests.comparison import difference
 from tests.strategies import DEFAULT, Case, Features, random_case
 

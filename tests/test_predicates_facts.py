@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hamlet.analysis import analyse_text
-from hamlet.predicate_facts import adjacent_predicates, local_predicates
+from hamlet.compiler.predicate_facts import adjacent_predicates, local_predicates
+from hamlet.language.analysis import analyse_text
 from hamlet.query import AttributeType
 from optimizer.condition import (
     TRUE,

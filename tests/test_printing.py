@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hamlet import query as q
-from hamlet.parser import parse
-from hamlet.printing import name_text, to_text
+from hamlet.language.parser import parse
+from hamlet.language.printing import name_text, to_text
 
 KEYWORDS = ["SEQ", "not", "Within", "group", "RETURN", "event", "in", "next", "TRUE", "by", "as", "count", "min", "h"]
 names = st.sampled_from(["A", "B", "Travel", "x1", "größe", "two words", 'a"b', "1st", "a-b", *KEYWORDS])

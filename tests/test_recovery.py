@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hamlet.cursor import MAX_DEPTH, MAX_PROBLEMS
 from hamlet.errors import WorkloadError
-from hamlet.parser import parse, read
+from hamlet.language.cursor import MAX_DEPTH, MAX_PROBLEMS
+from hamlet.language.parser import parse, read
 from tests.test_parser import FIGURE_1, problems
 
 

@@ -14,10 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hamlet.digits import number_text, short_text
 from hamlet.errors import OptionError, OutputError
-from hamlet.query import AttributeType
-from hamlet.result import (
+from hamlet.output.digits import number_text, short_text
+from hamlet.output.result import (
     QueryRows,
     ResultColumn,
     Results,
@@ -27,6 +26,7 @@ from hamlet.result import (
     time_text,
     to_arrow,
 )
+from hamlet.query import AttributeType
 from hamlet.schema import Clock
 
 SECONDS = Clock("time", "s", pa.int64())

@@ -19,7 +19,7 @@ import pytest
 import hamlet
 from hamlet import saving
 from hamlet.errors import HamletError, MemoryLimitError, OptionError, RestoreError
-from hamlet.events import open_events
+from hamlet.input.events import open_events
 from tests.compare_random import FEATURES
 from tests.comparison import difference
 from tests.save_mutations import mutated, opened, sealed

@@ -1,11 +1,11 @@
-"""From query texts to what the optimizer finds: the facts that `hamlet.compile` states of each query."""
+"""From query texts to what the optimizer finds: the facts that `hamlet.compiler.compile` states of each query."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-from hamlet.analysis import analyse_text
-from hamlet.compile import facts
+from hamlet.compiler.compile import facts
+from hamlet.language.analysis import analyse_text
 from hamlet.query import AttributeType
 from hamlet.schema import Clock, Schema
 from optimizer.merge import Sharing, merge

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import hamlet
-from hamlet.digits import integer_of
 from hamlet.errors import DataError, JobError, OptionError, OutputError, UnsupportedError, WorkloadError
+from hamlet.output.digits import integer_of
 from tests.case_files import cases
 from tests.comparison import difference
 from tests.strategies import Case, Features, random_case
@@ -196,7 +196,7 @@ def test_timestamps_of_a_frame(spark: SparkSession, zone: str, tmp_path: Path) -
 def test_routed_partitions_are_left_alone(spark: SparkSession) -> None:
     """Adaptive execution would join small partitions; and the filter keeps what may be of use."""
     from hamlet.engine import options_of
-    from hamlet.spark_job import Job, events_of
+    from hamlet.spark.job import Job, events_of
 
     text = """
         RETURN COUNT(*) PATTERN SEQ(A, B+) WHERE [k] AND A.v >= 3 AND B.s IN ('x', 'y') WITHIN 9 s;
@@ -273,7 +273,7 @@ def test_what_is_no_batch_of_events(spark: SparkSession) -> None:
 
 def test_what_is_said_when_spark_stops_a_job() -> None:
     errors = pytest.importorskip("pyspark.errors", reason="pyspark is not installed")
-    from hamlet.spark_session import translated
+    from hamlet.spark.session import translated
 
     python = 'An exception was thrown:\nTraceback (most recent call last):\n  File "a.py"\n    f(\nTypeError: no\n'
     texts = {"Executor lost\n\tat org.apache.spark.A": "Executor lost", python: "TypeError: no", "": "no reason given"}

@@ -16,8 +16,8 @@ import pytest
 
 import hamlet
 from hamlet.cli import main
-from hamlet.digits import integer_of
 from hamlet.errors import DataError, JobError, OptionError, OutputError, WorkloadError
+from hamlet.output.digits import integer_of
 from tests.test_spark import GOOD, OVERFLOW, TRENDS, Rows, frame_of
 
 if TYPE_CHECKING:

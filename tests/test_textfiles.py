@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import hamlet.jsonfile
+import hamlet.input.jsonfile
 from hamlet.errors import DataError, HamletError, OptionError
-from hamlet.events import open_events
+from hamlet.input.events import open_events
 from hamlet.query import AttributeType
 
 MANY = 600_000  # lines that fill more than one block of either format
@@ -216,7 +216,7 @@ def test_json_bytes_that_are_no_text(folder: Path) -> None:
 
 def test_json_clashes_between_chunks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     line = '{"time": 1, "type": "A", "x": 1}\n'
-    monkeypatch.setattr(hamlet.jsonfile, "_CHUNK", len(line))
+    monkeypatch.setattr(hamlet.input.jsonfile, "_CHUNK", len(line))
     assert len(rows(write(folder, "a.jsonl", line * 9 + '{"time": 1, "x": 2.5}\n'))) == 10
     with pytest.raises(DataError, match=r"b\.jsonl:10: attribute 'x' is \"s\", but int64 in the lines before"):
         open_events(write(folder, "b.jsonl", line * 9 + '{"time": 1, "x": "s"}\n'))

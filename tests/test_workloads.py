@@ -10,12 +10,12 @@ import pytest
 
 from datasets import flights, taxi
 from datasets.ridesharing import Settings, generate
-from hamlet.analysis import analyse
-from hamlet.events import open_events
-from hamlet.parser import parse
-from hamlet.printing import to_text
+from hamlet.input.events import open_events
+from hamlet.language.analysis import analyse
+from hamlet.language.parser import parse
+from hamlet.language.printing import to_text
+from hamlet.language.typecheck import check
 from hamlet.query import Alternation, Conjunction, Negation, Pattern, Repetition, Shift, WorkloadText, children
-from hamlet.typecheck import check
 
 FOLDER = Path(__file__).parent.parent / "workloads"
 FILES = sorted(FOLDER.glob("*.sase"))

@@ -6,7 +6,7 @@ import functools
 import itertools
 from collections.abc import Iterator
 
-from hamlet.oracle_words import begins
+from hamlet.oracle.words import begins
 from hamlet.query import Atom, Conjunction, Negation, Pattern, children
 
 

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hamlet.digits import integer_of, short_text
+from hamlet.output.digits import integer_of, short_text
 
 EDGES = ("window_start", "window_end")
 

@@ -1,0 +1,1 @@
+"""From what a query means to the integer tables that the kernel runs."""

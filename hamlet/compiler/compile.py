@@ -1,0 +1,303 @@
+"""From an analysed workload and a schema to what an executor runs: classes of queries, roles, integer tables.
+
+Source: DESIGN §1 (the journey), §2 (the kernel's tables).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import pyarrow as pa
+
+from hamlet._expression import Program
+from hamlet.columns import StringPool, Values, values
+from hamlet.compiler.adjacent import Keys, keys_of
+from hamlet.compiler.aggregates import Layout, Types, components
+from hamlet.compiler.automaton import templates
+from hamlet.compiler.classify import Classifier, Role
+from hamlet.compiler.predicate_facts import adjacent_predicates, local_predicates
+from hamlet.compiler.program import ProgramWriter
+from hamlet.compiler.tables import Pair, QueryTables, TableWriter
+from hamlet.language.conditions import references
+from hamlet.language.meaning import AnalysedQuery, Analysis
+from hamlet.query import Aggregate, AttributeType, Condition, Duration, Expression, Reference, Shift
+from hamlet.schema import UNITS_PER_SECOND, Schema
+from optimizer.plan import AggregateFacts, Plan, QueryFacts, plan
+from optimizer.template import Template
+
+
+@dataclass(frozen=True)
+class CompiledQuery:
+    """One query as its kernel runs it.
+
+    Attributes
+    ----------
+    analysed : AnalysedQuery
+    templates : tuple of Template
+        One, or three for AND: both operands, and the trends that are in both.
+    tables : tuple of QueryTables
+        One per template.
+    layout : Layout
+        What a row of the kernel holds.
+    types : dict of (variable, attribute) to AttributeType or None
+        Of the aggregated attributes.
+    roles : dict of str to Role
+        What accepts events for each variable.
+    group : tuple of int
+        Place of each grouping attribute among the partition attributes of the class.
+    """
+
+    analysed: AnalysedQuery
+    templates: tuple[Template, ...]
+    tables: tuple[QueryTables, ...]
+    layout: Layout
+    types: dict[tuple[str, str], AttributeType | None]
+    roles: dict[str, Role]
+    group: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """The query's name."""
+        return self.analysed.query.name
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """(within, slide) in ticks."""
+        return self.tables[0].within, self.tables[0].slide
+
+    @property
+    def exact(self) -> bool:
+        """Whether counts and sums of integers are exact."""
+        return self.tables[0].exact
+
+
+@dataclass(frozen=True)
+class CompiledClass:
+    """Queries with equal partition attributes, run by one kernel.
+
+    Attributes
+    ----------
+    attributes : tuple of str
+        The partition attributes.
+    queries : tuple of CompiledQuery
+    columns : tuple of (str, AttributeType or None)
+        The event columns that the kernel reads, in its order.
+    carried : dict of str to tuple of int
+        Event type -> places of the partition attributes that its events carry (LANGUAGE §6).
+    """
+
+    attributes: tuple[str, ...]
+    queries: tuple[CompiledQuery, ...]
+    columns: tuple[tuple[str, AttributeType | None], ...]
+    carried: dict[str, tuple[int, ...]]
+
+    @property
+    def broadcasts(self) -> bool:
+        """Whether some type's events belong to several partitions."""
+        return any(len(places) < len(self.attributes) for places in self.carried.values())
+
+    @cached_property
+    def parts(self) -> tuple[tuple[int, int], ...]:
+        """The kernel's queries: place in `queries`, place in its tables."""
+        return tuple((place, part) for place, query in enumerate(self.queries) for part in range(len(query.tables)))
+
+    @cached_property
+    def parts_of(self) -> tuple[tuple[int, ...], ...]:
+        """For each place in `queries` its numbers among the kernel's queries."""
+        found: list[list[int]] = [[] for _ in self.queries]
+        for number, (place, _) in enumerate(self.parts):
+            found[place].append(number)
+        return tuple(map(tuple, found))
+
+    def tables(self, number: int) -> QueryTables:
+        """The tables of one of the kernel's queries."""
+        place, part = self.parts[number]
+        return self.queries[place].tables[part]
+
+
+@dataclass(frozen=True)
+class CompiledWorkload:
+    """All that an executor needs besides events."""
+
+    classes: tuple[CompiledClass, ...]
+    classifier: Classifier
+    strings: StringPool
+    schema: Schema
+
+    @property
+    def queries(self) -> list[CompiledQuery]:
+        """All queries in the order of the workload."""
+        found = [query for each in self.classes for query in each.queries]
+        return sorted(found, key=lambda query: query.analysed.index)
+
+
+def ticks(duration: Duration, schema: Schema) -> int:
+    """A duration in ticks of the time column; the check has refused what does not come out whole."""
+    length = duration.seconds * schema.clock.ticks_per_second
+    assert length.denominator == 1, "checked by hamlet.language.typecheck"
+    return int(length)
+
+
+def window(query: AnalysedQuery, schema: Schema) -> tuple[int, int]:
+    """(within, slide) in ticks; SLIDE defaults to WITHIN (LANGUAGE §7)."""
+    within = ticks(query.query.within, schema)
+    return within, ticks(query.query.slide, schema) if query.query.slide else within
+
+
+def facts(analysis: Analysis, schema: Schema) -> list[QueryFacts]:
+    """What the optimizer knows of each query."""
+    return [_facts(analysis, query, schema) for query in analysis.queries]
+
+
+def _facts(analysis: Analysis, query: AnalysedQuery, schema: Schema) -> QueryFacts:
+    type_of = partial(attribute_type, analysis, schema, query)
+    aggregates = (item.value for item in query.query.items if isinstance(item.value, Aggregate))
+    return QueryFacts(
+        query.query.name,
+        templates(query.patterns),
+        frozenset(query.partition),
+        *window(query, schema),
+        tuple(AggregateFacts(each.function, each.variable, each.attribute) for each in aggregates),
+        local_predicates(query, type_of),
+        adjacent_predicates(query, type_of),
+    )
+
+
+def attribute_type(
+    analysis: Analysis, schema: Schema, query: AnalysedQuery, variable: str, attribute: str
+) -> AttributeType | None:
+    """An attribute's type: declared for the variable's event type, else the column's."""
+    declared = analysis.declared.get(query.types[variable], {}).get(attribute)
+    return declared if declared is not None else schema.type_of(attribute)
+
+
+def compile_workload(
+    analysis: Analysis, schema: Schema, strings: StringPool, *, exact: bool = True
+) -> CompiledWorkload:
+    """Compile a workload for a schema.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        Checked against the schema (`hamlet.language.typecheck.check`).
+    schema : Schema
+    strings : StringPool
+        Numbers strings for as long as the kernels live.
+    exact : bool
+        Whether counts and sums of integers are exact (LANGUAGE §8).
+    """
+    known = facts(analysis, schema)
+    chosen: Plan = plan(known)
+    classifier = Classifier(strings)
+    special = (schema.clock.column, schema.type_column)  # every event has them
+    classes = []
+    for each in chosen.classes:
+        compiler = _ClassCompiler(analysis, schema, strings, classifier, each.attributes, exact)
+        queries = tuple(compiler.query(analysis.queries[place], known[place].templates) for place in each.queries)
+        carried = {
+            type: tuple(
+                place
+                for place, attribute in enumerate(each.attributes)
+                if attribute in analysis.declared.get(type, (attribute,)) or attribute in special
+            )
+            for query in queries
+            for type in query.analysed.types.values()
+        }
+        classes.append(CompiledClass(each.attributes, queries, tuple(compiler.columns), carried))
+    return CompiledWorkload(tuple(classes), classifier, strings, schema)
+
+
+@dataclass
+class _ClassCompiler:
+    analysis: Analysis
+    schema: Schema
+    strings: StringPool
+    classifier: Classifier
+    attributes: tuple[str, ...]
+    exact: bool
+
+    def __post_init__(self) -> None:
+        self.columns: dict[tuple[str, AttributeType | None], int] = {}
+
+    def query(self, analysed: AnalysedQuery, templates: tuple[Template, ...]) -> CompiledQuery:
+        types: dict[tuple[str, str], AttributeType | None] = {}
+        for item in analysed.query.items:
+            if isinstance(item.value, Aggregate) and item.value.attribute is not None:
+                place = (item.value.variable or "", item.value.attribute)
+                types[place] = self.type_of(analysed, *place)
+        layout = components(analysed.query.items, types, exact=self.exact)
+        tables = tuple(self.tables(analysed, template, layout, types) for template in templates)
+        roles = {variable: self.role(analysed, variable) for variable in analysed.types}
+        group = tuple(self.attributes.index(name) for name in analysed.grouping)
+        return CompiledQuery(analysed, templates, tables, layout, types, roles, group)
+
+    def tables(self, analysed: AnalysedQuery, template: Template, layout: Layout, types: Types) -> QueryTables:
+        column_of = partial(self.column, analysed)
+        within, slide = window(analysed, self.schema)
+        variables = {variable: number for number, variable in enumerate(template.variables)}
+        components = layout.rows(variables, column_of, types)
+        writer = TableWriter(
+            template,
+            analysed.adjacent,
+            lambda pair: self.pair_program(analysed, pair),
+            lambda pair: read_attributes(analysed.adjacent[pair]),
+            column_of,
+            lambda pair: self.pair_keys(analysed, pair),
+            lambda expression: self.key_program(analysed, expression),
+            QueryTables(within, slide, self.exact, components, layout.fixed, layout.wide),
+        )
+        return writer.write()
+
+    def type_of(self, analysed: AnalysedQuery, variable: str, attribute: str) -> AttributeType | None:
+        """An attribute's type."""
+        return attribute_type(self.analysis, self.schema, analysed, variable, attribute)
+
+    def column(self, analysed: AnalysedQuery, variable: str, attribute: str) -> int:
+        """Number of a kernel column."""
+        return self.columns.setdefault((attribute, self.type_of(analysed, variable, attribute)), len(self.columns))
+
+    def writer(self, analysed: AnalysedQuery, is_vector: Callable[[Reference], bool]) -> ProgramWriter:
+        return ProgramWriter(
+            lambda reference: self.type_of(analysed, reference.variable, reference.attribute),
+            is_vector,
+            self.strings,
+            lambda reference: UNITS_PER_SECOND[self.schema.units.get(reference.attribute, ("s", None))[0]],
+        )
+
+    def pair_program(self, analysed: AnalysedQuery, pair: Pair) -> Program:
+        """The adjacent predicate of a pair: the earlier event is the vector side."""
+        writer = self.writer(analysed, lambda reference: reference.shift is not Shift.NEXT)
+        return writer.program(analysed.adjacent[pair])
+
+    def pair_keys(self, analysed: AnalysedQuery, pair: Pair) -> tuple[Keys, ...]:
+        """The searches that answer the adjacent predicate of a pair."""
+        writer = self.writer(analysed, lambda _: True)
+        return keys_of(analysed.adjacent[pair], writer.kind, writer.scale)
+
+    def key_program(self, analysed: AnalysedQuery, expression: Expression) -> tuple[Program, bool]:
+        """The program of one side of a comparison, over the columns of that side's event."""
+        writer = self.writer(analysed, lambda _: True)
+        return writer.value_program(expression), writer.kind(expression) is AttributeType.DOUBLE
+
+    def role(self, analysed: AnalysedQuery, variable: str) -> Role:
+        conditions = analysed.local.get(variable, ())
+
+        def compiled() -> tuple[Program, list[Callable[[pa.RecordBatch], Values]]]:
+            program = self.writer(analysed, lambda _: True).program(conditions)
+            loads = [self.load(name, self.type_of(analysed, variable, name)) for name in program.vector_columns]
+            return program, loads
+
+        return self.classifier.role(analysed.types[variable], conditions, compiled)
+
+    def load(self, name: str, type: AttributeType | None) -> Callable[[pa.RecordBatch], Values]:
+        return lambda batch: values(batch, name, type, self.strings)
+
+
+def read_attributes(conditions: Sequence[Condition]) -> tuple[list[str], list[str]]:
+    """The attributes that conditions read of the earlier and of the later event of a pair."""
+    found: tuple[dict[str, None], dict[str, None]] = ({}, {})
+    for reference in (each for condition in conditions for each in references(condition)):
+        found[reference.shift is Shift.NEXT][reference.attribute] = None
+    return list(found[0]), list(found[1])

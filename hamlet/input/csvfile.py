@@ -1,0 +1,219 @@
+"""CSV files of events: a header line, then one event per line.
+
+The whole file is read once before it counts as open, so that types are those of all rows, not of the first block; the
+same pass tells whether the rows are in time order. An empty field is NULL; in columns of numbers, dates and truth
+values NA, N/A, NULL, null, NaN and nan are NULL too, in columns of text they are text.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+
+from hamlet.errors import DataError
+from hamlet.input.ordering import OrderCheck, SortKey
+from hamlet.input.widening import is_clock, is_text, widen
+
+_BLOCK = 1 << 22  # bytes; a row must fit in one block
+_NULLS = ["", "NA", "N/A", "NULL", "null", "NaN", "nan"]
+_BAD_VALUE = re.compile(
+    r"In CSV column #(?P<column>\d+): (?:Row #(?P<line>\d+): )?CSV conversion error to .*?: "
+    r"(?:invalid value '(?P<value>.*)'|expected (?:a|no) zone offset in '(?P<zoned>[^']*)')",
+    re.DOTALL,
+)
+_BAD_ROW = re.compile(r"CSV parse error: (?:Row #(?P<line>\d+): )?(?P<problem>.*)", re.DOTALL)
+_LONG_INTEGER = r"^\s*[+-]?\d{19,}\s*$"
+_BEYOND_64_BITS = 2.0**63
+
+
+class CsvFile:
+    """A CSV file whose column types are known to hold for all its rows.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        May end in .gz, .bz2 or .zst.
+    key : SortKey
+        The time column, which must not widen to text, and the order column.
+    type_column : str
+        The column of the event types, which is text whatever it looks like.
+    """
+
+    def __init__(self, path: Path, key: SortKey, type_column: str) -> None:
+        self.name = str(path)
+        self._type_column = type_column
+        self._key = key
+        self._types = self._first_types()
+        self._huge: list[str] = []  # columns of doubles that may have been integers of more than 64 bits
+        self.rows: int | None
+        self.ordered: bool | None
+        self.rows, self.ordered = self._survey()
+        self.schema = pa.schema(list(self._types.items()))
+        self._refuse_long_integers()
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows in the order of the file."""
+        for batch in self._scan({column: self._types[column] for column in columns}):
+            yield _with_nulls(batch)
+
+    def _scan(self, types: dict[str, pa.DataType], threads: bool = True) -> Iterator[pa.RecordBatch]:
+        """The file's columns in these types; pyarrow's errors pass through.
+
+        Only a single thread knows the line numbers of its errors.
+        """
+        reader = pa_csv.open_csv(
+            self.name,
+            read_options=pa_csv.ReadOptions(use_threads=threads, block_size=_BLOCK),
+            parse_options=pa_csv.ParseOptions(newlines_in_values=True),
+            convert_options=pa_csv.ConvertOptions(
+                column_types=types, include_columns=list(types), null_values=_NULLS, strings_can_be_null=False
+            ),
+        )
+        with reader:
+            yield from reader
+
+    def _first_types(self) -> dict[str, pa.DataType]:
+        """Column types by the first block; blocks behind it may widen them."""
+        options = pa_csv.ConvertOptions(null_values=_NULLS, strings_can_be_null=False)
+        parse = pa_csv.ParseOptions(newlines_in_values=True)
+        read = pa_csv.ReadOptions(use_threads=False, block_size=_BLOCK)
+        try:
+            with pa_csv.open_csv(self.name, read_options=read, parse_options=parse, convert_options=options) as reader:
+                schema: pa.Schema = reader.schema
+                names = schema.names
+        except UnicodeDecodeError as error:
+            raise DataError(f"{self.name}:1: the header is not UTF-8 text: {error.reason}") from error
+        except pa.ArrowException as error:
+            self._raise_unreadable(error)
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise DataError(f"{self.name}: the header names the column {repeated[0]!r} more than once")
+        types = {field.name: _preferred(field.type) for field in schema}
+        if self._type_column in types and self._type_column not in self._key.names:
+            types[self._type_column] = pa.string()
+        for name in self._key.names:
+            if is_text(types.get(name, pa.null())):
+                first = next(self._scan({name: types[name]}, threads=False)).column(0)[0].as_py()
+                self._raise_bad_key(name, first, _preferred(_type_of(first)))
+        return types
+
+    def _survey(self) -> tuple[int, bool]:
+        """Number of rows, and whether they are in order; on the way, types widen until they fit all rows."""
+        while True:
+            check = OrderCheck(self._key)
+            try:
+                for batch in self._scan(self._types):
+                    self._look_at(batch, check)
+                return check.rows, check.ordered
+            except pa.ArrowException as error:
+                self._widen(error)
+
+    def _look_at(self, batch: pa.RecordBatch, check: OrderCheck) -> None:
+        if all(is_clock(self._types.get(name, pa.null())) for name in self._key.names):
+            check.feed(batch)
+        else:
+            check.rows += batch.num_rows  # whoever opens the events says what is wrong with the columns
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            if pa.types.is_floating(column.type) and name not in self._huge:
+                largest = pc.max(pc.abs(column)).as_py()
+                if largest is not None and largest >= _BEYOND_64_BITS:
+                    self._huge.append(name)
+
+    def _widen(self, error: pa.ArrowException) -> None:
+        """Make the type of the column that an error names wide enough for the value that it names."""
+        found = _BAD_VALUE.search(str(error))
+        if found is None:
+            self._raise_unreadable(error)
+        name = list(self._types)[int(found["column"])]
+        value = found["value"] or found["zoned"] or ""
+        known = self._types[name]
+        wide = widen(known, _preferred(_type_of(value)))
+        if wide is None or wide.equals(known):
+            # The value looks like the type and yet does not fit: finer fractions of a second, or just text.
+            micros = pa.types.is_timestamp(known) and known.unit == "us"
+            wide = pa.timestamp("ns", known.tz) if micros else pa.string()
+        if is_text(wide) and name in self._key.names:
+            self._raise_bad_key(name, value, known)
+        self._types[name] = wide
+
+    def _raise_bad_key(self, name: str, value: str, kind: pa.DataType) -> NoReturn:
+        """The error for a time or order column with text in it: the first value that is not of a kind."""
+        line = ":2" if is_text(kind) else ""
+        try:
+            for _ in self._scan({name: kind}, threads=False):
+                pass
+        except pa.ArrowException as error:
+            found = _BAD_VALUE.search(str(error))
+            if found is not None:
+                line, value = f":{found['line']}", found["value"] or found["zoned"]
+        role = "time" if name == self._key.time else "order"
+        raise DataError(
+            f"{self.name}{line}: the {role} column {name!r} holds {value!r}; it must hold integers or timestamps such "
+            "as 2024-01-31T12:00:00, all with a zone or all without"
+        )
+
+    def _raise_unreadable(self, error: pa.ArrowException) -> NoReturn:
+        """The error for a row with too many or too few fields, or a file that is no CSV at all."""
+        problem = str(error)
+        if "Row #" not in problem:
+            try:
+                for _ in self._scan({}, threads=False):
+                    pass
+            except pa.ArrowException as again:
+                problem = str(again)
+        found = _BAD_ROW.search(problem)
+        if found is None:
+            raise DataError(f"{self.name} cannot be read as CSV: {problem}") from error
+        line = f":{found['line']}" if found["line"] else ""
+        raise DataError(f"{self.name}{line}: {found['problem'][:200]}") from error
+
+    def _refuse_long_integers(self) -> None:
+        """Integers of more than 64 bits would be read as doubles, and different keys as equal ones."""
+        first = 1
+        for batch in self._scan(dict.fromkeys(self._huge, pa.string())) if self._huge else ():
+            for name in self._huge:
+                found = pc.index(pc.match_substring_regex(batch.column(name), _LONG_INTEGER), True).as_py()
+                if found >= 0:
+                    raise DataError(
+                        f"{self.name}: column {name!r} holds the integer {batch.column(name)[found].as_py()} in row "
+                        f"{first + found} (the first row is 1), and Hamlet reads integers of 64 bits (signed)"
+                    )
+            first += batch.num_rows
+
+
+def _preferred(kind: pa.DataType) -> pa.DataType:
+    """Arrow's guess, but microseconds for nanoseconds (they widen where needed) and text for times of the day."""
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        return pa.timestamp("us", kind.tz)
+    return pa.string() if pa.types.is_time(kind) else kind
+
+
+def _type_of(value: str) -> pa.DataType:
+    """What Arrow takes a single field for."""
+    text = io.StringIO()
+    csv.writer(text).writerow([value])
+    options = pa_csv.ReadOptions(column_names=["value"])
+    try:
+        return pa_csv.read_csv(io.BytesIO(text.getvalue().encode()), read_options=options).schema.field(0).type
+    except pa.ArrowException:
+        return pa.string()
+
+
+def _with_nulls(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with NULL in place of empty strings."""
+    for place, field in enumerate(batch.schema):
+        if is_text(field.type):
+            column = batch.column(place)
+            empty = pc.equal(column, "")
+            if pc.any(empty).as_py():
+                filled = pc.if_else(empty, pa.scalar(None, field.type), column)
+                batch = batch.set_column(place, field, filled)
+    return batch

@@ -1,0 +1,310 @@
+"""Where events come from: one face for files, folders, Arrow data, numpy columns and dicts.
+
+`open_events` says what the columns are before anything is computed; `EventSource.batches` delivers the rows in time
+order. Ordered input is recognised by a first pass over its time column and streamed, so memory does not grow with it;
+other input is sorted (`hamlet.input.ordering`). Source: DESIGN.md §4, §5; LANGUAGE.md §2, §6.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from hamlet.errors import DataError, OptionError, one_of
+from hamlet.input.files import Reader, open_path
+from hamlet.input.input_schema import missing_column, plain_schema, schema_of
+from hamlet.input.ordering import BATCH_ROWS, SPILL_ROWS, OrderCheck, SortKey, ordered_batches, slices, sorted_batches
+from hamlet.input.records import table_of_columns, table_of_records
+from hamlet.input.widening import cast, conform, is_readable
+from hamlet.schema import UNITS_PER_SECOND, Schema
+
+Progress = Callable[[int], None]
+
+
+class EventSource:
+    """Events whose columns are known, to be read in time order.
+
+    Attributes
+    ----------
+    name : str
+        File name, or what kind of object it is; for messages.
+    arrow_schema : pyarrow.Schema
+        All columns in the types that `batches` gives them (`hamlet.input.widening.plain_type`; a time or order
+        column of dates is a timestamp of whole seconds).
+    schema : hamlet.schema.Schema
+        The same in the language's types. A column of a type that the language lacks has the type None.
+    rows : int or None
+        Number of events; None where only reading would tell.
+    """
+
+    def __init__(self, reader: Reader, key: SortKey, schema: Schema, spill_rows: int) -> None:
+        self.name = reader.name
+        self.schema = schema
+        self.rows = reader.rows
+        self.arrow_schema = plain_schema(reader.schema, key, schema.type_column)
+        self._reader = reader
+        self._key = SortKey(key.time, key.order, reader.name)
+        self._spill_rows = spill_rows
+
+    def batches(
+        self, columns: Sequence[str] | None = None, *, progress: Progress | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The events in (time, order) order; events that these leave equal come as they were read.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            The columns to read; time, type and order column are always among the result, in the order of
+            `arrow_schema`. By default all. Of dicts, an attribute that no dict has may be asked for: it is NULL.
+        progress : callable, optional
+            Called with the number of events delivered so far, after each batch.
+
+        Returns
+        -------
+        iterator of pyarrow.RecordBatch
+            At most 65,536 rows each, none empty; one schema throughout. A stream that can be read only once
+            (a RecordBatchReader) gives its batches only once.
+
+        Raises
+        ------
+        DataError
+            If there is no such column, or its type is one that the engine cannot read; at a NULL time or order (with
+            its row); and where the file turns out to be damaged.
+        """
+        names, absent = self._wanted(columns)
+        done = 0
+        for large in self._in_order(names) if self.rows != 0 else ():
+            for start in range(0, large.num_rows, BATCH_ROWS):
+                batch = large.slice(start, BATCH_ROWS)
+                for name in absent:
+                    batch = batch.append_column(name, pa.nulls(batch.num_rows))
+                yield batch
+                done += batch.num_rows
+                if progress is not None:
+                    progress(done)
+
+    def _wanted(self, columns: Sequence[str] | None) -> tuple[list[str], list[str]]:
+        """The columns to read, in the schema's order, and those that no dict has."""
+        names = self.arrow_schema.names
+        if columns is None:
+            columns = [field.name for field in self.arrow_schema if is_readable(field.type)]
+        wanted = {*columns, self._key.time, self.schema.type_column} | ({self._key.order} - {None})
+        missing = [name for name in dict.fromkeys(columns) if name not in names]
+        if missing and self.schema.closed:
+            raise DataError(f"{self.name}: {missing_column(missing[0], names)}")
+        for name in names:
+            if name in wanted and not is_readable(self.arrow_schema.field(name).type):
+                raise DataError(
+                    f"{self.name}: column {name!r} has the type {self.arrow_schema.field(name).type}, which no "
+                    "attribute can have (INT, DOUBLE, STRING, BOOLEAN or TIMESTAMP)"
+                )
+        present = [name for name in names if name in wanted]
+        if self.schema.type_column not in names and self.schema.type_column not in missing:
+            missing.append(self.schema.type_column)
+        return present, missing
+
+    def _in_order(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+        reader = self._reader
+        schema = pa.schema([self.arrow_schema.field(name) for name in names])
+        if isinstance(reader, _Table):
+            return sorted_batches(_plain_table(reader.table, schema), self._key)
+        plain = (conform(batch, schema) for batch in reader.batches(names))
+        if not isinstance(reader, _Stream) and self._is_ordered():
+            return plain
+        return ordered_batches(plain, schema, self._key, self._spill_rows)
+
+    def _is_ordered(self) -> bool:
+        """The first pass: whether the rows are in order, by their keys alone."""
+        if self._reader.ordered is not None:
+            return self._reader.ordered
+        check = OrderCheck(self._key)
+        for batch in self._reader.batches(self._key.names):
+            check.feed(batch)
+            if not check.ordered:
+                return False
+        return True
+
+
+class _Table:
+    """Events that stand in memory."""
+
+    ordered: bool | None = None
+
+    def __init__(self, name: str, table: pa.Table) -> None:
+        self.name = name
+        self.table = table
+        self.schema: pa.Schema = table.schema.remove_metadata()
+        self.rows: int | None = table.num_rows
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        return slices(self.table.select(list(columns)))
+
+
+class _Stream:
+    """Events that can be read once."""
+
+    ordered: bool | None = None
+    rows: int | None = None
+
+    def __init__(self, reader: pa.RecordBatchReader) -> None:
+        self.name = "the Arrow stream"
+        self.schema: pa.Schema = reader.schema.remove_metadata()
+        self._reader: pa.RecordBatchReader | None = reader
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        reader, self._reader = self._reader, None
+        if reader is None:
+            raise DataError("the Arrow stream has been read already; a stream can be read only once, a table often")
+        try:
+            with reader:
+                for batch in reader:
+                    if batch.num_rows:
+                        chosen = batch.select(list(columns)).replace_schema_metadata()
+                        chosen.validate(full=True)
+                        yield chosen
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"the Arrow stream broke off: {error}") from error
+
+
+def open_events(
+    source: Any,
+    *,
+    time_column: str = "time",
+    type_column: str = "type",
+    order_column: str | None = None,
+    time_unit: str = "s",
+    input_format: str | None = None,
+    spill_rows: int = SPILL_ROWS,
+) -> EventSource:
+    """Open events of any form.
+
+    Parameters
+    ----------
+    source : path, pyarrow Table, RecordBatch or RecordBatchReader, dict of columns, iterable of dicts, EventSource
+        Paths are Parquet, CSV or JSON lines, or a folder of such files. A dict maps names to numpy arrays or lists.
+        Anything else that exports an Arrow stream (``__arrow_c_stream__``: polars, duckdb and others) is read once.
+        An EventSource comes back as it is.
+    time_column, type_column, order_column : str
+        Names of the columns; without an order column events of equal time are unordered.
+    time_unit : {'s', 'ms', 'us', 'ns'}
+        What one step of an integer time column means; timestamps carry their own unit.
+    input_format : {'parquet', 'csv', 'json'}, optional
+        The format of a file; by default its extension says.
+    spill_rows : int
+        How many rows of disordered files and streams are sorted in memory at once.
+
+    Raises
+    ------
+    DataError
+        If the source cannot be read, lacks a column, or has a time or type column of a wrong type.
+    OptionError
+        If an option has a wrong value, or the format of a file cannot be told.
+    """
+    if isinstance(source, EventSource):
+        return source
+    if time_unit not in UNITS_PER_SECOND:
+        raise OptionError(f"time unit {time_unit!r} is unknown; it must be {one_of(tuple(UNITS_PER_SECOND))}")
+    if order_column is not None and order_column == time_column:
+        raise OptionError(f"the order column is the time column ({time_column!r}); it must be another one, or none")
+    key = SortKey(time_column, order_column)
+    reader, closed = _reader_of(source, key, type_column, input_format)
+    schema = schema_of(
+        reader.schema,
+        key,
+        type_column,
+        time_unit,
+        closed=closed,
+        empty=reader.rows == 0,
+        source=reader.name,
+    )
+    return EventSource(reader, key, schema, spill_rows)
+
+
+def _reader_of(source: Any, key: SortKey, type_column: str, input_format: str | None) -> tuple[Reader, bool]:
+    """A reader of the source, and whether its columns are all that there are."""
+    if isinstance(source, (str, os.PathLike)):
+        return open_path(Path(source), key, type_column, input_format), True
+    if isinstance(source, pa.RecordBatchReader):
+        return _Stream(source), True
+    if hasattr(source, "__arrow_c_stream__") and not isinstance(source, (pa.Table, pa.RecordBatch)):
+        try:
+            return _Stream(pa.RecordBatchReader.from_stream(source)), True
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise DataError(f"cannot read the {type(source).__name__} as an Arrow stream: {error}") from error
+    table, closed = _table_of(source)
+    return _Table("the table" if closed else "the events", table), closed
+
+
+def _table_of(source: Any, first_event: int = 0) -> tuple[pa.Table, bool]:
+    """Events in memory as a table, without copies where they are columns, and whether its columns are all."""
+    if isinstance(source, pa.Table):
+        return source, True
+    if isinstance(source, pa.RecordBatch):
+        return pa.Table.from_batches([source]), True
+    if isinstance(source, Mapping):
+        return table_of_columns(source), True
+    if hasattr(source, "__arrow_c_stream__"):
+        return pa.table(source), True
+    if hasattr(source, "__arrow_c_array__"):
+        return pa.Table.from_batches([pa.record_batch(source)]), True
+    if isinstance(source, Iterable) and not isinstance(source, (str, bytes)):
+        return table_of_records(source, first_event), False
+    raise DataError(
+        f"cannot read events from a {type(source).__name__}; give a path, a pyarrow Table, RecordBatch or "
+        "RecordBatchReader, a dict of columns, or dicts"
+    )
+
+
+def batch_of(
+    events: Any,
+    *,
+    time_column: str = "time",
+    type_column: str = "type",
+    order_column: str | None = None,
+    first_event: int = 0,
+) -> pa.Table:
+    """Events for the online engine: any form that stands in memory, as a table in plain types, not sorted.
+
+    Parameters
+    ----------
+    events : pyarrow Table or RecordBatch, dict of columns, iterable of dicts, or anything that exports Arrow data
+        Columns of numbers are not copied. Of dicts, the attributes of these dicts only are columns.
+    time_column, type_column, order_column : str
+        As for `open_events`.
+    first_event : int
+        How many events were pushed before, for messages.
+
+    Returns
+    -------
+    pyarrow.Table
+        Of all columns that the engine can read, types as in `EventSource.arrow_schema`. No time or order is NULL.
+
+    Raises
+    ------
+    DataError
+        As `open_events`, and at a NULL time or order.
+    """
+    table, closed = _table_of(events, first_event)
+    name = "the table" if closed else "the events"
+    key = SortKey(time_column, order_column, name)
+    schema = table.schema.remove_metadata()
+    schema_of(schema, key, type_column, "s", closed=closed, empty=table.num_rows == 0, source=name)
+    if not table.num_rows:
+        return table.select([])
+    key.columns_of(table, first_event)
+    plain = plain_schema(schema, key, type_column)
+    return _plain_table(table, pa.schema([field for field in plain if is_readable(field.type)]))
+
+
+def _plain_table(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The table with the columns and types of the schema; columns that are right already are not copied."""
+    try:
+        table.select(schema.names).validate(full=True)  # text that is no UTF-8, places beyond a dictionary
+    except pa.ArrowException as error:
+        raise DataError(f"the events are no valid Arrow data: {error}") from error
+    columns = [cast(table.column(field.name), field.type, field.name) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)

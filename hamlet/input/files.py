@@ -1,0 +1,192 @@
+"""Event files: which format a path has, Parquet files, and folders of files.
+
+A reader knows the schema of all its rows before it delivers the first, and can be read any number of times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hamlet.errors import DataError, OptionError, one_of
+from hamlet.input.csvfile import CsvFile
+from hamlet.input.jsonfile import JsonFile
+from hamlet.input.ordering import BATCH_ROWS, SortKey
+from hamlet.input.widening import conform, merged_schema
+
+FORMATS = ("parquet", "csv", "json")
+_EXTENSIONS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+}
+_COMPRESSIONS = (".gz", ".bz2", ".zst")  # of text files; Arrow unpacks them by extension
+
+
+class Reader(Protocol):
+    """Something that holds events in columns.
+
+    Attributes
+    ----------
+    name : str
+        File name or kind of object, for messages.
+    schema : pyarrow.Schema
+        All columns, as they come in.
+    rows : int or None
+        How many rows there are; None where only reading would tell.
+    ordered : bool or None
+        Whether the rows are known to be in (time, order) order; None where nobody has looked yet.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def schema(self) -> pa.Schema: ...  # noqa: D102
+    @property
+    def rows(self) -> int | None: ...  # noqa: D102
+    @property
+    def ordered(self) -> bool | None: ...  # noqa: D102
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows as they stand, with exactly these columns in this order; all names are in the schema."""
+        ...
+
+
+def format_of(path: Path, input_format: str | None) -> str:
+    """The format of a file: as given, else by its extension.
+
+    Raises
+    ------
+    OptionError
+        If the format or the extension is unknown.
+    """
+    if input_format is not None:
+        if input_format not in FORMATS:
+            raise OptionError(f"input format {input_format!r} is unknown; it must be {one_of(FORMATS)}")
+        return input_format
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSIONS:
+        suffixes.pop()
+    found = _EXTENSIONS.get(suffixes[-1]) if suffixes else None
+    if found is None:
+        raise OptionError(
+            f"{path}: cannot tell the format from the name (known: {', '.join(_EXTENSIONS)}); "
+            f"give --input-format {one_of(FORMATS)} (input_format=... in Python)"
+        )
+    return found
+
+
+def open_path(path: Path, key: SortKey, type_column: str, input_format: str | None = None) -> Reader:
+    """A reader of a file, or of all files in a folder.
+
+    Raises
+    ------
+    DataError
+        If there is no such file, it is empty, or it cannot be read.
+    OptionError
+        If the format cannot be told.
+    """
+    if path.is_dir():
+        return _open_folder(path, key, type_column, input_format)
+    if not path.exists():
+        raise DataError(f"no such file: {path}")
+    kind = format_of(path, input_format)
+    key = SortKey(key.time, key.order, str(path))
+    try:
+        with path.open("rb") as file:
+            if not file.read(1):
+                raise DataError(f"{path} is empty")
+        if kind == "parquet":
+            return ParquetFile(path)
+        return CsvFile(path, key, type_column) if kind == "csv" else JsonFile(path, key)
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def event_files(path: Path) -> list[Path]:
+    """The file itself, or all files below a folder, by name; those that start with _ or . are left out, as Spark does.
+
+    Raises
+    ------
+    DataError
+        If a folder has no file.
+    """
+    if not path.is_dir():
+        return [path]
+    found = sorted(
+        file
+        for file in path.rglob("*")
+        if file.is_file() and not any(part.startswith(("_", ".")) for part in file.relative_to(path).parts)
+    )
+    if not found:
+        raise DataError(f"there are no files in the folder {path}")
+    return found
+
+
+def _open_folder(path: Path, key: SortKey, type_column: str, input_format: str | None) -> Reader:
+    found = event_files(path)
+    kinds = {format_of(file, input_format): file for file in found}
+    if len(kinds) > 1:
+        mixed = one_of([f"{file.name} ({kind})" for kind, file in kinds.items()], "and")
+        raise DataError(f"the folder {path} mixes formats: {mixed}; give one file, or a folder of one format")
+    readers = [open_path(file, key, type_column, input_format) for file in found]
+    return readers[0] if len(readers) == 1 else Folder(str(path), readers)
+
+
+class ParquetFile:
+    """A Parquet file, read a part of a row group at a time, and only the columns that are wanted."""
+
+    ordered: bool | None = None
+
+    def __init__(self, path: Path) -> None:
+        self.name = str(path)
+        try:
+            with pq.ParquetFile(path) as file:
+                self.schema: pa.Schema = file.schema_arrow.remove_metadata()
+                self.rows: int | None = file.metadata.num_rows
+                _ = self.schema.names  # names that are no UTF-8 raise here, a ValueError
+        except (pa.ArrowException, ValueError) as error:
+            raise DataError(f"{path} is not a readable Parquet file: {error}") from error
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows in the order of the file."""
+        schema = pa.schema([self.schema.field(column) for column in columns])
+        try:
+            # Buffered reads instead of whole column chunks: memory does not grow with the row group.
+            with pq.ParquetFile(self.name, pre_buffer=False, buffer_size=1 << 20) as file:
+                for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns), use_threads=False):
+                    if batch.num_rows:
+                        batch.validate(full=True)  # Arrow checks neither UTF-8 nor the places in a dictionary
+                        yield conform(batch, schema)
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"{self.name}: the Parquet file cannot be read to its end: {error}") from error
+
+
+class Folder:
+    """Files with one schema, read one after the other; a file that lacks a column has NULL there."""
+
+    ordered: bool | None = None
+
+    def __init__(self, name: str, readers: Sequence[Reader]) -> None:
+        self.name = name
+        self._readers = readers
+        self.schema: pa.Schema = merged_schema([(reader.name, reader.schema) for reader in readers])
+        counts = [reader.rows for reader in readers]
+        self.rows: int | None = None if None in counts else sum(count or 0 for count in counts)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows of all files, in the order of the file names."""
+        schema = pa.schema([self.schema.field(column) for column in columns])
+        for reader in self._readers:
+            own = [column for column in columns if column in reader.schema.names]
+            if not own:
+                raise DataError(f"{reader.name} has none of the columns {', '.join(columns)}")
+            for batch in reader.batches(own):
+                yield conform(batch, schema)

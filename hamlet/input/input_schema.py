@@ -1,0 +1,129 @@
+"""What the input's columns mean: the check of time, type and order column, and the schema in the language's types.
+
+Source: LANGUAGE.md §2, §6.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from hamlet.errors import DataError, one_of
+from hamlet.input.ordering import SortKey
+from hamlet.input.widening import attribute_type, clock_type, is_clock, is_text, plain_type, timestamp_unit
+from hamlet.query import AttributeType
+from hamlet.schema import Clock, Schema
+
+
+def schema_of(
+    arrow: pa.Schema,
+    key: SortKey,
+    type_column: str,
+    time_unit: str,
+    *,
+    closed: bool = True,
+    empty: bool = False,
+    source: str = "events",
+) -> Schema:
+    """What the language knows of these columns, after a check of the time, type and order column.
+
+    Parameters
+    ----------
+    arrow : pyarrow.Schema
+        The columns as they come in.
+    key : SortKey
+        Names of time and order column.
+    type_column : str
+        Name of the event type's column.
+    time_unit : {'s', 'ms', 'us', 'ns'}
+        The unit of an integer time column.
+    closed : bool
+        Whether a name that is not among the columns is a mistake.
+    empty : bool
+        Whether there are no rows; then a column may have no type.
+    source : str
+        Name for messages.
+
+    Raises
+    ------
+    DataError
+        If a column appears twice, one of the three is missing, or has a type that it cannot have.
+    """
+    names = arrow.names
+    for name in names:
+        if names.count(name) > 1:
+            raise DataError(f"{source}: there are several columns with the name {name!r}; names must differ")
+    if not (empty and not closed):
+        _check_keys(arrow, key, empty, source)
+    _check_type_column(arrow, type_column, closed, source)
+    plain = plain_schema(arrow, key, type_column)
+    columns = {field.name: attribute_type(field.type) for field in plain}
+    units = {
+        field.name: timestamp_unit(field.type)
+        for field in plain
+        if attribute_type(field.type) is AttributeType.TIMESTAMP
+    }
+    types = {field.name: field.type for field in plain}
+    clock = plain.field(key.time).type if key.time in names else pa.int64()
+    clock = pa.int64() if pa.types.is_null(clock) else clock
+    unit = clock.unit if pa.types.is_timestamp(clock) else time_unit
+    types = {field.name: field.type for field in plain}
+    return Schema(columns, Clock(key.time, unit, clock), type_column, key.order, closed, units, types)
+
+
+def _check_type_column(arrow: pa.Schema, type_column: str, closed: bool, source: str) -> None:
+    """The type column exists, unless any name may be absent, and holds text or integers."""
+    if type_column in arrow.names:
+        kind = arrow.field(type_column).type
+        if not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)):
+            raise DataError(
+                f"{source}: the type column {type_column!r} holds {kind}; event types are strings (--type-column names "
+                "the type column)"
+            )
+    elif closed:
+        raise DataError(f"{source}: {missing_column(type_column, arrow.names, 'type', '--type-column')}")
+
+
+def _check_keys(arrow: pa.Schema, key: SortKey, empty: bool, source: str) -> None:
+    """Time and order column exist, and hold integers or timestamps."""
+    for name, role in ((key.time, "time"), (key.order, "order")):
+        if name is None:
+            continue
+        if name not in arrow.names:
+            raise DataError(f"{source}: {missing_column(name, arrow.names, role, f'--{role}-column')}")
+        kind = arrow.field(name).type
+        if pa.types.is_null(kind) and not empty:
+            raise DataError(f"{source}: the {role} column {name!r} is NULL in row 1 (the first row is 1)")
+        if not is_clock(kind) and not pa.types.is_null(kind):
+            hint = "round it to integers of a finer unit (--time-unit ms, us or ns)" if role == "time" else "round it"
+            raise DataError(
+                f"{source}: the {role} column {name!r} holds {kind}; it must hold integers or timestamps"
+                + (f" ({hint})" if pa.types.is_floating(kind) or pa.types.is_decimal(kind) else "")
+            )
+
+
+def missing_column(name: str, names: Sequence[str], role: str = "", option: str = "") -> str:
+    """The message for a column that is not there: near names, or all of them, and the option that names another."""
+    text = f"there is no {role} column {name!r}".replace("  ", " ")
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    if near:
+        text += f"; did you mean {one_of([repr(each) for each in near])}?"
+    elif names:
+        shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+        text += f"; the columns are {shown}"
+    return text + (f" ({option} names the {role} column)" if option else "")
+
+
+def plain_schema(arrow: pa.Schema, key: SortKey, type_column: str) -> pa.Schema:
+    """The columns in the types in which the engine gets them; event types that are numbers become text."""
+
+    def plain(field: pa.Field) -> pa.DataType:
+        if field.name in key.names:
+            return clock_type(field.type)
+        if field.name == type_column and pa.types.is_integer(field.type):
+            return pa.string()
+        return plain_type(field.type)
+
+    return pa.schema([(field.name, plain(field)) for field in arrow])

@@ -1,0 +1,284 @@
+"""JSON lines: one object per line, an attribute that a line lacks is NULL.
+
+The file is read in chunks of whole lines. A first pass over all chunks finds the union of the attributes, their types,
+the number of rows and whether these are in time order; then each chunk is read with that schema. Errors name the line.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pa_json
+
+from hamlet.errors import DataError
+from hamlet.input.ordering import OrderCheck, SortKey
+from hamlet.input.widening import is_clock, is_text, widen
+
+_CHUNK = 1 << 23  # bytes
+_LONGEST_LINE = 1 << 28  # bytes
+_MANY_BRACKETS = 400  # in one line; Arrow's reader recurses, and a deep enough line would crash the process
+_NO_OBJECT = re.compile(rb"^[ \t\r]*[^{\s]", re.MULTILINE)  # a first line with a bare null crashes Arrow's reader
+_LONG_INTEGER = re.compile(rb"\d{19}")
+_BEYOND_64_BITS = 2.0**63
+_TIMES = (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
+
+
+class JsonFile:
+    """A file of JSON lines whose schema is known to hold for all its lines.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        May end in .gz, .bz2 or .zst.
+    key : SortKey
+        The time and order columns; text there is read as ISO 8601 timestamps.
+    """
+
+    def __init__(self, path: Path, key: SortKey) -> None:
+        self.name = str(path)
+        self._key = key
+        self._parsed: dict[str, pa.DataType] = {}  # key columns that come as text: the timestamps that it means
+        self._types: dict[str, pa.DataType] = {}  # as Arrow reads them
+        self._absent: dict[str, int] = {}  # key columns that a whole chunk lacks: the chunk's first line
+        check = OrderCheck(key)
+        for line, chunk in self._chunks():
+            self._survey(chunk, line, check)
+        self.rows: int | None = check.rows
+        self.ordered: bool | None = check.ordered
+        if not check.rows:
+            raise DataError(f"{self.name} holds no events: all its lines are blank")
+        for name, line in self._absent.items():
+            if not pa.types.is_null(self._types.get(name, pa.null())):
+                raise DataError(f"{self.name}:{line}: the column {name!r}, which orders the events, is NULL")
+        self.schema = pa.schema([(name, self._parsed.get(name, kind)) for name, kind in self._types.items()])
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows in the order of the file."""
+        schema = pa.schema([(column, self._types[column]) for column in columns])
+        for line, chunk in self._chunks():
+            table = self._read(chunk, line, schema).select(list(columns))
+            yield from self._with_times(table, line).to_batches()
+
+    def _chunks(self) -> Iterator[tuple[int, bytes]]:
+        """Pieces of whole lines, each with the number of its first line; none blank."""
+        line, rest = 1, b""
+        try:
+            with pa.input_stream(self.name, compression="detect") as stream:
+                while block := stream.read(_CHUNK):
+                    if line == 1 and not rest:
+                        block = block.removeprefix(b"\xef\xbb\xbf")  # a byte order mark
+                    end = block.rfind(b"\n") + 1
+                    chunk, rest = (rest + block[:end], block[end:]) if end else (b"", rest + block)
+                    if len(rest) > _LONGEST_LINE:
+                        raise DataError(f"{self.name}:{line}: the line is longer than {_LONGEST_LINE} bytes")
+                    if not chunk.isspace() and chunk:
+                        yield line, chunk
+                    line += chunk.count(b"\n")
+        except OSError as error:
+            raise DataError(f"cannot read {self.name}: {error}") from error
+        if rest and not rest.isspace():
+            yield line, rest
+
+    def _survey(self, chunk: bytes, line: int, check: OrderCheck) -> None:
+        self._check_text(chunk, line)
+        table = self._read(chunk, line, None)
+        if table.num_rows != chunk.count(b"\n") + (not chunk.endswith(b"\n")):
+            self._raise_unless_blank(chunk, line, table.num_rows)
+        if _LONG_INTEGER.search(chunk):
+            self._refuse_long_integers(table, chunk, line)
+        for field in table.schema:
+            known = self._types.get(field.name, pa.null())
+            wide = widen(known, field.type)
+            if wide is None and {is_text(known), is_text(field.type)} == {True, False}:
+                other = field.type if is_text(known) else known
+                wide = pa.string() if pa.types.is_timestamp(other) else None  # some text happens to look like a time
+            if wide is None:
+                self._raise_clash(field.name, known, table, line, chunk)
+            self._types[field.name] = wide
+        self._look_at_keys(table, line, check)
+
+    def _look_at_keys(self, table: pa.Table, line: int, check: OrderCheck) -> None:
+        for name in self._key.names:
+            kind = self._types.get(name)
+            if kind is not None and is_text(kind) and name not in self._parsed:
+                self._parsed[name] = self._time_type(table, name, line)
+        present = [name for name in self._key.names if name in table.schema.names]
+        table = self._with_times(table.select(present), line)
+        types = {field.name: field.type for field in table.schema}
+        for name in self._key.names:
+            if pa.types.is_null(types.get(name, pa.null())):
+                self._absent.setdefault(name, line)
+        if all(is_clock(types.get(name, pa.null())) for name in self._key.names):
+            check.feed(table)
+        else:
+            check.rows += table.num_rows  # whoever opens the events says what is wrong with the columns
+
+    def _time_type(self, table: pa.Table, name: str, line: int) -> pa.DataType:
+        texts = table.column(name)
+        if not is_text(texts.type):
+            raise DataError(f"{self.name}: the column {name!r} holds times in several formats; use one of them")
+        for kind in _TIMES:
+            try:
+                texts.cast(kind)
+            except pa.ArrowInvalid:
+                continue
+            return kind
+        return self._raise_bad_time(texts, name, line, _TIMES[0])
+
+    def _with_times(self, table: pa.Table, line: int) -> pa.Table:
+        """Key columns that come as text, as the timestamps that the text means."""
+        for place, name in enumerate(table.schema.names):
+            kind = self._parsed.get(name)
+            if kind is not None:
+                texts = table.column(place)
+                try:
+                    times = texts.cast(kind)
+                except pa.ArrowInvalid:
+                    self._raise_bad_time(texts, name, line, kind)
+                table = table.set_column(place, pa.field(name, kind), times)
+        return table
+
+    def _raise_bad_time(self, texts: Any, name: str, line: int, kind: pa.DataType) -> NoReturn:
+        for row, text in enumerate(texts):
+            try:
+                text.cast(kind)
+            except pa.ArrowInvalid as error:
+                raise DataError(
+                    f"{self.name}:{line + row}: the column {name!r} holds {text.as_py()!r}; it must hold integers, or "
+                    "timestamps such as '2024-01-31T12:00:00', all with a zone or all without"
+                ) from error
+        raise DataError(f"{self.name}: the column {name!r} holds times in several formats; use one of them")
+
+    def _read(self, chunk: bytes, line: int, schema: pa.Schema | None) -> pa.Table:
+        parse = pa_json.ParseOptions() if schema is None else pa_json.ParseOptions(schema, False, "ignore")
+        read = pa_json.ReadOptions(use_threads=False, block_size=len(chunk) + 1)
+        try:
+            return pa_json.read_json(io.BytesIO(chunk), read, parse)
+        except pa.ArrowException as error:
+            self._raise_unreadable(chunk, line, error)
+
+    # ------------------------------------------------------------------------------------- what can be wrong
+
+    def _check_text(self, chunk: bytes, line: int) -> None:
+        """Refuse what Arrow does not check, or would crash on: bytes that are no UTF-8, bare values, deep nesting."""
+        try:
+            str(chunk, "utf-8")
+        except UnicodeDecodeError as error:
+            bad = line + chunk.count(b"\n", 0, error.start)
+            raise DataError(f"{self.name}:{bad}: the line is not UTF-8 text: {error.reason}") from error
+        other = _NO_OBJECT.search(chunk)
+        if other is not None:
+            last = chunk.find(b"\n", other.end())
+            for number, text in enumerate(chunk[: last if last >= 0 else None].split(b"\n"), line):
+                if text.strip():
+                    self._object_at(text, number)  # the first line that is wrong, perhaps one before
+        if chunk.count(b"[") + chunk.count(b"{") <= chunk.count(b"\n") + _MANY_BRACKETS:
+            return
+        for number, text in enumerate(chunk.split(b"\n"), line):
+            if text.count(b"[") + text.count(b"{") > _MANY_BRACKETS:
+                self._object_at(text, number)
+
+    def _raise_unreadable(self, chunk: bytes, line: int, error: pa.ArrowException) -> NoReturn:
+        """The error for a chunk that Arrow refuses, with the line that is wrong."""
+        seen: dict[str, tuple[int, type]] = {}
+        for number, text in enumerate(chunk.split(b"\n"), line):
+            if not text.strip():
+                continue
+            event = self._object_at(text, number)
+            for name, value in event.items():
+                kind: type = float if isinstance(value, int) and not isinstance(value, bool) else type(value)
+                if value is None:
+                    continue
+                first, known = seen.setdefault(name, (number, kind))
+                if kind is not known:
+                    raise DataError(
+                        f"{self.name}:{number}: attribute {name!r} is {_brief(value)}, but {_KIND_NAMES[known]} in "
+                        f"line {first}; an attribute must keep one type"
+                    ) from error
+        raise DataError(f"{self.name}: lines {line} to {number} cannot be read: {error}") from error
+
+    def _object_at(self, text: bytes, number: int) -> dict[str, Any]:
+        """The object on a line; raises DataError if there is none."""
+        try:
+            return _object_of(text)
+        except _LineError as error:
+            raise DataError(f"{self.name}:{number}: {error}") from error
+
+    def _raise_unless_blank(self, chunk: bytes, line: int, rows: int) -> None:
+        """Rows and lines must agree: an object over several lines would break where a chunk ends."""
+        lines = [(number, text) for number, text in enumerate(chunk.split(b"\n"), line) if text.strip()]
+        if len(lines) != rows:
+            for number, text in lines:
+                self._object_at(text, number)
+
+    def _refuse_long_integers(self, table: pa.Table, chunk: bytes, line: int) -> None:
+        """Integers of more than 64 bits would be read as doubles, and different keys as equal ones."""
+        doubles = [field.name for field in table.schema if pa.types.is_floating(field.type)]
+        largest = {name: pc.max(pc.abs(table.column(name))).as_py() for name in doubles}
+        huge = [name for name, value in largest.items() if value is not None and value >= _BEYOND_64_BITS]
+        for number, text in enumerate(chunk.split(b"\n") if huge else (), line):
+            if _LONG_INTEGER.search(text):
+                event = self._object_at(text, number)
+                for name in huge:
+                    value = event.get(name)
+                    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+                        raise DataError(
+                            f"{self.name}:{number}: attribute {name!r} holds an integer of {value.bit_length()} bits, "
+                            "and Hamlet reads integers of 64 bits (signed)"
+                        )
+
+    def _raise_clash(self, name: str, known: pa.DataType, table: pa.Table, line: int, chunk: bytes) -> NoReturn:
+        """The error for an attribute that had another type in the chunks before."""
+        for number, text in enumerate(chunk.split(b"\n"), line):
+            if text.strip() and (value := self._object_at(text, number).get(name)) is not None:
+                raise DataError(
+                    f"{self.name}:{number}: attribute {name!r} is {_brief(value)}, but {known} in the lines before; "
+                    "an attribute must keep one type"
+                )
+        raise DataError(f"{self.name}: attribute {name!r} is {known} and {table.schema.field(name).type}")
+
+
+_KIND_NAMES = {
+    float: "a number",
+    str: "a string",
+    bool: "true or false",
+    list: "a list",
+    dict: "an object",
+}
+
+
+class _LineError(ValueError):
+    """A line is no JSON object."""
+
+
+def _object_of(text: bytes) -> dict[str, Any]:
+    """The object on a line; raises _LineError if there is none."""
+    try:
+        found = json.loads(text)
+    except RecursionError as error:
+        raise _LineError("values are nested too deeply") from error
+    except json.JSONDecodeError as error:
+        raise _LineError(f"the line is no JSON: {error.msg} (column {error.colno})") from error
+    except ValueError as error:  # an integer of more digits than Python reads
+        raise _LineError("the line holds a number of several thousand digits") from error
+    if isinstance(found, dict):
+        return found
+    if isinstance(found, list):
+        raise _LineError("the line holds a list; JSON lines have one object per line, without [ ] around them all")
+    raise _LineError(f"the line holds {_brief(found)}; each line must hold one JSON object")
+
+
+def _brief(value: Any) -> str:
+    """A value as JSON for a message, cut where it is long."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except ValueError:
+        text = "a very long integer"
+    return text if len(text) <= 60 else text[:57] + "..."

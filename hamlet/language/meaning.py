@@ -1,0 +1,81 @@
+"""What the queries of a checked workload mean: what `hamlet.language.analysis` gives to everything behind it.
+
+Source: LANGUAGE.md §§3-6; HAMLET (SIGMOD'21) Def. 2.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hamlet.errors import Diagnostic
+from hamlet.query import AttributeType, Condition, Pattern, Query, WorkloadText
+
+Pair = tuple[str, str]
+Declared = Mapping[str, Mapping[str, AttributeType]]
+
+
+@dataclass(frozen=True)
+class AnalysedQuery:
+    """A query and what follows from its text.
+
+    Attributes
+    ----------
+    query : Query
+        As written.
+    index : int
+        Its place among the queries of the file, from 0.
+    types : mapping of str to str
+        Variable -> event type, negated variables too, in the order of the text.
+    negated : frozenset of str
+        Variables that stand inside NOT.
+    grouping : tuple of str
+        GROUP-BY attributes, in order, without repeats.
+    equivalence : tuple of str
+        Attributes of all ``[..]``, by first mention, without repeats.
+    partition : tuple of str
+        The grouping, then the equivalence attributes that are not in it.
+    local : mapping of str to tuple of Condition
+        For every variable the conditions on its events; all must be true. No `Not` is left in them.
+    adjacent : mapping of (str, str) to tuple of Condition
+        For a pair (X, Y) of neighbours, X the earlier: conditions in which a reference to the earlier event has
+        `Shift.NONE` and one to the later `Shift.NEXT`. No `Not` is left in them.
+    patterns : tuple of Pattern
+        The pattern, or the two operands of AND.
+    declared : mapping of str to mapping of str to AttributeType
+        For variables whose type is declared, its attributes.
+    """
+
+    query: Query
+    index: int
+    types: Mapping[str, str]
+    negated: frozenset[str]
+    grouping: tuple[str, ...]
+    equivalence: tuple[str, ...]
+    partition: tuple[str, ...]
+    local: Mapping[str, tuple[Condition, ...]]
+    adjacent: Mapping[Pair, tuple[Condition, ...]]
+    patterns: tuple[Pattern, ...]
+    declared: Declared
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A checked workload.
+
+    Attributes
+    ----------
+    text : WorkloadText
+        The syntax tree.
+    queries : tuple of AnalysedQuery
+        In the order of the file.
+    warnings : tuple of Diagnostic
+        What is allowed but probably not meant.
+    declared : mapping of str to mapping of str to AttributeType
+        Attributes of every declared event type.
+    """
+
+    text: WorkloadText
+    queries: tuple[AnalysedQuery, ...]
+    warnings: tuple[Diagnostic, ...]
+    declared: Declared

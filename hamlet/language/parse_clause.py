@@ -1,0 +1,268 @@
+"""Tokens to RETURN items, grouping attributes, durations and EVENT declarations.
+
+The grammar stands in `hamlet.language.parser`. Source: LANGUAGE.md §1.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hamlet.errors import one_of
+from hamlet.language.cursor import Cursor, UnreadableError
+from hamlet.language.tokens import Kind, Token
+from hamlet.query import (
+    Aggregate,
+    Attribute,
+    AttributeType,
+    DeclaredAttribute,
+    Duration,
+    EventDeclaration,
+    ReturnItem,
+)
+
+_AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX")
+_UNITS = {"ms": ("ms",), "s": ("s", "sec", "second", "seconds"), "min": ("min", "minute", "minutes")}
+_UNITS |= {"h": ("h", "hour", "hours"), "d": ("d", "day", "days")}
+_UNIT_OF = {spelling: unit for unit, spellings in _UNITS.items() for spelling in spellings}
+_UNIT_MEANT = {"m": "min", "mins": "min", "secs": "s", "hr": "h", "hrs": "h", "msec": "ms", "millisecond": "ms"}
+_UNIT_MEANT |= {"milliseconds": "ms", "millis": "ms"}
+_TYPE_MEANT = {"INTEGER": "INT", "BIGINT": "INT", "LONG": "INT", "INT64": "INT", "SMALLINT": "INT"}
+_TYPE_MEANT |= {"FLOAT": "DOUBLE", "REAL": "DOUBLE", "DECIMAL": "DOUBLE", "NUMERIC": "DOUBLE", "NUMBER": "DOUBLE"}
+_TYPE_MEANT |= {"TEXT": "STRING", "VARCHAR": "STRING", "CHAR": "STRING", "STR": "STRING", "BOOL": "BOOLEAN"}
+_TYPE_MEANT |= {"DATE": "TIMESTAMP", "DATETIME": "TIMESTAMP", "TIME": "TIMESTAMP"}
+_LONGEST_NUMBER = 100  # characters of a duration's number, so that what is read can be printed without an exponent
+_LONGEST_MANTISSA, _LARGEST_EXPONENT = 40, 30  # where it has an exponent
+
+# ------------------------------------------------------------------------------------------ RETURN, GROUP-BY
+
+
+def parse_items(cursor: Cursor) -> tuple[ReturnItem, ...]:
+    """Read the result columns of RETURN; raises UnreadableError with the message recorded."""
+    if cursor.at("*"):
+        hint = "name the columns, for instance RETURN COUNT(*), SUM(T.duration)"
+        raise cursor.fail("RETURN needs named result columns", cursor.peek().span, hint)
+    before = len(cursor.problems)
+    items = _items(cursor)
+    if len(cursor.problems) > before or not items:
+        raise UnreadableError
+    follows = cursor.at_kind(Kind.WORD, Kind.NAME) and not (cursor.clause() or cursor.ends_statement())
+    if follows and (cursor.at(",", offset=1) or cursor.clause(1)):
+        hint = f"write AS {cursor.peek().value} to name the column"
+        raise cursor.expected(["','", "AS", "PATTERN"], items[-1].span, hint)
+    return tuple(items)
+
+
+def _items(cursor: Cursor) -> list[ReturnItem]:
+    """The items that can be read; after a wrong one, reading goes on behind the next comma."""
+    items: list[ReturnItem] = []
+    while True:
+        try:
+            if items and cursor.clause() is not None:
+                raise cursor.expected(["a result column"], None, "remove the comma")
+            items.append(_item(cursor))
+        except UnreadableError:
+            open_parentheses = 0
+            while not (cursor.clause() or cursor.ends_statement() or (cursor.at(",") and open_parentheses <= 0)):
+                open_parentheses += cursor.at("(") - cursor.at(")")
+                cursor.index += 1
+        if not cursor.take(","):
+            return items
+
+
+def _item(cursor: Cursor) -> ReturnItem:
+    start = cursor.peek().span
+    value: Attribute | Aggregate
+    log2 = False
+    if cursor.at_word("LOG2") and cursor.at("(", offset=1):
+        log2 = True
+        cursor.index += 2
+        if not (cursor.at_word(*_AGGREGATES) and cursor.at("(", offset=1)):
+            hint = "LOG2 takes an aggregate, as in LOG2(COUNT(*))"
+            raise cursor.expected(["COUNT, SUM, AVG, MIN or MAX"], None, hint)
+        value = _aggregate(cursor)
+        if not cursor.take(")"):
+            raise cursor.expected(["')'"], cursor.since(start), "close LOG2(")
+    elif cursor.at_kind(Kind.WORD) and cursor.at("(", offset=1):
+        value = _aggregate(cursor)
+    else:
+        value = _attribute(cursor, "a result column", "COUNT(*), SUM(T.duration) and T.district are result columns")
+    alias = None
+    if cursor.take_word("AS"):
+        if not _at_alias(cursor):
+            raise cursor.expected(["a name"], None, "AS gives the column a name, as in COUNT(*) AS trips")
+        alias = cursor.advance().value
+    return ReturnItem(value, log2, alias, span=cursor.since(start))
+
+
+def _at_alias(cursor: Cursor) -> bool:
+    """Whether a column name follows; PATTERN is one only where another PATTERN, or a comma, follows it."""
+    if cursor.clause() is not None and not (cursor.at(",", offset=1) or cursor.clause(1)):
+        return False
+    return cursor.at_kind(Kind.WORD) or (cursor.at_kind(Kind.NAME) and cursor.peek().value != "")
+
+
+def _aggregate(cursor: Cursor) -> Aggregate:
+    token = cursor.advance()
+    function = token.value.upper()
+    if function not in _AGGREGATES:
+        hint = "the aggregates are COUNT, SUM, AVG, MIN and MAX, and LOG2 of one of them"
+        raise cursor.fail(f"there is no aggregate '{token.value}'", token.span, hint)
+    cursor.advance()  # the parenthesis
+    usage = "write COUNT(*) for trends or COUNT(T) for events" if function == "COUNT" else f"write {function}(T.speed)"
+    variable = attribute = None
+    if function == "COUNT" and cursor.take("*"):
+        pass
+    else:
+        if cursor.at_word("DISTINCT") and cursor.at_kind(Kind.WORD, Kind.NAME, offset=1):
+            raise cursor.fail(f"{function} knows no DISTINCT", cursor.peek().span, usage)
+        if not cursor.at_kind(Kind.WORD, Kind.NAME):
+            what = "'*' or a variable" if function == "COUNT" else "a variable and its attribute"
+            raise cursor.expected([what], cursor.since(token.span), usage)
+        variable = cursor.take_name()
+        if function != "COUNT":
+            if not cursor.at("."):
+                hint = f"name the variable too: {function}(T.{variable})"
+                raise cursor.expected(["'.' and an attribute"], cursor.since(token.span), hint)
+            attribute = _attribute_name(cursor)
+        elif cursor.at("."):
+            hint = f"write COUNT({variable}); it counts the events of {variable} in all trends"
+            span = cursor.peek().span.to(cursor.peek(1).span)
+            raise cursor.fail("COUNT takes a variable, not an attribute", span, hint)
+    if not cursor.take(")"):
+        raise cursor.expected(["')'"], cursor.since(token.span), f"{usage}; arithmetic on attributes is for WHERE")
+    return Aggregate(function, variable, attribute, span=cursor.since(token.span))
+
+
+def parse_attributes(cursor: Cursor) -> tuple[Attribute, ...]:
+    """Read the attributes of GROUP-BY; raises UnreadableError with the message recorded."""
+    found = []
+    while True:
+        found.append(_attribute(cursor, "an attribute", "groups are written GROUP-BY T.district, T.hour"))
+        if not cursor.take(","):
+            return tuple(found)
+
+
+def _attribute(cursor: Cursor, what: str, hint: str) -> Attribute:
+    token = cursor.peek()
+    keyword = (cursor.clause() or cursor.starts_statement()) and not cursor.at(".", offset=1)
+    if keyword or not cursor.at_kind(Kind.WORD, Kind.NAME):
+        raise cursor.expected([what], None, hint)
+    name, variable = cursor.take_name(), None
+    if cursor.at("."):
+        name, variable = _attribute_name(cursor), name
+    return Attribute(name, variable, span=cursor.since(token.span))
+
+
+def _attribute_name(cursor: Cursor) -> str:
+    """A point and the name behind it."""
+    start = cursor.peek(-1).span
+    cursor.advance()
+    if not cursor.at_kind(Kind.WORD, Kind.NAME):
+        raise cursor.expected(["an attribute"], cursor.since(start))
+    return cursor.take_name()
+
+
+# ------------------------------------------------------------------------------------------------ durations
+
+
+def parse_duration(cursor: Cursor, clause: str) -> Duration:
+    """Read the length of WITHIN or SLIDE; raises UnreadableError with the message recorded.
+
+    A minus is read here and refused by the analysis, which says what a duration must be.
+    """
+    start = cursor.peek().span
+    sign = -1 if cursor.take("-") else 1
+    number = cursor.peek()
+    if number.kind is not Kind.NUMBER:
+        raise cursor.expected(["a duration"], None, f"a duration is a number and a unit, as in {clause} 10 min")
+    cursor.advance()
+    unit = cursor.peek()
+    apart = "\n" in cursor.text[number.span.end : unit.span.start]  # a unit on another line is something else
+    if unit.kind is not Kind.WORD or apart or cursor.clause() or cursor.starts_statement():
+        units = one_of(list(_UNITS))
+        raise cursor.expected([f"a unit ({units})"], number.span, f"write {clause} {number.value} min")
+    known = _UNIT_OF.get(unit.value.lower())
+    if known is None:
+        raise cursor.fail(f"'{unit.value}' is no unit of time", unit.span, _unit_hint(unit, number))
+    cursor.advance()
+    return Duration(sign * _amount(cursor, number), known, span=cursor.since(start))
+
+
+def _unit_hint(unit: Token, number: Token) -> str:
+    word = unit.value.lower()
+    meant = _UNIT_MEANT.get(word)
+    if meant is not None:
+        return f"write {number.value} {meant}"
+    if word.startswith("week"):
+        return "the longest unit is a day: a week is 7 d"
+    if word.startswith(("event", "row")):
+        return "windows are measured in time, not in events"
+    return "the units are ms, s, min, h and d"
+
+
+def _amount(cursor: Cursor, number: Token) -> Fraction:
+    """The number, exactly. Its size is looked at first: a billion digits are quickly written, as in 1e1000000000."""
+    mantissa, _, exponent = number.value.lower().partition("e")
+    digits = exponent.lstrip("+-").lstrip("0")
+    longest = _LONGEST_MANTISSA if exponent else _LONGEST_NUMBER
+    if len(mantissa) > longest or len(digits) > 3 or int(digits or "0") > _LARGEST_EXPONENT:
+        hint = f"use at most {longest} digits and an exponent of at most {_LARGEST_EXPONENT}"
+        raise cursor.fail("the number of this duration is too long", number.span, hint)
+    return Fraction(number.value)
+
+
+# --------------------------------------------------------------------------------------------- declarations
+
+
+def parse_declaration(cursor: Cursor) -> EventDeclaration | None:
+    """Read one EVENT declaration with its ``;``; None where it has an error, which is recorded."""
+    before = len(cursor.problems)
+    start = cursor.advance().span
+    usage = "a declaration is written EVENT Request(driver INT, district STRING);"
+    attributes: list[DeclaredAttribute] = []
+    name = ""
+    try:
+        if not cursor.at_kind(Kind.WORD, Kind.NAME):
+            raise cursor.expected(["the name of an event type"], None, usage)
+        name = cursor.take_name()
+        if not cursor.take("("):
+            raise cursor.expected(["'('"], cursor.since(start), usage)
+        while True:
+            attributes.append(_declared(cursor))
+            if not cursor.take(","):
+                break
+        last = attributes[-1].span
+        if not cursor.take(")"):
+            raise cursor.expected(["')'", "','"], last, usage)
+        if not cursor.at(";"):
+            raise cursor.expected(["';'"], cursor.since(start), "a declaration ends with ';'")
+        span = cursor.since(start)
+        cursor.advance()
+    except UnreadableError:
+        while not cursor.ends_statement():
+            cursor.index += 1
+        cursor.take(";")
+        return None
+    return EventDeclaration(name, tuple(attributes), span=span) if len(cursor.problems) == before else None
+
+
+def _declared(cursor: Cursor) -> DeclaredAttribute:
+    token = cursor.peek()
+    if not cursor.at_kind(Kind.WORD, Kind.NAME):
+        raise cursor.expected(["an attribute"], None, "attributes are written driver INT, district STRING")
+    name = cursor.take_name()
+    if cursor.at(":"):
+        colon = cursor.advance()
+        cursor.report(f"expected a type after '{name}'", colon.span, f"write {name} {cursor.peek().value}, without ':'")
+    typed = cursor.peek()
+    types = one_of([each.value for each in AttributeType])
+    word = typed.value.upper()
+    if typed.kind is not Kind.WORD:
+        raise cursor.expected([types], token.span, f"give the attribute a type, as in {name} INT")
+    if word not in AttributeType.__members__:
+        meant = _TYPE_MEANT.get(word) or cursor.near(AttributeType.__members__.keys())
+        hint = f"write {name} {meant}" if meant else f"the types are {types}"
+        cursor.report(f"'{typed.value}' is no type", typed.span, hint)
+        word = meant or "INT"
+    cursor.advance()
+    return DeclaredAttribute(name, AttributeType[word], span=cursor.since(token.span))

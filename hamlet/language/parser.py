@@ -1,0 +1,303 @@
+"""Workload text to syntax tree, by recursive descent, with every syntax error of the file at once.
+
+::
+
+    workload  = { event | query }
+    event     = EVENT Name "(" name TYPE { "," name TYPE } ")" ";"        TYPE = INT DOUBLE STRING BOOLEAN TIMESTAMP
+    query     = [ name ":" ] RETURN item {"," item} PATTERN pattern [WHERE condition]
+                [GROUP-BY attr {"," attr}] WITHIN duration [SLIDE duration] [";"]
+    item      = ( attr | aggregate | LOG2 "(" aggregate ")" ) [AS name]
+    aggregate = COUNT "(" "*" ")" | COUNT "(" var ")" | (SUM|AVG|MIN|MAX) "(" var "." name ")"
+    attr      = [var "."] name
+    duration  = number (ms | s sec second(s) | min minute(s) | h hour(s) | d day(s))
+    name      = letters, digits and _ | "any text", a quote inside written twice
+
+`parse_pattern` and `parse_condition` hold the grammar of patterns and conditions. Keywords are found by their place, in
+any case, so that most of them may be names too; after a point, in brackets and in declarations all may. After a mistake
+reading goes on at the next clause of the query, or at the next statement.
+Source: LANGUAGE.md §1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hamlet.errors import Diagnostic, WorkloadError, one_of
+from hamlet.language.cursor import CLAUSES, MAX_PROBLEMS, Cursor, TooManyProblemsError, UnreadableError
+from hamlet.language.parse_clause import parse_attributes, parse_declaration, parse_duration, parse_items
+from hamlet.language.parse_condition import condition_hint, parse_condition
+from hamlet.language.parse_pattern import parse_pattern, part_hint
+from hamlet.language.tokens import Kind, tokenize
+from hamlet.query import (
+    Attribute,
+    Condition,
+    Duration,
+    EventDeclaration,
+    Pattern,
+    Query,
+    ReturnItem,
+    Span,
+    WorkloadText,
+)
+
+_SQL = {
+    "FROM": "the input is named on the command line or in the call, not in the query",
+    "HAVING": "filter on aggregates when you read the results",
+    "ORDER": "rows come in the order of query, window and group",
+    "LIMIT": "every window and group has its row; cut the results when you read them",
+    "MATCHING": "the semantics is skip-till-any-match, always",
+    "ON": "write WHERE",
+    "IF": "write WHERE",
+    "SELECT": "a query starts with RETURN",
+    "EVERY": "write SLIDE 1 min",
+}
+
+
+def parse(text: str, source: str = "<workload>") -> WorkloadText:
+    """Read a workload.
+
+    Parameters
+    ----------
+    text : str
+        The whole of a ``.sase`` file.
+    source : str
+        The file's name for messages.
+
+    Returns
+    -------
+    WorkloadText
+        Declarations and queries in the order of the text, with spans; names of queries without one filled in.
+
+    Raises
+    ------
+    WorkloadError
+        With every syntax error of the text.
+
+    Examples
+    --------
+    >>> parse("RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 min").queries[0].name
+    'q1'
+    """
+    workload, problems = read(text, source)
+    if problems:
+        raise WorkloadError(problems)
+    return workload
+
+
+def read(text: str, source: str = "<workload>") -> tuple[WorkloadText, list[Diagnostic]]:
+    """Read what can be read: the statements without a syntax error, and the errors of the others.
+
+    Parameters
+    ----------
+    text, source : str
+        As for `parse`.
+
+    Returns
+    -------
+    (WorkloadText, list of Diagnostic)
+        The statements that are whole, and every syntax error. A query without a name is called by its place among
+        all queries, broken ones too.
+    """
+    tokens, problems = tokenize(text, source)
+    if len(problems) >= MAX_PROBLEMS:
+        return WorkloadText(text, source, (), ()), problems[:MAX_PROBLEMS]
+    cursor = Cursor(text, source, tokens, problems)
+    declarations: list[EventDeclaration] = []
+    queries: list[Query] = []
+    place = 0
+    try:
+        while not cursor.at_kind(Kind.END):
+            if cursor.take(";"):
+                continue
+            begin, cursor.depth = cursor.index, 0
+            if cursor.at_word("EVENT") and not cursor.at(":", offset=1):
+                declaration = parse_declaration(cursor)
+                declarations += [declaration] if declaration is not None else []
+            else:
+                place += 1
+                query = _query(cursor, place)
+                queries += [query] if query is not None else []
+            cursor.index = max(cursor.index, begin + 1)  # whatever the text, reading ends
+    except TooManyProblemsError:
+        del problems[MAX_PROBLEMS:]
+    return WorkloadText(text, source, tuple(declarations), tuple(queries)), problems
+
+
+@dataclass
+class _Draft:
+    """A query while it is read: the clauses so far."""
+
+    items: tuple[ReturnItem, ...] = ()
+    pattern: Pattern | None = None
+    condition: Condition | None = None
+    group_by: tuple[Attribute, ...] = ()
+    within: Duration | None = None
+    slide: Duration | None = None
+    seen: list[str] = field(default_factory=list)
+    last: Span | None = None  # of what the last clause read
+
+
+def _query(cursor: Cursor, place: int) -> Query | None:
+    """Read one query; None where it has an error, which is recorded."""
+    before = len(cursor.problems)
+    start, begin = cursor.peek().span, cursor.index
+    draft = _Draft()
+    name, name_span, returns = _heading(cursor, place)
+    try:
+        if returns:
+            draft.items = parse_items(cursor)
+            draft.last = draft.items[-1].span
+    except UnreadableError:
+        _recover(cursor)
+    while not cursor.ends_statement():
+        try:
+            _clause(cursor, draft)
+        except UnreadableError:
+            _recover(cursor)
+    span = cursor.since(start)
+    cursor.take(";")
+    if len(cursor.problems) == before and not cursor.has_bad(begin):
+        _require(cursor, draft, span)
+    if len(cursor.problems) > before or cursor.has_bad(begin) or draft.pattern is None or draft.within is None:
+        return None
+    return Query(
+        name, draft.items, draft.pattern, draft.condition, draft.group_by, draft.within, draft.slide,
+        span=span, name_span=name_span,
+    )  # fmt: skip
+
+
+def _recover(cursor: Cursor) -> None:
+    cursor.depth = 0
+    cursor.skip()
+
+
+def _heading(cursor: Cursor, place: int) -> tuple[str, Span | None, bool]:
+    """The name, its place, and whether RETURN was there (or a word that was meant to be it)."""
+    name, name_span = f"q{place}", None
+    if cursor.at_kind(Kind.WORD, Kind.NAME) and cursor.at(":", offset=1):
+        token = cursor.advance()
+        name, name_span = token.value, token.span
+        cursor.advance()
+        if not name:
+            cursor.report("a name cannot be empty", token.span, f"leave it out and the query is called q{place}")
+    elif cursor.at_kind(Kind.WORD, Kind.NAME) and cursor.at_word("RETURN", offset=1) and not cursor.at_word("RETURN"):
+        token = cursor.advance()
+        cursor.report(f"expected ':' after '{token.value}'", cursor.peek().span, f"write {token.value}: RETURN")
+    if cursor.take_word("RETURN"):
+        return name, name_span, True
+    token = cursor.peek()
+    meant = cursor.near(("RETURN", "EVENT")) or ("RETURN" if cursor.at_word("SELECT") else None)
+    if meant is not None:
+        cursor.report(f"expected RETURN or EVENT, found '{token.value}'", token.span, f"did you mean {meant}?")
+        cursor.advance()
+        return name, name_span, True
+    if token.kind is not Kind.BAD:
+        what = "RETURN" if name_span is not None else "a query or an EVENT declaration"
+        hint = "a query is written name: RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 min;"
+        cursor.report(f"expected {what}", token.span, hint)
+    _recover(cursor)
+    return name, name_span, False
+
+
+def _clause(cursor: Cursor, draft: _Draft) -> None:
+    """Read one clause, from its keyword on, into the draft."""
+    found = cursor.clause()
+    keyword = cursor.peek().span
+    if found is None:
+        _stray(cursor, draft)
+        return
+    name, width = found
+    keyword = keyword.to(cursor.peek(width - 1).span)
+    if name in draft.seen:
+        cursor.report(f"{name} stands twice in this query", keyword, f"keep one {name}")
+    elif any(CLAUSES.index(name) < CLAUSES.index(earlier) for earlier in draft.seen):
+        later = next(each for each in CLAUSES if each in draft.seen and CLAUSES.index(each) > CLAUSES.index(name))
+        order = "the order is RETURN, PATTERN, WHERE, GROUP-BY, WITHIN, SLIDE"
+        cursor.report(f"{name} must stand before {later}", keyword, order)
+    draft.seen.append(name)
+    cursor.index += width
+    if name == "PATTERN":
+        draft.pattern = parse_pattern(cursor)
+        draft.last = draft.pattern.span
+    elif name == "WHERE":
+        draft.condition = parse_condition(cursor)
+        draft.last = draft.condition.span
+    elif name == "GROUP-BY":
+        draft.group_by = parse_attributes(cursor)
+        draft.last = draft.group_by[-1].span
+    elif name == "WITHIN":
+        draft.within = parse_duration(cursor, name)
+        draft.last = draft.within.span
+    else:
+        draft.slide = parse_duration(cursor, name)
+        draft.last = draft.slide.span
+
+
+def _stray(cursor: Cursor, draft: _Draft) -> None:
+    """Something stands where the next clause should; a misspelled keyword is read as the one that was meant."""
+    last = draft.seen[-1] if draft.seen else "RETURN"
+    following = [name for name in CLAUSES if name not in draft.seen and (last == "RETURN" or _after(last, name))]
+    token = cursor.peek()
+    if token.kind is Kind.BAD:
+        raise UnreadableError
+    expected = _expected_after(last, following)
+    meant = cursor.near(("GROUPBY", *following))
+    if meant is not None:
+        meant = "GROUP-BY" if meant == "GROUPBY" else meant
+        cursor.report(f"expected {one_of(expected)}, found '{token.value}'", token.span, f"did you mean {meant}?")
+        draft.seen.append(meant)
+        cursor.advance()
+        _misspelled(cursor, draft, meant)
+        return
+    hint = _SQL.get(token.value.upper()) if token.kind is Kind.WORD else None
+    if hint is None and last == "PATTERN" and draft.last is not None:
+        hint = part_hint(cursor, draft.last)
+    if hint is None and last == "WHERE":
+        hint = condition_hint(cursor)
+    if hint is None and last in ("WITHIN", "SLIDE"):
+        hint = _window_hint(cursor)
+    raise cursor.expected(expected, draft.last, hint)
+
+
+def _after(last: str, name: str) -> bool:
+    return CLAUSES.index(name) > CLAUSES.index(last)
+
+
+def _expected_after(last: str, following: list[str]) -> list[str]:
+    """What may follow a clause, in words: only what is needed next and what may stand before it."""
+    if last == "RETURN":
+        return ["','", "PATTERN"]
+    needed = next((place for place, name in enumerate(following) if name == "WITHIN"), None)
+    clauses = following if needed is None else following[: needed + 1]
+    joiners = {"WHERE": ["AND", "OR"], "GROUP-BY": ["','"]}.get(last, [])
+    return [*joiners, *clauses] + (["';'"] if needed is None else [])
+
+
+def _misspelled(cursor: Cursor, draft: _Draft, name: str) -> None:
+    """Read the clause behind a misspelled keyword, for the sake of further messages."""
+    if name == "GROUP-BY":
+        cursor.take("-")
+        cursor.take_word("BY")
+        draft.group_by = parse_attributes(cursor)
+    elif name == "PATTERN":
+        draft.last = parse_pattern(cursor).span
+    elif name == "WHERE":
+        draft.last = parse_condition(cursor).span
+    else:
+        draft.last = parse_duration(cursor, name).span
+
+
+def _window_hint(cursor: Cursor) -> str | None:
+    if cursor.at_kind(Kind.NUMBER):
+        return "a duration is one number and one unit: write 90 min or 1.5 h"
+    return "end the query with ';'"
+
+
+def _require(cursor: Cursor, draft: _Draft, span: Span) -> None:
+    """Say which clauses are missing in a query that is right otherwise."""
+    end = Span(span.end, span.end)
+    if draft.pattern is None:
+        hint = "add PATTERN SEQ(A, B+) after the result columns"
+        cursor.report("the query has no PATTERN", end, hint)
+    if draft.within is None:
+        cursor.report("the query has no WITHIN", end, "add the length of its windows, for instance WITHIN 10 min")

@@ -1,0 +1,344 @@
+"""Names and types of attributes, against EVENT declarations and against the columns of the input.
+
+A closed schema (files, tables) knows its columns, so a name that is not there is a mistake; an open one (dicts) does
+not, and what it does not know is not checked. Source: LANGUAGE.md §5, §6, §7, §8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from hamlet.errors import Diagnostic, Reports, in_order, near_miss
+from hamlet.language.conditions import Part, references, walk
+from hamlet.language.meaning import AnalysedQuery, Analysis
+from hamlet.language.printing import name_text, to_text
+from hamlet.query import (
+    Aggregate,
+    AttributeType,
+    Between,
+    Binary,
+    Comparison,
+    DeclaredAttribute,
+    Equivalence,
+    Expression,
+    Literal,
+    Membership,
+    Reference,
+    Span,
+    Unary,
+)
+from hamlet.schema import Schema
+
+INT, DOUBLE = AttributeType.INT, AttributeType.DOUBLE
+NUMBERS = (INT, DOUBLE)
+_LARGEST_TICKS = 2**63 - 1
+
+
+def check(
+    analysis: Analysis, schema: Schema | None, *, special: Collection[str] = ("time", "type")
+) -> list[Diagnostic]:
+    """Check the names and types that queries use.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        The workload.
+    schema : Schema or None
+        The input; None before it is known, which checks against declarations and literals only.
+    special : collection of str
+        The time and the type column's names, where there is no schema to say so.
+
+    Returns
+    -------
+    list of Diagnostic
+        All mistakes, in the order of the text; empty where there is none.
+    """
+    reports = Reports(analysis.text.text, analysis.text.source)
+    if schema is not None:
+        _check_declarations(analysis, schema, reports)
+    for query in analysis.queries:
+        names = _Names(query, schema, special, reports)
+        names.check()
+        _check_types(query, schema, reports)
+        if schema is not None:
+            _check_durations(query, schema, reports)
+    return list(in_order(reports.errors))
+
+
+def type_of(expression: Expression, query: AnalysedQuery, schema: Schema | None) -> AttributeType | None:
+    """The type of an expression's values; None where it is not known before reading.
+
+    Parameters
+    ----------
+    expression : Expression
+        Of a condition of `query`.
+    query : AnalysedQuery
+        Knows the declared types of its variables.
+    schema : Schema or None
+        The input. Its column types come before declared ones, which they agree with; an open schema's are not used,
+        since they may still widen.
+    """
+    match expression:
+        case Literal(value=value):
+            return _literal_type(value)
+        case Reference(variable=variable, attribute=attribute):
+            return attribute_type(variable, attribute, query, schema)
+        case Unary(operand=operand):
+            known = type_of(operand, query, schema)
+            return known if known in NUMBERS else None
+        case Binary(operator=operator, left=left, right=right):
+            types = (type_of(left, query, schema), type_of(right, query, schema))
+            if operator == "/" or DOUBLE in types:
+                return DOUBLE
+            return INT if types == (INT, INT) else None
+    raise TypeError(f"no expression: {expression!r}")
+
+
+def attribute_type(variable: str, attribute: str, query: AnalysedQuery, schema: Schema | None) -> AttributeType | None:
+    """The type of an attribute of a variable's events; None where it is not known before reading."""
+    if schema is not None:
+        if attribute == schema.clock.column:
+            return AttributeType.TIMESTAMP if schema.clock.is_timestamp else INT
+        if attribute == schema.type_column:
+            return AttributeType.STRING
+        known = schema.type_of(attribute) if schema.closed else None
+        if known is not None:
+            return known
+    return query.declared.get(variable, {}).get(attribute)
+
+
+def _literal_type(value: int | float | str | bool) -> AttributeType:
+    if isinstance(value, bool):
+        return AttributeType.BOOLEAN
+    if isinstance(value, str):
+        return AttributeType.STRING
+    return INT if isinstance(value, int) else DOUBLE
+
+
+# -------------------------------------------------------------------------------------------------------- names
+
+
+class _Names:
+    """Whether the attributes that one query names exist."""
+
+    def __init__(self, query: AnalysedQuery, schema: Schema | None, special: Collection[str], reports: Reports) -> None:
+        self.query = query
+        self.reports = reports
+        self.columns: Collection[str] | None = None
+        self.special = set(special)
+        if schema is not None:
+            self.special = {schema.clock.column, schema.type_column}
+            self.columns = schema.columns.keys() | self.special if schema.closed else None
+
+    def check(self) -> None:
+        for variable, attribute, span in _uses(self.query):
+            if variable in self.query.types:
+                self._check_attribute(variable, attribute, span)
+        for attribute, span in _keys(self.query):
+            self._check_column(attribute, span)
+
+    def _check_attribute(self, variable: str, attribute: str, span: Span) -> None:
+        declared = self.query.declared.get(variable)
+        if declared is None or attribute in self.special or attribute in declared:
+            self._check_column(attribute, span)
+        else:
+            event_type = self.query.types[variable]
+            meant = near_miss(attribute, declared)
+            hint = f"its attributes are {', '.join(map(name_text, declared))}"
+            if meant is not None:
+                hint = f"did you mean {name_text(variable)}.{name_text(meant, free=True)}?"
+            self.reports.error(f"{event_type} is declared without the attribute '{attribute}'", span, hint)
+
+    def _check_column(self, attribute: str, span: Span) -> None:
+        if self.columns is None or attribute in self.columns:
+            return
+        meant = near_miss(attribute, self.columns)
+        names = sorted(self.columns)
+        hint = f"its columns are {', '.join(names[:12])}{', ...' if len(names) > 12 else ''}"
+        if meant is not None:
+            hint = f"did you mean {name_text(meant, free=True)}?"
+        self.reports.error(f"the input has no column '{attribute}'", span, hint)
+
+
+def _uses(query: AnalysedQuery) -> Iterator[tuple[str, str, Span]]:
+    """Every attribute that is named of a variable: in conditions and aggregates."""
+    if query.query.condition is not None:
+        for reference in references(query.query.condition):
+            yield reference.variable, reference.attribute, reference.span
+    for item in query.query.items:
+        value = item.value
+        if isinstance(value, Aggregate) and value.variable is not None and value.attribute is not None:
+            yield value.variable, value.attribute, value.span
+
+
+def _keys(query: AnalysedQuery) -> Iterator[tuple[str, Span]]:
+    """Every attribute of the whole trend."""
+    for attribute in query.query.group_by:
+        yield attribute.name, attribute.span
+    if query.query.condition is not None:
+        for part in walk(query.query.condition):
+            if isinstance(part, Equivalence):
+                for name in part.attributes:
+                    yield name, part.span
+
+
+def _check_declarations(analysis: Analysis, schema: Schema, reports: Reports) -> None:
+    """Report declared types that the input's columns contradict."""
+    used = {event_type for query in analysis.queries for event_type in query.types.values()}
+    for declaration in analysis.text.declarations:
+        for attribute in declaration.attributes:
+            if declaration.name in used:
+                _check_declared(attribute, declaration.name, schema, reports)
+
+
+def _check_declared(attribute: DeclaredAttribute, event_type: str, schema: Schema, reports: Reports) -> None:
+    column = schema.type_of(attribute.name)
+    widened = attribute.type is DOUBLE and column is INT
+    special = attribute.name in (schema.clock.column, schema.type_column)
+    if column is None or column is attribute.type or widened or special:
+        return
+    message = f"{event_type}.{attribute.name} is declared {attribute.type.value}, but the column holds {column.value}"
+    reports.error(message, attribute.span, f"declare {to_text(attribute).rsplit(' ', 1)[0]} {column.value}")
+
+
+# -------------------------------------------------------------------------------------------------------- types
+
+
+def _check_types(query: AnalysedQuery, schema: Schema | None, reports: Reports) -> None:
+    if query.query.condition is not None:
+        for part in walk(query.query.condition):
+            _check_part(part, query, schema, reports)
+    for item in query.query.items:
+        if isinstance(item.value, Aggregate):
+            _check_aggregate(item.value, query, schema, reports)
+    for key, span in _keys(query):
+        _check_key(key, span, query, reports)
+
+
+def _check_part(part: Part, query: AnalysedQuery, schema: Schema | None, reports: Reports) -> None:
+    match part:
+        case Comparison(left=left, right=right):
+            _check_comparable(left, right, query, schema, reports)
+        case Membership(operand=operand, choices=choices):
+            for choice in choices:
+                _check_comparable(operand, choice, query, schema, reports)
+        case Between(operand=operand, low=low, high=high):
+            for end in (low, high):
+                _check_comparable(operand, end, query, schema, reports)
+        case Unary(operator=operator, operand=operand):
+            _check_number(operand, operator, query, schema, reports)
+        case Binary(operator=operator, left=left, right=right):
+            words = [inner for inner in (left, right) if isinstance(inner, Literal) and inner.bare]
+            if operator == "-" and len(words) == 2:
+                hint = f"quote text with special characters: '{words[0].value}-{words[1].value}'"
+                reports.error("text cannot be subtracted", part.span, hint)
+                return
+            for inner in (left, right):
+                _check_number(inner, operator, query, schema, reports)
+
+
+def _kind(known: AttributeType | None) -> str | None:
+    """Types of one kind can be compared."""
+    return "number" if known in NUMBERS else known.value if known is not None else None
+
+
+def _check_comparable(
+    left: Expression, right: Expression, query: AnalysedQuery, schema: Schema | None, reports: Reports
+) -> None:
+    one, two = type_of(left, query, schema), type_of(right, query, schema)
+    if one is None or two is None or _kind(one) == _kind(two):
+        return
+    span = left.span if left.span.end > right.span.end else left.span.to(right.span)
+    message = f"{_described(left, one)} cannot be compared with {_described(right, two)}"
+    reports.error(message, span, _comparison_hint(left, one, right, two))
+
+
+def _described(expression: Expression, known: AttributeType) -> str:
+    return f"{to_text(expression)} ({known.value})"
+
+
+def _comparison_hint(left: Expression, one: AttributeType, right: Expression, two: AttributeType) -> str | None:
+    for literal, other in ((left, two), (right, one)):
+        if not isinstance(literal, Literal):
+            continue
+        if literal.bare:
+            return f"{literal.value} without a variable is text; an attribute is written T.{literal.value}"
+        if isinstance(literal.value, str) and other in NUMBERS and _is_number(literal.value):
+            return f"write the number without quotes: {literal.value.strip()}"
+        if other is AttributeType.STRING and not isinstance(literal.value, str):
+            return f"write it as text: '{to_text(literal)}'"
+        if other is AttributeType.BOOLEAN:
+            return "compare it with TRUE or FALSE"
+        if other is AttributeType.TIMESTAMP:
+            return "a timestamp is compared with another timestamp, as in T.dropoff < NEXT(T).pickup"
+    return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_number(
+    operand: Expression, operator: str, query: AnalysedQuery, schema: Schema | None, reports: Reports
+) -> None:
+    known = type_of(operand, query, schema)
+    if known is None or known in NUMBERS:
+        return
+    hint = f"'{operator}' takes numbers only"
+    if known is AttributeType.TIMESTAMP:
+        hint = "timestamps can be compared, not calculated with; WITHIN limits the time of a trend"
+    if isinstance(operand, Literal) and operand.bare:
+        hint = f"an attribute needs its variable, as in T.{operand.value}"
+    reports.error(f"{_described(operand, known)} is no number", operand.span, hint)
+
+
+def _check_aggregate(aggregate: Aggregate, query: AnalysedQuery, schema: Schema | None, reports: Reports) -> None:
+    if aggregate.variable is None or aggregate.attribute is None:
+        return
+    known = attribute_type(aggregate.variable, aggregate.attribute, query, schema)
+    if known is None and schema is not None:
+        known = schema.type_of(aggregate.attribute)  # of an open schema, which widens from number to number only
+    allowed = [*NUMBERS, AttributeType.TIMESTAMP] if aggregate.function in ("MIN", "MAX") else [*NUMBERS]
+    if known is None or known in allowed:
+        return
+    types = " and ".join(", ".join(each.value for each in allowed).rsplit(", ", 1))
+    attribute = f"{name_text(aggregate.variable)}.{name_text(aggregate.attribute, free=True)}"
+    hint = f"write COUNT({name_text(aggregate.variable)}) to count the events, or take another attribute"
+    reports.error(f"{aggregate.function} takes {types} attributes; {attribute} is {known.value}", aggregate.span, hint)
+
+
+def _check_key(key: str, span: Span, query: AnalysedQuery, reports: Reports) -> None:
+    """Report a key that is declared with types that are never equal."""
+    seen: dict[str | None, tuple[str, AttributeType]] = {}
+    for variable, attributes in query.declared.items():
+        if key in attributes:
+            seen.setdefault(_kind(attributes[key]), (query.types[variable], attributes[key]))
+    if len(seen) > 1:
+        (first, one), (second, two) = list(seen.values())[:2]
+        message = f"'{key}' is {one.value} in {first} and {two.value} in {second}, so no trend agrees on it"
+        reports.error(message, span, "declare it with one type")
+
+
+# ------------------------------------------------------------------------------------------------------ windows
+
+
+def _check_durations(query: AnalysedQuery, schema: Schema, reports: Reports) -> None:
+    """Report edges of windows that the time column cannot hold (LANGUAGE §7)."""
+    clock = schema.clock
+    units = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}[clock.unit]
+    for duration in (query.query.within, query.query.slide):
+        if duration is None:
+            continue
+        ticks = duration.seconds * clock.ticks_per_second
+        text = reports.quote(duration.span)[1:-1]
+        if ticks.denominator != 1:
+            message = f"{text} is no whole number of {units}, the unit of the time column '{clock.column}'"
+            hint = "use a longer duration, or name the unit of the time column with --time-unit if it is finer"
+            reports.error(message, duration.span, hint)
+        elif ticks > _LARGEST_TICKS:
+            message = f"{text} is longer than the time column '{clock.column}' can hold in {units}"
+            reports.error(message, duration.span, f"use at most {_LARGEST_TICKS // clock.ticks_per_second} s")

@@ -1,0 +1,313 @@
+"""Result files: JSON lines, CSV and Parquet, in a folder per query or on one text stream.
+
+A folder of results is written under a temporary name beside its place and renamed when all of it is there, so a run
+that fails leaves nothing that looks complete. Inside ``DIR/query=<name>/`` the files do not repeat the query column:
+Spark, DuckDB and pyarrow add it from the folder's name, and pyarrow refuses to read it twice.
+
+In JSON, integers are written in full as numbers, times as ISO 8601 strings, and infinite doubles (which JSON does not
+have) as null. In CSV, NULL is an empty field and an empty string is ``""``. Source: DESIGN.md §5.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, TextIO
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hamlet.errors import OptionError, OutputError, one_of
+from hamlet.output.digits import number_text
+from hamlet.output.result import QueryRows, ResultColumn, Results, count_infinite, result_schema, time_text, to_arrow
+from hamlet.schema import Clock
+
+FORMATS = ("json", "csv", "parquet")
+_EDGES = ("window_start", "window_end")
+
+
+def check_format(output_format: str, to_stream: bool = False) -> str:
+    """The output format, if it is one that can go there; raises OptionError if not."""
+    if output_format not in FORMATS:
+        raise OptionError(f"output format {output_format!r} is unknown; it must be {one_of(FORMATS)}")
+    if to_stream and output_format == "parquet":
+        raise OptionError("Parquet cannot be written to standard output; choose json or csv, or a directory")
+    return output_format
+
+
+def check_destination(directory: str | os.PathLike[str], overwrite: bool = False, keep: Iterable[str] = ()) -> Path:
+    """The absolute place of a result folder, after a look at what is there now; to be called before a long run.
+
+    Parameters
+    ----------
+    directory : path
+        Where the results shall go.
+    overwrite : bool
+        Whether what is there may be replaced.
+    keep : iterable of str
+        Files that must not be lost, the input of the run above all.
+
+    Raises
+    ------
+    OutputError
+        If the place is a file, a folder with something in it (without `overwrite`), or a folder that holds a file to
+        keep, the current folder or the home folder.
+    """
+    place = Path(directory).resolve()
+    if place.exists() and not place.is_dir():
+        raise OutputError(f"{directory} is a file; the output must be a directory")
+    if not place.exists() or not any(place.iterdir()):
+        return place
+    if not overwrite:
+        raise OutputError(f"{directory} is not empty; give --overwrite to replace it, or choose another directory")
+    precious = [Path(file).resolve() for file in keep] + [Path.cwd()]
+    with contextlib.suppress(RuntimeError):  # there is no home folder
+        precious.append(Path.home().resolve())
+    for path in precious:
+        if path.is_relative_to(place):
+            raise OutputError(f"{directory} holds {path}, which --overwrite would delete; choose another directory")
+    return place
+
+
+def write(
+    results: Results,
+    directory: str | os.PathLike[str],
+    output_format: str = "parquet",
+    overwrite: bool = False,
+    keep: Iterable[str] = (),
+) -> Path:
+    """Write all results to ``directory/query=<name>/part-00000.<format>``, names percent-encoded.
+
+    A query without rows has its folder too: a Parquet file with the schema, a CSV file with the header, an empty JSON
+    file.
+
+    Parameters
+    ----------
+    results : Results
+        The rows of all queries.
+    directory : path
+        Must not exist, or be empty, unless `overwrite` is given; parents are made.
+    output_format : {'parquet', 'csv', 'json'}
+        Format of the files.
+    overwrite, keep
+        As for `check_destination`.
+
+    Returns
+    -------
+    pathlib.Path
+        The absolute path of the folder.
+
+    Raises
+    ------
+    OutputError
+        As `check_destination`, if a value does not fit the count type, or if the disk cannot take the files.
+    OptionError
+        If the format is unknown.
+    """
+    check_format(output_format)
+    place = check_destination(directory, overwrite, keep)
+    with staged(place, directory) as fresh:
+        infinite = []
+        for rows in results.by_query:
+            folder = fresh / folder_name(rows.name)
+            folder.mkdir()
+            infinite.append(_write_file(results, rows, folder / f"part-00000.{output_format}", output_format))
+    if results.count_type == "double" and output_format == "parquet":
+        results.stats["infinite_values"] = sum(infinite)
+    return place
+
+
+@contextlib.contextmanager
+def staged(place: Path, shown: str | os.PathLike[str]) -> Iterator[Path]:
+    """A new folder beside a place, which takes the place when the block ends well and is removed otherwise.
+
+    Parameters
+    ----------
+    place : pathlib.Path
+        As `check_destination` gives it.
+    shown : path
+        The place as the user wrote it, for messages.
+
+    Raises
+    ------
+    OutputError
+        If the disk cannot take the files.
+    """
+    unique = uuid.uuid4().hex[:12]
+    fresh, former = (place.with_name(f".{place.name}.{unique}.{role}") for role in ("new", "old"))
+    try:
+        fresh.mkdir(parents=True)
+        yield fresh
+        _put_in_place(fresh, place, former)
+    except (OSError, pa.ArrowException) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise OutputError(f"cannot write to {shown}: {reason}") from error
+    finally:  # also after Ctrl-C
+        shutil.rmtree(fresh, ignore_errors=True)
+        shutil.rmtree(former, ignore_errors=True)
+
+
+def folder_name(query: str) -> str:
+    """The name of a query's folder, percent-encoded."""
+    return f"query={quote(query, safe='')}"
+
+
+def _put_in_place(fresh: Path, place: Path, former: Path) -> None:
+    try:
+        if place.exists():
+            place.rename(former)
+        fresh.rename(place)
+    except BaseException:
+        if former.exists() and not place.exists():
+            former.rename(place)
+        raise
+
+
+def _write_file(results: Results, rows: QueryRows, path: Path, output_format: str) -> int:
+    with part_file(path, output_format, rows.columns, results.clock, results.count_type) as write_rows:
+        return write_rows(rows)
+
+
+@contextlib.contextmanager
+def part_file(
+    path: Path, output_format: str, columns: Sequence[ResultColumn], clock: Clock, count_type: str
+) -> Iterator[Callable[[QueryRows], int]]:
+    """A result file of one query, written a piece at a time.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Must not exist.
+    output_format : {'parquet', 'csv', 'json'}
+    columns : sequence of ResultColumn
+        Of the query.
+    clock : Clock
+    count_type : {'string', 'int64', 'double', 'decimal'}
+        What a COUNT or SUM becomes in Parquet.
+
+    Yields
+    ------
+    callable
+        Takes rows, in order, and tells how many of their values are beyond the double range.
+    """
+    if output_format == "parquet":
+        schema = result_schema(columns, clock, count_type)
+        with pq.ParquetWriter(path, pa.schema([field for field in schema if field.name != "query"])) as writer:
+
+            def write_table(rows: QueryRows) -> int:
+                table = to_arrow(rows, clock, count_type)
+                writer.write_table(table.drop_columns(["query"]))
+                return count_infinite(table, rows.columns) if count_type == "double" else 0
+
+            yield write_table
+        return
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        if output_format == "csv":
+            file.write(_csv_line([*_EDGES, *(column.name for column in columns)]))
+
+        def write_lines(rows: QueryRows) -> int:
+            if output_format == "json":
+                file.writelines(_json_lines(rows, clock, with_query=False))
+            else:
+                file.writelines(_csv_line([*_edges(row, clock), *_csv_values(rows, row)]) for row in rows.rows)
+            return 0
+
+        yield write_lines
+
+
+def stream_out(results: Results, stream: TextIO, output_format: str = "json") -> None:
+    """Write all results to a text stream.
+
+    Parameters
+    ----------
+    results : Results
+        The rows of all queries.
+    stream : text stream
+        Gets UTF-8 text with line feeds.
+    output_format : {'json', 'csv'}
+        JSON lines have each query's own columns. CSV has one header: query, window_start, window_end and the union of
+        the RETURN names in first-use order; a field that a query lacks is empty.
+
+    Raises
+    ------
+    OptionError
+        If the format cannot be written to a stream.
+    """
+    if check_format(output_format, to_stream=True) == "json":
+        for rows in results.by_query:
+            stream.writelines(_json_lines(rows, results.clock, with_query=True))
+        return
+    names = list(dict.fromkeys(column.name for rows in results.by_query for column in rows.columns))
+    stream.write(_csv_line(["query", *_EDGES, *names]))
+    for rows in results.by_query:
+        places = {column.name: place for place, column in enumerate(rows.columns)}
+        for row in rows.rows:
+            values = list(_csv_values(rows, row))
+            own = [values[places[name]] if name in places else None for name in names]
+            stream.write(_csv_line([rows.name, *_edges(row, results.clock), *own]))
+
+
+def _edges(row: tuple[Any, ...], clock: Clock) -> tuple[str, str]:
+    return time_text(row[0], clock), time_text(row[1], clock)
+
+
+def _json_lines(rows: QueryRows, clock: Clock, with_query: bool) -> Iterator[str]:
+    # json.dumps cannot write long integers, so numbers are put between the parts that it wrote.
+    query = f'"query": {_json_text(rows.name)}, ' if with_query else ""
+    keys = [f", {_json_text(column.name)}: " for column in rows.columns]
+    quoted = '"' if clock.is_timestamp else ""
+    for row in rows.rows:
+        start, end = _edges(row, clock)
+        parts = [f'{{{query}"window_start": {quoted}{start}{quoted}, "window_end": {quoted}{end}{quoted}']
+        for key, column, value in zip(keys, rows.columns, row[2:], strict=True):
+            parts += key, _json_value(value, column)
+        yield "".join(parts) + "}\n"
+
+
+def _json_text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _json_value(value: Any, column: ResultColumn) -> str:
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return "null"
+    if isinstance(value, str):
+        return _json_text(value)
+    text = _plain_text(value, column)
+    return text if isinstance(value, (bool, int, float, Decimal)) else _json_text(text)
+
+
+def _plain_text(value: Any, column: ResultColumn) -> str:
+    """A value other than NULL as text, without quotes."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Decimal) and column.kind == "attribute":
+        return format(value, "f")  # a group value of a decimal column, not a number beyond the double range
+    if isinstance(value, (int, float, Decimal)):
+        return number_text(value)
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def _csv_values(rows: QueryRows, row: tuple[Any, ...]) -> Iterator[str | None]:
+    for column, value in zip(rows.columns, row[2:], strict=True):
+        yield None if value is None else _plain_text(value, column)
+
+
+def _csv_line(fields: Sequence[str | None]) -> str:
+    return ",".join(map(_csv_field, fields)) + "\n"
+
+
+def _csv_field(text: str | None) -> str:
+    if text is None:
+        return ""
+    if not text or text != text.strip() or any(mark in text for mark in ',"\r\n'):
+        return '"' + text.replace('"', '""') + '"'
+    return text

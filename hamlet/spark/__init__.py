@@ -1,0 +1,210 @@
+"""Hamlet on Spark: `run` takes and gives DataFrames, `submit` is the batch job of the command line.
+
+The plan is in `hamlet.spark.job`, what its tasks run in `hamlet.spark.tasks`. Source: DESIGN §4, §5.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from hamlet.engine import options_of
+from hamlet.errors import OptionError, UnsupportedError
+from hamlet.output.files import check_destination, check_format, folder_name, part_file, staged
+from hamlet.workload import Workload
+
+try:
+    from pyspark import StorageLevel, TaskContext
+    from pyspark.sql import DataFrame
+except ModuleNotFoundError as error:
+    if (error.name or "").partition(".")[0] not in ("pyspark", "py4j"):
+        raise
+    raise UnsupportedError("Spark is not installed; it comes with: pip install 'hamlet-cep[spark]'") from error
+
+from hamlet.spark.input import local_output, local_path, opened
+from hamlet.spark.job import ROW, Batches, Job, StatsParam, events_of, mapped, summed
+from hamlet.spark.session import Progress, at_the_end, check_pandas, guarded, session, translated, watched
+from hamlet.spark.tasks import Presenter, write_files
+
+__all__ = ["run", "submit"]
+
+FEWEST_ROWS, MOST_ROWS = 50_000, 1_000_000  # of a result file, where there are more than one task can be quick with
+
+
+def run(
+    workload: Workload, events: DataFrame, *, partitions: int | None = None, lazy: bool = False, **options: Any
+) -> DataFrame:
+    """Run a workload over the events of a DataFrame.
+
+    Parameters
+    ----------
+    workload : Workload
+    events : DataFrame
+        Time is an integer or timestamp column (Spark's timestamps count microseconds). Rows may be in any order.
+    partitions : int, optional
+        Tasks to spread each class of queries over. By default the session's ``spark.sql.shuffle.partitions``, or two
+        per core where that has its default, 200.
+    lazy : bool
+        Whether only the plan is made. Then every action on the result runs the job, and what is wrong with the events
+        shows as Spark's own PythonException, the message in its text. By default the job runs now, and its result is
+        kept by the executors (a local checkpoint) until the DataFrame is forgotten.
+    **options
+        Those of `hamlet.run`: sharing, benefit, numbers, count_type, threads, time_column, type_column, order_column,
+        time_unit.
+
+    Returns
+    -------
+    DataFrame
+        query, window_start, window_end, then the union of the RETURN names in first-use order, NULL where a query lacks
+        one. Rows are in no order. Nothing is set on the session.
+
+    Raises
+    ------
+    WorkloadError, DataError, OptionError, UnsupportedError
+        As `hamlet.run`; WorkloadError also where one RETURN name has two types.
+    JobError
+        If Spark cannot finish the job.
+
+    Examples
+    --------
+    >>> df = hamlet.spark.run(workload, spark.read.parquet("trips.parquet"))  # doctest: +SKIP
+    >>> df.where("query = 'q1'").show()  # doctest: +SKIP
+    """
+    chosen = options_of(options)
+    if not isinstance(events, DataFrame):
+        raise OptionError(
+            f"events is a {type(events).__name__}; hamlet.spark.run takes a DataFrame, hamlet.run everything else"
+        )
+    if events.isStreaming:
+        raise UnsupportedError("a streaming DataFrame is not there yet in this version; give hamlet.spark.run a batch")
+    check_pandas()
+    with translated():
+        job = Job(workload, events_of(events, chosen), chosen, _partitions(partitions))
+        results = job.results()
+        return results if lazy else results.localCheckpoint(eager=True)
+
+
+def submit(
+    workload: Workload,
+    source: str,
+    output: str,
+    *,
+    master: str | None = None,
+    input_format: str | None = None,
+    output_format: str = "parquet",
+    overwrite: bool = False,
+    partitions: int | None = None,
+    keep: Iterable[str | os.PathLike[str]] = (),
+    progress: Progress | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Run a workload over a file, as a batch job that writes ``output/query=<name>/part-<number>.<format>``.
+
+    The files of a query are in the order of LANGUAGE §9, in themselves and by their numbers: partial rows are spread
+    over the writing tasks by ranges of (query, window, group). They are written beside their place and renamed when all
+    are there.
+
+    Parameters
+    ----------
+    workload : Workload
+    source : str
+        A path, or a URL of any file system that Spark knows. Local CSV and JSON files are read as `hamlet.run` reads
+        them, a task per file; elsewhere Spark reads them, and finds their types its own way.
+    output : str
+        A directory that every machine of the cluster sees.
+    master : str, optional
+        ``local[*]`` by default; the active session's or spark-submit's where there is one.
+    input_format : {'parquet', 'csv', 'json'}, optional
+        By default the extension says.
+    output_format : {'parquet', 'csv', 'json'}
+    overwrite : bool
+        Whether an output directory with something in it is replaced.
+    partitions : int, optional
+        As for `run`.
+    keep : iterable of paths
+        Files that `overwrite` must not delete, besides the input.
+    progress : callable, optional
+        Called with what is being done, the tasks that are done and the tasks of the running stages.
+    **options
+        As for `run`.
+
+    Returns
+    -------
+    dict
+        What the job counted: the counters of `Results.stats` (events are those of the input), rows, infinite_values,
+        and seconds by stage.
+
+    Raises
+    ------
+    WorkloadError, DataError, OptionError, OutputError, UnsupportedError
+        A user's mistake; nothing is left behind.
+    JobError
+        If Spark cannot finish the job.
+    """
+    began = time.perf_counter()
+    chosen = options_of(options)
+    check_format(output_format)
+    precious = [str(path) for path in (*keep, local_path(source)) if path is not None]
+    place = check_destination(local_output(output), overwrite, precious)
+    events = opened(source, input_format, chosen, workload)
+    with session(master) as spark, translated():
+        stages = {"start": time.perf_counter() - began}
+        read = events.load(spark)
+        job = Job(workload, read.events, chosen, _partitions(partitions), source)
+        stats = spark.sparkContext.accumulator({}, StatsParam())
+        began = time.perf_counter()
+        rows = job.partial(job.routes, stats).persist(StorageLevel.MEMORY_AND_DISK)
+        try:
+            with watched(spark.sparkContext, "counting trends", progress):
+                total = rows.count()
+            stages["compute"] = time.perf_counter() - began
+            began = time.perf_counter()
+            with staged(place, output) as fresh, watched(spark.sparkContext, "writing", progress):
+                found = _write(job, rows, total, fresh, output_format)
+        finally:
+            with at_the_end():
+                rows.unpersist()
+        stages["write"] = time.perf_counter() - began
+    return {**summed(stats.value), "events": read.rows, **found, "stages": stages}
+
+
+def _write(job: Job, rows: DataFrame, total: int, folder: Path, output_format: str) -> dict[str, int]:
+    """Write partial rows as result files, and count what was written."""
+    presenter = Presenter(job.shipment)
+    for place in range(len(presenter.names)):
+        (folder / folder_name(presenter.names[place])).mkdir()
+    cores = rows.sparkSession.sparkContext.defaultParallelism
+    files = max(1, math.ceil(total / min(max(total // (2 * cores), FEWEST_ROWS), MOST_ROWS)))
+    ordered = rows.repartitionByRange(files, *ROW).sortWithinPartitions(*ROW)
+    write = partial(write_files, job.shipment, str(folder), output_format)
+
+    def task(batches: Batches) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        assert context is not None
+        yield from guarded(write(context.partitionId(), batches))
+
+    written = mapped(ordered, task, "query int, rows long, infinite long").collect()
+    for unfinished in folder.glob("query=*/.part-*"):  # of a task that was run twice
+        unfinished.unlink()
+    options, clock = job.shipment.options, job.schema.clock
+    for place in set(range(len(presenter.names))) - {each["query"] for each in written}:
+        path = folder / folder_name(presenter.names[place]) / f"part-00000.{output_format}"
+        with part_file(path, output_format, presenter.columns(place), clock, options.count_type):
+            pass
+    return {
+        "rows": sum(each["rows"] for each in written),
+        "infinite_values": sum(each["infinite"] for each in written),
+    }
+
+
+def _partitions(number: int | None) -> int | None:
+    if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 1):
+        raise OptionError(f"partitions is {number!r}; it must be a whole number from 1")
+    return number

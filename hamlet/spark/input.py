@@ -1,0 +1,247 @@
+"""The events of ``hamlet submit``: files that this machine sees, or what Spark finds behind a URL.
+
+What a local file holds is found out as `hamlet.run` does it, before Spark starts: a mistake costs no JVM, and both give
+the same rows. Parquet is then read by Spark; CSV and JSON by the readers of `hamlet.input.files` inside tasks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import lit
+from pyspark.sql.types import (
+    BooleanType,
+    ByteType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from hamlet.engine import Options
+from hamlet.errors import DataError, OptionError
+from hamlet.input.files import event_files, format_of, open_path
+from hamlet.input.input_schema import plain_schema, schema_of
+from hamlet.input.ordering import SortKey
+from hamlet.input.widening import is_readable, is_text
+from hamlet.schema import Schema
+from hamlet.spark.job import Events, arrow_schema, events_of, mapped
+from hamlet.spark.session import guarded
+from hamlet.spark.tasks import read_files
+from hamlet.workload import Workload
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters at least: C:\ is a drive
+_TYPES: dict[pa.DataType, DataType] = {
+    pa.int8(): ByteType(),
+    pa.int16(): ShortType(),
+    pa.int32(): IntegerType(),
+    pa.int64(): LongType(),
+    pa.uint8(): ShortType(),
+    pa.uint16(): IntegerType(),
+    pa.uint32(): LongType(),
+    pa.uint64(): DecimalType(20, 0),
+    pa.float32(): FloatType(),
+    pa.float64(): DoubleType(),
+    pa.bool_(): BooleanType(),
+    pa.date32(): DateType(),
+    pa.date64(): DateType(),
+}
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """Events in a session.
+
+    Attributes
+    ----------
+    events : Events
+    rows : int
+        How many there are.
+    """
+
+    events: Events
+    rows: int
+
+
+def local_path(source: str) -> Path | None:
+    """The path of a source that this machine's file system has; None for a URL of another one."""
+    if not _URL.match(source):
+        return Path(source)
+    parts = urlsplit(source)
+    return Path(unquote(parts.path)) if parts.scheme == "file" and parts.netloc in ("", "localhost") else None
+
+
+def opened(source: str, input_format: str | None, options: Options, workload: Workload) -> LocalFiles | Elsewhere:
+    """Events by their path or URL; a local file's columns are checked.
+
+    Raises
+    ------
+    DataError, OptionError, WorkloadError
+        As for `hamlet.run` on a file.
+    """
+    path = local_path(source)
+    if path is not None:
+        return LocalFiles(path, input_format, options, workload)
+    return Elsewhere(source, input_format, options)
+
+
+class Elsewhere:
+    """Events that only Spark can reach; it says what they are."""
+
+    def __init__(self, source: str, input_format: str | None, options: Options) -> None:
+        self._source = source
+        self._options = options
+        suffix = Path(urlsplit(source).path).suffix
+        self._format = "parquet" if input_format is None and not suffix else format_of(Path(source), input_format)
+
+    def load(self, spark: SparkSession) -> Loaded:
+        """The events in a session."""
+        reader = spark.read.format(self._format)
+        if self._format == "csv":
+            reader = reader.options(header=True, inferSchema=True)
+        frame = reader.load(self._source)
+        return Loaded(events_of(frame, self._options), frame.count())
+
+
+class LocalFiles:
+    """A file or a folder of files, known before Spark starts.
+
+    Raises
+    ------
+    DataError, OptionError, WorkloadError
+        As for `hamlet.run` on it.
+    """
+
+    def __init__(self, path: Path, input_format: str | None, options: Options, workload: Workload) -> None:
+        self._key = SortKey(options.time_column, options.order_column)
+        self._options = options
+        self._input_format = input_format
+        reader = open_path(path, self._key, options.type_column, input_format)
+        self._rows = reader.rows or 0
+        schema: Schema = schema_of(
+            reader.schema, self._key, options.type_column, options.time_unit, empty=self._rows == 0, source=reader.name
+        )
+        workload.check(schema)
+        self._paths = [str(file.resolve()) for file in event_files(path)]
+        self._format = format_of(Path(self._paths[0]), input_format)
+        strange = [file for file in self._paths if ":" in file] if self._format == "parquet" else []
+        if strange:
+            raise DataError(f"Spark cannot read a path with a colon: {strange[0]}; rename it, or use hamlet run")
+        needed = {*self._key.names, options.type_column, *workload.attributes}
+        self._fields = [field for field in reader.schema if field.name in needed]
+        for field in self._fields:
+            if not is_readable(field.type):
+                raise DataError(
+                    f"{reader.name}: column {field.name!r} has the type {field.type}, which no attribute can have "
+                    "(INT, DOUBLE, STRING, BOOLEAN or TIMESTAMP)"
+                )
+
+    def load(self, spark: SparkSession) -> Loaded:
+        """The events in a session."""
+        frame = self._parquet(spark) if self._format == "parquet" else self._text(spark)
+        numbered = frame.toDF(*(f"c{place}" for place in range(len(self._fields))))
+        names = tuple(field.name for field in self._fields)
+        values = pa.schema([field.with_type(_values(field.type)) for field in self._fields])
+        schema = plain_schema(values, self._key, self._options.type_column)
+        return Loaded(Events(numbered, names, schema), self._rows)
+
+    def _parquet(self, spark: SparkSession) -> DataFrame:
+        ancient = _int96_columns(self._paths[0])
+        types = {
+            field.name: TimestampType() if field.name in ancient else spark_type(field.type) for field in self._fields
+        }
+        present = [field.name for field in self._fields if not pa.types.is_null(field.type)]
+        schema = StructType([StructField(name, types[name]) for name in present])
+        frame = spark.read.schema(schema).parquet(*map(_as_glob, self._paths))
+        numbers = {name: place for place, name in enumerate(present)}
+        frame = frame.toDF(*(f"p{place}" for place in numbers.values()))
+        return frame.select(
+            *(frame[f"p{numbers[name]}"] if name in numbers else lit(None).cast("string") for name in types)
+        )
+
+    def _text(self, spark: SparkSession) -> DataFrame:
+        schema = StructType(
+            [StructField(f"c{place}", spark_type(field.type)) for place, field in enumerate(self._fields)]
+        )
+        types = arrow_schema(schema).types
+        arrow = pa.schema([field.with_type(type) for field, type in zip(self._fields, types, strict=True)])
+        read = partial(read_files, self._paths, self._key, self._options.type_column, self._input_format, arrow)
+
+        def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            yield from guarded(read(batches))
+
+        count = len(self._paths)
+        return mapped(spark.range(0, count, 1, count), task, schema)
+
+
+def spark_type(arrow: pa.DataType) -> DataType:
+    """The Spark type that carries an Arrow column to the tasks.
+
+    Nanoseconds, which Spark's timestamps lack, go as integers; a column without values as text.
+    """
+    arrow = _values(arrow)
+    if is_text(arrow) or pa.types.is_null(arrow):
+        return StringType()
+    if pa.types.is_timestamp(arrow):
+        if arrow.unit == "ns":
+            return LongType()
+        return TimestampNTZType() if arrow.tz is None else TimestampType()
+    if pa.types.is_decimal(arrow):
+        if arrow.precision > 38:
+            raise DataError(f"Spark has no decimals of {arrow.precision} digits")
+        return DecimalType(arrow.precision, arrow.scale)
+    if arrow not in _TYPES:
+        raise DataError(f"Spark has no type for {arrow}")
+    return _TYPES[arrow]
+
+
+def _values(arrow: pa.DataType) -> pa.DataType:
+    """The type of a dictionary's values, else the type itself."""
+    return arrow.value_type if pa.types.is_dictionary(arrow) else arrow
+
+
+def _int96_columns(path: str) -> set[str]:
+    """The timestamps of a Parquet file in the format that Spark's older versions write."""
+    with pq.ParquetFile(path) as file:
+        columns: Any = file.schema
+        return {column.path for column in columns if column.physical_type == "INT96"}
+
+
+def _as_glob(path: str) -> str:
+    """A path in which Spark finds no pattern."""
+    return re.sub(r"([\[\]{}*?\\])", r"\\\1", path)
+
+
+def local_output(output: str) -> Path:
+    """The path of an output directory.
+
+    Raises
+    ------
+    OptionError
+        For a URL of another file system.
+    """
+    path = local_path(output)
+    if path is None:
+        raise OptionError(
+            f"cannot write to {output}: hamlet submit writes to a directory that all machines see, and renames it when "
+            "it is complete\nhint: hamlet.spark.run(...) gives a DataFrame, which Spark writes anywhere"
+        )
+    return path
