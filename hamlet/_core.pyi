@@ -16,19 +16,8 @@ class KernelOverflow(Exception):
     row: int
 
 class Kernel:
-    queries: int
-    classes: int
-    most_bits: int
-    states: int
-    windows: int
-
-    sharing: bool
-    bursts: int
-    graphlets: int
-    shared_graphlets: int
-    coefficients: int
-    snapshots: int
-
+    @property
+    def counters(self) -> dict[str, int]: ...
     def __init__(
         self,
         tables: Sequence[Any],

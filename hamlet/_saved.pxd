@@ -1,5 +1,6 @@
 from libc.stdint cimport int64_t, uint8_t
 
+from hamlet._kernel cimport Core
 from hamlet._state cimport State
 from hamlet._tables cimport Query
 
@@ -25,3 +26,10 @@ cdef void put_word(Bytes* to, int64_t word) noexcept nogil
 cdef bint take_word(Cursor* source, int64_t low, int64_t high, int64_t* word) noexcept nogil
 cdef void write_state(const Query* q, const State* s, Bytes* to) noexcept nogil
 cdef int read_state(const Query* q, Cursor* source, const Bounds* bounds, State** found) noexcept nogil
+
+cdef enum:
+    MOST_COUNTERS = 16
+
+cdef int counters_of(Core* k, int64_t** counter) noexcept nogil
+cdef void write_states(Core* k, Bytes* to) noexcept nogil
+cdef int read_states(Core* k, Cursor* source, Bounds* bounds, int64_t slots) noexcept nogil

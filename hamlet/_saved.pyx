@@ -14,10 +14,11 @@ of windows that are not open, which cost address space and no memory. Counts the
 
 from libc.math cimport isfinite
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy
 
 from hamlet._cells cimport Scaled, lane_of, limbs_bits, scaled_load, words_of
+from hamlet._kernel cimport Core, Due, take_own
 from hamlet._state cimport COLUMN, State, Store, claim, free_state, new_state, release, room_of
 from hamlet._tables cimport COUNT, COUNT_SCALED, NO_FAILURE, OUT_OF_MEMORY, SUM_DOUBLE, Component, Query, StoreTable
 
@@ -348,4 +349,77 @@ cdef int read_state(const Query* q, Cursor* source, const Bounds* bounds, State*
         free_state(q, s)
         return failure
     found[0] = s
+    return NO_FAILURE
+
+
+# ------------------------------------------------------------------------------------------------ a kernel
+
+cdef int counters_of(Core* k, int64_t** counter) noexcept nogil:
+    """What is saved of the kernel beside its states; how many of them."""
+    counter[0] = &k.step
+    counter[1] = &k.most_bits
+    counter[2] = &k.windows
+    counter[3] = &k.bursts
+    counter[4] = &k.graphlets
+    counter[5] = &k.shared_graphlets
+    counter[6] = &k.coefficients
+    counter[7] = &k.snapshots
+    return 8
+
+
+cdef void write_states(Core* k, Bytes* to) noexcept nogil:
+    """The counters, then every state in the order of the calendar, which so stays as it is."""
+    cdef int64_t* counter[MOST_COUNTERS]
+    cdef Py_ssize_t i
+    cdef int64_t slot
+    for i in range(counters_of(k, counter)):
+        put_word(to, counter[i][0])
+    put_word(to, min(k.advanced, <int64_t> 1 << 62))  # no event is there, and sums of times have head-room
+    put_word(to, k.calendar.dues)
+    for i in range(k.calendar.dues):
+        slot = k.calendar.due[i].slot
+        put_word(to, k.calendar.due[i].time)
+        put_word(to, slot)
+        write_state(&k.query[slot % k.queries], k.state[slot], to)
+
+
+cdef int read_states(Core* k, Cursor* source, Bounds* bounds, int64_t slots) noexcept nogil:
+    cdef int64_t* counter[MOST_COUNTERS]
+    cdef const Query* q
+    cdef State* s
+    cdef Py_ssize_t i
+    cdef int64_t dues
+    cdef int failure
+    for i in range(counters_of(k, counter)):
+        if not take_word(source, 0, <int64_t> 1 << 62, counter[i]):
+            return DAMAGED
+    bounds.step = k.step
+    if not (
+        take_word(source, INT64_MIN, <int64_t> 1 << 62, &k.advanced)
+        and take_word(source, 0, source.left // (2 * sizeof(int64_t)), &dues)
+    ):
+        return DAMAGED
+    if not take_own(k, (dues + 1) * sizeof(Due)):
+        return OUT_OF_MEMORY
+    k.calendar.due = <Due*> realloc(k.calendar.due, (dues + 1) * sizeof(Due))
+    if k.calendar.due == NULL:
+        return OUT_OF_MEMORY
+    k.calendar.capacity = dues + 1
+    for i in range(dues):
+        if not (
+            take_word(source, k.calendar.due[(i - 1) // 2].time if i else INT64_MIN, INT64_MAX, &k.calendar.due[i].time)
+            and take_word(source, 0, slots - 1, &k.calendar.due[i].slot)
+            and k.state[k.calendar.due[i].slot] == NULL
+        ):
+            return DAMAGED
+        q = &k.query[k.calendar.due[i].slot % k.queries]
+        failure = read_state(q, source, bounds, &k.state[k.calendar.due[i].slot])
+        if failure:
+            return failure
+        k.calendar.dues += 1
+        k.states += 1
+        s = k.state[k.calendar.due[i].slot]
+        s.scheduled = True
+        if k.calendar.due[i].time > s.first * q.slide + q.within:
+            return DAMAGED  # its first window would close too late
     return NO_FAILURE

@@ -499,19 +499,15 @@ class Executor:
     @property
     def stats(self) -> dict[str, int]:
         """Counters of the run: events, matched events, groups, windows, largest count in bits, live states."""
-        kernels = [kernel for runner in self._classes for kernel in runner.kernels]
+        counted = [kernel.counters for runner in self._classes for kernel in runner.kernels]
         return {
             "events": self.events,
             "matched_events": max((runner.matched for runner in self._classes), default=0),
             "partitions": sum(len(runner.index.keys) for runner in self._classes),
-            "windows": sum(kernel.windows for kernel in kernels),
-            "largest_count_bits": max((kernel.most_bits for kernel in kernels), default=0),
-            "bursts": sum(kernel.bursts for kernel in kernels),
-            "graphlets": sum(kernel.graphlets for kernel in kernels),
-            "shared_graphlets": sum(kernel.shared_graphlets for kernel in kernels),
-            "coefficient_computations": sum(kernel.coefficients for kernel in kernels),
-            "snapshots": sum(kernel.snapshots for kernel in kernels),
-            "live_states": sum(kernel.states for kernel in kernels),
+            **{
+                name: (max if name == "largest_count_bits" else sum)(counters[name] for counters in counted)
+                for name in (counted[0] if counted else ())
+            },
         }
 
 

@@ -1,0 +1,67 @@
+"""A batch, cut into slices of one key and steps of one time."""
+
+from libc.stdint cimport int64_t
+
+from hamlet._graphlet cimport end_bursts, join_burst
+from hamlet._kernel cimport Core
+from hamlet._step cimport entry_of, step_query
+from hamlet._tables cimport NO_FAILURE
+
+
+cdef int step_events(Core* k, int64_t key, int64_t time, const int64_t* rows, int events) noexcept nogil:
+    cdef int i, query, failure, kind = k.class_of[rows[0]]
+    k.step += 1
+    if events == 1:
+        if k.active & k.class_ends[kind]:
+            failure = end_bursts(k, k.active & k.class_ends[kind])
+            if failure:
+                return failure
+        if k.class_graphlet[kind] >= 0:
+            failure = join_burst(k, &k.graphlet[k.class_graphlet[kind]], kind, key, time, rows[0])
+            if failure:
+                return failure
+        for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
+            if k.entry[i].joins:
+                continue
+            failure = step_query(k, k.entry[i].query, &k.entry[i], key, time, rows, 1)
+            if failure:
+                return failure
+        return NO_FAILURE
+    if k.active:  # events of one time are no burst
+        failure = end_bursts(k, k.active)
+        if failure:
+            return failure
+    for query in range(k.queries):
+        for i in range(events):
+            if entry_of(k, k.class_of[rows[i]], query) != NULL:
+                failure = step_query(k, query, NULL, key, time, rows, events)
+                if failure:
+                    return failure
+                break
+    return NO_FAILURE
+
+
+cdef int process_slices(
+    Core* k, const int64_t* rows, Py_ssize_t n, const int64_t* keys, const int64_t* times, const int64_t* orders
+) noexcept nogil:
+    """Cut rows that are sorted by key and time into steps."""
+    cdef Py_ssize_t i = 0, j
+    cdef int64_t row, key, time, order
+    cdef int failure
+    while i < n:
+        row = rows[i]
+        key = keys[row]
+        time = times[row]
+        order = orders[row]
+        j = i + 1
+        while j < n and times[rows[j]] == time and keys[rows[j]] == key and orders[rows[j]] == order:
+            j += 1
+        failure = step_events(k, key, time, rows + i, <int> (j - i))
+        if failure:
+            return failure
+        i = j
+        if k.active and (i == n or keys[rows[i]] != key):
+            failure = end_bursts(k, k.active)
+            if failure:
+                return failure
+    return NO_FAILURE

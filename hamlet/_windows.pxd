@@ -1,0 +1,10 @@
+from libc.stdint cimport int64_t
+
+from hamlet._kernel cimport Core
+from hamlet._state cimport State
+from hamlet._tables cimport Query
+
+cdef int open_state(Core* k, int query, int64_t key, int64_t time, State** state) noexcept nogil
+cdef int turn_pane(Core* k, int query, State* s, int64_t key, int64_t time) noexcept nogil
+cdef int advance_time(Core* k, int64_t time) noexcept nogil
+cdef int reserve_scratch(Core* k, const Query* q, const State* s) noexcept nogil

@@ -1,0 +1,161 @@
+"""Windows open, close and are delivered; a pane is the time between two such borders (HAMLET §3.1)."""
+
+from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint64_t
+from libc.stdlib cimport realloc
+from libc.string cimport memset
+
+from hamlet._calendar cimport pop_due, schedule
+from hamlet._cells cimport add_cell, bit_length, floor_divide, has_trends, lane_of, limbs_bits, words_of
+from hamlet._index cimport forget_lane
+from hamlet._kernel cimport Core, take_own
+from hamlet._rows cimport append_row
+from hamlet._state cimport (
+    State,
+    Store,
+    cell_of,
+    clear_state,
+    first_alive,
+    free_state,
+    killed_before,
+    new_state,
+    widen,
+)
+from hamlet._tables cimport FROM_CELL, NO_FAILURE, OUT_OF_MEMORY, Query, Source
+
+
+cdef int open_state(Core* k, int query, int64_t key, int64_t time, State** state) noexcept nogil:
+    """A new state for a query and key; none where the time belongs to no open window."""
+    cdef const Query* q = &k.query[query]
+    state[0] = NULL
+    if lowest(k, q, time) > floor_divide(time, q.slide):
+        return NO_FAILURE
+    state[0] = new_state(q)
+    if state[0] == NULL:
+        return OUT_OF_MEMORY
+    k.state[key * k.queries + query] = state[0]
+    k.states += 1
+    return NO_FAILURE
+
+
+cdef int turn_pane(Core* k, int query, State* s, int64_t key, int64_t time) noexcept nogil:
+    """Close the windows that end at or before `time` and open those that hold it."""
+    cdef const Query* q = &k.query[query]
+    cdef int64_t low = lowest(k, q, time), high = floor_divide(time, q.slide), window
+    cdef int lane, i, words
+    cdef Py_ssize_t node, block
+    if close_windows(k, query, s, key, low):
+        return OUT_OF_MEMORY
+    if s.last < s.first:
+        clear_state(q, s)
+        s.first = low
+        s.last = low - 1
+    words = words_of(q, s.width)
+    block = <Py_ssize_t> q.lanes * words
+    for window in range(s.last + 1, high + 1):
+        lane = lane_of(q, window)
+        memset(cell_of(q, s, lane, 0), 0, <Py_ssize_t> q.cells * words * sizeof(uint64_t))
+        for i in range(q.stores):
+            if not q.store[i].starts:
+                for node in range(s.store[i].head, s.store[i].count):
+                    memset(s.store[i].value + node * block + lane * words, 0, words * sizeof(uint64_t))
+        forget_lane(q, s, lane)
+    s.last = max(high, low - 1)
+    for i in range(q.stores):
+        while s.store[i].head < s.store[i].count and s.store[i].time[s.store[i].head] < s.first * q.slide:
+            s.store[i].head += 1
+    s.border = min((high + 1) * q.slide, low * q.slide + q.within)
+    if s.last >= s.first and not s.scheduled:
+        return schedule(k, s, key * k.queries + query, s.first * q.slide + q.within)
+    return NO_FAILURE
+
+
+cdef inline int64_t lowest(Core* k, const Query* q, int64_t time) noexcept nogil:
+    """The lowest window that holds `time` and is not closed: a late replay must not open what was delivered."""
+    cdef int64_t low = floor_divide(time - q.within, q.slide) + 1
+    if k.advanced > time:
+        low = max(low, floor_divide(k.advanced - q.within, q.slide) + 1)
+    return low
+
+
+cdef int close_windows(Core* k, int query, State* s, int64_t key, int64_t low) noexcept nogil:
+    """Deliver and close all open windows below `low`."""
+    while s.first <= s.last and s.first < low:
+        if deliver(k, query, s, key, s.first):
+            return OUT_OF_MEMORY
+        k.windows += 1
+        s.first += 1
+    return NO_FAILURE
+
+
+cdef int deliver(Core* k, int query, State* s, int64_t key, int64_t window) noexcept nogil:
+    """Append the window's row where it has a trend."""
+    cdef const Query* q = &k.query[query]
+    cdef const Source* source
+    cdef const Store* store
+    cdef Py_ssize_t node, nodes = q.finals_end - q.finals
+    cdef int lane = lane_of(q, window), number, i, words
+    for i in range(q.stores):
+        if not q.store[i].starts:
+            nodes += s.store[i].count - s.store[i].head
+    if q.exact and s.bits + bit_length(nodes) > 64 * s.width - 3:
+        if widen(q, s, s.bits + bit_length(nodes)):
+            return OUT_OF_MEMORY
+    if reserve_scratch(k, q, s):
+        return OUT_OF_MEMORY
+    words = words_of(q, s.width)
+    memset(k.scratch, 0, words * sizeof(uint64_t))
+    for number in range(q.finals, q.finals_end):
+        source = &q.source[number]
+        if source.kind == FROM_CELL:
+            add_cell(q, s.width, k.scratch, cell_of(q, s, lane, source.place))
+        else:
+            store = &s.store[source.place]
+            for node in range(first_alive(store, killed_before(q, s, source.guards)), store.count):
+                add_cell(q, s.width, k.scratch, store.value + (node * q.lanes + lane) * words)
+    if has_trends(q, s.width, k.scratch):
+        if q.exact:
+            k.most_bits = max(k.most_bits, limbs_bits(k.scratch, s.width))
+        return append_row(k, &k.rows[query], key, window, s.width, k.scratch, words)
+    return NO_FAILURE
+
+
+cdef int advance_time(Core* k, int64_t time) noexcept nogil:
+    cdef int64_t slot, low
+    cdef int query
+    cdef State* s
+    cdef const Query* q
+    k.advanced = max(k.advanced, time)
+    while k.calendar.dues and k.calendar.due[0].time <= time:
+        slot = pop_due(k)
+        query = <int> (slot % k.queries)
+        q = &k.query[query]
+        s = k.state[slot]
+        s.scheduled = False
+        low = INT64_MAX if time == INT64_MAX else floor_divide(time - q.within, q.slide) + 1
+        if close_windows(k, query, s, slot // k.queries, low):
+            return OUT_OF_MEMORY
+        if s.last < s.first:
+            free_state(q, s)
+            k.state[slot] = NULL
+            k.states -= 1
+        else:
+            s.border = INT64_MIN  # the next event looks at the windows anew
+            if schedule(k, s, slot, s.first * q.slide + q.within):
+                return OUT_OF_MEMORY
+    return NO_FAILURE
+
+
+cdef int reserve_scratch(Core* k, const Query* q, const State* s) noexcept nogil:
+    """Room for one cell per arrival and lane, and for two more arrivals."""
+    cdef Py_ssize_t words = <Py_ssize_t> (q.arrivals + 3) * q.lanes * words_of(q, s.width)
+    cdef uint64_t* scratch
+    if words <= k.scratch_words:
+        return NO_FAILURE
+    if not take_own(k, (2 * words - k.scratch_words) * sizeof(uint64_t)):
+        return OUT_OF_MEMORY
+    scratch = <uint64_t*> realloc(k.scratch, 2 * words * sizeof(uint64_t))
+    if scratch == NULL:
+        return OUT_OF_MEMORY
+    k.scratch = scratch
+    k.scratch_words = 2 * words
+    return NO_FAILURE
