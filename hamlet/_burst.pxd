@@ -17,9 +17,10 @@ cdef struct Tally:          # what a burst's events have in one column
     int64_t least           # bits of the smallest value, where present > 0
     int64_t greatest
 
-cdef void clear_tallies(Tally* tally, int columns) noexcept nogil
-cdef void tally_event(Tally* tally, int columns, const int* floating, const Column* data, Py_ssize_t row) noexcept nogil
-cdef void join_tallies(Tally* tally, const Tally* more, int columns, const int* floating) noexcept nogil
+cdef void tally_rows(
+    Tally* tally, bint floating, const Column* column, const int64_t* rows, int64_t events
+) noexcept nogil
+cdef void join_tally(Tally* tally, const Tally* more, bint floating) noexcept nogil
 cdef void apply_burst(
     const Query* q, int width, int variable, bint loop, int64_t events, const Tally* tally,
     const uint64_t* extended, uint64_t* sum, uint64_t* spare,

@@ -9,7 +9,7 @@ them once, and each query applies them to its snapshot T. Where E may not follow
 Source: HAMLET (SIGMOD'21) §3.2, Defs. 3.6-3.11, Eqs. 5-6; DESIGN §2, rungs 5 and 6.
 """
 
-from libc.math cimport isfinite
+from libc.math cimport fabs, isfinite
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -43,49 +43,55 @@ from hamlet._tables cimport (
     Query,
 )
 
-
-cdef void clear_tallies(Tally* tally, int columns) noexcept nogil:
-    memset(tally, 0, columns * sizeof(Tally))
+cdef extern from *:
+    """
+    #define HAMLET_PLAIN 1e60
+    """
+    const double PLAIN "HAMLET_PLAIN"  # a burst's sum of smaller doubles cannot overflow
 
 
 cdef inline bint is_less(int64_t a, int64_t b, bint floating) noexcept nogil:
     return (<double*> &a)[0] < (<double*> &b)[0] if floating else a < b
 
 
-cdef void tally_event(
-    Tally* tally, int columns, const int* floating, const Column* data, Py_ssize_t row
+cdef void tally_rows(
+    Tally* tally, bint floating, const Column* column, const int64_t* rows, int64_t events
 ) noexcept nogil:
-    """Count one event's values."""
-    cdef int i
-    cdef int64_t bits
-    for i in range(columns):
-        if data[i].valid != NULL and not data[i].valid[row]:
+    """Count the values of some events in one column."""
+    cdef int64_t bits, i
+    cdef double value, plain = 0
+    for i in range(events):
+        if column.valid != NULL and not column.valid[rows[i]]:
             continue
-        bits = data[i].data[row]
-        if floating[i]:
-            tally[i].real = scaled_add(tally[i].real, scaled_normal((<double*> &bits)[0], 0))
+        bits = column.data[rows[i]]
+        if floating:
+            value = (<double*> &bits)[0]
+            if fabs(value) < PLAIN:
+                plain += value
+            else:
+                tally.real = scaled_add(tally.real, scaled_normal(value, 0))
         else:
-            tally[i].total += bits
-        if tally[i].present == 0 or is_less(bits, tally[i].least, floating[i]):
-            tally[i].least = bits
-        if tally[i].present == 0 or is_less(tally[i].greatest, bits, floating[i]):
-            tally[i].greatest = bits
-        tally[i].present += 1
+            tally.total += bits
+        if tally.present == 0 or is_less(bits, tally.least, floating):
+            tally.least = bits
+        if tally.present == 0 or is_less(tally.greatest, bits, floating):
+            tally.greatest = bits
+        tally.present += 1
+    if plain != 0:
+        tally.real = scaled_add(tally.real, scaled_normal(plain, 0))
 
 
-cdef void join_tallies(Tally* tally, const Tally* more, int columns, const int* floating) noexcept nogil:
-    """Add the tallies of other events of the burst."""
-    cdef int i
-    for i in range(columns):
-        if more[i].present == 0:
-            continue
-        tally[i].total += more[i].total
-        tally[i].real = scaled_add(tally[i].real, more[i].real)
-        if tally[i].present == 0 or is_less(more[i].least, tally[i].least, floating[i]):
-            tally[i].least = more[i].least
-        if tally[i].present == 0 or is_less(tally[i].greatest, more[i].greatest, floating[i]):
-            tally[i].greatest = more[i].greatest
-        tally[i].present += more[i].present
+cdef void join_tally(Tally* tally, const Tally* more, bint floating) noexcept nogil:
+    """Add the tally of other events of the burst in the same column."""
+    if more.present == 0:
+        return
+    tally.total += more.total
+    tally.real = scaled_add(tally.real, more.real)
+    if tally.present == 0 or is_less(more.least, tally.least, floating):
+        tally.least = more.least
+    if tally.present == 0 or is_less(tally.greatest, more.greatest, floating):
+        tally.greatest = more.greatest
+    tally.present += more.present
 
 
 cdef void add_repeated(

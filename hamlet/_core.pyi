@@ -5,9 +5,13 @@ import numpy as np
 import numpy.typing as npt
 
 from hamlet._budget import Budget
+from hamlet.sharing import Sharing
 
 COMPONENTS: dict[str, int]
 SOURCES: dict[str, int]
+POLICIES: dict[str, int]
+DECISIONS: dict[int, str]
+RECORD: np.dtype[np.void]
 
 class KernelOverflow(Exception):
     query: int
@@ -22,7 +26,7 @@ class Kernel:
         self,
         tables: Sequence[Any],
         floating: Sequence[int] = (),
-        sharing: bool = True,
+        sharing: Sharing | None = None,
         budget: Budget | None = None,
     ) -> None: ...
     def add_class(self, entries: Sequence[tuple[int, Sequence[int], Sequence[int], int]], type: int) -> int: ...
@@ -42,6 +46,7 @@ class Kernel:
     def save(self) -> bytes: ...
     def load(self, data: bytes | memoryview, key_count: int, events: int, limits: npt.NDArray[np.int64]) -> None: ...
     def live(self) -> npt.NDArray[np.int64]: ...
+    def take_trace(self) -> tuple[npt.NDArray[np.void], npt.NDArray[np.int32]]: ...
     def drain(
         self, query: int
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int32], npt.NDArray[np.uint64]]: ...

@@ -14,8 +14,9 @@ it, then lets guards kill, then adds (DESIGN §2). Tested: ties in the golden ca
 window that ends at or before t is opened again.
 
 Modules, as a row meets them: ``_slices`` cuts a batch into steps; ``_graphlet`` and ``_burst`` take bursts, ``_step``
-the other events; ``_windows``, ``_calendar`` and ``_rows`` open, close and deliver. ``_kernel.pxd`` has what all of them
-work on, ``_state`` and ``_index`` what is kept per query and key (headroom, lanes, guards).
+the other events; ``_decision`` says who shares; ``_windows``, ``_calendar`` and ``_rows`` open, close and deliver.
+``_kernel.pxd`` has what all of them work on, ``_state`` and ``_index`` what is kept per query and key (headroom, lanes,
+guards).
 
 Source: HAMLET (SIGMOD'21) §3 (propagation, Eqs. 2-6), GRETA (VLDB'17) §§4-6; LANGUAGE.md §§3-8.
 """
@@ -33,8 +34,25 @@ from libc.string cimport memcpy, memset
 from hamlet._budget cimport Budget, take
 from hamlet._burst cimport Tally
 from hamlet._expression cimport Column, Program
-from hamlet._graphlet cimport free_graphlets, join_graphlet
-from hamlet._kernel cimport Calendar, Core, Due, Rows, take_own
+from hamlet._decision cimport free_decisions, prepare_decisions
+from hamlet._kernel cimport (
+    ALONE,
+    DYNAMIC,
+    MERGED,
+    NEVER,
+    RANDOM,
+    SHARED,
+    SPLIT,
+    STATIC,
+    Calendar,
+    Core,
+    Due,
+    Past,
+    Record,
+    Rows,
+    take_own,
+)
+from hamlet._members cimport free_graphlets, join_graphlet
 from hamlet._rows cimport free_rows
 from hamlet._saved cimport (
     MOST_COUNTERS,
@@ -76,6 +94,7 @@ from hamlet._tables cimport (
     StoreTable,
 )
 from hamlet._windows cimport advance_time
+from optimizer.benefit cimport facts_of_costs
 
 COMPONENTS = {
     "count": COUNT, "occurrences": OCCURRENCES, "sum_int": SUM_INT, "sum_double": SUM_DOUBLE, "present": PRESENT,
@@ -83,7 +102,17 @@ COMPONENTS = {
     "greatest_double": GREATEST_DOUBLE, "count_scaled": COUNT_SCALED, "occurrences_scaled": OCCURRENCES_SCALED,
 }
 
+POLICIES = {"never": NEVER, "static": STATIC, "dynamic": DYNAMIC, "random": RANDOM}
+
+DECISIONS = {ALONE: "alone", SHARED: "shared", SPLIT: "split", MERGED: "merged"}
+
 SOURCES = {"start": FROM_START, "cell": FROM_CELL, "store": FROM_STORE}
+
+# The fields of a Record, in its order.
+RECORD = np.dtype([
+    *((name, np.int64) for name in ("time", "pane", "key", "type", "b", "n", "g", "k", "s_c", "s_p")),
+    ("shared_cost", np.float64), ("non_shared_cost", np.float64), ("decision", np.int64), ("queries", np.int64),
+])
 
 
 @cython.no_gc_clear  # the budget must still be there when the states are freed
@@ -94,6 +123,10 @@ cdef class Kernel:
     ----------
     tables : sequence of hamlet.compiler.tables.QueryTables
         One per query, integers only.
+    floating : sequence of int
+        Per event column 1 where it holds doubles.
+    sharing : hamlet.sharing.Sharing or None
+        Who decides which queries share a burst; every query on its own where it is None.
     budget : Budget or None
         What all kernels of the run hold together; by default a kernel has one of its own, without a limit.
 
@@ -106,16 +139,23 @@ cdef class Kernel:
     cdef Core core
     cdef Budget budget
     cdef list held       # Python objects that own memory the tables point into
+    cdef bint remembers  # whether live graphlets are kept per key
 
-    def __cinit__(self, tables, floating=(), sharing=True, budget=None):
+    def __cinit__(self, tables, floating=(), sharing=None, budget=None):
         cdef Core* k = &self.core
         cdef int i, most = 0
         k.queries = len(tables)
         self.budget = Budget() if budget is None else budget
         k.account = &self.budget.account
         k.advanced = INT64_MIN
-        k.sharing = sharing
         self.held = []
+        if sharing is not None:
+            k.policy = POLICIES[sharing.policy]
+            k.paper = sharing.model == "paper"
+            k.costs = facts_of_costs(sharing.costs)
+            k.chance = sharing.seed
+            k.trace.on = sharing.trace
+        self.remembers = k.trace.on or k.policy == DYNAMIC
         k.event_columns = len(floating)
         k.floating = self._ints(floating)
         k.role_tally = <Tally*> calloc(64 * k.event_columns + 1, sizeof(Tally))
@@ -130,7 +170,7 @@ cdef class Kernel:
             self._load(&k.query[i], table)
             most = max(most, k.query[i].arrivals)
         k.used = <uint8_t*> calloc(most + 1, 1)
-        if k.used == NULL:
+        if k.used == NULL or not prepare_decisions(k):
             raise MemoryError
 
     def __dealloc__(self):
@@ -145,6 +185,7 @@ cdef class Kernel:
             for i in range(k.queries):
                 free_rows(&k.rows[i])
         free_graphlets(k)
+        free_decisions(k)
         free(k.state)
         free(k.rows)
         free(k.query)
@@ -186,6 +227,7 @@ cdef class Kernel:
         q.wide = table.wide
         q.exact = table.exact
         q.account = k.account
+        q.types = table.types
         q.component = <Component*> self._ints(table.components)
         q.source = <Source*> self._ints(table.sources)
         q.arrival = <Arrival*> self._ints(table.arrivals)
@@ -286,6 +328,8 @@ cdef class Kernel:
         cdef bint changed
         assert k.queries == old.queries and k.keys == 0 and k.account == old.account
         bytes = old.keys * k.queries * sizeof(State*) + old.calendar.capacity * sizeof(Due)
+        if old.past != NULL:
+            bytes += old.keys * sizeof(Past)
         k.own += bytes
         old.own -= bytes
         k.state, k.keys, k.states = old.state, old.keys, old.states
@@ -294,6 +338,7 @@ cdef class Kernel:
         for i in range(counters_of(k, counter)):
             counters_of(old, before)
             counter[i][0] = before[i][0]
+        k.past, old.past = old.past, NULL
         old.state = NULL
         old.keys = 0
         memset(&old.calendar, 0, sizeof(Calendar))
@@ -387,6 +432,7 @@ cdef class Kernel:
         cdef Core* k = &self.core
         cdef Py_ssize_t capacity = k.keys
         cdef State** state
+        cdef Past* past
         if key_count <= capacity:
             return
         capacity = max(key_count, capacity + (capacity >> 1) + 16)
@@ -397,6 +443,14 @@ cdef class Kernel:
             raise MemoryError
         memset(state + k.keys * k.queries, 0, (capacity - k.keys) * k.queries * sizeof(State*))
         k.state = state
+        if self.remembers:
+            if not take_own(k, (capacity - k.keys) * sizeof(Past)):
+                self._raise(OUT_OF_MEMORY)
+            past = <Past*> realloc(k.past, capacity * sizeof(Past))
+            if past == NULL:
+                raise MemoryError
+            memset(past + k.keys, 0, (capacity - k.keys) * sizeof(Past))
+            k.past = past
         k.keys = capacity
 
     def advance(self, int64_t time):
@@ -529,7 +583,37 @@ cdef class Kernel:
             "shared_graphlets": k.shared_graphlets,
             "coefficient_computations": k.coefficients,
             "snapshots": k.snapshots,
+            "snapshot_values": k.applied,
+            "decisions": k.decisions,
+            "decisions_by_model": k.decided,
+            "decision_ns": k.decision_ns,
+            "splits": k.splits,
+            "merges": k.merges,
         }
+
+    def take_trace(self):
+        """Take the records of bursts since the last call.
+
+        Returns
+        -------
+        records : structured array of shape (n,)
+            Fields: time and pane (ticks), key and type (numbers), b, n, g, k, s_c, s_p, shared_cost, non_shared_cost,
+            decision (see `DECISIONS`), queries (how many shared).
+        queries : int32 array
+            The numbers of the queries that shared, record after record.
+        """
+        cdef Core* k = &self.core
+        records = np.empty(k.trace.count, dtype=RECORD)
+        queries = np.empty(k.trace.numbers, dtype=np.int32)
+        cdef uint8_t[::1] record_view = records.view(np.uint8)
+        cdef int32_t[::1] query_view = queries
+        if k.trace.count:
+            memcpy(&record_view[0], k.trace.record, k.trace.count * sizeof(Record))
+        if k.trace.numbers:
+            memcpy(&query_view[0], k.trace.number, k.trace.numbers * sizeof(int32_t))
+        k.trace.count = 0
+        k.trace.numbers = 0
+        return records, queries
 
 
 class KernelOverflow(Exception):

@@ -2,7 +2,5 @@ from libc.stdint cimport int64_t, uint64_t
 
 from hamlet._kernel cimport Core, Graphlet
 
-cdef void join_graphlet(Core* k, int kind, int type) except *
-cdef void free_graphlets(Core* k) noexcept
 cdef int join_burst(Core* k, Graphlet* g, int kind, int64_t key, int64_t time, int64_t row) noexcept nogil
 cdef int end_bursts(Core* k, uint64_t graphlets) noexcept nogil

@@ -3,132 +3,24 @@
 **Bursts.** A graphlet collects the events of one type and key that its members (queries) bind to one state without
 looking back. Its burst ends before any event that touches a member otherwise, at the border of a member's pane, and at
 the end of the slice; so a member's inflow does not change within it.
+**Coefficients** of a burst depend on its events and not on the query. Queries that share compute them once per class of
+events (events that the same local predicates accept) and add up the classes that each accepts; a query on its own
+computes them for itself. Then every query applies them to its snapshot, the sum of the trends that the burst extends.
 
 Source: HAMLET (SIGMOD'21) Defs. 3.5-3.11, Algorithm 1.
 """
 
-from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memset
+from libc.stdint cimport INT64_MAX, int64_t, uint64_t
+from libc.string cimport memcpy, memset
 
-from hamlet._burst cimport Tally, apply_burst, clear_tallies, join_tallies, tally_event
+from hamlet._burst cimport Tally, apply_burst, join_tally, tally_rows
 from hamlet._cells cimport add_cell, bit_length, floor_divide, has_trends, lane_of, limbs_bits, words_of
-from hamlet._kernel cimport BANNED, MEMBER, MOST_GRAPHLETS, Core, Graphlet, Member
-from hamlet._state cimport State, cell_of, widen
+from hamlet._decision cimport decide, note_burst
+from hamlet._kernel cimport LONGEST_BURST, MOST_GRAPHLETS, Core, Graphlet, Member, column_bit
+from hamlet._state cimport State, cell_of, start_alive, widen
 from hamlet._step cimport read_source
-from hamlet._tables cimport FROM_CELL, FROM_STORE, NO_FAILURE, OUT_OF_MEMORY, Arrival, Entry, Query
+from hamlet._tables cimport FROM_CELL, NO_FAILURE, OUT_OF_MEMORY, Arrival, Query, Source
 from hamlet._windows cimport open_state, reserve_scratch, turn_pane
-
-cdef enum:
-    LONGEST_BURST = 4096
-
-
-cdef void join_graphlet(Core* k, int kind, int type) except *:
-    """Let the queries that bind a class of events to one Kleene sub-pattern share its graphlet."""
-    cdef Graphlet* g = &k.graphlet[type % MOST_GRAPHLETS]
-    cdef Entry* entry
-    cdef int i, member, role
-    k.class_graphlet = <int*> grown(k.class_graphlet, (kind + 1) * sizeof(int))
-    k.class_roles = <uint64_t*> grown(k.class_roles, (kind + 1) * sizeof(uint64_t))
-    k.class_ends = <uint64_t*> grown(k.class_ends, (kind + 1) * sizeof(uint64_t))
-    k.class_graphlet[kind] = -1
-    k.class_roles[kind] = 0
-    if type < MOST_GRAPHLETS:
-        if g.standing == NULL:
-            g.standing = <uint8_t*> calloc(k.queries + 1, 1)
-            if g.standing == NULL:
-                raise MemoryError
-        for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
-            entry = &k.entry[i]
-            member = member_of(k, g, entry)
-            if member < 0:
-                ban(k, g, entry.query)
-                continue
-            role = g.member[member].role
-            entry.joins = True
-            k.class_graphlet[kind] = type
-            k.class_roles[kind] |= <uint64_t> 1 << role
-    for i in range(MOST_GRAPHLETS):  # a burst is under way in none of them
-        k.graphlet[i].kind = <int*> grown(k.graphlet[i].kind, (kind + 1) * sizeof(int))
-        k.graphlet[i].of_kind = <int64_t*> grown(k.graphlet[i].of_kind, (kind + 1) * sizeof(int64_t))
-        k.graphlet[i].of_kind[kind] = 0
-        k.graphlet[i].tally = <Tally*> grown(
-            k.graphlet[i].tally, ((kind + 1) * k.event_columns + 1) * sizeof(Tally)
-        )
-    for i in range(k.classes):
-        k.class_ends[i] = ended_by(k, i)
-
-
-cdef void ban(Core* k, Graphlet* g, int query) noexcept:
-    """Process a query event by event for the type of a graphlet."""
-    cdef int i, member
-    g.standing[query] = BANNED
-    for i in range(k.entries):
-        if k.entry[i].query == query and k.entry[i].joins and k.entry[i].type == g - k.graphlet:
-            k.entry[i].joins = False
-    for member in range(g.members):
-        if g.member[member].query == query:
-            g.members -= 1
-            g.member[member] = g.member[g.members]
-            break
-
-
-cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
-    """The place of an entry's query among the members, a new one where it may become one, else -1."""
-    cdef const Query* q = &k.query[entry.query]
-    cdef const Arrival* a
-    cdef int arrival, i, j, role
-    cdef bint loop = False
-    if g.standing[entry.query] == BANNED:
-        return -1
-    if entry.arrivals_end != entry.arrivals + 1 or entry.guards_end != entry.guards:
-        return -1
-    arrival = k.class_member[entry.arrivals]
-    a = &q.arrival[arrival]
-    if a.stores != a.stores_end:
-        return -1  # later events look back at single ones
-    for i in range(a.sources, a.sources_end):
-        if q.source[i].kind == FROM_STORE:
-            return -1
-        for j in range(a.cells, a.cells_end):
-            loop = loop or (q.source[i].kind == FROM_CELL and q.source[i].place == q.member[j])
-    for i in range(g.members):
-        if g.member[i].query == entry.query:
-            same = g.member[i].arrival == arrival and g.role[g.member[i].role] == entry.role
-            return i if same else -1
-    role = 0
-    while role < g.roles and g.role[role] != entry.role:
-        role += 1
-    if role == 64:
-        return -1
-    if role == g.roles:
-        g.role = <int*> grown(g.role, (g.roles + 1) * sizeof(int))
-        g.role[role] = entry.role
-        g.roles += 1
-    if g.rows == NULL and not k.sharing:
-        g.rows = <int64_t*> grown(NULL, LONGEST_BURST * sizeof(int64_t))
-    g.member = <Member*> grown(g.member, (g.members + 1) * sizeof(Member))
-    g.member[g.members].query = entry.query
-    g.member[g.members].arrival = arrival
-    g.member[g.members].role = role
-    g.member[g.members].loop = loop
-    g.members += 1
-    g.standing[entry.query] = MEMBER
-    return g.members - 1
-
-
-cdef uint64_t ended_by(Core* k, int kind) noexcept:
-    """The graphlets with a member that a class of events touches otherwise than by joining."""
-    cdef uint64_t ends = 0
-    cdef const Entry* entry
-    cdef int i, j
-    for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
-        entry = &k.entry[i]
-        for j in range(MOST_GRAPHLETS):
-            if k.graphlet[j].members and k.graphlet[j].standing[entry.query] == MEMBER:
-                if not (entry.joins and j == k.class_graphlet[kind]):
-                    ends |= <uint64_t> 1 << j
-    return ends
 
 
 cdef int join_burst(Core* k, Graphlet* g, int kind, int64_t key, int64_t time, int64_t row) noexcept nogil:
@@ -157,14 +49,8 @@ cdef int join_burst(Core* k, Graphlet* g, int kind, int64_t key, int64_t time, i
     if g.of_kind[kind] == 0:
         g.kind[g.kinds] = kind
         g.kinds += 1
-        clear_tallies(&g.tally[kind * k.event_columns], k.event_columns)
     g.of_kind[kind] += 1
-    if k.sharing:
-        tally_event(
-            &g.tally[kind * k.event_columns], k.event_columns, k.floating, k.columns, row
-        )
-    else:
-        g.rows[g.events] = row
+    g.rows[g.events] = row
     g.events += 1
     return NO_FAILURE
 
@@ -180,53 +66,204 @@ cdef int end_bursts(Core* k, uint64_t graphlets) noexcept nogil:
 
 
 cdef int end_burst(Core* k, Graphlet* g) noexcept nogil:
-    """Apply a burst's coefficients to every query that accepted events of it."""
-    cdef int i, role, served = 0, failure
-    cdef Member* member
+    """Decide who shares the burst, and apply its coefficients to every query with trends that it extends."""
+    cdef int i, failure
+    cdef uint64_t shared
     g.active = False
     k.active &= ~(<uint64_t> 1 << (g - k.graphlet))
     k.bursts += 1
-    for role in range(g.roles):
-        k.role_events[role] = -1  # not computed yet
-    for i in range(g.members):
-        member = &g.member[i]
-        if not k.sharing or k.role_events[member.role] < 0:
-            compute_coefficients(k, g, member.role)
-        if k.role_events[member.role]:
-            failure = serve(k, g, member, &served)
-            if failure:
-                return failure
+    count_roles(k, g)
+    failure = find_live(k, g)
+    if failure:
+        return failure
+    if g.lives:
+        k.graphlets += 1
+        shared = decide(k, g)
+        if k.past != NULL and note_burst(k, g, shared):
+            return OUT_OF_MEMORY
+        failure = apply_coefficients(k, g, shared)
+        if failure:
+            return failure
     for i in range(g.kinds):
         g.of_kind[g.kind[i]] = 0
-    k.graphlets += served > 0
-    k.shared_graphlets += k.sharing and served > 1
     return NO_FAILURE
 
 
-cdef void compute_coefficients(Core* k, Graphlet* g, int role) noexcept nogil:
-    """The coefficients of the burst's events that a role accepts: of all queries at once, or of one."""
-    cdef Tally* tally = &k.role_tally[role * k.event_columns]
-    cdef int i, kind
-    cdef int64_t events = 0, row
-    clear_tallies(tally, k.event_columns)
+cdef void count_roles(Core* k, const Graphlet* g) noexcept nogil:
+    """How many events of the burst each role accepts, and a number for the set of their classes."""
+    cdef int role, i, kind
+    cdef uint64_t roles
+    for role in range(g.roles):
+        k.role_events[role] = 0
+        k.role_kinds[role] = 0
     for i in range(g.kinds):
         kind = g.kind[i]
-        if k.class_roles[kind] >> role & 1:
-            events += g.of_kind[kind]
-            if k.sharing:
-                join_tallies(
-                    tally, &g.tally[kind * k.event_columns], k.event_columns, k.floating
-                )
-    if not k.sharing and events:
-        for row in g.rows[:g.events]:
-            if k.class_roles[k.class_of[row]] >> role & 1:
-                tally_event(tally, k.event_columns, k.floating, k.columns, row)
-    k.role_events[role] = events
-    k.coefficients += events > 0
+        roles = k.class_roles[kind]
+        for role in range(g.roles):
+            if roles >> role & 1:
+                k.role_events[role] += g.of_kind[kind]
+                k.role_kinds[role] += (<uint64_t> kind + 1) * <uint64_t> 0x9E3779B97F4A7C15  # a sum over the set
 
 
-cdef int serve(Core* k, Graphlet* g, const Member* member, int* served) noexcept nogil:
-    """Take a query's snapshot and add what the burst makes of it."""
+cdef int find_live(Core* k, Graphlet* g) noexcept nogil:
+    """The members with trends that the burst extends; their panes are turned. Returns a Failure."""
+    cdef const Member* member
+    cdef State* s
+    cdef int i, failure
+    g.lives = 0
+    for i in range(g.members):
+        member = &g.member[i]
+        if k.role_events[member.role] == 0:
+            continue
+        s = k.state[g.key * k.queries + member.query]
+        if s == NULL:
+            if not member.starts:
+                continue  # nothing is there to extend
+            failure = open_state(k, member.query, g.key, g.time, &s)
+            if failure:
+                return failure
+            if s == NULL:
+                continue
+        if g.time >= s.border:
+            failure = turn_pane(k, member.query, s, g.key, g.time)
+            if failure:
+                return failure
+        if s.first <= s.last and extends(&k.query[member.query], s, member.arrival):
+            g.live[g.lives] = i
+            g.lives += 1
+    return NO_FAILURE
+
+
+cdef bint extends(const Query* q, const State* s, int arrival) noexcept nogil:
+    """Whether an event would extend a trend, the empty one included, in some open window."""
+    cdef const Arrival* a = &q.arrival[arrival]
+    cdef const Source* source
+    cdef int64_t window
+    cdef int i, lane
+    for i in range(a.sources, a.sources_end):
+        source = &q.source[i]
+        lane = lane_of(q, s.first)
+        for window in range(s.first, s.last + 1):
+            if source.kind == FROM_CELL:
+                if has_trends(q, s.width, cell_of(q, s, lane, source.place)):
+                    return True
+            elif start_alive(q, s, source.guards, window):
+                return True
+            lane = lane + 1 if lane + 1 < q.lanes else 0
+    return False
+
+
+# ------------------------------------------------------------------------------------------------ coefficients
+
+cdef int apply_coefficients(Core* k, Graphlet* g, uint64_t shared) noexcept nogil:
+    """Compute the coefficients of a burst, once for the roles that share it, and serve the live members."""
+    cdef const Member* member
+    cdef uint64_t columns = 0, kinds = 0, joined = 0
+    cdef int i, sharing = 0, role, failure
+    for i in range(g.lives):
+        member = &g.member[g.live[i]]
+        columns |= member.columns
+        if shared >> member.role & 1:
+            kinds |= member.columns
+            sharing += 1
+    sort_rows(k, g, columns != 0)
+    if sharing:
+        tally_kinds(k, g, kinds, shared)
+        k.coefficients += 1
+        k.shared_graphlets += sharing > 1
+        k.snapshots += 1
+    for i in range(g.lives):
+        member = &g.member[g.live[i]]
+        role = member.role
+        if not shared >> role & 1:
+            tally_member(k, g, member)
+            k.coefficients += 1
+            k.snapshots += 1
+        elif not joined >> role & 1:
+            join_kinds(k, g, kinds, role)
+            joined |= <uint64_t> 1 << role
+        failure = serve(k, g, member)
+        if failure:
+            return failure
+    return NO_FAILURE
+
+
+cdef void sort_rows(Core* k, Graphlet* g, bint needed) noexcept nogil:
+    """Put the burst's rows in order of their classes."""
+    cdef int64_t end = 0, row
+    cdef int i
+    if not needed or g.kinds == 1:
+        k.rows_by_kind = g.rows
+        k.kind_end[0] = g.events
+        return
+    for i in range(g.kinds):
+        k.kind_at[g.kind[i]] = end
+        end += g.of_kind[g.kind[i]]
+        k.kind_end[i] = end
+    for row in g.rows[:g.events]:
+        i = k.class_of[row]
+        k.sorted[k.kind_at[i]] = row
+        k.kind_at[i] += 1
+    k.rows_by_kind = k.sorted
+
+
+cdef void tally_columns(
+    Core* k, Tally* tally, uint64_t columns, int64_t begin, int64_t end
+) noexcept nogil:
+    """Count the values of rows_by_kind[begin:end] in some columns."""
+    cdef int column
+    for column in range(k.event_columns):
+        if columns & column_bit(column):
+            tally_rows(&tally[column], k.floating[column], &k.columns[column], k.rows_by_kind + begin, end - begin)
+
+
+cdef void tally_kinds(Core* k, const Graphlet* g, uint64_t columns, uint64_t shared) noexcept nogil:
+    """The coefficients of every class of events that a sharing role accepts."""
+    cdef Tally* tally
+    cdef int i
+    if columns == 0:
+        return
+    for i in range(g.kinds):
+        if k.class_roles[g.kind[i]] & shared:
+            tally = k.kind_tally + i * k.event_columns
+            memset(tally, 0, k.event_columns * sizeof(Tally))
+            tally_columns(k, tally, columns, k.kind_end[i - 1] if i else 0, k.kind_end[i])
+
+
+cdef void join_kinds(Core* k, const Graphlet* g, uint64_t columns, int role) noexcept nogil:
+    """The coefficients of a sharing role, from those of the classes that it accepts."""
+    cdef Tally* tally = k.role_tally + role * k.event_columns
+    cdef int i, column
+    if columns == 0:
+        return
+    if g.kinds == 1:
+        memcpy(tally, k.kind_tally, k.event_columns * sizeof(Tally))
+        return
+    memset(tally, 0, k.event_columns * sizeof(Tally))
+    for i in range(g.kinds):
+        if k.class_roles[g.kind[i]] >> role & 1:
+            k.snapshots += 1
+            for column in range(k.event_columns):
+                if columns & column_bit(column):
+                    join_tally(
+                        &tally[column], &k.kind_tally[i * k.event_columns + column], k.floating[column]
+                    )
+
+
+cdef void tally_member(Core* k, const Graphlet* g, const Member* member) noexcept nogil:
+    """The coefficients of a query on its own."""
+    cdef Tally* tally = k.role_tally + member.role * k.event_columns
+    cdef int i
+    if member.columns == 0:
+        return
+    memset(tally, 0, k.event_columns * sizeof(Tally))
+    for i in range(g.kinds):
+        if k.class_roles[g.kind[i]] >> member.role & 1:
+            tally_columns(k, tally, member.columns, k.kind_end[i - 1] if i else 0, k.kind_end[i])
+
+
+cdef int serve(Core* k, Graphlet* g, const Member* member) noexcept nogil:
+    """Take a query's snapshot and add what the burst makes of it. Returns a Failure."""
     cdef const Query* q = &k.query[member.query]
     cdef const Arrival* a = &q.arrival[member.arrival]
     cdef State* s = k.state[g.key * k.queries + member.query]
@@ -236,17 +273,6 @@ cdef int serve(Core* k, Graphlet* g, const Member* member, int* served) noexcept
     cdef uint64_t* snapshot
     cdef uint64_t* sum
     cdef uint64_t* cell
-    cdef bint any = False
-    if s == NULL:
-        failure = open_state(k, member.query, g.key, g.time, &s)
-        if failure or s == NULL:
-            return failure
-    if g.time >= s.border:
-        failure = turn_pane(k, member.query, s, g.key, g.time)
-        if failure:
-            return failure
-    if s.last < s.first:
-        return NO_FAILURE
     bits = max(s.bits, 1) + bit_length(q.most_sources) + (events if member.loop else bit_length(events)) + 1
     if q.exact and bits > 64 * s.width - 3 and widen(q, s, bits):
         return OUT_OF_MEMORY
@@ -264,10 +290,8 @@ cdef int serve(Core* k, Graphlet* g, const Member* member, int* served) noexcept
     lane = lane_of(q, s.first)
     for _ in range(s.first, s.last + 1):
         if has_trends(q, s.width, snapshot + lane * words):
-            any = True
             apply_burst(
-                q, s.width, a.variable, member.loop, events,
-                &k.role_tally[member.role * k.event_columns],
+                q, s.width, a.variable, member.loop, events, &k.role_tally[member.role * k.event_columns],
                 snapshot + lane * words, sum, sum + words,
             )
             for i in range(a.cells, a.cells_end):
@@ -276,31 +300,5 @@ cdef int serve(Core* k, Graphlet* g, const Member* member, int* served) noexcept
                 if q.exact:
                     s.bits = max(s.bits, limbs_bits(cell, s.width))
         lane = lane + 1 if lane + 1 < q.lanes else 0
-    if any:
-        k.snapshots += 1
-        served[0] += 1
+    k.applied += 1
     return NO_FAILURE
-
-
-cdef void* grown(void* memory, size_t size) except NULL:
-    """Reallocate; raises MemoryError."""
-    cdef void* moved = realloc(memory, size)
-    if moved == NULL:
-        raise MemoryError
-    return moved
-
-
-cdef void free_graphlets(Core* k) noexcept:
-    cdef int i
-    for i in range(MOST_GRAPHLETS):
-        free(k.graphlet[i].member)
-        free(k.graphlet[i].role)
-        free(k.graphlet[i].standing)
-        free(k.graphlet[i].rows)
-        free(k.graphlet[i].kind)
-        free(k.graphlet[i].of_kind)
-        free(k.graphlet[i].tally)
-    free(k.class_graphlet)
-    free(k.class_roles)
-    free(k.class_ends)
-    free(k.role_tally)

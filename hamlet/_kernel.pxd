@@ -7,20 +7,38 @@ from hamlet._burst cimport Tally
 from hamlet._expression cimport Column
 from hamlet._state cimport State
 from hamlet._tables cimport Entry, Query
+from optimizer.benefit cimport CostFacts
+from optimizer.choose cimport ChoiceSpace
 
 cdef enum:
     MOST_GRAPHLETS = 64  # per key; types beyond are processed event by event
+    LONGEST_BURST = 1024
+    CHOICES = 256        # decisions that a graphlet remembers
 
 cdef enum Standing:
     STRANGER
     MEMBER
     BANNED               # some class of the type does more to the query than one burst can
 
+cdef enum Policy:
+    NEVER                # every query computes its own coefficients
+    STATIC               # one computation for all, always
+    DYNAMIC              # the benefit model decides per burst
+    RANDOM               # for tests: results never depend on a decision
+
+cdef enum Decision:
+    ALONE                # no two queries share the burst
+    SHARED
+    SPLIT                # queries that shared the graphlet's last burst do so no longer
+    MERGED               # queries that were on their own in it share now
+
 cdef struct Member:      # a query whose Kleene sub-pattern a graphlet serves
     int query
     int arrival
     int role             # its local predicate, counted over the graphlet
     bint loop            # whether its events may follow one another
+    bint starts          # whether a trend may begin with its events
+    uint64_t columns     # bits of the event columns that its aggregates read, see column_bit
 
 cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-pattern (Def. 3.6)
     int members
@@ -32,12 +50,53 @@ cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-
     int64_t key
     int64_t time         # of its first event
     int64_t border       # no window of a member opens or closes before
-    int64_t events
-    int64_t* rows        # [LONGEST_BURST] the events, where every query computes its own coefficients
+    int64_t events       # b
+    int64_t* rows        # [LONGEST_BURST] the events
     int kinds            # classes among the events
     int* kind            # [classes]
     int64_t* of_kind     # [classes] events of each
-    Tally* tally         # [classes][columns]
+    int lives            # members with trends that the burst extends: k
+    int* live            # [members]
+    Choices* choices     # what was decided for bursts of the same kind
+
+cdef struct Choices:     # decisions, found again by what they were made for
+    uint64_t burst[CHOICES]   # a number for classes, live members and the order of magnitude of b; 0 for none
+    uint64_t shared[CHOICES]  # bits of the roles that share
+
+cdef struct Past:        # the live graphlet of a key, which later bursts go on or end
+    int type             # of its events, plus 1; 0 where there is none
+    int carried          # snapshots that it carries
+    int64_t n            # matched events in the window so far; where windows overlap, an estimate
+    int64_t window       # n begins anew at this time
+    int64_t g            # events in the graphlet
+    int64_t border       # the graphlet ends at this time
+    uint64_t shared      # bits of the roles that shared its last burst
+    uint64_t alone       # of the others in it
+
+cdef struct Record:      # of a burst, for the trace
+    int64_t time         # of its first event
+    int64_t pane         # where its pane begins
+    int64_t key
+    int64_t type
+    int64_t b
+    int64_t n
+    int64_t g
+    int64_t k
+    int64_t s_c
+    int64_t s_p
+    double shared_cost
+    double non_shared_cost
+    int64_t decision     # Decision
+    int64_t queries      # how many numbers of queries that shared belong to it
+
+cdef struct Trace:
+    bint on
+    Py_ssize_t count
+    Py_ssize_t capacity
+    Record* record
+    Py_ssize_t numbers
+    Py_ssize_t numbers_capacity
+    int32_t* number      # queries that shared, record after record
 
 cdef struct Due:
     int64_t time
@@ -90,7 +149,13 @@ cdef struct Core:
     int failed_place
     Py_ssize_t failed_row
     # bursts
-    bint sharing         # whether coefficients are computed once for all queries
+    int policy           # Policy
+    bint paper           # whether decisions follow Eq. 7 with the paper's counts
+    CostFacts costs      # of the model
+    ChoiceSpace space
+    uint64_t chance      # of RANDOM
+    Past* past           # [keys]
+    Trace trace
     Graphlet graphlet[MOST_GRAPHLETS]
     int* class_graphlet  # class -> the graphlet that its events join, -1 for none
     uint64_t* class_roles  # class -> bits of the roles that accept it there
@@ -98,8 +163,14 @@ cdef struct Core:
     uint64_t active      # bits of the graphlets with a burst under way
     int event_columns
     int* floating        # [columns]
-    Tally* role_tally    # [64][columns] coefficients of the burst under way, per role
+    Tally* kind_tally    # [kinds][columns] coefficients of the burst under way, per class of events
+    Tally* role_tally    # [64][columns] the same per role
     int64_t role_events[64]
+    uint64_t role_kinds[64]  # a number for the set of classes that a role accepts
+    const int64_t* rows_by_kind  # its rows, class after class
+    int64_t* kind_end    # [kinds] where the rows of each class of the burst end
+    int64_t* kind_at     # [classes] where the next row of a class belongs
+    int64_t* sorted      # [LONGEST_BURST]
     # counted
     int64_t windows      # closed, per query and key, with trends or without
     int64_t most_bits    # bit length of the largest count delivered
@@ -107,7 +178,18 @@ cdef struct Core:
     int64_t graphlets    # bursts that some query had a trend to extend in
     int64_t shared_graphlets  # those that served two queries or more
     int64_t coefficients  # times that a burst's coefficients were computed
-    int64_t snapshots    # times that they were applied to a query
+    int64_t applied      # times that they were applied to a query: values of snapshots
+    int64_t snapshots    # created: one per shared graphlet, and one per class of events where its queries differ
+    int64_t decisions
+    int64_t decided      # of them by the model, the others were known
+    int64_t decision_ns  # what the model took
+    int64_t splits
+    int64_t merges
+
+
+cdef inline uint64_t column_bit(int column) noexcept nogil:
+    """The bit of an event column; those from 63 on have one in common."""
+    return <uint64_t> 1 << min(column, 63)
 
 
 cdef inline bint take_own(Core* k, Py_ssize_t bytes) noexcept nogil:

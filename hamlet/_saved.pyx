@@ -363,8 +363,14 @@ cdef int counters_of(Core* k, int64_t** counter) noexcept nogil:
     counter[4] = &k.graphlets
     counter[5] = &k.shared_graphlets
     counter[6] = &k.coefficients
-    counter[7] = &k.snapshots
-    return 8
+    counter[7] = &k.applied
+    counter[8] = &k.snapshots
+    counter[9] = &k.decisions
+    counter[10] = &k.decided
+    counter[11] = &k.decision_ns
+    counter[12] = &k.splits
+    counter[13] = &k.merges
+    return 14
 
 
 cdef void write_states(Core* k, Bytes* to) noexcept nogil:

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t
 
+from hamlet._decision cimport count_event
 from hamlet._graphlet cimport end_bursts, join_burst
 from hamlet._kernel cimport Core
 from hamlet._step cimport entry_of, step_query
@@ -11,6 +12,9 @@ from hamlet._tables cimport NO_FAILURE
 cdef int step_events(Core* k, int64_t key, int64_t time, const int64_t* rows, int events) noexcept nogil:
     cdef int i, query, failure, kind = k.class_of[rows[0]]
     k.step += 1
+    if k.past != NULL and (events > 1 or k.class_graphlet[kind] < 0):
+        for i in range(events):
+            count_event(k, key, k.class_of[rows[i]])
     if events == 1:
         if k.active & k.class_ends[kind]:
             failure = end_bursts(k, k.active & k.class_ends[kind])

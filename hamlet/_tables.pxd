@@ -112,6 +112,7 @@ cdef struct Query:
     int fixed          # words of a cell = fixed + wide * width
     int wide
     int exact          # counts are limbs
+    int types          # event types that its trends are made of
     Component* component
     Source* source
     Arrival* arrival

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,7 @@ from hamlet.input.widening import unified
 from hamlet.limit import Size, bytes_of
 from hamlet.output.result import COUNT_TYPES, QueryRows, dicts_of
 from hamlet.schema import UNITS_PER_SECOND, Clock, Schema
+from hamlet.sharing import Model, Policy, Sharing
 from hamlet.stream_schema import check_zones, conformed, has_columns, widened
 from hamlet.workload import Workload
 
@@ -41,6 +42,8 @@ class Options:
     max_memory : int, str or None
         The most memory that the run may take: bytes, or text such as ``'2 GiB'`` or ``'500 MB'``. A run that needs
         more stops with a `MemoryLimitError`. `hamlet.limit` says what is counted. On Spark it holds for each task.
+    trace : bool
+        Whether the engine keeps a record of every burst for `Engine.trace`.
 
     Raises
     ------
@@ -58,6 +61,7 @@ class Options:
     order_column: str | None = None
     time_unit: str = "s"
     max_memory: Size | None = None
+    trace: bool = False
 
     def __post_init__(self) -> None:
         for name, choices in (
@@ -77,8 +81,15 @@ class Options:
                 raise OptionError(f"{name} is {value!r}; it must be the name of a column")
         if self.order_column is not None and self.order_column == self.time_column:
             raise OptionError(f"the order column is the time column ({self.time_column!r}); name another one, or none")
+        if not isinstance(self.trace, bool):
+            raise OptionError(f"trace is {self.trace!r}; it must be True or False")
         if isinstance(self.threads, bool) or not isinstance(self.threads, int) or not 1 <= self.threads <= 1024:
             raise OptionError(f"threads is {self.threads!r}; it must be a whole number from 1 to 1024")
+
+    @property
+    def decided_by(self) -> Sharing:
+        """Who decides which queries share a burst."""
+        return Sharing(cast(Policy, self.sharing), cast(Model, self.benefit), self.trace)
 
 
 class Engine:
@@ -366,7 +377,7 @@ def executor_of(
     """What runs a workload, checked against the schema, with these options."""
     compiled = compile_workload(workload.analysis, schema, strings, exact=options.numbers == "exact")
     budget = Budget(bytes_of(options.max_memory)) if budget is None else budget
-    return Executor(compiled, options.threads, sharing=options.sharing != "never", budget=budget)
+    return Executor(compiled, options.threads, sharing=options.decided_by, budget=budget)
 
 
 def options_of(options: dict[str, Any]) -> Options:

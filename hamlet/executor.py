@@ -27,6 +27,7 @@ from hamlet.limit import GROUP, Holding, exceeded, holding
 from hamlet.output.result import QueryRows, ResultColumn
 from hamlet.query import Aggregate, AttributeType
 from hamlet.schema import Schema, timestamp
+from hamlet.sharing import DYNAMIC, Sharing
 
 END_OF_TIME = np.iinfo(np.int64).max
 UNMAPPED = -2  # a signature that a kernel has not met yet
@@ -104,7 +105,7 @@ class _ClassRunner:
     """One class of queries: its keys, and a kernel per thread."""
 
     def __init__(
-        self, compiled: CompiledClass, workload: CompiledWorkload, threads: int, sharing: bool, budget: Budget
+        self, compiled: CompiledClass, workload: CompiledWorkload, threads: int, sharing: Sharing, budget: Budget
     ) -> None:
         self.compiled = compiled
         self.workload = workload
@@ -359,14 +360,19 @@ class Executor:
     workload : CompiledWorkload
     threads : int
         Kernels per class; the keys are spread over them.
-    sharing : bool
-        Whether a burst's coefficients are computed once for all queries that accept the same events.
+    sharing : Sharing
+        Who decides which queries share a burst.
     budget : Budget or None
         The memory of the run; executors that adopt one another share it.
     """
 
     def __init__(
-        self, workload: CompiledWorkload, threads: int = 1, *, sharing: bool = True, budget: Budget | None = None
+        self,
+        workload: CompiledWorkload,
+        threads: int = 1,
+        *,
+        sharing: Sharing = DYNAMIC,
+        budget: Budget | None = None,
     ) -> None:
         self.workload = workload
         self.events = 0

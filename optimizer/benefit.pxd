@@ -18,8 +18,10 @@ cdef struct BurstFacts:
 
 cdef struct CostFacts:
     int reads            # Reads: how many stored values an event, or a snapshot, is summed from
-    double coefficient   # ns * b * reads(n) * s_p: coefficients of one event, computed once for all queries
-    double application   # ns * k * s_p: a query plugs its value of a snapshot into the coefficients of a burst
+    double coefficient   # ns * b * reads(n): coefficients of one event, computed once for all queries
+    double spread        # ns * b * reads(n) * (s_p - 1): the same for every further snapshot
+    double application   # ns * k: a query plugs its values of the snapshots into the coefficients of a burst
+    double join          # ns * s_c: coefficients of one class of events, added to those of queries that accept it
     double snapshot      # ns * s_c * k * reads(g) * t: a query's value of a new snapshot
     double event         # ns * k * b * reads(n): one event for one query on its own
     double burst         # ns * k: what a query on its own pays per burst

@@ -44,15 +44,19 @@ class Costs:
         How many stored values an event, or a snapshot, is summed from: ``one``, ``logarithm`` (log2(1 + stored)) or
         ``all``.
     coefficient : float
-        ns; multiplies b * reads(n) * s_p: the coefficients of an event, computed once for all queries.
+        ns; multiplies b * reads(n): the coefficients of an event, computed once for all queries.
     application : float
-        ns; multiplies k * s_p: a query plugs its value of a snapshot into the coefficients of a burst.
+        ns; multiplies k: a query plugs its values of the snapshots into the coefficients of a burst.
     snapshot : float
         ns; multiplies s_c * k * reads(g) * t: a query's value of a new snapshot.
     event : float
         ns; multiplies k * b * reads(n): one event for one query on its own.
     burst : float
         ns; multiplies k: what a query on its own pays per burst beside its events.
+    spread : float
+        ns; multiplies b * reads(n) * (s_p - 1): the coefficients of an event for every further snapshot.
+    join : float
+        ns; multiplies s_c: the coefficients of one class of events, added to those of queries that accept it.
 
     Raises
     ------
@@ -68,11 +72,13 @@ class Costs:
     snapshot: float
     event: float
     burst: float = 0.0
+    spread: float = 0.0
+    join: float = 0.0
 
     def widened(self, words: float) -> Costs:
         """The prices where a number has so many machine words, as exact counts have.
 
-        All prices but that of a coefficient grow with it: coefficients are as wide as a graphlet is long, not as the
+        All prices but those of coefficients grow with it: coefficients are as wide as a graphlet is long, not as the
         window.
         """
 

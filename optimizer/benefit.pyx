@@ -1,16 +1,19 @@
 """What a burst costs shared and not shared: one formula, and the constants of the models `paper` and `measured`.
 
-    Shared    = coefficient * b * reads(n) * s_p  +  application * k * s_p  +  snapshot * s_c * k * reads(g) * t
-    NonShared = event * k * b * reads(n)  +  burst * k
+    Shared    = b * reads(n) * (coefficient + spread * (s_p - 1)) + application * k
+                + s_c * (join + snapshot * k * reads(g) * t)
+    NonShared = k * (event * b * reads(n) + burst)
 
-The paper prices an executor in which every event reads all events before it: reads(n) = n, application and burst are
-nothing, and an operation is the unit. That is `PAPER`, Eq. 7. The model `measured` has the same form with reads and
-nanoseconds of the rung that a graphlet runs on (DESIGN §2).
+The paper prices an executor in which every event reads all events before it and carries every snapshot: reads(n) = n,
+spread = coefficient, application, join and burst are nothing, and an operation is the unit. That is `PAPER`, Eq. 7. The
+model `measured` has the same form with reads and nanoseconds of the rung that a graphlet runs on (DESIGN §2). In closed
+forms a snapshot is not carried from event to event: queries that accept other events than the rest add up the
+coefficients of the classes of events that they accept, so spread is nothing and s_c counts those additions.
 
 Source: HAMLET (SIGMOD'21) §4.1, Eq. 7; DESIGN §3.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 from libc.math cimport INFINITY, log2
 
@@ -40,21 +43,23 @@ class Costs:
     snapshot: float
     event: float
     burst: float = 0.0
+    spread: float = 0.0
+    join: float = 0.0
 
     def __post_init__(self):
         if self.reads not in _READS:
             raise ValueError(f"reads is one of {', '.join(_READS)}, not {self.reads!r}")
-        prices = (self.coefficient, self.application, self.snapshot, self.event, self.burst)
+        prices = [getattr(self, price.name) for price in fields(self) if price.name != "reads"]
         if not all(0 <= price < float("inf") for price in prices):
             raise ValueError(f"prices are finite and not negative: {self}")
 
     def widened(self, words):
         """The prices where a number has so many words; see ``benefit.pyi``."""
-        wide = [words * price for price in (self.application, self.snapshot, self.event, self.burst)]
-        return Costs(self.reads, self.coefficient, *wide)
+        wide = ("application", "snapshot", "event", "burst")
+        return replace(self, **{price: words * getattr(self, price) for price in wide})
 
 
-PAPER = Costs("all", coefficient=1.0, application=0.0, snapshot=1.0, event=1.0)
+PAPER = Costs("all", coefficient=1.0, application=0.0, snapshot=1.0, event=1.0, spread=1.0)
 
 # Two measurements over 50 queries give the burst's prices: 0.69 ns per event at bursts of 64, and at bursts of 1 a
 # tenth more than the 12.8 ns of lanes, so coefficient + 50/64 * application = 0.69 and coefficient + 50 * application
@@ -64,15 +69,15 @@ _COEFFICIENT = 0.48
 
 MEASURED = {
     # Lanes over queries, 12.8 ns per event at 50 queries.
-    "state-grained": Costs("one", _COEFFICIENT, _APPLICATION, _APPLICATION, event=12.8 / 50),
+    "state-grained": Costs("one", _COEFFICIENT, _APPLICATION, _APPLICATION, event=12.8 / 50, spread=_COEFFICIENT),
     # A closed form per burst and query: 19.4 ns per event at 50 queries and bursts of 64.
-    "burst-grained": Costs(
+    "burst-grained": Costs(  # join: measured beside the kernel of this project, 4 ns per class and column
         "one", _COEFFICIENT, _APPLICATION, _APPLICATION, event=19.4 / 50 - _APPLICATION / 64, burst=_APPLICATION
     ),
     # A search among 10,000 events (13.3 levels): 11 ns for the sums and 12.5 for the rank.
-    "indexed": Costs("logarithm", 23.5 / 13.3, _APPLICATION, 11 / 13.3, event=23.5 / 13.3),
+    "indexed": Costs("logarithm", 23.5 / 13.3, _APPLICATION, 11 / 13.3, event=23.5 / 13.3, spread=11 / 13.3),
     # A scan, 0.07 ns per pair of events.
-    "event-grained": Costs("all", 0.07, _APPLICATION, 0.07, event=0.07),
+    "event-grained": Costs("all", 0.07, _APPLICATION, 0.07, event=0.07, spread=0.07),
 }
 
 
@@ -84,11 +89,12 @@ cdef inline double _reads(int reads, int64_t stored) noexcept nogil:
 
 cdef double price_shared(const BurstFacts* burst, const CostFacts* costs) noexcept nogil:
     """Eq. 7, the first line."""
-    cdef double k = <double> burst.k, s_p = <double> burst.s_p
+    cdef double k = <double> burst.k
     return (
-        costs.coefficient * <double> burst.b * _reads(costs.reads, burst.n) * s_p
-        + costs.application * k * s_p
-        + costs.snapshot * <double> burst.s_c * k * _reads(costs.reads, burst.g) * <double> burst.t
+        <double> burst.b * _reads(costs.reads, burst.n)
+        * (costs.coefficient + costs.spread * <double> (burst.s_p - 1))
+        + costs.application * k
+        + <double> burst.s_c * (costs.join + costs.snapshot * k * _reads(costs.reads, burst.g) * <double> burst.t)
     )
 
 
@@ -126,7 +132,7 @@ cdef CostFacts facts_of_costs(costs) except *:
     cdef CostFacts facts
     facts.reads = _READS[costs.reads]
     facts.coefficient, facts.application, facts.snapshot = costs.coefficient, costs.application, costs.snapshot
-    facts.event, facts.burst = costs.event, costs.burst
+    facts.event, facts.burst, facts.spread, facts.join = costs.event, costs.burst, costs.spread, costs.join
     return facts
 
 

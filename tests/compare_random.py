@@ -11,16 +11,19 @@ import ast
 import random
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 from unittest import mock
 
 import hamlet
 from hamlet import oracle
+from hamlet.engine import Options
 from hamlet.language.parser import parse
 from hamlet.oracle.aggregates import Occurrences, aggregate
 from hamlet.query import Aggregate
+from hamlet.sharing import Sharing
 from tests.case_files import oracle_options
 from tests.comparison import difference, in_file_order, table
 from tests.strategies import CORE, DEFAULT, Case, Features, random_case
@@ -36,6 +39,14 @@ FEATURES = {
     "large": Features(local=False, adjacent=False, large=True),
     "large pairs": Features(local=False, adjacent=False, large=True, conjunction=True),
 }
+
+
+@contextmanager
+def decisions_by_lot(seed: int) -> Iterator[None]:
+    """Every decision about sharing falls at random, whatever the options say."""
+    by_lot = property(lambda options: Sharing("random", trace=seed % 2 == 1, seed=seed))
+    with mock.patch.object(Options, "decided_by", by_lot):
+        yield
 
 
 def run(case: Case, extra: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -121,6 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--features", choices=FEATURES, default="default", help="what the cases may contain")
     parser.add_argument("--way", choices=["run", "push"], action="append", help="hamlet.run or Engine.push; else both")
     parser.add_argument("--failures", type=int, default=1, metavar="N", help="go on until N cases differ")
+    parser.add_argument("--decisions", choices=["random"], help="about sharing: by lot, per burst")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of hamlet.run")
     asked = parser.parse_args(arguments)
     first, _, last = asked.seeds.partition(":")
@@ -129,7 +141,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started = time.monotonic()
     failures = 0
     for done, seed in enumerate(seeds, start=1):
-        report = compare(random_case(seed, FEATURES[asked.features]), extra, seed, asked.way or ("run", "push"))
+        with decisions_by_lot(seed) if asked.decisions else nullcontext():
+            report = compare(random_case(seed, FEATURES[asked.features]), extra, seed, asked.way or ("run", "push"))
         if report:
             failures += 1
             sys.stdout.write(f"seed {seed}: {report}\n")

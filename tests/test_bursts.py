@@ -79,11 +79,12 @@ def test_sharing_is_one_computation_per_graphlet() -> None:
     for k in (2, 10, 50):
         text = "".join(f"RETURN SUM(B.v) PATTERN SEQ(A, B+) WITHIN {1000 * (i + 1)} s;" for i in range(k))
         queries = hamlet.Workload.parse(text)
-        shared, alone = hamlet.run(queries, events), hamlet.run(queries, events, sharing="never")
+        shared, alone = hamlet.run(queries, events, sharing="static"), hamlet.run(queries, events, sharing="never")
         assert shared.rows() == alone.rows()
         graphlets = shared.stats["graphlets"]
         assert shared.stats["shared_graphlets"] == graphlets >= 20
         assert shared.stats["coefficient_computations"] == graphlets
-        assert shared.stats["snapshots"] == k * graphlets
+        assert shared.stats["snapshots"] == graphlets
+        assert shared.stats["snapshot_values"] == alone.stats["snapshot_values"] == k * graphlets
         assert alone.stats["shared_graphlets"] == 0
         assert alone.stats["coefficient_computations"] == k * alone.stats["graphlets"]

@@ -57,9 +57,9 @@ slow (class 1)
                 2 T   -> end  if no Pickup P after
     rung        state-grained: one addition per event and transition
     memory      independent of the event rate
-                exact: at most 508 bytes per partition + (60 + 0.469 x bits) bytes per open window
-                float: at most 508 bytes per partition + 48 bytes per open window
-                exact, counts of 1,000 bits: at most 2,095 bytes per partition
+                exact: at most 592 bytes per partition + (60 + 0.469 x bits) bytes per open window
+                float: at most 592 bytes per partition + 48 bytes per open window
+                exact, counts of 1,000 bits: at most 2,179 bytes per partition
 
 faster (class 2)
     pattern     SEQ(Pickup, Travel T{2,})

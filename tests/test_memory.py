@@ -16,6 +16,7 @@ from hamlet.compiler.compile import CompiledQuery, compile_workload
 from hamlet.compiler.memory import bound
 from hamlet.query import AttributeType
 from hamlet.schema import Clock, Schema
+from hamlet.sharing import Sharing
 from hamlet.workload import Workload
 from optimizer.explain import Bound
 
@@ -80,7 +81,7 @@ def measured(query: CompiledQuery, events: int) -> tuple[int, int]:
     ranks = np.zeros(1, np.int64)
     before = allocated()
     budget = Budget()
-    kernel = Kernel(list(query.tables), [0], budget=budget)
+    kernel = Kernel(list(query.tables), [0], Sharing(), budget)
     for place, type_ in enumerate(types):
         fitting = [variable for variable, its in query.analysed.types.items() if its == type_]
         entries = [

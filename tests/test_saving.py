@@ -76,6 +76,10 @@ def again(engine: hamlet.Engine, workload: hamlet.Workload) -> hamlet.Engine:
     return restored
 
 
+# A restored engine begins with no live graphlet and no decision known; its rows are the same.
+OF_DECISIONS = {"decisions_by_model", "decision_ns", "splits", "merges"}
+
+
 def played(
     workload: hamlet.Workload, parts: Sequence[Any], cuts: Collection[int], **options: Any
 ) -> tuple[Rows, dict[str, Any]]:
@@ -91,7 +95,7 @@ def played(
     if len(parts) in cuts:
         engine = again(engine, workload)
     rows += engine.close()
-    return rows, engine.stats
+    return rows, {name: count for name, count in engine.stats.items() if name not in OF_DECISIONS}
 
 
 # ---------------------------------------------------------------------------------------------- going on
@@ -338,7 +342,8 @@ def test_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
     description, blobs = opened(ride())
     other = sealed(description | {"version": "0.0.9"}, blobs)
     assert hamlet.Engine.restore(WORKLOAD, other).stats["events"] > 0  # the tables are the same
-    assert "the save has format 2, and Hamlet" in refusal(sealed(description, blobs, format=2))
+    later = saving.FORMAT + 1
+    assert f"the save has format {later}, and Hamlet" in refusal(sealed(description, blobs, format=later))
     assert "another order of bytes" in refusal(sealed(description | {"byte_order": "big"}, blobs))
     monkeypatch.setattr(saving, "_tables_digest", lambda workload: "another")
     assert "written by Hamlet 0.0.9, which runs this workload in another way" in refusal(other)

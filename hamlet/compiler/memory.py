@@ -1,7 +1,8 @@
 """Static memory analysis: what the kernel allocates for a query at most, read from its tables before any event comes.
 
-The sizes below are those of the structs of ``_state.pxd`` on a 64-bit machine; tests compare the bound with what the C
-allocator says. Source: LANGUAGE.md §8 (counts of any size); Faymonville et al. 2017 (static bounds of RTLola).
+The sizes below are those of the structs of ``_state.pxd`` and ``_kernel.pxd`` on a 64-bit machine; tests compare the
+bound with what the C allocator says. Source: LANGUAGE.md §8 (counts of any size); Faymonville et al. 2017 (static
+bounds of RTLola).
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ STORE = 88  # struct Store
 INDEX = 56  # struct Index
 RUN = 56  # struct Run
 ALLOCATION = 16  # what the C allocator adds to a block, padding included
-PLACE = 8 * 3 // 2 + 2 * 16  # its pointer and its entry of the calendar, in arrays that grow by halves and by doubling
+PAST = 56  # struct Past, in an array that grows by halves
+PLACE = (8 + PAST) * 3 // 2 + 2 * 16  # its pointer and its entry of the calendar, which grows by doubling
+BURST = 8 * 1024 + 16  # the rows of the longest burst
+CHOICES = 2 * 8 * 256 + 16  # what is known of earlier decisions
 NODE = 16  # step and time of a node
 START_NODE = 16  # its value in a store of starts: a step and a time
 COLUMN = 9  # a value and whether there is one
@@ -69,13 +73,15 @@ def _bound(tables: QueryTables) -> Bound:
         event += SPARE * entry
         kept += 1
     arrivals = len(tables.arrivals) + 1
+    step = _times(cell, 3 * arrivals + max(cells, most, SMALLEST))
     return Bound(
         partition,
         _times(cell, cells + nodes),
         event,
         _times(cell, SPARE * kept),
-        # sums of a step, of which old and new exist while they move to a larger area; a copy of what is being widened
-        _times(cell, 3 * arrivals + max(cells, most, SMALLEST)),
+        # sums of a step, of which old and new exist while they move to a larger area; a copy of what is being widened;
+        # the burst of each type, and the one that is put in order
+        Line(step.constant + BURST + tables.types * (BURST + CHOICES), step.per_bit),
     )
 
 

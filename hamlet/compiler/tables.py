@@ -53,6 +53,11 @@ class QueryTables:
         return self.guard_first[-1]
 
     @property
+    def types(self) -> int:
+        """Event types that trends are made of, as far as they are told apart: variables."""
+        return len({variable for variable, *_ in self.arrivals})
+
+    @property
     def most_sources(self) -> int:
         """The most sources that one sum reads."""
         sums = [(row[1], row[2]) for row in self.arrivals] + [self.finals]

@@ -1,0 +1,338 @@
+"""To share, or not to share: which queries share a burst, decided when its events are known.
+
+A burst's live members are grouped into candidates: queries whose local predicates accept the same classes of its
+events. The candidate with most queries is the reference. Others add sigma snapshots: under the model `paper` one per
+event on which they differ from it, under `measured` one per class of events that they accept, since that is what closed
+forms have to add up (``optimizer/benefit.pyx``). The optimizer chooses; bursts of the same classes, live members and
+order of magnitude are decided once and then known, so that stale decisions cost time and never a result.
+
+A graphlet goes on over several bursts while no event ends it: where the longest burst is full, and over the border of
+two batches. `Past` remembers what the last burst decided; a set that has become smaller is a split, a larger one a
+merge (Fig. 6).
+
+Source: HAMLET (SIGMOD'21) §4; DESIGN §3.
+"""
+
+from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint64_t
+from libc.stdlib cimport free, realloc
+
+from hamlet._cells cimport floor_divide
+from hamlet._kernel cimport (
+    ALONE,
+    CHOICES,
+    MERGED,
+    NEVER,
+    RANDOM,
+    SHARED,
+    SPLIT,
+    STATIC,
+    Core,
+    Graphlet,
+    Member,
+    Past,
+    Record,
+    Trace,
+    take_own,
+)
+from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY, Query
+from optimizer.benefit cimport BurstFacts, CostFacts, price_shared, price_unshared
+from optimizer.choose cimport (
+    CandidateFacts,
+    ChoiceFacts,
+    choose_shared,
+    free_choice_space,
+    make_choice_space,
+)
+
+cdef extern from *:
+    """
+    #include <time.h>
+    #include <stdint.h>
+    static inline int64_t hamlet_now(void) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (int64_t) now.tv_sec * 1000000000 + now.tv_nsec;
+    }
+    static inline int hamlet_ones(uint64_t bits) { return __builtin_popcountll(bits); }
+    static inline int hamlet_magnitude(uint64_t number) { return 64 - __builtin_clzll(number | 1); }
+    """
+    int64_t now "hamlet_now"() noexcept nogil
+    int ones "hamlet_ones"(uint64_t bits) noexcept nogil
+    int magnitude "hamlet_magnitude"(uint64_t number) noexcept nogil
+
+cdef enum:
+    MOST_CANDIDATES = 64  # as many as a graphlet has roles
+
+cdef struct Burst:       # what the model is told
+    BurstFacts facts
+    CostFacts costs
+    int candidates
+    CandidateFacts candidate[MOST_CANDIDATES]
+    uint64_t roles[MOST_CANDIDATES]
+    int64_t carried
+
+
+cdef bint prepare_decisions(Core* k) noexcept:
+    """Make room for the choice among all roles; False where memory is short."""
+    return make_choice_space(&k.space, MOST_CANDIDATES, k.queries + 1)
+
+
+cdef void free_decisions(Core* k) noexcept:
+    free_choice_space(&k.space)
+    free(k.past)
+    free(k.trace.record)
+    free(k.trace.number)
+
+
+cdef inline uint64_t mixed(uint64_t number) noexcept nogil:
+    """A number that differs from its neighbours' in all bits (the finalizer of MurmurHash3)."""
+    number ^= number >> 33
+    number *= <uint64_t> 0xFF51AFD7ED558CCD
+    number ^= number >> 33
+    number *= <uint64_t> 0xC4CEB9FE1A85EC53
+    return number ^ (number >> 33)
+
+
+cdef uint64_t decide(Core* k, Graphlet* g) noexcept nogil:
+    """Bits of the roles whose queries share the burst; its live members and role_events are known."""
+    cdef uint64_t every = 0, burst, shared
+    cdef int i, place
+    cdef int64_t begun
+    k.decisions += 1
+    if k.policy == NEVER or (g.lives < 2 and k.policy != STATIC):
+        return 0
+    for i in range(g.lives):
+        every |= <uint64_t> 1 << g.member[g.live[i]].role
+    if k.policy == STATIC:
+        return every
+    if k.policy == RANDOM:
+        k.chance = mixed(k.chance + 1)
+        return every & k.chance
+    burst = mixed(<uint64_t> magnitude(g.events) + 64 * <uint64_t> g.lives)
+    for i in range(g.kinds):
+        burst += mixed(<uint64_t> g.kind[i] + 1)
+    for i in range(g.lives):
+        burst += mixed(~<uint64_t> g.live[i])
+    burst += burst == 0
+    place = <int> (mixed(burst) % CHOICES)
+    if not k.paper and g.choices.burst[place] == burst:
+        return g.choices.shared[place]
+    begun = now()
+    shared = choose_roles(k, g)
+    k.decided += 1
+    k.decision_ns += now() - begun
+    g.choices.burst[place] = burst
+    g.choices.shared[place] = shared
+    return shared
+
+
+cdef uint64_t choose_roles(Core* k, Graphlet* g) noexcept nogil:
+    """Ask the optimizer."""
+    cdef Burst burst
+    cdef double price, again
+    cdef uint64_t shared, anew
+    describe(k, g, &burst)
+    shared = choose_candidates(k, &burst, &price)
+    if burst.carried:  # or a merge: a new graphlet, which carries one snapshot
+        burst.carried = 0
+        burst.facts.g = burst.facts.b
+        anew = choose_candidates(k, &burst, &again)
+        if again < price:
+            return anew
+    return shared
+
+
+cdef uint64_t choose_candidates(Core* k, const Burst* burst, double* price) noexcept nogil:
+    cdef ChoiceFacts choice
+    cdef unsigned char chosen[MOST_CANDIDATES]
+    cdef uint64_t shared = 0
+    cdef int i
+    choose_shared(
+        burst.candidate, burst.candidates, &burst.facts, burst.carried, &burst.costs, &k.space, chosen, &choice
+    )
+    for i in range(burst.candidates):
+        if chosen[i]:
+            shared |= burst.roles[i]
+    price[0] = choice.cost
+    return shared
+
+
+cdef void describe(Core* k, Graphlet* g, Burst* burst) noexcept nogil:
+    """The candidates among the live members, and the counts that a model reads."""
+    cdef const Member* member
+    cdef int i, j, reference = 0, columns = 0
+    cdef uint64_t wanted = 0
+    burst.candidates = 0
+    burst.facts.t = 1
+    for i in range(g.lives):
+        member = &g.member[g.live[i]]
+        wanted |= member.columns
+        columns += max(1, ones(member.columns))
+        burst.facts.t = max(burst.facts.t, <int64_t> k.query[member.query].types)
+        for j in range(burst.candidates):
+            if burst.roles[j] >> member.role & 1 or (
+                k.role_kinds[member.role] == k.role_kinds[g.member[burst.candidate[j].sigma].role]
+            ):
+                break
+        else:
+            j = burst.candidates
+            burst.candidates += 1
+            burst.roles[j] = 0
+            burst.candidate[j].queries = 0
+            burst.candidate[j].sigma = g.live[i]  # one of its members, until sigma is known
+        burst.roles[j] |= <uint64_t> 1 << member.role
+        burst.candidate[j].queries += 1
+        if burst.candidate[j].queries > burst.candidate[reference].queries:
+            reference = j
+    for j in range(burst.candidates):
+        if j != reference:
+            burst.candidate[j].sigma = sigma_of(
+                k, g, g.member[burst.candidate[j].sigma].role, g.member[burst.candidate[reference].sigma].role
+            )
+    burst.candidate[reference].sigma = 0
+    burst.facts.b = g.events
+    burst.facts.n, burst.facts.g, burst.carried = g.events, g.events, 0
+    if k.past != NULL:
+        recall(k, g, burst)
+    burst.costs = k.costs
+    if not k.paper:
+        burst.costs.coefficient *= max(1, ones(wanted))
+        burst.costs.join *= max(1, ones(wanted))
+        burst.costs.event *= <double> columns / <double> g.lives
+
+
+cdef int64_t sigma_of(Core* k, const Graphlet* g, int role, int reference) noexcept nogil:
+    """The snapshots that the queries of a role add beside those of the reference."""
+    cdef int64_t found = 0
+    cdef int i
+    cdef uint64_t roles
+    for i in range(g.kinds):
+        roles = k.class_roles[g.kind[i]]
+        if not k.paper:
+            found += roles >> role & 1
+        elif (roles >> role ^ roles >> reference) & 1:
+            found += g.of_kind[g.kind[i]]
+    return found
+
+
+# ------------------------------------------------------------------------------------------------ the live graphlet
+
+cdef bint goes_on(const Past* past, const Core* k, const Graphlet* g) noexcept nogil:
+    """Whether the burst belongs to the graphlet of the key's last one."""
+    return past.type == g - k.graphlet + 1 and g.time < past.border
+
+
+cdef void recall(const Core* k, const Graphlet* g, Burst* burst) noexcept nogil:
+    """What the graphlet and the window have seen so far."""
+    cdef const Past* past = &k.past[g.key]
+    if g.time < past.window:
+        burst.facts.n += past.n
+    if goes_on(past, k, g) and past.carried:
+        burst.facts.g += past.g
+        burst.carried = past.carried
+
+
+cdef void count_event(Core* k, int64_t key, int kind) noexcept nogil:
+    """An event that joins no burst: it ends the graphlets of queries that it touches."""
+    cdef Past* past = &k.past[key]
+    past.n += 1
+    if past.type and k.class_ends[kind] >> (past.type - 1) & 1:
+        past.type = 0
+
+
+cdef int note_burst(Core* k, Graphlet* g, uint64_t shared) noexcept nogil:
+    """Remember and trace a burst and what was decided for it. Returns a Failure."""
+    cdef Past* past = &k.past[g.key]
+    cdef Burst burst
+    cdef uint64_t every = 0
+    cdef const Query* q
+    cdef int i, decision
+    describe(k, g, &burst)
+    for i in range(g.lives):
+        every |= <uint64_t> 1 << g.member[g.live[i]].role
+    decision = SHARED if shared else ALONE
+    if goes_on(past, k, g):
+        if past.shared & every & ~shared:
+            decision = SPLIT
+        elif past.alone & shared:
+            decision = MERGED
+    k.splits += decision == SPLIT
+    k.merges += decision == MERGED
+    if decision == MERGED:
+        burst.carried = 0
+        burst.facts.g = burst.facts.b
+    burst.facts.k = g.lives
+    burst.facts.s_c = burst.carried == 0
+    burst.facts.s_p = max(burst.carried, <int64_t> 1)
+    for i in range(burst.candidates):
+        if burst.roles[i] & shared:
+            burst.facts.s_c += burst.candidate[i].sigma
+            burst.facts.s_p += burst.candidate[i].sigma
+    if k.trace.on and record_burst(k, g, shared, &burst, decision):
+        return OUT_OF_MEMORY
+    if not goes_on(past, k, g):
+        past.shared = past.alone = 0
+    past.shared = (past.shared | shared) & ~(every & ~shared)
+    past.alone = (past.alone | every) & ~past.shared
+    past.carried = <int> burst.facts.s_p if shared else 0
+    if g.time >= past.window:
+        q = &k.query[g.member[0].query]
+        past.window = (floor_divide(g.time - q.within, q.slide) + 1) * q.slide + q.within
+        past.n -= past.n * min(q.slide, q.within) // q.within  # the first window's events are gone
+    past.n += g.events
+    past.g = burst.facts.g
+    past.type = <int> (g - k.graphlet) + 1
+    past.border = g.border
+    return NO_FAILURE
+
+
+cdef int record_burst(Core* k, const Graphlet* g, uint64_t shared, const Burst* burst, int decision) noexcept nogil:
+    cdef Trace* trace = &k.trace
+    cdef Record* record
+    cdef const Query* q
+    cdef const Member* member
+    cdef BurstFacts facts = burst.facts
+    cdef Py_ssize_t capacity
+    cdef int64_t pane = INT64_MIN
+    cdef void* moved
+    cdef int i
+    if trace.count == trace.capacity:
+        capacity = 2 * trace.capacity + 256
+        if not take_own(k, (capacity - trace.capacity) * sizeof(Record)):
+            return OUT_OF_MEMORY
+        moved = realloc(trace.record, capacity * sizeof(Record))
+        if moved == NULL:
+            return OUT_OF_MEMORY
+        trace.record = <Record*> moved
+        trace.capacity = capacity
+    if trace.numbers + g.lives > trace.numbers_capacity:
+        capacity = 2 * trace.numbers_capacity + g.lives + 256
+        if not take_own(k, (capacity - trace.numbers_capacity) * sizeof(int32_t)):
+            return OUT_OF_MEMORY
+        moved = realloc(trace.number, capacity * sizeof(int32_t))
+        if moved == NULL:
+            return OUT_OF_MEMORY
+        trace.number = <int32_t*> moved
+        trace.numbers_capacity = capacity
+    for i in range(g.members):
+        q = &k.query[g.member[i].query]
+        pane = max(
+            pane,
+            floor_divide(g.time, q.slide) * q.slide,
+            floor_divide(g.time - q.within, q.slide) * q.slide + q.within,
+        )
+    record = &trace.record[trace.count]
+    trace.count += 1
+    record.time, record.pane, record.key, record.type = g.time, pane, g.key, g - k.graphlet
+    record.b, record.n, record.g, record.k = facts.b, facts.n, facts.g, facts.k
+    record.s_c, record.s_p, record.decision = facts.s_c, facts.s_p, decision
+    record.shared_cost = price_shared(&facts, &burst.costs)
+    record.non_shared_cost = price_unshared(&facts, &burst.costs)
+    record.queries = 0
+    for i in range(g.lives):
+        member = &g.member[g.live[i]]
+        if shared >> member.role & 1:
+            trace.number[trace.numbers] = member.query
+            trace.numbers += 1
+            record.queries += 1
+    return NO_FAILURE

@@ -1,0 +1,171 @@
+"""Who is a member of which graphlet: settled when a class of events is registered, long before its first burst.
+
+A query is a member of the graphlet of a type if all classes of the type that touch it bind their events to one state,
+without looking back at single events and without negation. The others are processed event by event (``_step``).
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdlib cimport calloc, free, realloc
+
+from hamlet._burst cimport Tally
+from hamlet._kernel cimport (
+    BANNED,
+    LONGEST_BURST,
+    MEMBER,
+    MOST_GRAPHLETS,
+    Choices,
+    Core,
+    Graphlet,
+    Member,
+    column_bit,
+)
+from hamlet._tables cimport FROM_CELL, FROM_START, FROM_STORE, Arrival, Entry, Query
+
+
+cdef void join_graphlet(Core* k, int kind, int type) except *:
+    """Let the queries that bind a class of events to one Kleene sub-pattern share its graphlet."""
+    cdef Graphlet* g = &k.graphlet[type % MOST_GRAPHLETS]
+    cdef Entry* entry
+    cdef int i, member, role
+    k.class_graphlet = <int*> grown(k.class_graphlet, (kind + 1) * sizeof(int))
+    k.class_roles = <uint64_t*> grown(k.class_roles, (kind + 1) * sizeof(uint64_t))
+    k.class_ends = <uint64_t*> grown(k.class_ends, (kind + 1) * sizeof(uint64_t))
+    k.class_graphlet[kind] = -1
+    k.class_roles[kind] = 0
+    if type < MOST_GRAPHLETS:
+        if g.standing == NULL:
+            g.standing = <uint8_t*> calloc(k.queries + 1, 1)
+            if g.standing == NULL:
+                raise MemoryError
+        for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
+            entry = &k.entry[i]
+            member = member_of(k, g, entry)
+            if member < 0:
+                ban(k, g, entry.query)
+                continue
+            role = g.member[member].role
+            entry.joins = True
+            k.class_graphlet[kind] = type
+            k.class_roles[kind] |= <uint64_t> 1 << role
+    for i in range(MOST_GRAPHLETS):  # a burst is under way in none of them
+        k.graphlet[i].kind = <int*> grown(k.graphlet[i].kind, (kind + 1) * sizeof(int))
+        k.graphlet[i].of_kind = <int64_t*> grown(k.graphlet[i].of_kind, (kind + 1) * sizeof(int64_t))
+        k.graphlet[i].of_kind[kind] = 0
+    k.kind_tally = <Tally*> grown(k.kind_tally, ((kind + 1) * k.event_columns + 1) * sizeof(Tally))
+    k.kind_end = <int64_t*> grown(k.kind_end, (kind + 1) * sizeof(int64_t))
+    k.kind_at = <int64_t*> grown(k.kind_at, (kind + 1) * sizeof(int64_t))
+    for i in range(k.classes):
+        k.class_ends[i] = ended_by(k, i)
+
+
+cdef void ban(Core* k, Graphlet* g, int query) noexcept:
+    """Process a query event by event for the type of a graphlet."""
+    cdef int i, member
+    g.standing[query] = BANNED
+    for i in range(k.entries):
+        if k.entry[i].query == query and k.entry[i].joins and k.entry[i].type == g - k.graphlet:
+            k.entry[i].joins = False
+    for member in range(g.members):
+        if g.member[member].query == query:
+            g.members -= 1
+            g.member[member] = g.member[g.members]
+            break
+
+
+cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
+    """The place of an entry's query among the members, a new one where it may become one, else -1."""
+    cdef const Query* q = &k.query[entry.query]
+    cdef const Arrival* a
+    cdef int arrival, i, j, role
+    cdef bint loop = False, starts = False
+    if g.standing[entry.query] == BANNED:
+        return -1
+    if entry.arrivals_end != entry.arrivals + 1 or entry.guards_end != entry.guards:
+        return -1
+    arrival = k.class_member[entry.arrivals]
+    a = &q.arrival[arrival]
+    if a.stores != a.stores_end:
+        return -1  # later events look back at single ones
+    for i in range(a.sources, a.sources_end):
+        if q.source[i].kind == FROM_STORE:
+            return -1
+        starts = starts or q.source[i].kind == FROM_START
+        for j in range(a.cells, a.cells_end):
+            loop = loop or (q.source[i].kind == FROM_CELL and q.source[i].place == q.member[j])
+    for i in range(g.members):
+        if g.member[i].query == entry.query:
+            same = g.member[i].arrival == arrival and g.role[g.member[i].role] == entry.role
+            return i if same else -1
+    role = 0
+    while role < g.roles and g.role[role] != entry.role:
+        role += 1
+    if role == 64:
+        return -1
+    if role == g.roles:
+        g.role = <int*> grown(g.role, (g.roles + 1) * sizeof(int))
+        g.role[role] = entry.role
+        g.roles += 1
+    if g.rows == NULL:
+        g.rows = <int64_t*> grown(NULL, LONGEST_BURST * sizeof(int64_t))
+        g.choices = <Choices*> calloc(1, sizeof(Choices))
+        if g.choices == NULL:
+            raise MemoryError
+    if k.sorted == NULL:
+        k.sorted = <int64_t*> grown(NULL, LONGEST_BURST * sizeof(int64_t))
+    g.member = <Member*> grown(g.member, (g.members + 1) * sizeof(Member))
+    g.member[g.members].query = entry.query
+    g.member[g.members].arrival = arrival
+    g.member[g.members].role = role
+    g.member[g.members].loop = loop
+    g.member[g.members].starts = starts
+    g.member[g.members].columns = 0
+    for i in range(q.components):
+        if q.component[i].variable == a.variable and q.component[i].column >= 0:
+            g.member[g.members].columns |= column_bit(q.component[i].column)
+    g.live = <int*> grown(g.live, (g.members + 1) * sizeof(int))
+    g.members += 1
+    g.standing[entry.query] = MEMBER
+    return g.members - 1
+
+
+cdef uint64_t ended_by(Core* k, int kind) noexcept:
+    """The graphlets with a member that a class of events touches otherwise than by joining."""
+    cdef uint64_t ends = 0
+    cdef const Entry* entry
+    cdef int i, j
+    for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
+        entry = &k.entry[i]
+        for j in range(MOST_GRAPHLETS):
+            if k.graphlet[j].members and k.graphlet[j].standing[entry.query] == MEMBER:
+                if not (entry.joins and j == k.class_graphlet[kind]):
+                    ends |= <uint64_t> 1 << j
+    return ends
+
+
+cdef void free_graphlets(Core* k) noexcept:
+    cdef int i
+    for i in range(MOST_GRAPHLETS):
+        free(k.graphlet[i].member)
+        free(k.graphlet[i].role)
+        free(k.graphlet[i].standing)
+        free(k.graphlet[i].rows)
+        free(k.graphlet[i].kind)
+        free(k.graphlet[i].of_kind)
+        free(k.graphlet[i].live)
+        free(k.graphlet[i].choices)
+    free(k.class_graphlet)
+    free(k.class_roles)
+    free(k.class_ends)
+    free(k.role_tally)
+    free(k.kind_tally)
+    free(k.kind_end)
+    free(k.kind_at)
+    free(k.sorted)
+
+
+cdef void* grown(void* memory, size_t size) except NULL:
+    """Reallocate; raises MemoryError."""
+    cdef void* moved = realloc(memory, size)
+    if moved == NULL:
+        raise MemoryError
+    return moved
