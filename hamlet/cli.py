@@ -181,6 +181,12 @@ def explain(workload: str, shown_as: str, source: str | None, quiet: bool, **col
         help="Stop, and say which query and group holds the most, before the run takes more: '2 GiB', '500 MB'. "
         "Counted is what queries keep between events, not the input batch or the results.",
     ),
+    click.option(
+        "--trace",
+        metavar="FILE",
+        type=click.Path(),
+        help="Write a record per burst to a .parquet or .jsonl file: who shared it, and what the model counted.",
+    ),
     *_COLUMN_OPTIONS,
     *_RUN_OPTIONS,
 )

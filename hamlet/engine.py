@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from hamlet import saving
+from hamlet import saving, trace
 from hamlet._budget import Budget
 from hamlet.columns import Int64Array, StringPool, integers
 from hamlet.compiler.compile import compile_workload
@@ -219,6 +219,10 @@ class Engine:
             if state.fed is not None and state.fed.num_rows:
                 engine._open, engine._open_time = state.fed.to_batches(), int(engine._times(state.fed).max())
         return engine
+
+    def trace(self) -> pa.Table:
+        """Take the records of bursts since the last call (`hamlet.trace`); none without the option ``trace``."""
+        return self._executor.trace() if self._executor is not None else trace.SCHEMA.empty_table()
 
     @property
     def stats(self) -> dict[str, Any]:

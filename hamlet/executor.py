@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hamlet import trace
 from hamlet._budget import Budget, BudgetExceeded
 from hamlet._core import Kernel, KernelOverflow
 from hamlet.broadcast import Broadcast
@@ -261,6 +262,18 @@ class _ClassRunner:
             text = program.texts[error.place] if error.place >= 0 else program.texts[-1]
             raise overflow_error(batch, text, error.row) from None
 
+    def trace(self) -> list[pa.RecordBatch]:
+        """Take the records of bursts since the last call."""
+        types = sorted(self._types, key=self._types.__getitem__)
+        names = [self.compiled.queries[place].analysed.query.name for place, _ in self.compiled.parts]
+        found = []
+        for number, kernel in enumerate(self.kernels):
+            bursts, shared = kernel.take_trace()
+            keys = [self.index.keys[key * len(self.kernels) + number] for key in bursts["key"].tolist()]
+            texts = [", ".join(map("{}={}".format, self.compiled.attributes, key)) for key in keys]
+            found.append(trace.records(bursts, shared, texts, types, names))
+        return found
+
     def drain(self, place: int) -> GroupRows:
         """The closed windows of one query of the class, partitions merged into groups."""
         query, groups = self.compiled.queries[place], self.groups[place]
@@ -380,6 +393,8 @@ class Executor:
         self.held_back = 0  # bytes of events that the engine holds; counted in the budget
         schema = workload.schema
         self._classes = [_ClassRunner(each, workload, threads, sharing, self.budget) for each in workload.classes]
+        self._sharing = sharing
+        self._trace: list[pa.RecordBatch] = []
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._places = {
             query.analysed.index: (runner, place)
@@ -390,7 +405,7 @@ class Executor:
 
     def adopt(self, other: Executor) -> None:
         """Go on where an executor of the same workload stopped that knew less of the attributes' types."""
-        self.events, self.held_back = other.events, other.held_back
+        self.events, self.held_back, self._trace = other.events, other.held_back, other._trace
         with self._limited():
             for mine, theirs in zip(self._classes, other._classes, strict=True):
                 mine.adopt(theirs)
@@ -445,6 +460,8 @@ class Executor:
                     wait(running)
                     for done in running:
                         done.result()
+        if self._sharing.trace:  # while the kernels' numbers of keys have their names
+            self._trace += [records for runner in self._classes for records in runner.trace()]
 
     def advance(self, time: int) -> None:
         """Close all windows that end at or before `time` (ticks)."""
@@ -487,6 +504,11 @@ class Executor:
             "events that several groups get": sum(each.broadcast.nbytes for each in self._classes if each.broadcast),
             "values of group attributes": sum(each.index.nbytes for each in self._classes) + groups * GROUP,
         }
+
+    def trace(self) -> pa.Table:
+        """Take the records of bursts since the last call."""
+        batches, self._trace = self._trace, []
+        return pa.Table.from_batches(batches, trace.SCHEMA)
 
     def drain(self) -> list[QueryRows]:
         """Rows of the windows closed since the last call, one `QueryRows` per query, in the workload's order."""

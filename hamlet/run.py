@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from hamlet.engine import Engine, Options
 from hamlet.input.events import EventSource, open_events
 from hamlet.output.result import QueryRows, Results
+from hamlet.trace import TraceFile
 from hamlet.workload import Workload
 
 
@@ -18,6 +21,7 @@ def run(
     *,
     progress: Callable[[int], None] | None = None,
     input_format: str | None = None,
+    trace: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Results:
     """Run a workload over events.
@@ -30,6 +34,9 @@ def run(
         Called with the number of events read so far.
     input_format : {'parquet', 'csv', 'json'}, optional
         Of a path; by default its extension says.
+    trace : path, optional
+        A file for a record per burst: what was decided, and why (`hamlet.trace`). Parquet or, by its extension, JSON
+        lines.
     **options
         `hamlet.engine.Options`: sharing, benefit, numbers, count_type, threads, time_column, type_column,
         order_column, time_unit, max_memory.
@@ -50,7 +57,7 @@ def run(
     >>> run(workload, [{"time": t, "type": "ABB"[t]} for t in range(3)]).rows()
     [{'query': 'q1', 'window_start': 0, 'window_end': 10, 'count': 3}]
     """
-    engine = Engine(workload, **options)
+    engine = Engine(workload, trace=trace is not None, **options)
     chosen: Options = engine.options
     begin = time.perf_counter()
     source: EventSource = open_events(
@@ -63,9 +70,14 @@ def run(
     )
     engine.open(source.schema)
     collected: list[QueryRows] = engine.drain()
-    for batch in source.batches(_columns(workload, source), progress=progress):
-        _extend(collected, engine.feed(batch))
-    _extend(collected, engine.close_columns())
+    with TraceFile(trace) if trace is not None else nullcontext() as file:
+        for batch in source.batches(_columns(workload, source), progress=progress):
+            _extend(collected, engine.feed(batch))
+            if file is not None:
+                file.write(engine.trace())
+        _extend(collected, engine.close_columns())
+        if file is not None:
+            file.write(engine.trace())
     stats = engine.stats | {"seconds": time.perf_counter() - begin, "rows": sum(len(each.rows) for each in collected)}
     return Results(collected, engine.clock, chosen.count_type, stats)
 

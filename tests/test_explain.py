@@ -75,11 +75,11 @@ faster (class 2)
                 3 T      -> end
     rung        indexed: searches among sorted events because of T.speed < NEXT(T).speed (index)
     memory      linear in the window's matched events, because of T.speed < NEXT(T).speed
-                exact: at most 3,942 bytes per partition + (360 + 2.813 x bits) bytes per open window
+                exact: at most 4,026 bytes per partition + (360 + 2.813 x bits) bytes per open window
                     + 328 bytes per kept event + (320 + 2.5 x bits) bytes per kept event and open window
-                float: at most 3,942 bytes per partition + 288 bytes per open window
+                float: at most 4,026 bytes per partition + 288 bytes per open window
                     + 328 bytes per kept event + 256 bytes per kept event and open window
-                exact, counts of 1,000 bits: at most 7,115 bytes per partition + 3,148 bytes per kept event
+                exact, counts of 1,000 bits: at most 7,199 bytes per partition + 3,148 bytes per kept event
 
 words
 """

@@ -1,0 +1,134 @@
+"""Decisions per burst: Fig. 6 as seen in the trace, results that no decision changes, what the counters count."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import hamlet
+from tests.compare_random import FEATURES, compare, decisions_by_lot
+from tests.strategies import random_case
+
+TWO = """
+RETURN COUNT(*), SUM(B.v) PATTERN SEQ(A, B+) WHERE B.w < 2 WITHIN 1000 s;
+RETURN COUNT(*), SUM(B.v) PATTERN SEQ(C, B+) WHERE B.w > 0 WITHIN 1000 s;
+"""
+
+
+def burst(start: int, ws: list[int]) -> list[dict[str, Any]]:
+    """Events of B; w = 0 is accepted by the first query only, 2 by the second only, 1 by both."""
+    return [{"time": start + place, "type": "B", "v": place, "w": w} for place, w in enumerate(ws)]
+
+
+def traced(pushes: list[list[dict[str, Any]]], **options: Any) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    engine = hamlet.Engine(hamlet.Workload.parse(TWO), trace=True, **options)
+    rows = []
+    for events in pushes:  # an event that no query asks for ends the last time step, and no burst
+        rows += engine.push([*events, {"time": events[-1]["time"] + 1, "type": "Z", "v": 0, "w": 0}])
+    rows += engine.close()
+    return [record for record in engine.trace().to_pylist() if record["type"] == "B"], rows
+
+
+def test_share_split_and_merge_of_one_graphlet() -> None:
+    """Fig. 6 under the paper's model: equal bursts are shared, diverging ones split a graphlet, equal ones merge it."""
+    begin = [{"time": 0, "type": "A", "v": 0, "w": 1}, {"time": 1, "type": "C", "v": 0, "w": 1}]
+    together, apart = [1] * 8, [0, 2, 1, 0, 2, 0, 2, 1]
+    pushes = [begin, burst(10, together), burst(20, together), burst(30, apart), burst(40, together)]
+    records, rows = traced(pushes, benefit="paper")
+    assert [record["decision"] for record in records] == ["shared", "shared", "split", "merged"]
+    assert [record["queries"] for record in records] == [["q1", "q2"], ["q1", "q2"], [], ["q1", "q2"]]
+    assert [record["b"] for record in records] == [8, 8, 8, 8]
+    assert [record["n"] for record in records] == [10, 18, 26, 34]
+    assert [record["g"] for record in records] == [8, 16, 24, 8]
+    assert [record["s_c"] for record in records] == [1, 0, 0, 1]
+    for policy in ("static", "never"):
+        assert traced(pushes, sharing=policy)[1] == rows
+    assert traced([[event for events in pushes for event in events]])[1] == rows
+
+
+def test_the_end_of_a_graphlet_forgets_its_decisions() -> None:
+    begin = [{"time": 0, "type": "A", "v": 0, "w": 1}, {"time": 1, "type": "C", "v": 0, "w": 1}]
+    between = [{"time": 25, "type": "A", "v": 0, "w": 1}]
+    together, apart = [1] * 8, [0, 2, 1, 0, 2, 0, 2, 1]
+    pushes = [begin, burst(10, together), between, burst(30, apart), burst(40, together)]
+    records, _ = traced(pushes, benefit="paper")
+    assert [record["decision"] for record in records] == ["shared", "alone", "merged"]
+    pushes = [begin, burst(10, apart), [dict(between[0], time=20)], burst(30, together)]
+    records, _ = traced(pushes, benefit="paper")
+    assert [record["decision"] for record in records] == ["alone", "shared"]
+
+
+def test_queries_without_trends_take_no_part() -> None:
+    """Only q1 has begun: one live member, nobody to share with, whatever the policy."""
+    begin = [{"time": 0, "type": "A", "v": 0, "w": 1}]
+    records, _ = traced([begin, burst(10, [1] * 8), burst(20, [1])])
+    assert [(record["k"], record["decision"], record["queries"]) for record in records] == [(1, "alone", [])] * 2
+
+
+@pytest.mark.parametrize("features", ["sharing", "default", "large", "negation"])
+def test_rows_do_not_depend_on_decisions(features: str) -> None:
+    for seed in range(40):
+        with decisions_by_lot(seed):
+            report = compare(random_case(seed, FEATURES[features]), {}, seed)
+        assert report is None, report
+
+
+@pytest.mark.parametrize("model", ["measured", "paper"])
+def test_rows_do_not_depend_on_the_model(model: str) -> None:
+    for seed in range(40):
+        report = compare(random_case(seed, FEATURES["sharing"]), {"benefit": model, "numbers": "float"}, seed)
+        assert report is None, report
+
+
+def test_long_bursts_of_many_queries_are_shared() -> None:
+    text = "".join(f"RETURN SUM(B.v) PATTERN SEQ(A, B+) WITHIN {1000 + k} s;" for k in range(50))
+    events = [{"time": t, "type": "A" if t % 100 == 0 else "B", "v": t} for t in range(900)]
+    stats = hamlet.run(hamlet.Workload.parse(text), events).stats
+    assert stats["shared_graphlets"] >= 9
+    assert stats["decisions"] >= stats["decisions_by_model"] > 0
+    assert stats["decision_ns"] > 0
+
+
+@pytest.mark.parametrize("name", ["trace.parquet", "trace.jsonl"])
+def test_the_trace_as_a_file(name: str, tmp_path: Path) -> None:
+    events = [
+        {"time": 0, "type": "A", "w": 1, "v": 0},
+        *burst(10, [1, 2, 0]),
+        {"time": 50, "type": "C", "w": 1, "v": 0},
+    ]
+    path = tmp_path / name
+    hamlet.run(hamlet.Workload.parse(TWO), [dict(event, g="x") for event in events], trace=path)
+    if name.endswith("parquet"):
+        found = pq.read_table(path).to_pylist()
+    else:
+        found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert [(record["type"], record["b"], record["k"]) for record in found] == [("A", 1, 1), ("B", 3, 1), ("C", 1, 1)]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_keys_have_names_in_the_trace() -> None:
+    text = "RETURN k, COUNT(*) PATTERN SEQ(A, B+) WHERE [s] GROUP-BY k WITHIN 10 s"
+    engine = hamlet.Engine(hamlet.Workload.parse(text), trace=True)
+    engine.push([{"time": 1, "type": "A", "k": 1, "s": "x"}, {"time": 12, "type": "B", "k": 2, "s": None}])
+    engine.close()
+    (record,) = engine.trace().to_pylist()
+    assert record["key"] == "k=1, s=x"
+    assert record["pane"] == 0
+
+
+@pytest.mark.parametrize("name", ["trace.txt", "trace"])
+def test_a_trace_of_another_kind(name: str, tmp_path: Path) -> None:
+    with pytest.raises(hamlet.OptionError, match=r"must end in \.parquet, \.jsonl or \.json"):
+        hamlet.run(hamlet.Workload.parse(TWO), [], trace=tmp_path / name)
+
+
+def test_a_trace_where_nothing_can_be_written(tmp_path: Path) -> None:
+    with pytest.raises(hamlet.OutputError, match="cannot write the trace"):
+        hamlet.run(hamlet.Workload.parse(TWO), [], trace=tmp_path / "no" / "trace.parquet")
+    (tmp_path / "trace.parquet").mkdir()
+    with pytest.raises(hamlet.OutputError, match="is a directory"):
+        hamlet.run(hamlet.Workload.parse(TWO), [], trace=tmp_path / "trace.parquet")
