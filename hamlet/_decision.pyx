@@ -247,7 +247,7 @@ cdef int note_burst(Core* k, Graphlet* g, uint64_t shared) noexcept nogil:
     cdef uint64_t every = 0
     cdef const Query* q
     cdef int i, decision
-    describe(k, g, &burst)
+    cdef bint told = k.trace.on or k.paper
     for i in range(g.lives):
         every |= <uint64_t> 1 << g.member[g.live[i]].role
     decision = SHARED if shared else ALONE
@@ -258,6 +258,30 @@ cdef int note_burst(Core* k, Graphlet* g, uint64_t shared) noexcept nogil:
             decision = MERGED
     k.splits += decision == SPLIT
     k.merges += decision == MERGED
+    if told:
+        describe(k, g, &burst)
+        price_decision(&burst, g, shared, decision)
+        if k.trace.on and record_burst(k, g, shared, &burst, decision):
+            return OUT_OF_MEMORY
+        past.carried = <int> burst.facts.s_p if shared else 0
+        past.g = burst.facts.g
+    if not goes_on(past, k, g):
+        past.shared = past.alone = 0
+    past.shared = (past.shared | shared) & ~(every & ~shared)
+    past.alone = (past.alone | every) & ~past.shared
+    if g.time >= past.window:
+        q = &k.query[g.member[0].query]
+        past.window = (floor_divide(g.time - q.within, q.slide) + 1) * q.slide + q.within
+        past.n -= past.n * min(q.slide, q.within) // q.within  # the first window's events are gone
+    past.n += g.events
+    past.type = <int> (g - k.graphlet) + 1
+    past.border = g.border
+    return NO_FAILURE
+
+
+cdef void price_decision(Burst* burst, const Graphlet* g, uint64_t shared, int decision) noexcept nogil:
+    """The counts of what was decided, in place of those of the question."""
+    cdef int i
     if decision == MERGED:
         burst.carried = 0
         burst.facts.g = burst.facts.b
@@ -268,22 +292,6 @@ cdef int note_burst(Core* k, Graphlet* g, uint64_t shared) noexcept nogil:
         if burst.roles[i] & shared:
             burst.facts.s_c += burst.candidate[i].sigma
             burst.facts.s_p += burst.candidate[i].sigma
-    if k.trace.on and record_burst(k, g, shared, &burst, decision):
-        return OUT_OF_MEMORY
-    if not goes_on(past, k, g):
-        past.shared = past.alone = 0
-    past.shared = (past.shared | shared) & ~(every & ~shared)
-    past.alone = (past.alone | every) & ~past.shared
-    past.carried = <int> burst.facts.s_p if shared else 0
-    if g.time >= past.window:
-        q = &k.query[g.member[0].query]
-        past.window = (floor_divide(g.time - q.within, q.slide) + 1) * q.slide + q.within
-        past.n -= past.n * min(q.slide, q.within) // q.within  # the first window's events are gone
-    past.n += g.events
-    past.g = burst.facts.g
-    past.type = <int> (g - k.graphlet) + 1
-    past.border = g.border
-    return NO_FAILURE
 
 
 cdef int record_burst(Core* k, const Graphlet* g, uint64_t shared, const Burst* burst, int decision) noexcept nogil:
