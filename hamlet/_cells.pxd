@@ -25,6 +25,9 @@ cdef extern from "_limbs.h" nogil:
     ctypedef struct Scaled "hamlet_scaled":
         double m
         int64_t e
+    ctypedef struct Scale "hamlet_scale":
+        int64_t exponent
+        int64_t mixed
     void limbs_add(uint64_t* a, const uint64_t* b, int n)
     void limbs_add_wider(uint64_t* a, int n, const uint64_t* b, int m)
     void limbs_increment(uint64_t* a, int n)
@@ -39,7 +42,17 @@ cdef extern from "_limbs.h" nogil:
     Scaled scaled_product(Scaled a, Scaled b)
     Scaled scaled_multiply(Scaled a, double x)
     Scaled scaled_from_limbs(const uint64_t* a, int n)
-    Scaled scaled_add_selected(Scaled total, const uint64_t* value, const uint8_t* selected, long n)
+    void scaled_weigh(const uint64_t* value, long stride, long start, long stop, double* weight, Scale* scale)
+    Scaled scaled_add_selected(
+        Scaled total, const uint64_t* value, long stride, const double* weight, Scale scale, const int64_t* mask, long n
+    )
+    void limbs_add_selected(
+        uint64_t* total, int words, const uint64_t* value, long stride, const int64_t* mask, long n
+    )
+    void limbs_add_each(
+        uint64_t* total, int words, const uint64_t* value, long stride, const int64_t* place, long places
+    )
+    long masks_to_places(const int64_t* mask, long n, int64_t* place)
     Scaled scaled_load(const uint64_t* a)
     void scaled_store(uint64_t* a, Scaled x)
 

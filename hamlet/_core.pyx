@@ -33,8 +33,8 @@ from libc.string cimport memcpy, memset
 
 from hamlet._budget cimport Budget, take
 from hamlet._burst cimport Tally
-from hamlet._expression cimport Column, Program
 from hamlet._decision cimport free_decisions, prepare_decisions
+from hamlet._expression cimport Column, Program, Register
 from hamlet._kernel cimport (
     ALONE,
     DYNAMIC,
@@ -64,7 +64,7 @@ from hamlet._saved cimport (
     write_states,
 )
 from hamlet._slices cimport process_slices
-from hamlet._state cimport State, Store, convert_state, free_state, renew_indexes
+from hamlet._state cimport State, Store, allocate, convert_state, free_state, renew_indexes
 from hamlet._tables cimport (
     COUNT,
     COUNT_SCALED,
@@ -143,7 +143,7 @@ cdef class Kernel:
 
     def __cinit__(self, tables, floating=(), sharing=None, budget=None):
         cdef Core* k = &self.core
-        cdef int i, most = 0
+        cdef int i, j, most = 0, depth = 0
         k.queries = len(tables)
         self.budget = Budget() if budget is None else budget
         k.account = &self.budget.account
@@ -169,8 +169,11 @@ cdef class Kernel:
         for i, table in enumerate(tables):
             self._load(&k.query[i], table)
             most = max(most, k.query[i].arrivals)
+            for j in range(len(table.predicates)):
+                depth = max(depth, k.query[i].predicate[j].code.depth)
         k.used = <uint8_t*> calloc(most + 1, 1)
-        if k.used == NULL or not prepare_decisions(k):
+        k.registers = <Register*> allocate((depth + 1) * sizeof(Register))
+        if k.used == NULL or k.registers == NULL or not prepare_decisions(k):
             raise MemoryError
 
     def __dealloc__(self):
@@ -195,6 +198,7 @@ cdef class Kernel:
         free(k.calendar.due)
         free(k.scratch)
         free(k.used)
+        free(k.registers)
 
     cdef void* _hold(self, object array):
         """Keep a contiguous array alive and return its first byte."""
@@ -226,6 +230,7 @@ cdef class Kernel:
         q.fixed = table.fixed
         q.wide = table.wide
         q.exact = table.exact
+        q.scaled = sum(kind == SUM_DOUBLE or kind >= COUNT_SCALED for kind, *_ in table.components)
         q.account = k.account
         q.types = table.types
         q.component = <Component*> self._ints(table.components)

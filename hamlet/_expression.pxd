@@ -13,6 +13,14 @@ cdef extern from "_machine.h":
         int size
         int depth
 
+    ctypedef struct Register "hamlet_register":
+        const int64_t* value  # masks, where it is a truth value
+        int one               # 1: one value for the whole block
+
+    enum:
+        MACHINE_DEPTH
+        MACHINE_BLOCK
+
 
 cdef class Program:
     cdef Code code
@@ -26,7 +34,7 @@ cdef int evaluate_value(
     const Code* code, const Column* vector, Py_ssize_t row, const int64_t* ranks, bint floating,
     int64_t* value, uint8_t* there,
 ) noexcept nogil
-cdef int evaluate(
-    const Code* code, const Column* vector, Py_ssize_t start, Py_ssize_t stop,
-    const Column* scalar, Py_ssize_t row, const int64_t* ranks, uint8_t* result, Py_ssize_t* where,
+cdef int evaluate_block(
+    const Code* code, const Column* vector, Py_ssize_t start, Py_ssize_t rows,
+    const Column* scalar, Py_ssize_t row, const int64_t* ranks, Register* r, Py_ssize_t* where,
 ) noexcept nogil

@@ -19,7 +19,6 @@ from libc.math cimport isnan
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
 cdef extern from "_machine.h" nogil:
-    int MACHINE_DEPTH
     int LOAD_VECTOR_INT
     int LOAD_VECTOR_DOUBLE
     int LOAD_SCALAR_INT
@@ -50,6 +49,10 @@ cdef extern from "_machine.h" nogil:
     int COMPARE_INT_DOUBLE
     int BOTH
     int EITHER
+    int machine_block(
+        const Code* code, const Column* vector, long base, long n,
+        const Column* scalar, long row, const int64_t* ranks, Register* r, long* where,
+    )
     int machine_select(
         const Code* code, const Column* vector, long start, long stop,
         const Column* scalar, long row, const int64_t* ranks, uint8_t* result, long* where,
@@ -174,7 +177,7 @@ cdef class Program:
         held = [bind(&vector[place], data, valid) for place, (data, valid) in enumerate(columns)]
         try:
             with nogil:
-                failed = evaluate(&self.code, vector, 0, rows, vector, 0, &rank[0], &out[0], &where)
+                failed = machine_select(&self.code, vector, 0, rows, vector, 0, &rank[0], &out[0], <long*> &where)
         finally:
             PyMem_Free(vector)
             del held
@@ -196,16 +199,15 @@ cdef object bind(Column* column, object data, object valid):
     return values
 
 
-cdef int evaluate(
-    const Code* code, const Column* vector, Py_ssize_t start, Py_ssize_t stop,
-    const Column* scalar, Py_ssize_t row, const int64_t* ranks, uint8_t* result, Py_ssize_t* where,
+cdef int evaluate_block(
+    const Code* code, const Column* vector, Py_ssize_t start, Py_ssize_t rows,
+    const Column* scalar, Py_ssize_t row, const int64_t* ranks, Register* r, Py_ssize_t* where,
 ) noexcept nogil:
-    """Truth of the program for vector rows start..stop-1 beside scalar row `row`.
+    """Masks of the vector rows start..start+rows-1 (a block at most) that pass beside scalar row `row`, in ``r[0]``.
 
-    ``result[i - start]`` is 1 where row i passes. Returns -1, or the place of the operation that overflowed, with
-    ``where[0]`` the vector row.
+    Returns -1, or the place of the operation that overflowed, with ``where[0]`` the vector row.
     """
-    return machine_select(code, vector, start, stop, scalar, row, ranks, result, <long*> where)
+    return machine_block(code, vector, start, rows, scalar, row, ranks, r, <long*> where)
 
 
 cdef int evaluate_value(

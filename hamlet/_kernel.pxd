@@ -4,7 +4,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from hamlet._budget cimport Account, take
 from hamlet._burst cimport Tally
-from hamlet._expression cimport Column
+from hamlet._expression cimport Column, Register
 from hamlet._state cimport State
 from hamlet._tables cimport Entry, Query
 from optimizer.benefit cimport CostFacts
@@ -143,6 +143,7 @@ cdef struct Core:
     uint64_t* scratch    # sums of the step under way
     Py_ssize_t scratch_words
     uint8_t* used        # [most arrivals] which sums of the step are set
+    Register* registers  # [most that a predicate needs] for the expression machine
     # where a Failure happened
     int failed_query
     int failed_predicate

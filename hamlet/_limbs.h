@@ -169,50 +169,141 @@ static inline hamlet_scaled scaled_load(const uint64_t *a) {
     return r;
 }
 
+/* ------------------------------------------------------------------------------------------------ sums over masks
+ *
+ * Nodes that a scan selects are given by masks: 64 ones or zeros each, one after the other. */
+
 typedef double hamlet_doubles __attribute__((vector_size(32)));
 typedef int64_t hamlet_integers __attribute__((vector_size(32)));
-typedef uint8_t hamlet_bytes __attribute__((vector_size(4)));
+typedef uint64_t hamlet_unsigned __attribute__((vector_size(32)));
 
-/* four scaled doubles that lie side by side: their m and e, and all ones where the byte of `selected` is set */
-#define FOUR_SCALED(x, selected) \
-    hamlet_doubles low, high; \
-    hamlet_bytes bytes; \
-    memcpy(&low, (x), sizeof low); \
-    memcpy(&high, (x) + 2, sizeof high); \
-    memcpy(&bytes, (selected), sizeof bytes); \
-    hamlet_doubles m = __builtin_shufflevector(low, high, 0, 2, 4, 6); \
-    hamlet_integers e = (hamlet_integers)__builtin_shufflevector(low, high, 1, 3, 5, 7); \
-    hamlet_integers chosen = -__builtin_convertvector(bytes, hamlet_integers)
+/* One exponent for a block of scaled doubles, so that doubles can be added up: the largest of theirs. Behind it lies one
+ * step of the scale; what is smaller still weighs nothing, and the block is `mixed`. So it is where a value is infinite. */
+typedef struct {
+    int64_t exponent; /* INT64_MIN: no value but zero yet */
+    int64_t mixed;
+} hamlet_scale;
 
-/* total += the sum of the selected ones (bytes of 0 and 1) of n <= 2^20 scaled doubles that lie side by side */
-HAMLET_TARGETS static hamlet_scaled scaled_add_selected(
-    hamlet_scaled total, const uint64_t *value, const uint8_t *selected, long n
+static inline double scaled_weight(hamlet_scaled x, hamlet_scale *scale) {
+    if (x.m == 0) return 0;
+    if (!isfinite(x.m)) { scale->mixed = 1; return x.m; }
+    if (x.e == scale->exponent) return x.m;
+    if (x.e == scale->exponent - SCALE_STEP) return x.m * 0x1p-512;
+    scale->mixed = 1;
+    return 0;
+}
+
+/* Weigh values from..to-1 of a block; they lie `stride` words apart. Those before `from` are weighed again where the
+ * exponent rises. */
+static inline void scaled_weigh(
+    const uint64_t *value, long stride, long from, long to, double *weight, hamlet_scale *scale
 ) {
-    const hamlet_scaled *x = (const hamlet_scaled *)value;
-    hamlet_doubles sums = {0};
-    hamlet_integers largest = (hamlet_integers){0} + INT64_MIN;
-    int64_t most = INT64_MIN;
-    double sum = 0;
-    long i, whole = n & ~3L;
-    for (i = 0; i < whole; i += 4) {
-        FOUR_SCALED(x + i, selected + i);
-        chosen &= m != 0.0;
-        chosen &= e > largest;
-        largest = (chosen & e) | (~chosen & largest);
-    }
-    for (i = 0; i < 4; i++) most = largest[i] > most ? largest[i] : most;
-    if (most != INT64_MIN) {
-        for (i = 0; i < whole; i += 4) { /* what is more than one step smaller is below every bit of the sum */
-            FOUR_SCALED(x + i, selected + i);
-            hamlet_integers here = chosen & (e == most), behind = chosen & (e == most - SCALE_STEP);
-            sums += (hamlet_doubles)(here & (hamlet_integers)m);
-            sums += (hamlet_doubles)(behind & (hamlet_integers)(m * 0x1p-512));
+    if (from == 0) { scale->exponent = INT64_MIN; scale->mixed = 0; }
+    for (long i = from; i < to; i++) {
+        hamlet_scaled x = scaled_load(value + i * stride);
+        if (x.m != 0 && isfinite(x.m) && x.e > scale->exponent) {
+            scale->exponent = x.e;
+            scale->mixed = 0;
+            for (long j = 0; j < i; j++) weight[j] = scaled_weight(scaled_load(value + j * stride), scale);
         }
-        for (i = 0; i < 4; i++) sum += sums[i];
-        total = scaled_add(total, scaled_normal(sum, sum == 0 ? 0 : most));
+        weight[i] = scaled_weight(x, scale);
     }
-    for (i = whole; i < n; i++) if (selected[i]) total = scaled_add(total, x[i]);
+}
+
+/* the sum of the selected weights */
+HAMLET_TARGETS static double masked_sum(const double *weight, const int64_t *mask, long n) {
+    hamlet_doubles sums[4] = {{0}, {0}, {0}, {0}}, w;
+    hamlet_integers chosen;
+    long i = 0;
+    for (; i + 16 <= n; i += 16)
+        for (int j = 0; j < 4; j++) {
+            memcpy(&w, weight + i + 4 * j, sizeof w);
+            memcpy(&chosen, mask + i + 4 * j, sizeof chosen);
+            sums[j] += (hamlet_doubles)(chosen & (hamlet_integers)w);
+        }
+    sums[0] += sums[1]; sums[2] += sums[3]; sums[0] += sums[2];
+    double sum = (sums[0][0] + sums[0][1]) + (sums[0][2] + sums[0][3]);
+    for (; i < n; i++) if (mask[i]) sum += weight[i];
+    return sum;
+}
+
+/* total + the selected ones of n <= 2^20 scaled doubles, which lie `stride` words apart */
+static inline hamlet_scaled scaled_add_selected(
+    hamlet_scaled total, const uint64_t *value, long stride, const double *weight, hamlet_scale scale,
+    const int64_t *mask, long n
+) {
+    double sum = masked_sum(weight, mask, n);
+    if (!scale.mixed || (isfinite(sum) && fabs(sum) >= 0x1p-300)) /* what weighs nothing is below every bit of it */
+        return scaled_add(total, scaled_normal(sum, sum == 0 ? 0 : scale.exponent));
+    for (long i = 0; i < n; i++) if (mask[i]) total = scaled_add(total, scaled_load(value + i * stride));
     return total;
+}
+
+/* total[0:words] += the selected ones of n limb vectors of one or two words, which lie `stride` words apart */
+HAMLET_TARGETS static void limbs_add_selected(
+    uint64_t *total, int words, const uint64_t *value, long stride, const int64_t *mask, long n
+) {
+    if (words == 1) {
+        uint64_t sum = 0;
+        if (stride == 1) for (long i = 0; i < n; i++) sum += value[i] & (uint64_t)mask[i];
+        else for (long i = 0; i < n; i++) sum += value[i * stride] & (uint64_t)mask[i];
+        total[0] += sum;
+    } else {
+        hamlet_u128 sum = ((hamlet_u128)total[1] << 64) | total[0];
+        for (long i = 0; i < n; i++) {
+            const uint64_t *x = value + i * stride;
+            sum += (((hamlet_u128)x[1] << 64) | x[0]) & (hamlet_u128)(__int128)mask[i];
+        }
+        total[0] = (uint64_t)sum;
+        total[1] = (uint64_t)(sum >> 64);
+    }
+}
+
+/* The places of the masks that are set; how many they are. */
+static inline long masks_to_places(const int64_t *mask, long n, int64_t *place) {
+    long chosen = 0;
+    for (long i = 0; i < n; i++) { place[chosen] = i; chosen -= mask[i]; }
+    return chosen;
+}
+
+/* The low and the high halves of four words of each node, added up: no carries, for up to 2^32 nodes. */
+static inline void limbs_add_halves(
+    const uint64_t *value, long stride, const int64_t *place, long places, uint64_t *low, uint64_t *high
+) {
+    hamlet_integers lows = {0}, highs = {0}, halves = (hamlet_integers){0} + 0xFFFFFFFF;
+    for (long i = 0; i < places; i++) {
+        hamlet_integers x;
+        memcpy(&x, value + place[i] * stride, sizeof x);
+        lows += x & halves;
+        highs += (hamlet_integers)((hamlet_unsigned)x >> 32);
+    }
+    memcpy(low, &lows, sizeof lows);
+    memcpy(high, &highs, sizeof highs);
+}
+
+/* total[0:words] += limb vectors of as many words at some places, which lie `stride` words apart */
+HAMLET_TARGETS static void limbs_add_each(
+    uint64_t *total, int words, const uint64_t *value, long stride, const int64_t *place, long places
+) {
+    uint64_t low[4], high[4], carry = 0;
+    for (int first = 0; first < words; first += 4) {
+        int here = words - first < 4 ? words - first : 4;
+        if (here == 4) limbs_add_halves(value + first, stride, place, places, low, high);
+        else
+            for (int j = 0; j < here; j++) {
+                low[j] = high[j] = 0;
+                for (long i = 0; i < places; i++) {
+                    uint64_t x = value[place[i] * stride + first + j];
+                    low[j] += x & 0xFFFFFFFF;
+                    high[j] += x >> 32;
+                }
+            }
+        for (int j = 0; j < here; j++) {
+            hamlet_u128 t = (hamlet_u128)low[j] + ((hamlet_u128)high[j] << 32) + total[first + j] + carry;
+            total[first + j] = (uint64_t)t;
+            carry = (uint64_t)(t >> 64);
+        }
+    }
 }
 
 static inline void scaled_store(uint64_t *a, hamlet_scaled x) { memcpy(a, &x, sizeof x); }

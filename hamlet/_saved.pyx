@@ -19,7 +19,7 @@ from libc.string cimport memcmp, memcpy
 
 from hamlet._cells cimport Scaled, lane_of, limbs_bits, scaled_load, words_of
 from hamlet._kernel cimport Core, Due, take_own
-from hamlet._state cimport COLUMN, State, Store, claim, free_state, new_state, release, room_of
+from hamlet._state cimport COLUMN, State, Store, allocate, claim, free_state, new_state, release, room_of
 from hamlet._tables cimport COUNT, COUNT_SCALED, NO_FAILURE, OUT_OF_MEMORY, SUM_DOUBLE, Component, Query, StoreTable
 
 cdef enum:
@@ -228,7 +228,7 @@ cdef int new_nodes(const Query* q, State* s, int place, Py_ssize_t nodes) noexce
     store.step = <int64_t*> malloc(nodes * sizeof(int64_t))
     store.time = <int64_t*> malloc(nodes * sizeof(int64_t))
     store.value = <uint64_t*> malloc(2 * nodes * WORD) if table.starts else new_lanes(q, s, nodes)
-    store.data = <int64_t*> malloc((columns * nodes + 1) * sizeof(int64_t))
+    store.data = <int64_t*> allocate((columns * nodes + 1) * sizeof(int64_t))
     store.valid = <uint8_t*> malloc(columns * nodes + 1)
     if store.step == NULL or store.time == NULL or store.value == NULL or store.data == NULL or store.valid == NULL:
         return OUT_OF_MEMORY
@@ -254,6 +254,8 @@ cdef int take_columns(
         for at in range(i * nodes, (i + 1) * nodes):
             if store.valid[at] > 1 or (store.valid[at] and limit >= 0 and not 0 <= store.data[at] < limit):
                 return DAMAGED
+            if not store.valid[at]:
+                store.gaps |= <uint64_t> 1 << i
     return NO_FAILURE
 
 

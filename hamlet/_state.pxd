@@ -10,14 +10,17 @@ allocation. A refused claim is an allocation that failed, and the account tells 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 from hamlet._budget cimport ALLOCATION, take
-from hamlet._cells cimport words_of
-from hamlet._expression cimport Column
+from hamlet._cells cimport Scale, words_of
+from hamlet._expression cimport MACHINE_BLOCK, Column
 from hamlet._tables cimport Query
 
+cdef extern from "_targets.h" nogil:
+    void* allocate "hamlet_allocate"(size_t bytes)
 
 cdef enum:
     RECENT = 16          # nodes that an index keeps unsorted
     COLUMN = 9           # bytes of a kept value and of whether there is one
+    SCAN_BLOCK = MACHINE_BLOCK  # nodes whose weights have one exponent
 
 cdef struct Run:         # nodes of consecutive arrival, sorted by their keys
     Py_ssize_t count
@@ -49,6 +52,11 @@ cdef struct Store:
     uint64_t* value      # [capacity][lanes][words of a cell], or [capacity][2]: latest start (step, time)
     int64_t* data        # [columns][capacity]
     uint8_t* valid       # [columns][capacity]
+    uint64_t gaps        # bit of each column: whether some value of it may not be there
+    Py_ssize_t weighed   # nodes with weights, where a scan has asked for them
+    Py_ssize_t weights   # room for so many
+    double* weight       # [lanes][scaled components][weights]
+    Scale* scale         # [lanes][scaled components][blocks of the weights]
     Py_ssize_t room      # bytes allocated for step, time and value
 
 cdef struct State:       # one query and one key
@@ -95,6 +103,18 @@ cdef inline Py_ssize_t room_of(Py_ssize_t capacity, Py_ssize_t words) noexcept n
     return capacity * (2 + words) * sizeof(uint64_t) + 5 * ALLOCATION
 
 
+cdef inline Py_ssize_t blocks_of(Py_ssize_t nodes) noexcept nogil:
+    """How many blocks a scan of so many nodes has."""
+    return (nodes + SCAN_BLOCK - 1) // SCAN_BLOCK
+
+
+cdef inline Py_ssize_t weight_bytes(const Query* q, Py_ssize_t weights) noexcept nogil:
+    """Bytes of the weights of so many nodes and of their scales."""
+    if weights == 0:
+        return 0
+    return q.lanes * q.scaled * (weights * sizeof(double) + blocks_of(weights) * sizeof(Scale)) + 2 * ALLOCATION
+
+
 cdef State* new_state(const Query* q) noexcept nogil
 cdef void clear_state(const Query* q, State* s) noexcept nogil
 cdef void free_state(const Query* q, State* s) noexcept nogil
@@ -105,6 +125,8 @@ cdef int renew_indexes(const Query* q, State* s, int before) noexcept nogil
 cdef uint64_t* append_node(
     const Query* q, State* s, int place, int64_t step, int64_t time, const Column* columns, Py_ssize_t row
 ) noexcept nogil
+cdef void drop_weights(const Query* q, State* s, Store* store) noexcept nogil
+cdef void forget_weights(const Query* q, State* s, int lane) noexcept nogil
 cdef void merge_nodes(const Query* q, State* s, int place) noexcept nogil
 cdef bint told_apart(const Query* q, const State* s, int guards, int64_t earlier, int64_t later) noexcept nogil
 cdef int64_t killed_before(const Query* q, const State* s, int guards) noexcept nogil

@@ -142,6 +142,7 @@ cdef int convert_state(const Query* q, const Query* old, State* s) noexcept nogi
         for i in range(s.store[store].head * q.lanes, s.store[store].pending * q.lanes):
             convert_cell(q, cell + i * words, old, s.store[store].value + i * before, s.width)
         replace_values(q, s, &s.store[store], cell, nodes * words)
+        drop_weights(old, s, &s.store[store])
     return NO_FAILURE
 
 
@@ -165,7 +166,7 @@ cdef int reserve_node(const Query* q, State* s, int place) noexcept nogil:
         capacity = 8 if capacity == 0 else 2 * capacity
     if not claim(q, s, columns * capacity * COLUMN):
         return OUT_OF_MEMORY
-    data = <int64_t*> malloc((columns * capacity + 1) * sizeof(int64_t))
+    data = <int64_t*> allocate((columns * capacity + 1) * sizeof(int64_t))
     valid = <uint8_t*> malloc(columns * capacity + 1)
     if data == NULL or valid == NULL:
         free(data)
@@ -186,6 +187,8 @@ cdef int reserve_node(const Query* q, State* s, int place) noexcept nogil:
     store.count -= store.head
     store.base += store.head
     store.pending = live
+    if store.head:
+        store.weighed = 0
     store.head = 0
     if capacity > store.capacity:
         room = room_of(capacity, words)
@@ -230,9 +233,37 @@ cdef uint64_t* append_node(
         column = &columns[q.member[table.columns + i]]
         store.data[i * store.capacity + at] = column.data[row]
         store.valid[i * store.capacity + at] = column.valid == NULL or column.valid[row]
+        if not store.valid[i * store.capacity + at]:
+            store.gaps |= <uint64_t> 1 << i
     value = store.value + at * words
     memset(value, 0, words * sizeof(uint64_t))
     return value
+
+
+cdef void drop_weights(const Query* q, State* s, Store* store) noexcept nogil:
+    """Let go of the weights of a store; a scan makes them anew."""
+    release(q, s, weight_bytes(q, store.weights))
+    free(store.weight)
+    free(store.scale)
+    store.weight = NULL
+    store.scale = NULL
+    store.weights = store.weighed = 0
+
+
+cdef void forget_weights(const Query* q, State* s, int lane) noexcept nogil:
+    """Clear the weights of the lane of a window that opens: what arrived before is not in it."""
+    cdef Store* store
+    cdef Py_ssize_t blocks, at
+    cdef int i
+    for i in range(q.stores):
+        store = &s.store[i]
+        if store.weights == 0:
+            continue
+        memset(store.weight + lane * q.scaled * store.weights, 0, q.scaled * store.weights * sizeof(double))
+        blocks = q.scaled * blocks_of(store.weights)
+        for at in range(lane * blocks, (lane + 1) * blocks):
+            store.scale[at].exponent = INT64_MIN
+            store.scale[at].mixed = 0
 
 
 cdef void merge_nodes(const Query* q, State* s, int place) noexcept nogil:
@@ -355,7 +386,8 @@ cdef void clear_state(const Query* q, State* s) noexcept nogil:
     cdef int i
     for i in range(q.stores):
         s.store[i].base += s.store[i].pending
-        s.store[i].head = s.store[i].count = s.store[i].pending = 0
+        s.store[i].head = s.store[i].count = s.store[i].pending = s.store[i].weighed = 0
+        s.store[i].gaps = 0
     reset_indexes(q, s)
     if q.guards:
         memset(s.start_step, 0, q.guard_states * sizeof(int64_t))
@@ -375,6 +407,8 @@ cdef void free_state(const Query* q, State* s) noexcept nogil:
         free(s.store[i].value)
         free(s.store[i].data)
         free(s.store[i].valid)
+        free(s.store[i].weight)
+        free(s.store[i].scale)
     if s.index != NULL:
         for i in range(q.indexes):
             free_index(q, s, &s.index[i])

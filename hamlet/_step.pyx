@@ -4,7 +4,7 @@
 Source: HAMLET (SIGMOD'21) §3 (Eqs. 2-4), GRETA (VLDB'17) §§4-6; LANGUAGE.md §§3-6.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from hamlet._cells cimport (
@@ -14,21 +14,16 @@ from hamlet._cells cimport (
     bit_length,
     lane_of,
     limbs_bits,
-    scaled_add_selected,
-    scaled_load,
-    scaled_store,
     words_of,
 )
-from hamlet._expression cimport Column, evaluate
 from hamlet._index cimport read_index
 from hamlet._kernel cimport Core
+from hamlet._scan cimport scan_starts, scan_sums
 from hamlet._state cimport (
     State,
     Store,
     append_node,
     cell_of,
-    first_alive,
-    killed_before,
     merge_nodes,
     start_alive,
     told_apart,
@@ -44,15 +39,10 @@ from hamlet._tables cimport (
     Arrival,
     Entry,
     GuardArrival,
-    Predicate,
     Query,
     Source,
 )
 from hamlet._windows cimport open_state, reserve_scratch, turn_pane
-
-cdef enum:
-    SCAN_BLOCK = 512
-
 
 cdef int step_query(
     Core* k, int query, const Entry* only, int64_t key, int64_t time, const int64_t* rows, int events
@@ -154,10 +144,7 @@ cdef int read_event(Core* k, int query, State* s, int arrival, int64_t time, int
 cdef int read_source(Core* k, int query, State* s, const Source* source, uint64_t* sum, int64_t row) noexcept nogil:
     cdef const Query* q = &k.query[query]
     cdef int words = words_of(q, s.width), lane = lane_of(q, s.first), failure, place = 0
-    cdef Py_ssize_t node, stop, block = <Py_ssize_t> q.lanes * words, i
-    cdef int64_t _, window
-    cdef Store* store
-    cdef uint8_t selected[SCAN_BLOCK]
+    cdef int64_t window
     if source.kind == FROM_STORE and source.index >= 0:
         failure = read_index(q, s, source.index, k.columns, row, k.ranks, sum, &place)
         if failure == OVERFLOW:
@@ -167,64 +154,13 @@ cdef int read_source(Core* k, int query, State* s, const Source* source, uint64_
             k.failed_row = row
         return failure
     if source.kind == FROM_STORE:
-        store = &s.store[source.place]
-        node = first_alive(store, killed_before(q, s, source.guards))
-        while node < store.count:
-            stop = min(node + SCAN_BLOCK, store.count)
-            failure = select_nodes(k, query, source, store, node, stop, row, selected)
-            if failure:
-                return failure
-            if words == 2 and q.lanes == 1 and not q.exact:  # one scaled count per node
-                scaled_store(sum, scaled_add_selected(
-                    scaled_load(sum), store.value + node * 2, selected, stop - node
-                ))
-                node = stop
-                continue
-            for i in range(node, stop):
-                if selected[i - node]:
-                    lane = lane_of(q, s.first)
-                    for _ in range(s.first, s.last + 1):
-                        add_cell(q, s.width, sum + lane * words, store.value + i * block + lane * words)
-                        lane = lane + 1 if lane + 1 < q.lanes else 0
-            node = stop
-        return NO_FAILURE
+        return scan_sums(k, query, s, source, sum, row)
     for window in range(s.first, s.last + 1):
         if source.kind == FROM_CELL:
             add_cell(q, s.width, sum + lane * words, cell_of(q, s, lane, source.place))
         elif start_alive(q, s, source.guards, window):
             add_one(q, s.width, sum + lane * words)
         lane = lane + 1 if lane + 1 < q.lanes else 0
-    return NO_FAILURE
-
-
-cdef int select_nodes(
-    Core* k, int query, const Source* source, const Store* store, Py_ssize_t start, Py_ssize_t stop, int64_t row,
-    uint8_t* selected,
-) noexcept nogil:
-    """Which stored nodes satisfy the adjacent predicate with the event."""
-    cdef const Query* q = &k.query[query]
-    cdef const Predicate* predicate
-    cdef Column vector[64]
-    cdef Column scalar[64]
-    cdef int i, place
-    cdef Py_ssize_t column, where = 0
-    if source.predicate < 0:
-        memset(selected, 1, stop - start)
-        return NO_FAILURE
-    predicate = &q.predicate[source.predicate]
-    for i in range(predicate.vectors):
-        column = q.member[predicate.vector + i]
-        vector[i].data = store.data + column * store.capacity
-        vector[i].valid = store.valid + column * store.capacity
-    for i in range(predicate.scalars):
-        scalar[i] = k.columns[q.member[predicate.scalar + i]]
-    place = evaluate(&predicate.code, vector, start, stop, scalar, row, k.ranks, selected, &where)
-    if place >= 0:
-        k.failed_query = query
-        k.failed_predicate = source.predicate
-        k.failed_place = place
-        k.failed_row = row
-        return OVERFLOW
     return NO_FAILURE
 
 
@@ -317,11 +253,8 @@ cdef int read_guard(
     """The latest start of a partial match that the event extends."""
     cdef const Query* q = &k.query[query]
     cdef const Source* source
-    cdef Store* store
     cdef uint64_t* node
     cdef int64_t step = 0, begin = 0
-    cdef Py_ssize_t first, stop, i
-    cdef uint8_t selected[SCAN_BLOCK]
     cdef int number, failure
     for number in range(arrival.sources, arrival.sources_end):
         source = &q.source[number]
@@ -334,18 +267,9 @@ cdef int read_guard(
                 step = s.start_step[source.place]
                 begin = s.start_time[source.place]
         else:
-            store = &s.store[source.place]
-            first = store.head
-            while first < store.count:
-                stop = min(first + SCAN_BLOCK, store.count)
-                failure = select_nodes(k, query, source, store, first, stop, row, selected)
-                if failure:
-                    return failure
-                for i in range(first, stop):
-                    if selected[i - first] and <int64_t> store.value[2 * i] > step:
-                        step = <int64_t> store.value[2 * i]
-                        begin = <int64_t> store.value[2 * i + 1]
-                first = stop
+            failure = scan_starts(k, query, s, source, row, &step, &begin)
+            if failure:
+                return failure
     if step == 0:
         return NO_FAILURE
     if step > s.fresh_step[arrival.state]:

@@ -100,6 +100,7 @@ cdef struct Query:
     int64_t slide      # ticks
     int lanes          # most windows open at once
     int components
+    int scaled         # components that are scaled doubles
     int cells
     int stores
     int guards         # negated patterns

@@ -15,6 +15,7 @@ from hamlet._state cimport (
     cell_of,
     clear_state,
     first_alive,
+    forget_weights,
     free_state,
     killed_before,
     new_state,
@@ -59,6 +60,7 @@ cdef int turn_pane(Core* k, int query, State* s, int64_t key, int64_t time) noex
                 for node in range(s.store[i].head, s.store[i].count):
                     memset(s.store[i].value + node * block + lane * words, 0, words * sizeof(uint64_t))
         forget_lane(q, s, lane)
+        forget_weights(q, s, lane)
     s.last = max(high, low - 1)
     for i in range(q.stores):
         while s.store[i].head < s.store[i].count and s.store[i].time[s.store[i].head] < s.first * q.slide:

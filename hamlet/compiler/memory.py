@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hamlet._core import COMPONENTS, SOURCES
 from hamlet.compiler.tables import QueryTables
 from optimizer.explain import Bound, Line
 
 WORD = 8
 STATE = 136  # struct State
-STORE = 88  # struct Store
+STORE = 128  # struct Store
 INDEX = 56  # struct Index
 RUN = 56  # struct Run
 ALLOCATION = 16  # what the C allocator adds to a block, padding included
@@ -29,6 +30,10 @@ MERGED = 8  # a merging store is thinned out past this many nodes and one per st
 SPARE = 4  # stores double once they are more than half full, and what an index merges is there twice
 SMALLEST = 8  # nodes
 RECENT = 16  # nodes that an index keeps unsorted
+SCAN_BLOCK = 512  # nodes of a scan whose weights have one exponent
+SCALE = 2  # words of that exponent
+FROM_STORE = SOURCES["store"]
+SCALED = {COMPONENTS[name] for name in ("sum_double", "count_scaled", "occurrences_scaled")}
 RUNS = 8  # of an index; more of them take thousands of nodes, and vanish beside what is counted for those
 WIDER = 1.25  # a state that needs more limbs takes a quarter more than it needs
 STEP_BITS = 64  # head-room for one step: the kernel adds fewer than 2^62 numbers, and keeps 2 bits free
@@ -59,7 +64,19 @@ def _bound(tables: QueryTables) -> Bound:
     partition = STATE + PLACE + (len(tables.stores) + 1) * STORE + (len(tables.indexes) + 1) * INDEX
     partition += WORD * (numbers + 1) + 5 * ALLOCATION
     nodes, event, kept = 0, 0, 0  # nodes that are there without any event; bytes per event; sums per event
-    for begin, end, merging, _, starts in tables.stores:
+    weights = WORD * sum(kind in SCALED for kind, *_ in tables.components)  # of one node, where its store is scanned
+    weighed = 0
+    for place, (begin, end, merging, _, starts) in enumerate(tables.stores):
+        if (
+            weights
+            and not starts
+            and any(
+                kind == FROM_STORE and store == place and predicate >= 0 > index
+                for kind, store, _, predicate, index in tables.sources
+            )
+        ):
+            partition += 2 * ALLOCATION
+            weighed += 1
         head = NODE + COLUMN * (end - begin) + (START_NODE if starts else 0)
         always = most if merging == 1 else SMALLEST
         partition += always * head + WORD + 1 + 5 * ALLOCATION
@@ -76,9 +93,9 @@ def _bound(tables: QueryTables) -> Bound:
     step = _times(cell, 3 * arrivals + max(cells, most, SMALLEST))
     return Bound(
         partition,
-        _times(cell, cells + nodes),
+        _plus(_times(cell, cells + nodes), weighed * weights * (SMALLEST + SCALE)),
         event,
-        _times(cell, SPARE * kept),
+        _plus(_times(cell, SPARE * kept), weighed * weights * SPARE * (1 + SCALE / SCAN_BLOCK)),
         # sums of a step, of which old and new exist while they move to a larger area; a copy of what is being widened;
         # the burst of each type, and the one that is put in order
         Line(step.constant + BURST + tables.types * (BURST + CHOICES), step.per_bit),
@@ -97,6 +114,10 @@ def _merged_nodes(tables: QueryTables) -> int:
     while capacity < 2 * (MERGED + tables.guard_states):
         capacity *= 2
     return capacity
+
+
+def _plus(line: Line, constant: float) -> Line:
+    return Line(line.constant + constant, line.per_bit)
 
 
 def _times(line: Line, factor: int) -> Line:
