@@ -172,6 +172,19 @@ def test_timestamps_with_zones(zone: str | None, unit: str) -> None:
     assert row["min_A_time"] == (start + dt.timedelta(minutes=30, seconds=-1))
 
 
+def test_time_zones_that_are_no_text() -> None:
+    """Arrow takes any bytes from a file for the name of a zone."""
+    good = pa.schema({"time": pa.int64(), "type": pa.string(), "v": pa.timestamp("us", "U_C")})
+    schema = pa.ipc.read_schema(pa.py_buffer(good.serialize().to_pybytes().replace(b"U_C", b"U\xd4C")))
+    events = pa.table([pa.array([1]), pa.array(["A"]), pa.array([0]).cast(pa.timestamp("us"))], names=good.names)
+    arrays = [
+        pa.Array.from_buffers(kind, 1, events[name].chunk(0).buffers())
+        for name, kind in zip(good.names, schema.types, strict=True)
+    ]
+    with pytest.raises(DataError, match="the time zone of column 'v' is no UTF-8 text"):
+        rows(COUNT, pa.Table.from_arrays(arrays, schema=schema))
+
+
 def test_times_that_no_result_can_hold() -> None:
     far = [{"time": dt.datetime(9999, 12, 31, 23, 59, 59), "type": "A"}]
     with pytest.raises(DataError, match="is outside the years 1 to 9999"):

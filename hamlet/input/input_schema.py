@@ -49,12 +49,14 @@ def schema_of(
     Raises
     ------
     DataError
-        If a column appears twice, one of the three is missing, or has a type that it cannot have.
+        If a column appears twice, one of the three is missing, or has a type that it cannot have; or a time zone that
+        is no text.
     """
     names = arrow.names
     for name in names:
         if names.count(name) > 1:
             raise DataError(f"{source}: there are several columns with the name {name!r}; names must differ")
+    _check_zones(arrow, source)
     if not (empty and not closed):
         _check_keys(arrow, key, empty, source)
     _check_type_column(arrow, type_column, closed, source)
@@ -71,6 +73,16 @@ def schema_of(
     unit = clock.unit if pa.types.is_timestamp(clock) else time_unit
     types = {field.name: field.type for field in plain}
     return Schema(columns, Clock(key.time, unit, clock), type_column, key.order, closed, units, types)
+
+
+def _check_zones(arrow: pa.Schema, source: str) -> None:
+    """Time zones have names that are text, which Arrow itself does not ask of a file."""
+    for field in arrow:
+        kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
+        try:
+            _ = pa.types.is_timestamp(kind) and kind.tz
+        except UnicodeDecodeError as error:
+            raise DataError(f"{source}: the time zone of column {field.name!r} is no UTF-8 text") from error
 
 
 def _check_type_column(arrow: pa.Schema, type_column: str, closed: bool, source: str) -> None:
