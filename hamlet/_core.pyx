@@ -53,6 +53,7 @@ from hamlet._kernel cimport (
     take_own,
 )
 from hamlet._members cimport free_graphlets, join_graphlet
+from hamlet._order cimport order_rows
 from hamlet._rows cimport free_rows
 from hamlet._saved cimport (
     MOST_COUNTERS,
@@ -366,13 +367,15 @@ cdef class Kernel:
                     for node in range(kept.head, kept.count):
                         (<double*> data)[node] = <double> data[node]
 
-    def process(self, keys, times, orders, classes, columns, ranks, Py_ssize_t key_count):
+    def process(
+        self, keys, times, orders, classes, columns, ranks, Py_ssize_t key_count, int64_t part=0, int64_t parts=1
+    ):
         """Feed rows in (time, order) order; rows of one key, time and order are one step.
 
         Parameters
         ----------
         keys : int64 array of shape (n,)
-            Number of the partition, below `key_count`.
+            Number of the partition, below `key_count`; rows where it is negative are left out.
         times : int64 array of shape (n,)
             Ticks, ascending, not before any time given to `process` or `advance` earlier.
         orders : int64 array of shape (n,) or None
@@ -385,6 +388,8 @@ cdef class Kernel:
             Rank of each string number.
         key_count : int
             Partitions known so far.
+        part, parts : int
+            Only keys with this remainder are this kernel's, each under its quotient; `key_count` is of quotients.
 
         Raises
         ------
@@ -404,7 +409,9 @@ cdef class Kernel:
         cdef const int64_t[::1] order_view = times if orders is None else orders
         cdef const int32_t[::1] class_view = classes
         cdef const int64_t[::1] rank_view = ranks
-        cdef const int64_t[::1] row_view = np.argsort(keys, kind="stable")
+        cdef int64_t[::1] row_view = np.empty(n, dtype=np.int64)
+        cdef int64_t[::1] own_view = np.empty(n if parts > 1 else 1, dtype=np.int64)
+        cdef const int64_t* number = &key_view[0]
         cdef Column* bound = <Column*> calloc(len(columns) + 1, sizeof(Column))
         cdef int failure
         if bound == NULL:
@@ -418,7 +425,14 @@ cdef class Kernel:
         k.ranks = &rank_view[0]
         try:
             with nogil:
-                failure = process_slices(k, &row_view[0], n, &key_view[0], &time_view[0], &order_view[0])
+                n = order_rows(number, n, key_count * parts, part, parts, &row_view[0])
+                if parts > 1:
+                    for i in range(n):
+                        own_view[row_view[i]] = number[row_view[i]] // parts
+                    number = &own_view[0]
+                failure = OUT_OF_MEMORY
+                if n >= 0:
+                    failure = process_slices(k, &row_view[0], n, number, &time_view[0], &order_view[0])
         finally:
             free(bound)
             k.columns = NULL
@@ -519,17 +533,44 @@ cdef class Kernel:
             raise ValueError("the state of the windows is damaged")
 
     def live(self):
-        """Numbers of the keys that have an open window; int64 array."""
+        """Which keys have an open window: 1 by their number; uint8 array of shape (keys,)."""
         cdef Core* k = &self.core
         cdef Py_ssize_t key
         cdef int query
-        found = []
+        found = np.zeros(k.keys, dtype=np.uint8)
+        cdef uint8_t[::1] view = found
         for key in range(k.keys):
             for query in range(k.queries):
                 if k.state[key * k.queries + query] != NULL:
-                    found.append(key)
+                    view[key] = 1
                     break
-        return np.array(found, dtype=np.int64)
+        return found
+
+    def forget(self):
+        """Forget what is remembered of keys without an open window; their numbers may stand for others now."""
+        cdef Core* k = &self.core
+        cdef const uint8_t[::1] live
+        cdef Py_ssize_t key
+        if k.past == NULL:
+            return
+        live = self.live()
+        for key in range(k.keys):
+            if not live[key]:
+                memset(&k.past[key], 0, sizeof(Past))
+
+    def closed(self):
+        """The queries that have rows to drain; a list of int."""
+        cdef int query
+        return [query for query in range(self.core.queries) if self.core.rows[query].count]
+
+    @property
+    def waiting(self):
+        """Rows to drain."""
+        cdef int query
+        cdef Py_ssize_t count = 0
+        for query in range(self.core.queries):
+            count += self.core.rows[query].count
+        return count
 
     def memory(self, int query):
         """Bytes that the states of a query hold, per key; int64 array of shape (keys,)."""

@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet.columns import Int64Array, KeyIndex, integers
+from hamlet.columns import Int64Array, integers
 from hamlet.input.widening import joined
+from hamlet.keys import KeyIndex
 
 Places = tuple[int, ...]  # places of some of the partition attributes
 Key = tuple[Any, ...]
@@ -154,6 +155,8 @@ class Broadcast:
     ) -> tuple[Int64Array, Int64Array]:
         """The kept and new rows that carry exactly these attributes, and their partial keys."""
         carried = self._sets[places]
+        if carried.index.crowded:  # its numbers are of use in this batch only
+            carried.index = KeyIndex(carried.index.attributes)
         rows = np.concatenate([carried.rows, chosen.get(places, np.zeros(0, np.int64))])
         return rows, carried.index.encode(combined.take(pa.array(rows)))
 
@@ -165,7 +168,7 @@ class Broadcast:
                 continue
             keys: list[dict[int, Any]] = [{}]
             for places in cover:
-                values = [self._sets[places].index.keys[number] for number in set(partial[places][1].tolist())]
+                values = self._sets[places].index.tuples(np.unique(partial[places][1]))
                 keys = [
                     {**key, **dict(zip(places, value, strict=True))}
                     for key in keys
@@ -182,12 +185,12 @@ class Broadcast:
         index = self._sets[places].index
         partitions: dict[Key, tuple[list[int], list[int]]] = {}
         for place, group in enumerate((new, old)):
-            for number in group:
-                key = tuple(self.index.keys[number][part] for part in places)
+            members = np.array(sorted(group), np.int64)
+            for number, key in zip(members.tolist(), self.index.tuples(members, places), strict=True):
                 partitions.setdefault(key, ([], []))[place].append(number)
         pairs = []
-        for row, number in zip(rows.tolist(), numbers.tolist(), strict=True):
-            fresh, living = partitions.get(index.keys[number], ([], []))
+        for row, partial in zip(rows.tolist(), index.tuples(numbers), strict=True):
+            fresh, living = partitions.get(partial, ([], []))
             keys = fresh if row < kept else fresh + living
             if keys:
                 pairs.append((np.full(len(keys), row, np.int64), np.array(keys, np.int64)))

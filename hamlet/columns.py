@@ -1,12 +1,11 @@
-"""Arrow columns as the kernel's integers: 64-bit values with a validity byte, numbered strings, numbered keys.
+"""Arrow columns as the kernel's integers: 64-bit values with a validity byte, numbered strings.
 
 Nothing here knows a query; it is where names and Python values end and integers begin.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,8 @@ import pyarrow.compute as pc
 
 from hamlet.errors import DataError
 from hamlet.query import AttributeType
-from hamlet.schema import timestamp
 
 Int64Array = npt.NDArray[np.int64]
-_MOST_CODES = 1 << 62
-_KEY_BYTES, _VALUE_BYTES = 130, 60  # of a partition in a dict and a list, and of one of its values; measured
 Values = tuple[npt.NDArray[Any], npt.NDArray[np.uint8] | None]  # int64 or float64 values, and 1 where there is one
 
 
@@ -155,91 +151,26 @@ def take(columns: Values, rows: Int64Array) -> Values:
     return data[rows], None if valid is None else valid[rows]
 
 
-class KeyIndex:
-    """Numbers for partitions: tuples of attribute values, NULL an ordinary value, in order of first sight.
+class BatchColumns:
+    """The columns of a batch as kernel values, each made once, however many queries read it.
 
     Attributes
     ----------
-    attributes : tuple of str
-    keys : list of tuple
-        The values of each partition, as Python objects in the types they came in.
+    batch : pyarrow.RecordBatch
     """
 
-    def __init__(self, attributes: Sequence[str]) -> None:
-        self.attributes = tuple(attributes)
-        self.keys: list[tuple[Any, ...]] = []
-        self._numbers: dict[tuple[Any, ...], int] = {}
+    def __init__(self, batch: pa.RecordBatch, strings: StringPool) -> None:
+        self.batch = batch
+        self.strings = strings
+        self._found: dict[tuple[str, AttributeType | None], Values] = {}
 
-    def encode(self, batch: pa.RecordBatch) -> Int64Array:
-        """The partition number of each row."""
-        if not self.attributes:
-            self.number(())
-            return np.zeros(batch.num_rows, np.int64)
-        codes = np.zeros(batch.num_rows, np.int64)
-        heads: list[tuple[Any, ...]] = [()]  # the values of the first attributes, where all codes would pass 64 bits
-        dictionaries: list[list[Any]] = []
-        for name in self.attributes:
-            one, dictionary = _coded(column(batch, name), batch.num_rows, name)
-            if math.prod(map(len, dictionaries), start=len(heads)) * len(dictionary) > _MOST_CODES:
-                codes, heads = _distinct(codes, heads, dictionaries)
-                dictionaries = []
-            codes = codes * max(1, len(dictionary)) + one
-            dictionaries.append(dictionary)
-        rows, keys = _distinct(codes, heads, dictionaries)
-        numbers = np.array([self.number(key) for key in keys], np.int64)
-        return numbers[rows] if batch.num_rows else np.zeros(0, np.int64)
+    def values(self, name: str, type: AttributeType | None) -> Values:
+        """One attribute (`values`)."""
+        found = self._found.get((name, type))
+        if found is None:
+            found = self._found[name, type] = values(self.batch, name, type, self.strings)
+        return found
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the partitions, an estimate."""
-        return 0 if not self.attributes else len(self.keys) * (_KEY_BYTES + _VALUE_BYTES * len(self.attributes))
-
-    def number(self, key: tuple[Any, ...]) -> int:
-        """The number of a partition; a new one where it has not been seen."""
-        number = self._numbers.setdefault(key, len(self.keys))
-        if number == len(self.keys):
-            self.keys.append(key)
-        return number
-
-
-def _coded(array: pa.Array | None, rows: int, name: str) -> tuple[Int64Array, list[Any]]:
-    """Small integers for one key column, and the Python value of each; -0.0 is 0.0 and NaN is NULL."""
-    if array is None or pa.types.is_null(array.type):
-        return np.zeros(rows, np.int64), [None]
-    if pa.types.is_floating(array.type):
-        data, valid = doubles(array)
-        array = pa.array(data + 0.0, mask=None if valid is None else valid == 0)
-    if pa.types.is_dictionary(array.type):
-        array = array.cast(array.type.value_type)
-    encoded = array.dictionary_encode(null_encoding="encode")
-    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), _objects(encoded.dictionary, name)
-
-
-def _objects(array: pa.Array, name: str) -> list[Any]:
-    """The values of a key column as Python objects."""
-    if not pa.types.is_timestamp(array.type):
-        try:
-            return array.to_pylist()  # type: ignore[no-any-return]
-        except (OverflowError, ValueError) as error:
-            raise DataError(f"column '{name}' holds a date outside the years 1 to 9999") from error
-    unit, zone = array.type.unit, array.type.tz
-    ticks = array.cast(pa.int64()).to_pylist()
-    if unit == "ns" and any(tick is not None and tick % 1000 for tick in ticks):
-        raise DataError(
-            f"column '{name}' holds nanoseconds, which no key can have; cut them to microseconds (timestamp[us])"
-        )
-    return [None if tick is None else timestamp(tick, unit, zone) for tick in ticks]
-
-
-def _distinct(
-    codes: Int64Array, heads: list[tuple[Any, ...]], dictionaries: list[list[Any]]
-) -> tuple[Int64Array, list[tuple[Any, ...]]]:
-    """The distinct codes, numbered anew, and the key of each."""
-    distinct = pa.array(codes).dictionary_encode()
-    rest: Int64Array = distinct.dictionary.to_numpy()
-    parts: list[list[Any]] = []
-    for dictionary in reversed(dictionaries):
-        parts.append([dictionary[code] for code in (rest % len(dictionary)).tolist()])
-        rest = rest // len(dictionary)
-    keys = [(*heads[code], *values) for code, *values in zip(rest.tolist(), *reversed(parts), strict=True)]
-    return distinct.indices.to_numpy().astype(np.int64), keys
+    def integers(self, name: str) -> Int64Array:
+        """The time or the order column, which have no NULL."""
+        return integers(self.batch.column(name), name)[0]

@@ -6,7 +6,7 @@ the same rows. Source: DESIGN §5 ("Engine time"); LANGUAGE.md §2, §7.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
@@ -23,7 +23,7 @@ from hamlet.errors import DataError, HamletError, OptionError, one_of
 from hamlet.executor import END_OF_TIME, Executor
 from hamlet.input.events import batch_of
 from hamlet.input.input_schema import schema_of
-from hamlet.input.ordering import SortKey
+from hamlet.input.ordering import BATCH_ROWS, SortKey
 from hamlet.input.widening import unified
 from hamlet.limit import Size, bytes_of
 from hamlet.output.result import COUNT_TYPES, QueryRows, dicts_of
@@ -31,6 +31,8 @@ from hamlet.schema import UNITS_PER_SECOND, Clock, Schema
 from hamlet.sharing import Model, Policy, Sharing
 from hamlet.stream_schema import check_zones, conformed, has_columns, widened
 from hamlet.workload import Workload
+
+MOST_WAITING = 1 << 21  # rows of closed windows that wait in the kernels while a stream is read to its end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -280,8 +282,10 @@ class Engine:
         self._refuse_closed()
         self._closed = True
         self._disorder.promise(END_OF_TIME)
-        rest = pa.Table.from_batches(self._open) if self._open else None
-        return self._release() if rest is None else self._process(rest, END_OF_TIME)
+        if not self._open:
+            return self._release()
+        self._process(_joined(self._open), END_OF_TIME)
+        return self.drain()
 
     def open(self, schema: Schema) -> None:
         """Compile for a schema that is known before the first event (files, tables).
@@ -294,12 +298,20 @@ class Engine:
         self._compile(schema)
 
     def drain(self) -> list[QueryRows]:
-        """The rows of windows that have closed and were not given yet; of every query, also of those without rows."""
+        """The rows of windows that have closed and were not given yet; queries without any are left out."""
         return self._executor.drain() if self._executor is not None else []
 
-    def feed(self, batch: pa.RecordBatch) -> list[QueryRows]:
-        """Take the next batch of a stream that is complete and in (time, order) order: nothing is checked again."""
-        times = self._times(pa.Table.from_batches([batch]))
+    def without_rows(self) -> list[QueryRows]:
+        """Every query, without rows."""
+        return self._executor.without_rows() if self._executor is not None else []
+
+    def feed(self, batch: pa.RecordBatch, *, wait: bool = False) -> list[QueryRows]:
+        """Take the next batch of a stream that is complete and in (time, order) order: nothing is checked again.
+
+        With `wait`, rows of closed windows may wait for a later call, so that many are delivered at once; then
+        `close_columns` gives the last of them, and `save` must not come between.
+        """
+        times = self._times(batch)
         last = int(times[-1])
         cut = int(np.searchsorted(times, last))
         ready: list[pa.RecordBatch] = []
@@ -309,7 +321,11 @@ class Engine:
             ready.append(batch.slice(0, cut))
         self._open.append(batch.slice(cut))
         self._open_time = last
-        return self._process(pa.Table.from_batches(ready), last) if ready else []
+        if ready:
+            self._process(ready if len(ready) == 1 else _joined(ready), last)
+        if wait and self._budget.limit is None and (self._executor is None or self._executor.waiting < MOST_WAITING):
+            return []
+        return self.drain()
 
     # ------------------------------------------------------------------------------------------ inside
 
@@ -339,8 +355,10 @@ class Engine:
         self._executor = executor
         self._schema = schema
 
-    def _times(self, table: pa.Table) -> Int64Array:
-        chunk = table.column(self.options.time_column).combine_chunks()
+    def _times(self, events: pa.Table | pa.RecordBatch) -> Int64Array:
+        chunk = events.column(self.options.time_column)
+        if isinstance(chunk, pa.ChunkedArray):
+            chunk = chunk.chunk(0) if chunk.num_chunks == 1 else chunk.combine_chunks()
         times = integers(chunk, self.options.time_column)[0]
         if len(times) and (int(times.min()) < -MOST_TICKS or int(times.max()) > MOST_TICKS):
             raise DataError(
@@ -354,21 +372,39 @@ class Engine:
         watermark = self._disorder.watermark
         if watermark is None or self._executor is None:
             return []
-        return self._process(self._disorder.release(watermark), watermark)
+        table = self._disorder.release(watermark)
+        self._process([] if table is None else _joined(table), watermark)
+        return self.drain()
 
-    def _process(self, table: pa.Table | None, watermark: int) -> list[QueryRows]:
+    def _process(self, batches: Sequence[pa.RecordBatch], watermark: int) -> None:
+        """Process events in order, whole time steps, and close what ends by then."""
         assert self._executor is not None
         if self._budget.limit is not None:
-            self._executor.held_back = self._disorder.nbytes + sum(batch.nbytes for batch in self._open)
+            self._executor.held_back = self._disorder.nbytes + sum(each.nbytes for each in self._open)
         try:
-            if table is not None and table.num_rows:
-                for batch in unified(table).combine_chunks().to_batches():
-                    self._executor.process(batch)
+            for batch in batches:
+                start = 0
+                for cut, following in self._cuts(batch):
+                    self._executor.process(batch.slice(start, cut - start))
+                    self._executor.advance(following)
+                    start = cut
+                self._executor.process(batch.slice(start) if start else batch)
             self._executor.advance(watermark)
-            return self._executor.drain()
         except BaseException as error:  # the kernels may have stopped anywhere, by an interrupt too
             self._failed = str(error) or type(error).__name__
             raise
+
+    def _cuts(self, batch: pa.RecordBatch) -> Iterator[tuple[int, int]]:
+        """Where to cut many events between time steps so that a piece fits the cache; the first time after each."""
+        if batch.num_rows < 2 * BATCH_ROWS:
+            return
+        times = self._times(batch)
+        cut = BATCH_ROWS
+        while cut < len(times):
+            cut = int(np.searchsorted(times, times[cut]))
+            if cut:
+                yield cut, int(times[cut])
+            cut = max(cut + BATCH_ROWS, int(np.searchsorted(times, times[cut], "right")))
 
     def _dicts(self, rows: list[QueryRows]) -> Iterator[dict[str, Any]]:
         for each in rows:
@@ -391,6 +427,13 @@ def options_of(options: dict[str, Any]) -> Options:
         if name not in known:
             raise OptionError(f"there is no option {name!r}; the options are {', '.join(known)}")
     return Options(**options)
+
+
+def _joined(events: pa.Table | Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """Events as one batch, none where there are none (several where a column has more text than Arrow puts in one)."""
+    table = events if isinstance(events, pa.Table) else pa.Table.from_batches(events)
+    found: list[pa.RecordBatch] = unified(table).combine_chunks().to_batches()
+    return found
 
 
 def _ticks(time: Any, clock: Clock) -> int:

@@ -18,15 +18,14 @@ from typing import Any
 import numpy as np
 
 from hamlet._core import Kernel
-from hamlet.columns import KeyIndex
 from hamlet.compiler.compile import CompiledQuery
 from hamlet.compiler.memory import bound
 from hamlet.errors import MemoryLimitError, OptionError
+from hamlet.keys import KeyIndex
 from hamlet.language.printing import name_text
 
 Size = int | str
 
-GROUP = 150  # bytes of a partition and its group among those of a query
 BESIDE = 0.1  # of what a run holds; smaller shares of other things than queries are not worth a word
 
 _UNITS = {"": 1, **{f"{prefix}b": 1000**power for power, prefix in enumerate(("", "k", "m", "g", "t"))}}
@@ -105,14 +104,14 @@ class Holding:
 
 def holding(query: CompiledQuery, parts: Sequence[int], kernels: Sequence[Kernel], index: KeyIndex) -> Holding:
     """What a query holds; `parts` are its numbers in the kernels, over which the partitions are spread."""
-    held = np.zeros(max(1, len(index.keys)), np.int64)
+    held = np.zeros(max(1, index.size), np.int64)
     for number, kernel in enumerate(kernels):
         mine = held[number :: len(kernels)]
         for part in parts:
             found = kernel.memory(part)[: len(mine)]  # a kernel hears of new partitions with their first events
             mine[: len(found)] += found
     most = int(held.argmax())
-    key = dict(zip(index.attributes, index.keys[most], strict=True)) if index.keys else {}
+    key = dict(zip(index.attributes, index.key(most), strict=True)) if index.size else {}
     return Holding(query, int(held.sum()), int(np.count_nonzero(held)), int(held[most]), key)
 
 

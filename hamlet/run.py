@@ -69,17 +69,17 @@ def run(
         input_format=input_format,
     )
     engine.open(source.schema)
-    collected: list[QueryRows] = engine.drain()
+    collected = {each.name: each for each in engine.without_rows()}
     with TraceFile(trace) if trace is not None else nullcontext() as file:
         for batch in source.batches(_columns(workload, source), progress=progress):
-            _extend(collected, engine.feed(batch))
+            _extend(collected, engine.feed(batch, wait=True))
             if file is not None:
                 file.write(engine.trace())
         _extend(collected, engine.close_columns())
         if file is not None:
             file.write(engine.trace())
-    stats = engine.stats | {"seconds": time.perf_counter() - begin, "rows": sum(len(each.rows) for each in collected)}
-    return Results(collected, engine.clock, chosen.count_type, stats)
+    stats = engine.stats | {"seconds": time.perf_counter() - begin, "rows": sum(map(len, collected.values()))}
+    return Results(list(collected.values()), engine.clock, chosen.count_type, stats)
 
 
 def _columns(workload: Workload, source: EventSource) -> list[str]:
@@ -87,6 +87,6 @@ def _columns(workload: Workload, source: EventSource) -> list[str]:
     return [name for name in workload.attributes if name in source.schema.columns]
 
 
-def _extend(collected: list[QueryRows], rows: list[QueryRows]) -> None:
-    for all_rows, more in zip(collected, rows, strict=False):
-        all_rows.rows.extend(more.rows)
+def _extend(collected: dict[str, QueryRows], rows: list[QueryRows]) -> None:
+    for more in rows:
+        collected[more.name].extend(more)

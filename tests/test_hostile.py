@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import hamlet
-from hamlet.columns import KeyIndex
 from hamlet.errors import DataError, WorkloadError
+from hamlet.keys import KeyIndex
 
 COUNT = "RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 s"
 LARGEST = 2**63 - 1

@@ -115,7 +115,7 @@ def test_the_heaviest_of_several_queries_and_groups_is_named() -> None:
     light = "light: RETURN COUNT(*) PATTERN SEQ(A, B) WHERE [k] WITHIN 10 h"
     events = stream(9_000, groups=200)
     engine = hamlet.Engine(hamlet.Workload.parse(f"{light}; {SCAN}"), numbers="float", max_memory="300 KiB")
-    with pytest.raises(MemoryLimitError, match=r"query 'odd' holds .*, in 1\d\d groups: .* for the group k = 0;"):
+    with pytest.raises(MemoryLimitError, match=r"query 'odd' holds .*, in 1\d\d groups: .* for the group k = 0"):
         push_all(engine, events, 100)
 
 

@@ -1,7 +1,8 @@
 """Aggregates as components: what the kernel keeps per cell, and how a result value is read from it.
 
 A *component* is a number that adds up over disjoint sets of trends (or an extremum that combines), so components are
-also what partial results carry before groups are merged, in process and on Spark.
+also what partial results carry before groups are merged, in process and on Spark. Columns of them, and result values:
+`hamlet.output.components`.
 
 Source: HAMLET (SIGMOD'21) §2.1 (aggregation functions); LANGUAGE.md §8.
 """
@@ -12,9 +13,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from hamlet._core import COMPONENTS
 from hamlet.output import scaled
@@ -93,49 +91,6 @@ class Layout:
             )
             offset, slope = offset + words, slope + wide
         return rows
-
-    def decode(self, widths: npt.NDArray[np.int32], words: npt.NDArray[np.uint64]) -> list[list[Component]]:
-        """The kernel's rows as Python values, one list of shape (rows,) per component.
-
-        Rows of one width are decoded together, component by component, without Python work per word.
-        """
-        sizes = self.fixed + self.wide * widths.astype(np.int64)
-        starts = np.cumsum(sizes) - sizes
-        found: list[list[Component]] = [[None] * len(widths) for _ in self.keys]
-        for width in np.unique(widths).tolist():
-            chosen = np.nonzero(widths == width)[0]
-            cells = words[starts[chosen][:, None] + np.arange(self.fixed + self.wide * width)]
-            offset = 0
-            for column, key in zip(found, self.keys, strict=True):
-                size = SIZES[key.kind][0] + SIZES[key.kind][1] * width
-                decoded = _decode(key.kind, np.ascontiguousarray(cells[:, offset : offset + size]))
-                offset += size
-                if len(chosen) == len(widths):
-                    column[:] = decoded
-                else:
-                    for place, number in zip(chosen.tolist(), decoded, strict=True):
-                        column[place] = number
-        return found
-
-
-def _decode(kind: str, words: npt.NDArray[np.uint64]) -> list[Component]:
-    if kind in ("count", "occurrences", "sum_int"):
-        return _limbs(words)
-    if kind == "present":
-        return (words[:, 0] != 0).tolist()  # type: ignore[no-any-return]
-    if kind.startswith(("least", "greatest")):
-        present = (words[:, 0] != 0).tolist()
-        values = words[:, 1].view(np.float64 if kind.endswith("double") else np.int64).tolist()
-        return [value if there else None for there, value in zip(present, values, strict=True)]
-    return list(zip(words[:, 0].view(np.float64).tolist(), words[:, 1].view(np.int64).tolist(), strict=True))
-
-
-def _limbs(words: npt.NDArray[np.uint64]) -> list[Component]:
-    signed = words.view(np.int64)
-    if words.shape[1] == 1 or (signed[:, 1:] == (signed[:, :1] >> 63)).all():
-        return signed[:, 0].tolist()  # type: ignore[no-any-return]
-    raw, size = words.tobytes(), 8 * words.shape[1]
-    return [int.from_bytes(raw[i : i + size], "little", signed=True) for i in range(0, len(raw), size)]
 
 
 def needed(aggregate: Aggregate, double: bool, exact: bool) -> tuple[ComponentKey, ...]:
@@ -258,49 +213,3 @@ def nothing(keys: Sequence[ComponentKey]) -> list[Component]:
 def has_trends(count: Component) -> bool:
     """Whether a count, exact or scaled, is above zero."""
     return bool(count[0] if isinstance(count, tuple) else count)
-
-
-def read(item: ReturnItem, keys: Sequence[ComponentKey], found: Mapping[ComponentKey, list[Component]]) -> list[Any]:
-    """One result column from the components of groups and windows.
-
-    Parameters
-    ----------
-    item : ReturnItem
-        Of an aggregate.
-    keys : sequence of ComponentKey
-        What `needed` says of the aggregate.
-    found : mapping
-        Lists of shape (rows,), by component.
-
-    Returns
-    -------
-    list of int, float, decimal.Decimal or None
-        Decimal only for what is beyond the range of doubles (DESIGN §5).
-    """
-    assert isinstance(item.value, Aggregate)
-    column: list[Any] = found[keys[0]]
-    if item.value.function == "SUM":
-        column = [total if there else None for total, there in zip(column, found[keys[1]], strict=True)]
-    elif item.value.function == "AVG":
-        column = [_quotient(total, number) for total, number in zip(column, found[keys[1]], strict=True)]
-    if item.log2:
-        return [None if value is None else _log2(value) for value in column]
-    return [scaled.presented(value) if isinstance(value, tuple) else value for value in column]
-
-
-def _quotient(total: int | Scaled, number: int | Scaled) -> float | Scaled | None:
-    """An average; None where it is over nothing."""
-    if not (number[0] if isinstance(number, tuple) else number):
-        return None
-    if isinstance(number, int):
-        # of integers Python finds the double nearest to the quotient, whatever their size
-        return total / number if isinstance(total, int) else scaled.over(total, scaled.of_integer(number))
-    assert not isinstance(total, int)
-    return scaled.over(total, number)
-
-
-def _log2(value: int | float | Scaled) -> float | None:
-    """Binary logarithm of a number of any size; NULL for values <= 0."""
-    if (value[0] if isinstance(value, tuple) else value) <= 0:
-        return None
-    return scaled.log2(value) if isinstance(value, tuple) else math.log2(value)

@@ -13,17 +13,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hamlet._expression import OverflowInExpression, Program
-from hamlet.columns import Int64Array, StringPool, Values, column, take
+from hamlet.columns import BatchColumns, Int64Array, StringPool, Values, column, take
 from hamlet.errors import DataError
 from hamlet.language.conditions import rewritten
 from hamlet.language.printing import to_text
-from hamlet.query import Condition
+from hamlet.query import AttributeType, Condition
 
 EVENT = "event"  # stands for any variable where only its events matter
-_BITS = 32  # predicates that are told apart at once; the rows of a batch are far below the other 2^31
+_BITS = 10  # predicates that are told apart at once, by a table
 FOREIGN = -1  # signature of an event that no query can match, whatever its attributes
+
+
+Loads = list[tuple[str, AttributeType | None]]  # the columns that a program reads, and as what
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ class Classifier:
         self.signatures: list[Signature] = []
         self._strings = strings
         self._predicates: dict[tuple[str, tuple[str, ...]], int] = {}
-        self._programs: list[tuple[Program, list[Callable[[pa.RecordBatch], Values]]]] = []
+        self._programs: list[tuple[Program, Loads]] = []
         self._by_type: dict[str, list[int]] = {}
         self._numbers: dict[Signature, int] = {}
 
@@ -72,7 +76,7 @@ class Classifier:
         self,
         type: str,
         conditions: tuple[Condition, ...],
-        compile: Callable[[], tuple[Program, list[Callable[[pa.RecordBatch], Values]]]],
+        compile: Callable[[], tuple[Program, Loads]],
     ) -> Role:
         """The role of a variable; its predicate is compiled when it is new."""
         predicates = self._by_type.setdefault(type, [])
@@ -85,35 +89,49 @@ class Classifier:
             predicates.append(self._predicates[key])
         return Role(type, self._predicates[key])
 
-    def classify(self, batch: pa.RecordBatch, type_column: str) -> npt.NDArray[np.int32]:
+    def classify(self, batch: BatchColumns, type_column: str) -> npt.NDArray[np.int32]:
         """The signature number of each event, `FOREIGN` where its type stands in no pattern; shape (rows,)."""
-        result = np.full(batch.num_rows, FOREIGN, np.int32)
-        types = column(batch, type_column)
-        if types is None or pa.types.is_null(types.type):
-            return result
-        numbers, valid = self._strings.encode(types)
+        rows = batch.batch.num_rows
+        types = column(batch.batch, type_column)
+        if types is None or pa.types.is_null(types.type) or rows == 0:
+            return np.full(rows, FOREIGN, np.int32)
+        if not pa.types.is_dictionary(types.type):
+            types = types.dictionary_encode()
+        elif len(types.dictionary) > rows:
+            types = types.cast(types.type.value_type).dictionary_encode()
+        places: dict[str, list[int]] = {}
+        for place, type in enumerate(types.dictionary.to_pylist()):
+            places.setdefault(type, []).append(place)
+        indices = pc.fill_null(types.indices, len(types.dictionary)) if types.null_count else types.indices
+        numbers = indices.to_numpy(zero_copy_only=False)
+        table = np.full(len(types.dictionary) + 1, FOREIGN, np.int32)  # what has no type stands at its end
         for type, predicates in self._by_type.items():
-            chosen = numbers == self._strings.number(type)
-            if valid is not None:
-                chosen &= valid != 0
-            rows = np.nonzero(chosen)[0]
-            if len(rows):
-                result[rows] = self._of_type(batch, type, predicates, rows)
+            if type in places and not predicates:
+                table[places[type]] = self._number(Signature(type, frozenset()))
+        result: npt.NDArray[np.int32] = table[numbers]
+        for type, predicates in self._by_type.items():
+            if type in places and predicates:
+                table[:] = 0
+                table[places[type]] = 1
+                found = np.nonzero(table[numbers])[0]
+                if len(found):
+                    result[found] = self._of_type(batch, type, predicates, found)
         return result
 
     def _of_type(
-        self, batch: pa.RecordBatch, type: str, predicates: Sequence[int], rows: Int64Array
+        self, batch: BatchColumns, type: str, predicates: Sequence[int], rows: Int64Array
     ) -> npt.NDArray[np.int32]:
+        parts: dict[tuple[str, AttributeType | None], Values] = {}  # columns of these rows
         codes = np.zeros(len(rows), np.int64)
         accepted: list[frozenset[int]] = [frozenset()]
         for start in range(0, len(predicates), _BITS):
             chunk = predicates[start : start + _BITS]
             for predicate in chunk:
-                codes = codes * 2 + self._select(batch, predicate, rows)
-            found, codes = np.unique(codes, return_inverse=True)
+                codes = codes * 2 + self._select(batch, predicate, rows, parts)
+            found, codes = _distinct(codes, len(accepted) << len(chunk))
             accepted = [
                 accepted[code >> len(chunk)].union(p for bit, p in enumerate(reversed(chunk)) if code >> bit & 1)
-                for code in found.tolist()
+                for code in found
             ]
         numbers = [self._number(Signature(type, one)) for one in accepted]
         return np.array(numbers, np.int32)[codes]
@@ -131,13 +149,31 @@ class Classifier:
             self.signatures.append(signature)
         return number
 
-    def _select(self, batch: pa.RecordBatch, predicate: int, rows: Int64Array) -> npt.NDArray[np.uint8]:
+    def _select(
+        self,
+        batch: BatchColumns,
+        predicate: int,
+        rows: Int64Array,
+        parts: dict[tuple[str, AttributeType | None], Values],
+    ) -> npt.NDArray[np.uint8]:
         program, loads = self._programs[predicate]
-        columns = [take(load(batch), rows) for load in loads]
+        for each in loads:
+            if each not in parts:
+                values = batch.values(*each)
+                parts[each] = values if len(rows) == batch.batch.num_rows else take(values, rows)
         try:
-            return program.select(columns, len(rows), self._strings.ranks)
+            return program.select([parts[each] for each in loads], len(rows), self._strings.ranks)
         except OverflowInExpression as error:
-            raise overflow_error(batch, error.text, int(rows[error.row])) from None
+            raise overflow_error(batch.batch, error.text, int(rows[error.row])) from None
+
+
+def _distinct(codes: Int64Array, limit: int) -> tuple[list[int], Int64Array]:
+    """The distinct codes below a limit, and the place of each code among them."""
+    if limit > 4 * len(codes) + (1 << _BITS):
+        found, places = np.unique(codes, return_inverse=True)
+        return found.tolist(), places
+    present = np.bincount(codes, minlength=1) > 0
+    return np.nonzero(present)[0].tolist(), (np.cumsum(present) - 1)[codes]
 
 
 def overflow_error(batch: pa.RecordBatch, text: str, row: int) -> DataError:

@@ -9,14 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-import pyarrow as pa
-
 from hamlet._expression import Program
-from hamlet.columns import StringPool, Values, values
+from hamlet.columns import StringPool
 from hamlet.compiler.adjacent import Keys, keys_of
 from hamlet.compiler.aggregates import Layout, Types, components
 from hamlet.compiler.automaton import templates
-from hamlet.compiler.classify import Classifier, Role
+from hamlet.compiler.classify import Classifier, Loads, Role
 from hamlet.compiler.predicate_facts import adjacent_predicates, local_predicates
 from hamlet.compiler.program import ProgramWriter
 from hamlet.compiler.tables import Pair, QueryTables, TableWriter
@@ -284,15 +282,11 @@ class _ClassCompiler:
     def role(self, analysed: AnalysedQuery, variable: str) -> Role:
         conditions = analysed.local.get(variable, ())
 
-        def compiled() -> tuple[Program, list[Callable[[pa.RecordBatch], Values]]]:
+        def compiled() -> tuple[Program, Loads]:
             program = self.writer(analysed, lambda _: True).program(conditions)
-            loads = [self.load(name, self.type_of(analysed, variable, name)) for name in program.vector_columns]
-            return program, loads
+            return program, [(name, self.type_of(analysed, variable, name)) for name in program.vector_columns]
 
         return self.classifier.role(analysed.types[variable], conditions, compiled)
-
-    def load(self, name: str, type: AttributeType | None) -> Callable[[pa.RecordBatch], Values]:
-        return lambda batch: values(batch, name, type, self.strings)
 
 
 def read_attributes(conditions: Sequence[Condition]) -> tuple[list[str], list[str]]:

@@ -13,13 +13,17 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain, islice, repeat
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet.errors import DataError, OptionError, OutputError, one_of
 from hamlet.input.widening import plain_type
+from hamlet.output.components import Values
 from hamlet.output.digits import decimal_digits, integer_of, number_text
 from hamlet.query import AttributeType
 from hamlet.schema import Clock, timestamp
@@ -81,23 +85,83 @@ class ResultColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class Piece:
+    """Some rows of a query as columns.
+
+    Attributes
+    ----------
+    starts, ends : int64 array of shape (rows,)
+        Edges of the windows, in ticks of the clock.
+    values : tuple of Values
+        The RETURN items, in order, each of shape (rows,).
+    """
+
+    starts: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    values: tuple[Values, ...]
+
+    def tuples(self) -> Iterator[tuple[Any, ...]]:
+        """The rows, as `QueryRows.rows` has them."""
+        return zip(self.starts.tolist(), self.ends.tolist(), *(each.tolist() for each in self.values), strict=True)
+
+
 class QueryRows:
     """The rows of one query.
 
-    Attributes
+    Parameters
     ----------
     name : str
         The query.
     columns : tuple of ResultColumn
         Its RETURN items, in order.
-    rows : list of tuple
+    rows : sequence of tuple
         ``(window_start, window_end, value, ...)``: the window in ticks of the clock, the values as Python objects in
         the order of `columns`, None for NULL. Ordered as LANGUAGE §9 says.
+    pieces : sequence of Piece
+        The same as columns, instead of `rows`.
     """
 
-    name: str
-    columns: tuple[ResultColumn, ...]
-    rows: list[tuple[Any, ...]]
+    __slots__ = ("_rows", "columns", "name", "pieces")
+
+    def __init__(
+        self,
+        name: str,
+        columns: tuple[ResultColumn, ...],
+        rows: Sequence[tuple[Any, ...]] = (),
+        *,
+        pieces: Sequence[Piece] = (),
+    ) -> None:
+        self.name = name
+        self.columns = columns
+        self.pieces = list(pieces)
+        self._rows: list[tuple[Any, ...]] | None = None if pieces else list(rows)
+        if rows:
+            starts, ends, *values = zip(*rows, strict=True)
+            edges = [np.array(each, np.int64) for each in (starts, ends)]
+            self.pieces = [Piece(edges[0], edges[1], tuple(Values(list(each)) for each in values))]
+
+    def __len__(self) -> int:
+        return sum(len(piece.starts) for piece in self.pieces)
+
+    @property
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The rows as tuples of Python objects; made when they are first asked for."""
+        if self._rows is None:
+            self._rows = [row for piece in self.pieces for row in piece.tuples()]
+        return self._rows
+
+    def first(self, count: int) -> list[tuple[Any, ...]]:
+        """The first rows."""
+        return (
+            self.rows[:count]
+            if self._rows is not None
+            else list(islice(chain.from_iterable(piece.tuples() for piece in self.pieces), count))
+        )
+
+    def extend(self, other: QueryRows) -> None:
+        """Take over later rows of the same query."""
+        self.pieces += other.pieces
+        self._rows = None
 
 
 class Results:
@@ -134,14 +198,14 @@ class Results:
         return tuple(each.name for each in self.by_query)
 
     def __len__(self) -> int:
-        return sum(len(each.rows) for each in self.by_query)
+        return sum(map(len, self.by_query))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for each in self.by_query:
             yield from dicts_of(each, self.clock)
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{each.name}: {len(each.rows)}" for each in self.by_query)
+        counts = ", ".join(f"{each.name}: {len(each)}" for each in self.by_query)
         return f"<Results of {len(self.by_query)} queries, rows {counts}>"
 
     def rows(self) -> list[dict[str, Any]]:
@@ -175,11 +239,21 @@ class Results:
 
 def dicts_of(rows: QueryRows, clock: Clock) -> Iterator[dict[str, Any]]:
     """The rows of one query as dicts: query, window_start, window_end and the RETURN items, in this order."""
-    names = [column.name for column in rows.columns]
-    for start, end, *values in rows.rows:
-        row = {"query": rows.name, "window_start": clock.present(start), "window_end": clock.present(end)}
-        row.update(zip(names, values, strict=True))
-        yield row
+    names = ("query", "window_start", "window_end", *(column.name for column in rows.columns))
+    for piece in rows.pieces:
+        lists = (each.tolist() for each in piece.values)
+        edges = (_presented(ticks, clock) for ticks in (piece.starts, piece.ends))
+        for values in zip(repeat(rows.name), *edges, *lists):
+            yield dict(zip(names, values))  # noqa: B905 (as many, and this is the innermost loop)
+
+
+def _presented(ticks: npt.NDArray[np.int64], clock: Clock) -> list[Any]:
+    """Edges of windows in the type of the time column."""
+    found: list[Any] = ticks.tolist()
+    if not clock.is_timestamp:
+        return found
+    moments = {tick: clock.present(tick) for tick in dict.fromkeys(found)}
+    return [moments[tick] for tick in found]
 
 
 def check_count_type(count_type: str) -> str:
@@ -225,19 +299,60 @@ def to_arrow(rows: QueryRows, clock: Clock, count_type: str = "string") -> pa.Ta
         If a value does not fit the count type; the text names query, window and group.
     """
     schema = result_schema(rows.columns, clock, check_count_type(count_type))
-    edges = [pa.array([row[place] for row in rows.rows], pa.int64()).cast(schema.field(1).type) for place in (0, 1)]
-    arrays = [pa.array([rows.name] * len(rows.rows), pa.string()), *edges]
+    batches = [
+        pa.RecordBatch.from_arrays(_arrays(rows, piece, schema, clock, count_type), schema=schema)
+        for piece in rows.pieces
+    ]
+    return pa.Table.from_batches(batches, schema)
+
+
+def _arrays(rows: QueryRows, piece: Piece, schema: pa.Schema, clock: Clock, count_type: str) -> list[pa.Array]:
+    arrays = [pa.repeat(rows.name, len(piece.starts))]
+    arrays += [pa.array(edges).cast(schema.field(1).type) for edges in (piece.starts, piece.ends)]
     for place, column in enumerate(rows.columns):
-        kind = schema.field(3 + place).type
-        values = [row[2 + place] for row in rows.rows]
-        if column.kind in ("count", "sum", "double"):
-            for row, value in enumerate(values):
-                try:
-                    values[row] = None if value is None else _fit(value, kind, infinite=count_type == "double")
-                except _UnfitError as error:
-                    raise _unfit(rows, row, place, clock, str(error)) from None
-        arrays.append(pa.array(values, kind))
-    return pa.Table.from_arrays(arrays, schema=schema)
+        kind, values = schema.field(3 + place).type, piece.values[place]
+        if column.kind in ("attribute", "extremum"):
+            arrays.append(_plain_array(values, kind))
+        elif not isinstance(values.data, list) and _is_direct(values.data, kind):
+            arrays.append(_numbers(values.data, kind, None if values.valid is None else ~values.valid))
+        else:
+            arrays.append(_fitted(rows, piece, place, kind, clock, count_type))
+    return arrays
+
+
+def _plain_array(values: Values, kind: pa.DataType) -> pa.Array:
+    if isinstance(values.data, list):
+        return pa.array(values.data, kind)
+    mask = None if values.valid is None or values.valid.all() else ~values.valid
+    if values.objects is None:
+        return _numbers(values.data, kind, mask)
+    objects = pa.array(values.objects or [None], kind)
+    return objects.take(pa.array(values.data, mask=mask))
+
+
+def _is_direct(data: npt.NDArray[Any], kind: pa.DataType) -> bool:
+    """Whether Arrow turns all numbers of an array into a type as `_fit` does."""
+    if data.dtype == np.int64 or pa.types.is_floating(kind):
+        return True
+    return bool(pa.types.is_int64(kind)) and bool((np.abs(data) < 2.0**63).all())
+
+
+def _numbers(data: npt.NDArray[Any], kind: pa.DataType, mask: npt.NDArray[np.bool_] | None) -> pa.Array:
+    if data.dtype == np.float64 and pa.types.is_int64(kind):
+        data = np.rint(data).astype(np.int64)  # a COUNT in float mode is nearly an integer
+    return pa.array(data, mask=mask).cast(kind, safe=not pa.types.is_floating(kind))
+
+
+def _fitted(rows: QueryRows, piece: Piece, place: int, kind: pa.DataType, clock: Clock, count_type: str) -> pa.Array:
+    """Numbers of any size in an Arrow type."""
+    values = piece.values[place].tolist()
+    fitted: list[Any] = []
+    for row, value in enumerate(values):
+        try:
+            fitted.append(None if value is None else _fit(value, kind, infinite=count_type == "double"))
+        except _UnfitError as error:
+            raise _unfit(rows, next(islice(piece.tuples(), row, None)), place, clock, str(error)) from None
+    return pa.array(fitted, kind)
 
 
 class _UnfitError(Exception):
@@ -268,8 +383,8 @@ def _as_double(value: Number) -> float:
         return math.inf if value > 0 else -math.inf
 
 
-def _unfit(rows: QueryRows, row: int, place: int, clock: Clock, what: str) -> OutputError:
-    start, end, *values = rows.rows[row]
+def _unfit(rows: QueryRows, row: tuple[Any, ...], place: int, clock: Clock, what: str) -> OutputError:
+    start, end, *values = row
     named = zip(rows.columns, values, strict=True)
     group = ", ".join(f"{column.name}={value}" for column, value in named if column.kind == "attribute")
     text = number_text(values[place])

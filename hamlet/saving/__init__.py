@@ -12,7 +12,8 @@ canonical text), or of a version that compiles the workload to other tables. The
 nothing else is believed either: bytes that somebody has made up end in a `RestoreError` or in an engine that counts
 wrong. They run no code, and ask for memory in proportion to their length and to what a state of the workload takes.
 **Size.** In proportion to the open windows (their cells, and single events where a predicate looks back at them), to
-the partitions and strings ever seen, and to the events that are held back.
+the partitions that are known (those alive, and some that no longer are), to the strings ever seen, and to the events
+that are held back.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from hamlet.compiler.classify import Signature
@@ -50,7 +52,7 @@ from hamlet.schema import Schema
 from hamlet.version import __version__
 from hamlet.workload import Workload
 
-FORMAT = 2
+FORMAT = 3
 MAGIC = b"\x93HAMLET\n"
 HEAD = struct.Struct("<8sIIQ32s")  # magic, format, length of the description, length of all behind the head, digest
 _DESCRIBED = (
@@ -143,6 +145,8 @@ def _described_executor(executor: Executor, blobs: BlobWriter, names: Sequence[s
         described.append(
             {
                 "matched": state.matched,
+                "created": state.created,
+                "used": blobs.blob(state.used.tobytes()),
                 "keys": blobs.keys(state.keys, len(compiled.attributes)),
                 "kept": blobs.table(state.kept, names),
                 "kernels": [blobs.blob(kernel) for kernel in state.kernels],
@@ -232,13 +236,17 @@ class Saved:
             )
         schema, states = executor.workload.schema, []
         for compiled, each in zip(executor.workload.classes, items(classes), strict=True):
-            matched, keys, kept, kernels = fields(each, "matched", "keys", "kept", "kernels")
+            matched, created, used, keys, kept, kernels = fields(
+                each, "matched", "created", "used", "keys", "kept", "kernels"
+            )
+            numbers = np.frombuffer(self._blobs.blob(used), np.uint8)
             known, types = self._blobs.keys(keys, len(compiled.attributes))
             check_keys(types, compiled.attributes, schema)
+            if int(numbers.max(initial=0)) > 1 or int(numbers.sum()) != len(known):
+                raise ValueError("the numbers of the partitions do not fit them")
             table = self._events(kept, schema)
-            states.append(
-                RunnerState(whole(matched), known, table, [self._blobs.blob(kernel) for kernel in items(kernels)])
-            )
+            blobs = [self._blobs.blob(kernel) for kernel in items(kernels)]
+            states.append(RunnerState(whole(matched), whole(created, len(known)), known, numbers, table, blobs))
         executor.load(whole(events), [_signature_of(each) for each in items(signatures)], states)
 
     def _state(self, description: Json, options: Mapping[str, Any], schema: Schema | None) -> EngineState:

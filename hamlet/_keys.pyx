@@ -1,0 +1,343 @@
+"""Numbers for keys: a hash table from tuples of 64-bit codes, NULL a value like others, to small numbers.
+
+The numbers of keys that are forgotten are given to new ones, so that memory and the kernel's arrays follow the keys
+that are alive, not those ever seen. What a code stands for is known in Python (`hamlet.keys`).
+"""
+
+import cython
+import numpy as np
+
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcmp, memcpy, memset
+
+
+cdef enum:
+    LEAST_SLOTS = 64
+    EMPTY = -1
+    NO_MEMORY = -2
+
+
+@cython.final
+cdef class KeyTable:
+    """Keys by number and numbers by key.
+
+    Parameters
+    ----------
+    columns : int
+        Codes of a key.
+
+    Attributes
+    ----------
+    size : int
+        All numbers are below.
+    count : int
+        Keys that are known.
+    created : int
+        Numbers given so far; a key that was forgotten counts anew.
+    """
+
+    cdef int columns
+    cdef int width               # words of a key: its codes, then a bit per NULL
+    cdef readonly Py_ssize_t size
+    cdef readonly Py_ssize_t count
+    cdef readonly int64_t created
+    cdef Py_ssize_t capacity
+    cdef int64_t* word           # [capacity][width]
+    cdef uint8_t* used           # [capacity]
+    cdef int32_t* spare          # [capacity] numbers to be given anew, the next one last
+    cdef Py_ssize_t spares
+    cdef int32_t* slot           # [slots] numbers, or EMPTY
+    cdef Py_ssize_t slots        # a power of two, at least twice `count`
+
+    def __cinit__(self, int columns):
+        self.columns = columns
+        self.width = columns + (columns + 63) // 64
+        self.slots = LEAST_SLOTS
+        self.slot = <int32_t*> malloc(self.slots * sizeof(int32_t))
+        if self.slot == NULL:
+            raise MemoryError
+        memset(self.slot, 0xFF, self.slots * sizeof(int32_t))
+
+    def __dealloc__(self):
+        free(self.word)
+        free(self.used)
+        free(self.spare)
+        free(self.slot)
+
+    @property
+    def nbytes(self):
+        """Bytes of the table."""
+        return self.capacity * (self.width * sizeof(int64_t) + 5) + self.slots * sizeof(int32_t)
+
+    def encode(self, columns, classes, Py_ssize_t rows):
+        """The number of each row's key; a new one where it is not known.
+
+        Parameters
+        ----------
+        columns : sequence of (int64 array of shape (rows,), uint8 array of shape (rows,) or None)
+            Codes, and 1 where there is a value.
+        classes : int32 array of shape (rows,) or None
+            Rows where it is negative get no number.
+        rows : int
+
+        Returns
+        -------
+        int64 array of shape (rows,)
+            -1 for rows without a number.
+        """
+        found = np.empty(rows, dtype=np.int64)
+        cdef int64_t[::1] number_view = found
+        cdef const int32_t[::1] class_view
+        cdef const int64_t[::1] data_view
+        cdef const uint8_t[::1] valid_view
+        cdef const int32_t* chosen = NULL
+        cdef const int64_t** data
+        cdef const uint8_t** valid
+        cdef Py_ssize_t i
+        cdef bint fits
+        if rows == 0:
+            return found
+        if classes is not None:
+            class_view = classes
+            chosen = &class_view[0]
+        data = <const int64_t**> calloc(self.columns + 1, sizeof(void*))
+        valid = <const uint8_t**> calloc(self.columns + 1, sizeof(void*))
+        if data == NULL or valid == NULL:
+            free(data)
+            free(valid)
+            raise MemoryError
+        try:
+            for i, (codes, present) in enumerate(columns):
+                data_view = codes
+                assert len(data_view) == rows
+                data[i] = &data_view[0]
+                if present is not None:
+                    valid_view = present
+                    assert len(valid_view) == rows
+                    valid[i] = &valid_view[0]
+            with nogil:
+                fits = self._encode(data, valid, chosen, rows, &number_view[0])
+        finally:
+            free(data)
+            free(valid)
+        if not fits:
+            raise MemoryError
+        return found
+
+    cdef bint _encode(
+        self, const int64_t** data, const uint8_t** valid, const int32_t* chosen, Py_ssize_t rows, int64_t* found
+    ) noexcept nogil:
+        cdef int64_t* key = <int64_t*> calloc(self.width + 1, sizeof(int64_t))
+        cdef int64_t last = EMPTY
+        cdef Py_ssize_t i
+        cdef int column
+        cdef bint same
+        if key == NULL:
+            return False
+        for i in range(rows):
+            if chosen != NULL and chosen[i] < 0:
+                found[i] = EMPTY
+                continue
+            same = last >= 0
+            for column in range(self.columns):
+                if valid[column] != NULL and not valid[column][i]:
+                    if not key[self.columns + (column >> 6)] >> (column & 63) & 1:
+                        key[self.columns + (column >> 6)] |= <int64_t> (<uint64_t> 1 << (column & 63))
+                        key[column] = 0
+                        same = False
+                    continue
+                if key[self.columns + (column >> 6)] >> (column & 63) & 1:
+                    key[self.columns + (column >> 6)] &= ~<int64_t> (<uint64_t> 1 << (column & 63))
+                    same = False
+                elif key[column] != data[column][i]:
+                    same = False
+                key[column] = data[column][i]
+            if not same:
+                last = self._number(key)
+                if last == NO_MEMORY:
+                    break
+            found[i] = last
+        free(key)
+        return last != NO_MEMORY
+
+    cdef inline uint64_t _hash(self, const int64_t* key) noexcept nogil:
+        cdef uint64_t hash = 0x9E3779B97F4A7C15u
+        cdef int i
+        for i in range(self.width):
+            hash ^= <uint64_t> key[i]
+            hash *= 0xFF51AFD7ED558CCDu
+            hash ^= hash >> 32
+        hash *= 0xC4CEB9FE1A85EC53u
+        return hash ^ hash >> 29
+
+    cdef int64_t _number(self, const int64_t* key) noexcept nogil:
+        """The number of a key; NO_MEMORY where memory is short."""
+        cdef uint64_t place = self._hash(key) & <uint64_t> (self.slots - 1)
+        cdef int64_t number
+        while self.slot[place] >= 0:
+            number = self.slot[place]
+            if memcmp(self.word + number * self.width, key, self.width * sizeof(int64_t)) == 0:
+                return number
+            place = (place + 1) & <uint64_t> (self.slots - 1)
+        if self.spares == 0 and self.size == self.capacity and not self._grow(self.size + 1):
+            return NO_MEMORY
+        if self.spares:
+            self.spares -= 1
+            number = self.spare[self.spares]
+        else:
+            number = self.size
+            self.size += 1
+        memcpy(self.word + number * self.width, key, self.width * sizeof(int64_t))
+        self.used[number] = 1
+        self.count += 1
+        self.created += 1
+        self.slot[place] = <int32_t> number
+        if 2 * self.count > self.slots and not self._rebuild(2 * self.slots):
+            return NO_MEMORY
+        return number
+
+    cdef bint _grow(self, Py_ssize_t least) noexcept nogil:
+        cdef Py_ssize_t capacity = max(least, self.capacity + (self.capacity >> 1) + 16)
+        cdef void* moved
+        if capacity >= INT32_MAX:
+            return False
+        moved = realloc(self.word, capacity * self.width * sizeof(int64_t) + 1)
+        if moved == NULL:
+            return False
+        self.word = <int64_t*> moved
+        moved = realloc(self.used, capacity)
+        if moved == NULL:
+            return False
+        self.used = <uint8_t*> moved
+        moved = realloc(self.spare, capacity * sizeof(int32_t))
+        if moved == NULL:
+            return False
+        self.spare = <int32_t*> moved
+        memset(self.used + self.capacity, 0, capacity - self.capacity)
+        self.capacity = capacity
+        return True
+
+    cdef bint _rebuild(self, Py_ssize_t slots) noexcept nogil:
+        """Put every key into a table of so many slots."""
+        cdef int32_t* slot = <int32_t*> malloc(slots * sizeof(int32_t))
+        cdef Py_ssize_t number
+        cdef uint64_t place
+        if slot == NULL:
+            return False
+        memset(slot, 0xFF, slots * sizeof(int32_t))
+        free(self.slot)
+        self.slot = slot
+        self.slots = slots
+        for number in range(self.size):
+            if self.used[number]:
+                place = self._hash(self.word + number * self.width) & <uint64_t> (slots - 1)
+                while slot[place] >= 0:
+                    place = (place + 1) & <uint64_t> (slots - 1)
+                slot[place] = <int32_t> number
+        return True
+
+    cdef void _tidy(self) except *:
+        """Bring hash table and spare numbers up to date with the keys."""
+        cdef Py_ssize_t slots = LEAST_SLOTS, number
+        while slots < 2 * self.count + 2:
+            slots *= 2
+        if not self._rebuild(slots):
+            raise MemoryError
+        self.spares = 0
+        for number in range(self.size - 1, -1, -1):
+            if not self.used[number]:
+                self.spare[self.spares] = <int32_t> number
+                self.spares += 1
+
+    def number(self, codes):
+        """The number of one key; a new one where it is not known. `codes` has None for NULL."""
+        key = [(np.array([code or 0], np.int64), np.array([code is not None], np.uint8)) for code in codes]
+        return int(self.encode(key, None, 1)[0])
+
+    def codes(self, int column, const int64_t[::1] numbers):
+        """The codes of some keys in a column, and 1 where they are no NULL; int64 and uint8 arrays of shape (n,)."""
+        cdef Py_ssize_t n = len(numbers), i
+        cdef const int64_t* key
+        codes = np.empty(n, dtype=np.int64)
+        valid = np.empty(n, dtype=np.uint8)
+        cdef int64_t[::1] code_view = codes
+        cdef uint8_t[::1] valid_view = valid
+        assert 0 <= column < self.columns
+        for i in range(n):
+            assert 0 <= numbers[i] < self.size
+            key = self.word + numbers[i] * self.width
+            code_view[i] = key[column]
+            valid_view[i] = not key[self.columns + (column >> 6)] >> (column & 63) & 1
+        return codes, valid
+
+    def recode(self, int column, const int64_t[::1] numbers, const int64_t[::1] codes):
+        """Replace the codes of some keys in a column; all keys stay different."""
+        cdef Py_ssize_t i
+        assert len(numbers) == len(codes)
+        for i in range(len(numbers)):
+            self.word[numbers[i] * self.width + column] = codes[i]
+        if not self._rebuild(self.slots):
+            raise MemoryError
+
+    def numbers(self):
+        """The numbers of the keys that are known, ascending; int64 array of shape (count,)."""
+        cdef Py_ssize_t number, place = 0
+        found = np.empty(self.count, dtype=np.int64)
+        cdef int64_t[::1] view = found
+        for number in range(self.size):
+            if self.used[number]:
+                view[place] = number
+                place += 1
+        return found
+
+    def forget(self, const uint8_t[::1] live):
+        """Forget the keys by whose number stands 0; numbers beyond the array are forgotten too."""
+        cdef Py_ssize_t number
+        for number in range(self.size):
+            if self.used[number] and not (number < len(live) and live[number]):
+                self.used[number] = 0
+                self.count -= 1
+        self._tidy()
+
+    def load(self, columns, const uint8_t[::1] used, int64_t created):
+        """Take over keys; the table is new.
+
+        Parameters
+        ----------
+        columns : sequence of (int64 array of shape (keys,), uint8 array of shape (keys,))
+            As `codes` gives them for `numbers`.
+        used : uint8 array of shape (size,)
+            1 where a number has a key.
+        created : int
+        """
+        cdef const int64_t[::1] code_view
+        cdef const uint8_t[::1] valid_view
+        cdef Py_ssize_t number, place
+        cdef int column
+        assert self.size == 0
+        if len(used) and not self._grow(len(used)):
+            raise MemoryError
+        self.size = len(used)
+        if self.size:
+            memset(self.word, 0, self.size * self.width * sizeof(int64_t))
+        for number in range(self.size):
+            self.used[number] = used[number] != 0
+            self.count += self.used[number]
+        for column, (codes, valid) in enumerate(columns):
+            code_view = codes
+            valid_view = valid
+            assert len(code_view) == self.count
+            place = 0
+            for number in range(self.size):
+                if not self.used[number]:
+                    continue
+                if valid_view[place]:
+                    self.word[number * self.width + column] = code_view[place]
+                else:
+                    self.word[number * self.width + self.columns + (column >> 6)] |= (
+                        <int64_t> (<uint64_t> 1 << (column & 63))
+                    )
+                place += 1
+        self.created = created
+        self._tidy()

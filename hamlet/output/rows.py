@@ -1,0 +1,125 @@
+"""Closed windows as result rows: which values make a row, from columns of components."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hamlet.compiler.aggregates import Component, is_double, needed
+from hamlet.compiler.compile import CompiledQuery
+from hamlet.output.components import Column, Values, columned, listed, read
+from hamlet.output.result import Piece, QueryRows, ResultColumn
+from hamlet.query import Aggregate, AttributeType
+from hamlet.schema import Schema, timestamp
+
+Int64Array = npt.NDArray[np.int64]
+Units = Mapping[str, tuple[str, str | None]]  # TIMESTAMP column -> (unit, zone)
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """Closed windows of one query, one row per window and group, ordered as LANGUAGE §9 says.
+
+    Attributes
+    ----------
+    windows : int64 array of shape (rows,)
+        Window numbers.
+    groups : tuple of Values
+        The grouping attributes, each of shape (rows,).
+    components : list of Column
+        In the order of the query's layout, each of shape (rows,).
+    """
+
+    windows: Int64Array
+    groups: tuple[Values, ...]
+    components: list[Column]
+
+
+@dataclass
+class GroupRows:
+    """The same in Python values: what partial rows are made of.
+
+    Attributes
+    ----------
+    windows : list of int, shape (rows,)
+    groups : list of tuple, shape (rows,)
+        Values of the grouping attributes.
+    components : list of list, shape (components, rows)
+    """
+
+    windows: list[int]
+    groups: list[tuple[Any, ...]]
+    components: list[list[Component]]
+
+
+def group_rows(query: CompiledQuery, pieces: Sequence[Closed]) -> GroupRows:
+    """Closed windows in Python values."""
+    rows = GroupRows([], [], [[] for _ in query.layout.keys])
+    for piece in pieces:
+        windows = piece.windows.tolist()
+        rows.windows += windows
+        rows.groups += (
+            zip(*(each.tolist() for each in piece.groups), strict=True) if piece.groups else [()] * len(windows)
+        )
+        for column, key, more in zip(rows.components, query.layout.keys, piece.components, strict=True):
+            column += listed(key, more)
+    return rows
+
+
+def result_columns(query: CompiledQuery, schema: Schema) -> tuple[ResultColumn, ...]:
+    """The result columns of a query: names, kinds, types."""
+    found = []
+    for item in query.analysed.query.items:
+        if not isinstance(item.value, Aggregate):
+            type = schema.type_of(item.value.name) or AttributeType.STRING
+            found.append(ResultColumn(item.column, "attribute", type, schema.arrow_types.get(item.value.name)))
+            continue
+        function, place = item.value.function, (item.value.variable or "", item.value.attribute or "")
+        type = query.types.get(place) or AttributeType.INT
+        if item.log2 or function == "AVG":
+            found.append(ResultColumn(item.column, "double", AttributeType.DOUBLE))
+        elif function in ("MIN", "MAX"):
+            found.append(ResultColumn(item.column, "extremum", type, schema.arrow_types.get(place[1])))
+        else:
+            found.append(ResultColumn(item.column, "count" if function == "COUNT" else "sum", type))
+    return tuple(found)
+
+
+def present(query: CompiledQuery, columns: tuple[ResultColumn, ...], rows: GroupRows, units: Units) -> QueryRows:
+    """Result rows from the components of windows and groups."""
+    groups = tuple(Values([group[place] for group in rows.groups]) for place in range(len(query.analysed.grouping)))
+    components = [columned(key, column) for key, column in zip(query.layout.keys, rows.components, strict=True)]
+    closed = Closed(np.array(rows.windows, np.int64), groups, components)
+    return QueryRows(query.name, columns, pieces=[piece_of(query, columns, closed, units)])
+
+
+def piece_of(query: CompiledQuery, columns: tuple[ResultColumn, ...], closed: Closed, units: Units) -> Piece:
+    """The values of result rows, column by column."""
+    found = dict(zip(query.layout.keys, closed.components, strict=True))
+    within, slide = query.window
+    grouping = query.analysed.grouping
+    values: list[Values] = []
+    for item, result in zip(query.analysed.query.items, columns, strict=True):
+        if not isinstance(item.value, Aggregate):
+            values.append(closed.groups[grouping.index(item.value.name)])
+            continue
+        column = read(item, needed(item.value, is_double(item.value, query.types), query.exact), found)
+        if result.kind == "extremum" and result.type is AttributeType.TIMESTAMP:
+            column = Values(_timestamps(column, result, units[item.value.attribute or ""]))
+        values.append(column)
+    starts = closed.windows * slide
+    return Piece(starts, starts + within, tuple(values))
+
+
+def _timestamps(column: Values, result: ResultColumn, clock: tuple[str, str | None]) -> list[Any]:
+    """Ticks as timestamps or dates."""
+    unit, zone = clock
+    moments = [None if value is None else timestamp(value, unit, zone) for value in column.tolist()]
+    if result.arrow_type is not None and pa.types.is_date(result.arrow_type):
+        return [None if moment is None else moment.date() for moment in moments]
+    return moments

@@ -1,0 +1,362 @@
+"""Runs one class of queries over batches in time order: its keys, its kernels, and the rows of closed windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hamlet import trace
+from hamlet._budget import Budget
+from hamlet._core import Kernel, KernelOverflow
+from hamlet._order import looked_up, ordered
+from hamlet.broadcast import Broadcast
+from hamlet.columns import BatchColumns, Int64Array
+from hamlet.compiler.aggregates import Component, has_trends, nothing, paired
+from hamlet.compiler.classify import FOREIGN, Role, Signature, overflow_error
+from hamlet.compiler.compile import CompiledClass, CompiledQuery, CompiledWorkload
+from hamlet.compiler.tables import QueryTables
+from hamlet.keys import KeyIndex
+from hamlet.output.components import Column, columned, decoded, listed, merged_runs, taken
+from hamlet.output.rows import Closed
+from hamlet.query import AttributeType
+from hamlet.ranks import Ranks
+from hamlet.sharing import Sharing
+
+UNMAPPED = -2  # a signature that a kernel has not met yet
+
+Columns = Sequence[tuple[str, AttributeType | None]]
+
+
+@dataclass(frozen=True)
+class RunnerState:
+    """What the runner of one class of queries keeps between batches.
+
+    Attributes
+    ----------
+    matched : int
+        Events matched so far.
+    created : int
+        Partitions numbered so far.
+    keys : sequence of tuple
+        Partitions that are known, by number ascending.
+    used : uint8 array
+        1 for the numbers of these partitions.
+    kept : pyarrow.Table or None
+        Events for partitions that have not been formed yet (LANGUAGE §6).
+    kernels : sequence of bytes-like
+        From `Kernel.save`.
+    """
+
+    matched: int
+    created: int
+    keys: Sequence[tuple[Any, ...]]
+    used: npt.NDArray[np.uint8]
+    kept: pa.Table | None
+    kernels: Sequence[bytes | memoryview]
+
+
+class ClassRunner:
+    """One class of queries: its keys, and a kernel per thread."""
+
+    def __init__(
+        self, compiled: CompiledClass, workload: CompiledWorkload, threads: int, sharing: Sharing, budget: Budget
+    ) -> None:
+        self.compiled = compiled
+        self.workload = workload
+        self.index = KeyIndex(compiled.attributes)
+        self.tables = [compiled.tables(number) for number in range(len(compiled.parts))]
+        floating = [int(type is AttributeType.DOUBLE) for _, type in compiled.columns]
+        self.kernels = [Kernel(self.tables, floating, sharing, budget) for _ in range(threads)]
+        self._ranks = [Ranks(self.index, query.group) for query in compiled.queries]
+        self._closed: list[list[Closed]] = [[] for _ in compiled.queries]  # taken from the kernels, not delivered
+        self.broadcast = _broadcast(compiled, self.index) if compiled.broadcasts else None
+        self.class_of = np.zeros(0, np.int32)  # signature -> kernel class, FOREIGN, or UNMAPPED
+        self.matched = 0
+        self._types: dict[str, int] = {}
+        self._roles: dict[Role, int] = {}
+
+    def adopt(self, other: ClassRunner) -> None:
+        """Take over keys, groups and kernel states of a runner that knew less of the attributes' types."""
+        self.index, self.matched = other.index, other.matched
+        self._ranks = [Ranks(self.index, query.group) for query in self.compiled.queries]
+        widened = [
+            _widened(new, self.compiled.columns, old, other.compiled.columns)
+            for new, old in zip(self.tables, other.tables, strict=True)
+        ]
+        for kernel, old_kernel in zip(self.kernels, other.kernels, strict=True):
+            kernel.adopt(old_kernel, widened)
+        if self.broadcast is not None and other.broadcast is not None:
+            self.broadcast.index = self.index
+            schema, classifier = self.workload.schema, self.workload.classifier
+            self.broadcast.adopt(
+                other.broadcast,
+                lambda batch: self._classes(
+                    classifier.classify(BatchColumns(batch, self.workload.strings), schema.type_column)
+                ),
+            )
+
+    def saved(self) -> RunnerState:
+        """What is kept between batches."""
+        kept = None if self.broadcast is None else self.broadcast.kept
+        keys = self.index.keys
+        used = np.zeros(self.index.size, np.uint8)
+        used[list(keys)] = 1
+        kernels = [kernel.save() for kernel in self.kernels]
+        return RunnerState(self.matched, self.index.created, list(keys.values()), used, kept, kernels)
+
+    def load(self, state: RunnerState) -> None:
+        """Go on from a saved state; raises ValueError where it cannot be one of this class."""
+        classes = self._classes(np.zeros(0, np.int32))  # registers what the classifier knows, in its order
+        self.matched = state.matched
+        self.index.load(state.keys, state.used, state.created)
+        ends = {AttributeType.STRING: len(self.workload.strings), None: 0}
+        limits = np.array([ends.get(type, -1) for _, type in self.compiled.columns], np.int64)
+        for number, (kernel, data) in enumerate(zip(self.kernels, state.kernels, strict=True)):
+            kernel.load(data, len(range(number, len(state.used), len(self.kernels))), state.matched, limits)
+        if state.kept is not None:
+            if self.broadcast is None:
+                raise ValueError("events are kept though all carry their keys")
+            known = self.workload.classifier
+            types: list[str] = []
+            for batch in state.kept.combine_chunks().to_batches():
+                signatures = known.classify(
+                    BatchColumns(batch, self.workload.strings), self.workload.schema.type_column
+                )
+                classes = self._classes(signatures)
+                types = [known.signatures[number].type for number in signatures.tolist()]
+            if (classes == FOREIGN).any():
+                raise ValueError("an event is kept that no query asks for")
+            self.broadcast.load(state.kept, types, classes)
+
+    def jobs(self, batch: BatchColumns, signatures: npt.NDArray[np.int32]) -> list[Callable[[], None]]:
+        """What the kernels have to do for a batch; jobs of one batch may run side by side."""
+        classes = self._classes(signatures)
+        matched = int(np.count_nonzero(classes != FOREIGN))
+        self.matched += matched
+        if not matched:
+            return []
+        schema = self.workload.schema
+        if self.broadcast is None:
+            keys = self.index.encode(batch.batch, classes if matched < len(classes) else None)
+        else:
+            batch, keys, classes = self._delivered(self.broadcast, batch, signatures, classes)
+        times = batch.integers(schema.clock.column)
+        orders = None if schema.order_column is None else batch.integers(schema.order_column)
+        columns = [batch.values(name, type) for name, type in self.compiled.columns]
+        parts = len(self.kernels)
+        count = -(-self.index.size // parts)
+        arguments = (keys, times, orders, classes, columns, self.workload.strings.ranks, count)
+        return [
+            lambda kernel=kernel, part=part: self._process(kernel, batch.batch, *arguments, part, parts)  # type: ignore[misc]
+            for part, kernel in enumerate(self.kernels)
+        ]
+
+    def _delivered(
+        self,
+        broadcast: Broadcast,
+        batch: BatchColumns,
+        signatures: npt.NDArray[np.int32],
+        classes: npt.NDArray[np.int32],
+    ) -> tuple[BatchColumns, Int64Array, npt.NDArray[np.int32]]:
+        """The events of a batch and kept ones, once for each partition that gets them; their keys and classes."""
+        known, clock = self.workload.classifier.signatures, self.workload.schema.clock.column
+        rows = np.nonzero(classes != FOREIGN)[0]
+        types = [known[signature].type for signature in signatures[rows].tolist()]
+        part = batch.batch.take(pa.array(rows))
+        times = batch.integers(clock)[rows]
+        live = np.nonzero(self.live())[0]
+        given = broadcast.deliver(part, types, times, classes[rows], clock, live)
+        found = BatchColumns(given.batch.take(pa.array(given.rows)), self.workload.strings)
+        return found, given.keys, given.classes[given.rows]
+
+    def live(self) -> npt.NDArray[np.uint8]:
+        """Which partitions have open windows: 1 by number."""
+        parts = len(self.kernels)
+        found = np.zeros(self.index.size, np.uint8)
+        for part, kernel in enumerate(self.kernels):
+            own = found[part::parts]
+            alive = kernel.live()[: len(own)]  # a kernel hears of new partitions with their first events
+            own[: len(alive)] = alive
+        return found
+
+    def forget(self) -> None:
+        """Give up the numbers of partitions without open windows, where there are many; all windows due are closed."""
+        if not self.index.crowded:
+            return
+        for place in self.closed():
+            self._closed[place] = self.drain(place)
+        self.index.forget(self.live())
+        for kernel in self.kernels:
+            kernel.forget()
+
+    def _classes(self, signatures: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """The kernel class of each event; a new signature is registered with every kernel."""
+        known = self.workload.classifier.signatures
+        if len(self.class_of) <= len(known):
+            more = np.full(len(known) + 1 - len(self.class_of), UNMAPPED, np.int32)
+            self.class_of = np.concatenate([self.class_of, more])
+            for number in np.nonzero(self.class_of[:-1] == UNMAPPED)[0].tolist():
+                self.class_of[number] = self._register(known[number])
+            self.class_of[-1] = UNMAPPED
+        lookup = self.class_of.copy()
+        lookup[-1] = FOREIGN  # signature FOREIGN (-1) reads the last place
+        return looked_up(signatures, lookup)
+
+    def _register(self, signature: Signature) -> int:
+        entries = []
+        for part, ((place, _), tables) in enumerate(zip(self.compiled.parts, self.tables, strict=True)):
+            roles = self.compiled.queries[place].roles
+            fitting = [variable for variable, role in roles.items() if signature.fits(role)]
+            bound = [variable for variable in fitting if variable in tables.arrivals_of]
+            arrivals = [number for variable in bound for number in tables.arrivals_of[variable]]
+            guards = [number for variable in fitting for number in tables.guard_arrivals_of.get(variable, ())]
+            if arrivals or guards:
+                entries.append((part, arrivals, guards, self._role(roles[(bound or fitting)[0]])))
+        if not entries:
+            return FOREIGN
+        type = self._types.setdefault(signature.type, len(self._types))
+        numbers = {kernel.add_class(entries, type) for kernel in self.kernels}
+        assert len(numbers) == 1, "the kernels of a class register alike"
+        return numbers.pop()
+
+    def _role(self, role: Role) -> int:
+        """The number of a role: a type and a local predicate."""
+        return self._roles.setdefault(role, len(self._roles))
+
+    def _process(self, kernel: Kernel, batch: pa.RecordBatch, *arguments: Any) -> None:
+        try:
+            kernel.process(*arguments)
+        except KernelOverflow as error:
+            program = self.tables[error.query].predicates[error.predicate][0]
+            text = program.texts[error.place] if error.place >= 0 else program.texts[-1]
+            raise overflow_error(batch, text, error.row) from None
+
+    def trace(self) -> list[pa.RecordBatch]:
+        """Take the records of bursts since the last call."""
+        types = sorted(self._types, key=self._types.__getitem__)
+        names = [self.compiled.queries[place].analysed.query.name for place, _ in self.compiled.parts]
+        found = []
+        for number, kernel in enumerate(self.kernels):
+            bursts, shared = kernel.take_trace()
+            keys = self.index.tuples(bursts["key"] * len(self.kernels) + number)
+            texts = [", ".join(map("{}={}".format, self.compiled.attributes, key)) for key in keys]
+            found.append(trace.records(bursts, shared, texts, types, names))
+        return found
+
+    # ------------------------------------------------------------------------------------- rows of closed windows
+
+    @property
+    def waiting(self) -> int:
+        """Rows that nobody has drained."""
+        taken = sum(len(piece.windows) for pieces in self._closed for piece in pieces)
+        return taken + sum(kernel.waiting for kernel in self.kernels)
+
+    def closed(self) -> list[int]:
+        """The queries of the class (their places) that have rows to drain."""
+        parts = {part for kernel in self.kernels for part in kernel.closed()}
+        found = {self.compiled.parts[part][0] for part in parts}
+        return sorted(found.union(place for place, pieces in enumerate(self._closed) if pieces))
+
+    def drain(self, place: int) -> list[Closed]:
+        """The closed windows of one query of the class, partitions merged into groups, in the order of time."""
+        pieces, self._closed[place] = self._closed[place], []
+        closed = self._taken(place)
+        return [*pieces, closed] if len(closed.windows) else pieces
+
+    def _taken(self, place: int) -> Closed:
+        """The rows that the kernels have of a query."""
+        query, ranks = self.compiled.queries[place], self._ranks[place]
+        parts = self.compiled.parts_of[place]
+        pairs: list[Column] | None = None
+        if len(parts) == 1:
+            keys, windows, widths, words = self._drained(parts[0])
+        else:
+            keys, windows, pairs = self._pairs(query, parts)
+        rank, count = ranks.of(keys)
+        order, same = _order(windows, rank, count)
+        if pairs is None:
+            columns = decoded(query.layout, widths, words, order)
+        else:
+            columns = [taken(column, order) for column in pairs]
+        windows, keys = windows[order], keys[order]
+        if len(query.group) < len(self.compiled.attributes):  # some partitions may be of one group
+            same = same[order]
+            starts = np.nonzero(np.append(True, same[1:] != same[:-1]))[0] if len(same) else order
+            if len(starts) < len(order):
+                columns = [
+                    merged_runs(key, column, starts) for key, column in zip(query.layout.keys, columns, strict=True)
+                ]
+                windows, keys = windows[starts], keys[starts]
+        return Closed(windows, tuple(self.index.column(each, keys) for each in query.group), columns)
+
+    def _drained(self, part: int) -> tuple[Int64Array, Int64Array, npt.NDArray[np.int32], npt.NDArray[np.uint64]]:
+        """The rows of one of the kernels' queries: partitions, windows, widths, words."""
+        if len(self.kernels) == 1:
+            return self.kernels[0].drain(part)
+        drained = [kernel.drain(part) for kernel in self.kernels]
+        keys = np.concatenate([rows[0] * len(drained) + number for number, rows in enumerate(drained)])
+        windows, widths, words = (np.concatenate([rows[column] for rows in drained]) for column in (1, 2, 3))
+        return keys, windows, widths, words
+
+    def _pairs(self, query: CompiledQuery, parts: Sequence[int]) -> tuple[Int64Array, Int64Array, list[Column]]:
+        """The closed windows of a query over pairs of trends (AND), from those of its two sides and of both."""
+        sides = []
+        for part in parts:
+            keys, windows, widths, words = self._drained(part)
+            columns = decoded(query.layout, widths, words, np.arange(len(keys)))
+            found = [listed(key, column) for key, column in zip(query.layout.keys, columns, strict=True)]
+            sides.append(
+                dict(zip(zip(keys.tolist(), windows.tolist(), strict=True), zip(*found, strict=True), strict=True))
+            )
+        rows: dict[tuple[int, int], list[Component]] = {}
+        none = nothing(query.layout.keys)
+        for place, one in sides[0].items():
+            if place in sides[1]:
+                pairs = paired(query.layout.keys, one, sides[1][place], sides[2].get(place, none))
+                if has_trends(pairs[0]):
+                    rows[place] = pairs
+        pairs_at = np.array(list(rows), np.int64).reshape(-1, 2)
+        lists = [list(column) for column in zip(*rows.values(), strict=True)] or [[] for _ in none]
+        columns = [columned(key, column) for key, column in zip(query.layout.keys, lists, strict=True)]
+        return np.ascontiguousarray(pairs_at[:, 0]), np.ascontiguousarray(pairs_at[:, 1]), columns
+
+
+def _order(windows: Int64Array, ranks: Int64Array, count: int) -> tuple[Int64Array, Int64Array]:
+    """The order of rows by window and rank, and a number per row that is equal where both are."""
+    if not len(windows):
+        return windows, windows
+    first = int(windows.min())
+    span = int(windows.max()) - first + 1
+    if span > (1 << 62) // max(1, count):
+        distinct, windows = np.unique(windows, return_inverse=True)
+        first, span = 0, len(distinct)
+    numbers = (windows - first) * count + ranks
+    return ordered(numbers, span * count), numbers
+
+
+def _broadcast(compiled: CompiledClass, index: KeyIndex) -> Broadcast:
+    """What delivers the events of a class whose types do not all carry the partition attributes."""
+    positive = {
+        type
+        for query in compiled.queries
+        for variable, type in query.analysed.types.items()
+        if variable not in query.analysed.negated
+    }
+    retention = max(query.window[0] for query in compiled.queries)
+    return Broadcast(compiled.attributes, compiled.carried, positive, index, retention)
+
+
+def _widened(new: QueryTables, columns: Columns, old: QueryTables, old_columns: Columns) -> list[tuple[int, int]]:
+    """The (store, place) of the columns that stores keep and that turn from INT into DOUBLE."""
+    return [
+        (store, place)
+        for store, ((begin, end, *_), (old_begin, _, *_)) in enumerate(zip(new.stores, old.stores, strict=True))
+        for place in range(end - begin)
+        if columns[new.members[begin + place]][1] is AttributeType.DOUBLE
+        and old_columns[old.members[old_begin + place]][1] is AttributeType.INT
+    ]
