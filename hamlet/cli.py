@@ -1,4 +1,4 @@
-"""The command line: ``hamlet check``, ``explain``, ``run`` and ``submit``.
+"""The command line: ``hamlet check``, ``explain``, ``run``, ``submit`` and ``calibrate``.
 
 Exit codes: 0 done; 2 the workload, the data or the options are wrong (the message says how); 130 interrupted; 1
 anything else. Results go to standard output, all else to standard error. Source: DESIGN.md §5.
@@ -11,11 +11,13 @@ import os
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
 
+from hamlet.cli_calibrate import command as calibrate
 from hamlet.cli_show import progress_bar, show_tables, summary_line, task_bar
 from hamlet.errors import HamletError, JobError, WorkloadError
 from hamlet.explain import explain as explain_workload
@@ -112,6 +114,9 @@ def _with(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
 @click.version_option(__version__, "-V", "--version", prog_name="hamlet", message="%(prog)s %(version)s")
 def cli() -> None:
     """Count and aggregate event trends: many Kleene-pattern queries over one stream, exactly."""
+
+
+cli.add_command(calibrate)
 
 
 @cli.command()
@@ -299,7 +304,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code.
     """
     try:
-        code = cli.main(arguments, prog_name="hamlet", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            code = cli.main(arguments, prog_name="hamlet", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
@@ -330,3 +337,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             err=True,
         )
         return 1
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Python's warnings as the command line says everything: one line, without a place in the program."""
+    click.echo(f"warning: {message}", err=True)

@@ -112,6 +112,24 @@ def progress_bar(quiet: bool, total: int | None) -> Iterator[Callable[[int], Non
 
 
 @contextlib.contextmanager
+def run_bar(quiet: bool, what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar over a known number of steps, as `progress_bar`.
+
+    Yields
+    ------
+    callable or None
+        To be called with the steps that are done and all there are.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextlib.contextmanager
 def task_bar(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
     """A progress bar for the tasks of a Spark job, as `progress_bar`.
 

@@ -55,6 +55,10 @@ class OutputError(HamletError):
     """The results cannot be written where, or as, they were asked for."""
 
 
+class CalibrationWarning(UserWarning):
+    """Measured constants that are kept on this machine cannot be used; the shipped ones are (`hamlet.calibration`)."""
+
+
 class JobError(Exception):
     """Spark could not finish a job, for a reason that is neither the workload's nor the data's."""
 
