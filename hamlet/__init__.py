@@ -20,6 +20,7 @@ from hamlet.errors import (
 )
 from hamlet.output.result import Results
 from hamlet.run import run
+from hamlet.symbols import symbolic
 from hamlet.version import __version__
 from hamlet.workload import Workload
 
@@ -40,6 +41,7 @@ __all__ = [
     "__version__",
     "run",
     "spark",
+    "symbolic",
 ]
 
 

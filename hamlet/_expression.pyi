@@ -28,4 +28,6 @@ class Program:
         columns: Sequence[tuple[npt.NDArray[Any], npt.NDArray[np.uint8] | None]],
         rows: int,
         ranks: npt.NDArray[np.int64],
+        scalars: Sequence[tuple[npt.NDArray[Any], npt.NDArray[np.uint8] | None]] = ...,
+        row: int = ...,
     ) -> npt.NDArray[np.uint8]: ...

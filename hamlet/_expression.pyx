@@ -144,7 +144,7 @@ cdef class Program:
         self.code.size = len(steps)
         self.code.depth = most
 
-    def select(self, columns, Py_ssize_t rows, ranks):
+    def select(self, columns, Py_ssize_t rows, ranks, scalars=(), Py_ssize_t row=0):
         """Which of `rows` rows pass.
 
         Parameters
@@ -154,6 +154,10 @@ cdef class Program:
         rows : int
         ranks : int64 array
             Rank of each string number among all strings seen so far.
+        scalars : sequence of (int64 or float64 array, uint8 array or None)
+            The scalar side, in the order of `scalar_columns`.
+        row : int
+            The row of the scalar side.
 
         Returns
         -------
@@ -171,13 +175,16 @@ cdef class Program:
         cdef const int64_t[::1] rank = ranks
         cdef Py_ssize_t where = 0
         cdef int failed
-        cdef Column* vector = <Column*> PyMem_Malloc((len(columns) + 1) * sizeof(Column))
+        cdef Py_ssize_t first = len(columns)
+        cdef Column* vector = <Column*> PyMem_Malloc((first + len(scalars) + 1) * sizeof(Column))
         if vector == NULL:
             raise MemoryError
-        held = [bind(&vector[place], data, valid) for place, (data, valid) in enumerate(columns)]
+        held = [bind(&vector[place], data, valid) for place, (data, valid) in enumerate((*columns, *scalars))]
         try:
             with nogil:
-                failed = machine_select(&self.code, vector, 0, rows, vector, 0, &rank[0], &out[0], <long*> &where)
+                failed = machine_select(
+                    &self.code, vector, 0, rows, vector + first, row, &rank[0], &out[0], <long*> &where
+                )
         finally:
             PyMem_Free(vector)
             del held
