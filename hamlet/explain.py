@@ -11,6 +11,7 @@ from itertools import groupby
 import pyarrow as pa
 
 from hamlet._core import SOURCES
+from hamlet.calibration import constants
 from hamlet.columns import StringPool
 from hamlet.compiler.compile import CompiledClass, CompiledQuery, compile_workload, facts
 from hamlet.compiler.memory import bound
@@ -24,8 +25,10 @@ from hamlet.schema import UNITS_PER_SECOND, Clock, Schema
 from hamlet.workload import Workload
 from optimizer.explain import Cause, Memory, QueryView, Step, Steps, Variable, Window, WorkloadView, as_json
 from optimizer.explain_dot import as_dot
+from optimizer.explain_sharing import Constants as Prices
+from optimizer.explain_sharing import SharingView
 from optimizer.explain_text import as_text
-from optimizer.plan import plan
+from optimizer.plan import QueryFacts, plan
 from optimizer.template import START, Template
 
 RENDERINGS: Mapping[str, Callable[[WorkloadView], str]] = {"text": as_text, "dot": as_dot, "json": as_json}
@@ -76,16 +79,43 @@ def view(workload: Workload, schema: Schema | None) -> WorkloadView:
     read = _open_schema(workload) if schema is None else schema
     workload.check(read)
     exact, scaled = (compile_workload(analysis, read, StringPool(), exact=numbers) for numbers in (True, False))
+    known = facts(analysis, read)
     lacks = {query.name: _lacks(each, query) for each in exact.classes for query in each.queries}
+    queries = tuple(
+        _query(analysis, one, other, lacks[one.name]) for one, other in zip(exact.queries, scaled.queries, strict=True)
+    )
     return WorkloadView(
-        tuple(
-            _query(analysis, one, other, lacks[one.name])
-            for one, other in zip(exact.queries, scaled.queries, strict=True)
-        ),
-        plan(facts(analysis, read)),
+        queries,
+        plan(known),
         read.clock.ticks_per_second,
         None if schema is None else schema.clock.unit,
+        _sharing(analysis, known, queries),
     )
+
+
+def _sharing(analysis: Analysis, known: Sequence[QueryFacts], queries: Sequence[QueryView]) -> SharingView:
+    """What the queries share, with their predicates as they are written."""
+    predicates: dict[tuple[int, str], str] = {}
+    looks_back: dict[tuple[int, str, str], str] = {}
+    for place, (query, shown) in enumerate(zip(analysis.queries, queries, strict=True)):
+        predicates |= {(place, name): _all(found) for name, found in query.local.items() if found}
+        predicates |= {(place, f"{one} {other}"): _all(found) for (one, other), found in query.adjacent.items()}
+        for steps in shown.templates:
+            for step, how in zip(steps.template.transitions, steps.steps, strict=True):
+                if how.reads in ("search", "scan"):
+                    pair = steps.template.variable(step.source), steps.template.variable(step.target)
+                    looks_back[place, *pair] = how.reads
+    return SharingView(tuple(known), predicates, looks_back, _prices())
+
+
+def _prices() -> Prices:
+    used = constants()
+    file, when = (None, None) if used.path is None or used.measured_at is None else (str(used.path), used.measured_at)
+    return Prices(used.text, used.origin, used.costs, file, None if when is None else when.isoformat())
+
+
+def _all(conditions: tuple[Condition, ...]) -> str:
+    return to_text(conditions[0] if len(conditions) == 1 else Conjunct(conditions))
 
 
 def _open_schema(workload: Workload) -> Schema:
@@ -199,8 +229,7 @@ def _reads(tables: QueryTables, begin: int, end: int) -> Iterator[str]:
 def _predicate(query: AnalysedQuery, pair: Pair | None) -> str | None:
     if pair is None or pair not in query.adjacent:
         return None
-    conditions: tuple[Condition, ...] = query.adjacent[pair]
-    return to_text(conditions[0] if len(conditions) == 1 else Conjunct(conditions))
+    return _all(query.adjacent[pair])
 
 
 def _causes(query: CompiledQuery) -> tuple[Cause, ...]:

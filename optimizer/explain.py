@@ -11,6 +11,8 @@ The JSON document is stable: keys may be added, `version` changes when one is re
     attributes without a declared type are taken for numbers.
 ``classes[]``
     Queries that run side by side: ``attributes`` (partition attributes), ``queries`` (names), ``pane`` (duration).
+``sharing``, ``constants``
+    What queries share, and the prices that decide about it: `optimizer.explain_sharing`.
 ``queries[]``
     ``name``, ``pattern``, ``returns`` (texts), ``class`` (place in ``classes``), ``variables``, ``partition``,
     ``window``, ``templates``, ``rung``, ``memory``.
@@ -44,6 +46,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
+from optimizer.explain_sharing import SharingView, as_parts
 from optimizer.plan import Plan
 from optimizer.template import START, Template
 
@@ -235,12 +238,15 @@ class WorkloadView:
     ticks_per_second : int
     time_unit : str or None
         None where the time column is not known.
+    shared : SharingView
+        What the queries share.
     """
 
     queries: tuple[QueryView, ...]
     plan: Plan
     ticks_per_second: int
     time_unit: str | None
+    shared: SharingView
 
 
 # ------------------------------------------------------------------------------------------ words for all renderings
@@ -282,21 +288,23 @@ def as_json(workload: WorkloadView) -> str:
         "version": VERSION,
         "time_unit": workload.time_unit,
         "classes": _classes(workload),
+        **as_parts(workload.shared, lambda ticks: _duration(ticks, workload)),
         "queries": [_query(place, query, workload) for place, query in enumerate(workload.queries)],
     }
     return json.dumps(document, indent=2, ensure_ascii=False)
 
 
+def _duration(ticks: int, workload: WorkloadView) -> dict[str, Any]:
+    text = duration_text(ticks, workload.ticks_per_second)
+    return {"text": text, "ticks": None if workload.time_unit is None else ticks}
+
+
 def _classes(workload: WorkloadView) -> list[dict[str, Any]]:
-    known = workload.time_unit is not None
     return [
         {
             "attributes": list(each.attributes),
             "queries": [workload.queries[place].name for place in each.queries],
-            "pane": {
-                "text": duration_text(each.pane, workload.ticks_per_second),
-                "ticks": each.pane if known else None,
-            },
+            "pane": _duration(each.pane, workload),
         }
         for each in workload.plan.classes
     ]

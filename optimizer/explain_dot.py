@@ -1,7 +1,9 @@
 """Templates and plans as a Graphviz digraph: a cluster per class, in it one per query, in it one per negated pattern.
 
+A cluster per sharing group besides has its merged template, whose transitions are labelled with their queries (Fig. 3).
+
 ``hamlet explain W.sase --format dot | dot -Tsvg`` draws it. The start is a filled circle, an end a double one; a dashed
-cluster is a negated pattern, a bold transition looks back at single events.
+cluster is a negated pattern; a bold transition looks back at single events, or is that of several queries.
 
 Source: HAMLET (SIGMOD'21) Fig. 3 (drawn templates).
 """
@@ -10,7 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from optimizer.explain import QueryView, Steps, WorkloadView, duration_text, negated_texts
+from optimizer.explain import QueryView, Steps, WorkloadView, bracketed, duration_text, negated_texts
+from optimizer.explain_sharing import SharingView, kleene_text
+from optimizer.explain_sharing_text import listed
+from optimizer.merge import SharingGroup
 from optimizer.template import START
 
 
@@ -26,6 +31,9 @@ def as_dot(workload: WorkloadView) -> str:
         for place in each.queries:
             lines += [f"    {line}" for line in _query(place, workload.queries[place])]
         lines.append("  }")
+    for number, group in enumerate(workload.shared.sharing.groups):
+        pane = duration_text(group.pane, workload.ticks_per_second)
+        lines += [f"  {line}" for line in _group(f"group{number}", group, pane, workload.shared)]
     lines.append("}")
     return "\n".join(lines)
 
@@ -35,6 +43,27 @@ def _query(place: int, query: QueryView) -> Iterator[str]:
         part = "" if steps.part is None else f"_{steps.part}"
         title = query.name if steps.part is None else f"{query.name}, {steps.part}"
         yield from _cluster(f"q{place}{part}", (title, query.pattern, f"within {query.window.within}"), "solid", steps)
+
+
+def _group(name: str, group: SharingGroup, pane: str, view: SharingView) -> Iterator[str]:
+    """The merged template of a sharing group."""
+    title = f"shared by {listed(view.names(group.queries))}"
+    ends = dict(group.template.finals)
+    yield f"subgraph cluster_{name} {{"
+    yield f"  label={_quoted(title, *(kleene_text(each) for each in group.sub_patterns), f'pane {pane}')}; style=bold;"
+    yield f'  {name}_{START} [label="start", style=filled, fillcolor=lightgrey];'
+    for number, state in enumerate(group.template.states):
+        if number != START:
+            shape = "doublecircle" if number in ends else "circle"
+            yield f"  {name}_{number} [label={_quoted(state.type)}, shape={shape}];"
+    for step in group.template.transitions:
+        lines = [
+            listed([view.name(part) for part in step.parts]),
+            *(f"not {bracketed(guard)}" for guard in step.guards),
+        ]
+        shared = ", style=bold" if len(step.parts) > 1 else ""
+        yield f"  {name}_{step.source} -> {name}_{step.target} [label={_quoted(*lines)}{shared}];"
+    yield "}"
 
 
 def _cluster(name: str, title: tuple[str, ...], style: str, steps: Steps) -> Iterator[str]:

@@ -23,12 +23,12 @@ from optimizer.explain import (
     negated_texts,
 )
 from optimizer.explain import duration_text as in_words
+from optimizer.explain_sharing_text import sharing_text
+from optimizer.explain_words import WIDTH, counted, field, wrapped
 from optimizer.template import START
 
-WIDTH = 110
 SHOWN = 40  # lines of a template; the JSON document has them all
 EXAMPLE_BITS = 1000
-_LABEL = 12
 _PARTS = {
     "left": "template of the left pattern",
     "right": "template of the right pattern",
@@ -40,29 +40,11 @@ def as_text(workload: WorkloadView) -> str:
     """The explanation of a workload as text."""
     sections = [
         _classes(workload),
+        sharing_text(workload),
         *(_query(place, workload) for place in range(len(workload.queries))),
         _words(workload),
     ]
     return "\n\n".join(sections) + "\n"
-
-
-def _field(label: str, *lines: str) -> list[str]:
-    """A label and the lines behind it, as they are."""
-    return [f"    {label if place == 0 else '':<{_LABEL}}{line}".rstrip() for place, line in enumerate(lines)]
-
-
-def _wrapped(label: str, *paragraphs: str) -> list[str]:
-    """A label and text behind it, broken where lines are too long; lists of words too, but no word."""
-    lines: list[str] = []
-    for paragraph in paragraphs:
-        lines += textwrap.wrap(
-            paragraph, WIDTH - 4 - _LABEL, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-        )
-    return _field(label, *lines)
-
-
-def _number(count: int, one: str, many: str) -> str:
-    return f"{count:,} {one if count == 1 else many}"
 
 
 # --------------------------------------------------------------------------------------------------------- classes
@@ -70,17 +52,17 @@ def _number(count: int, one: str, many: str) -> str:
 
 def _classes(workload: WorkloadView) -> str:
     classes = workload.plan.classes
-    queries = _number(len(workload.queries), "query", "queries")
-    lines = [f"{queries} in {_number(len(classes), 'class', 'classes')}"]
+    queries = counted(len(workload.queries), "query", "queries")
+    lines = [f"{queries} in {counted(len(classes), 'class', 'classes')}"]
     if workload.time_unit is None:
         lines.append("no input given: attributes without a declared type are taken for numbers")
     for number, each in enumerate(classes, 1):
         names = ", ".join(workload.queries[place].name for place in each.queries)
         pane = in_words(each.pane, workload.ticks_per_second)
         lines.append(f"class {number}")
-        lines += _wrapped("queries", names + (" (side by side)" if len(each.queries) > 1 else ""))
-        lines += _wrapped("partition", ", ".join(each.attributes) or "none: all events together")
-        lines += _wrapped("pane", pane)
+        lines += wrapped("queries", names + (" (side by side)" if len(each.queries) > 1 else ""))
+        lines += wrapped("partition", ", ".join(each.attributes) or "none: all events together")
+        lines += wrapped("pane", pane)
     return "\n".join(lines)
 
 
@@ -91,17 +73,17 @@ def _query(place: int, workload: WorkloadView) -> str:
     query = workload.queries[place]
     number = next(number for number, each in enumerate(workload.plan.classes, 1) if place in each.queries)
     lines = [f"{query.name} (class {number})"]
-    lines += _wrapped("pattern", query.pattern)
-    lines += _wrapped("returns", ", ".join(query.returns))
-    lines += _field("variables", *(_variable(variable) for variable in query.variables))
-    lines += _wrapped("partition", _partition(query))
-    lines += _wrapped("window", _window(query, workload))
+    lines += wrapped("pattern", query.pattern)
+    lines += wrapped("returns", ", ".join(query.returns))
+    lines += field("variables", *(_variable(variable) for variable in query.variables))
+    lines += wrapped("partition", _partition(query))
+    lines += wrapped("window", _window(query, workload))
     if len(query.templates) > 1:
-        lines += _field("pairs", "one trend of the left pattern and another one of the right")
+        lines += field("pairs", "one trend of the left pattern and another one of the right")
     for steps in query.templates:
         lines += _template(steps)
-    lines += _wrapped("rung", *_rung(query))
-    lines += _wrapped("memory", *_memory(query.memory, query.window))
+    lines += wrapped("rung", *_rung(query))
+    lines += wrapped("memory", *_memory(query.memory, query.window))
     return "\n".join(lines)
 
 
@@ -143,7 +125,7 @@ def _template(steps: Steps) -> list[str]:
     template = steps.template
     title = [] if steps.part is None else [_PARTS[steps.part]]
     if not template.finals:
-        return _field("template", *title, "no trend can be in both")
+        return field("template", *title, "no trend can be in both")
     rows = []
     for step, shown in sorted(zip(template.transitions, steps.steps, strict=True), key=lambda pair: pair[0].source):
         guards = negated_texts(template, step.guards)
@@ -158,7 +140,7 @@ def _template(steps: Steps) -> list[str]:
     lines = [f"{source:<{widths[0]}} -> {target:<{widths[1]}}  {note}" for source, target, note in rows]
     if len(lines) > SHOWN:
         lines[SHOWN:] = [f"... and {len(lines) - SHOWN:,} more; --format json shows them all"]
-    return _field("template", *title, *lines)
+    return field("template", *title, *lines)
 
 
 def _state(steps: Steps, state: int) -> str:
@@ -239,6 +221,10 @@ def _words(workload: WorkloadView) -> str:
     words = {
         "partition": "the events that agree on all these attributes; a trend never leaves its partition",
         "pane": "the longest stretch of time in which no window of the class opens or closes",
+        "share": "a part of a pattern that repeats and that several queries have: what a burst (events of one type "
+        "that no other event of the group interrupts) adds to it is computed once for those that accept the same "
+        "events; alone: once per query. The prices are those of the two models at the constants named",
+        "merged": "the templates of a group in one: a transition is that of the queries named",
         "template": "the states of a trend that is under way; '1 A -> 2 B' is taken by an event bound to B that comes, "
         "at any distance, after one bound to A; a trend is complete where it may reach 'end'",
         "if no C": "a negated pattern: no match of it in this gap of the trend (between: the two events; before: the "
@@ -253,6 +239,8 @@ def _words(workload: WorkloadView) -> str:
         "bytes": "what the engine keeps for one query; each thread has a working area of at most "
         f"{_thread(workload):,} bytes besides (exact, counts of {EXAMPLE_BITS:,} bits)",
     }
+    if not workload.shared.sharing.groups:
+        del words["share"], words["merged"]
     unused = {"state-grained", "indexed", "event-grained"} - rungs | (set() if guarded else {"if no C"})
     lines = [line for word, meaning in words.items() if word not in unused for line in _meaning(word, meaning)]
     return "\n".join(["words", *lines])

@@ -183,13 +183,13 @@ def _related(shape: Shape, alike: Sequence[Occurrence], roles: Roles) -> list[li
     sets = _components(
         by_variant,
         combinations(by_variant, 2),
-        lambda one, other: all(_relations(shape, one, other, roles)),
+        lambda one, other: all(relations(shape, one, other, roles)),
     )
     return [[occurrence for variant in each for occurrence in by_variant[variant]] for each in sets]
 
 
-def _relations(shape: Shape, one: Variant, other: Variant, roles: Roles) -> Iterable[bool]:
-    """For each position and edge whether one of the two variants accepts only what the other does."""
+def relations(shape: Shape, one: Variant, other: Variant, roles: Roles) -> Iterable[bool]:
+    """For each position and edge whether one of the two variants is known to accept only what the other does."""
     for type, a, b in zip(shape.types, one.local, other.local, strict=True):
         yield roles.related(type, a, b)
     for a, b in zip(one.adjacent, other.adjacent, strict=True):

@@ -43,6 +43,9 @@ class 2
     partition   none: all events together
     pane        90 s
 
+sharing: no group
+    apart       faster and slow do not share Travel+: their partition attributes differ
+
 slow (class 1)
     pattern     SEQ(Request R, Travel T+, NOT Pickup P)
     returns     district, COUNT(*)
@@ -162,7 +165,10 @@ def test_another_rendering_is_an_error() -> None:
 
 QUERY = "name pattern returns class variables partition window templates rung memory"
 KEYS = {
-    "": "version time_unit classes queries",
+    "": "version time_unit classes sharing constants queries",
+    "sharing": "groups left_out same apart",
+    "constants": "model origin file measured_at costs",
+    "constants.costs.indexed": "reads coefficient application snapshot event burst",
     "classes[]": "attributes queries pane",
     "classes[].pane": "text ticks",
     "queries[]": QUERY,
@@ -299,6 +305,7 @@ def test_dot_is_valid(text: str) -> None:
     document = as_json(text)
     templates = [each for query in document["queries"] for each in query["templates"]]
     templates += [guard["template"] for each in templates for guard in each["guards"]]
+    templates += [group["template"] for group in document["sharing"]["groups"]]
     assert check_dot(dot) == (
         sum(len(each["states"]) for each in templates),
         sum(len(each["transitions"]) for each in templates),

@@ -1,0 +1,115 @@
+"""The text of what queries share: a block per group, a line per reason why queries stay apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from optimizer.explain import WorkloadView, bracketed, duration_text
+from optimizer.explain_sharing import REASONS, Benefit, SharingView, kleene_text
+from optimizer.explain_words import counted, field, wrapped
+from optimizer.merge import SharingGroup, SubPattern
+from optimizer.merged import MergedTemplate
+from optimizer.template import START
+
+SHOWN = 40  # lines of a merged template; the JSON document has them all
+NAMED = 12  # queries of a list
+REASONS_SHOWN = 20
+
+
+def sharing_text(workload: WorkloadView) -> str:
+    """What may be shared, in words."""
+    view = workload.shared
+    sharing = view.sharing
+    lines = [f"sharing: {counted(len(sharing.groups), 'group', 'groups')}" if sharing.groups else "sharing: no group"]
+    lines += wrapped("constants", view.constants.text) if sharing.groups else []
+    for each in sharing.same:
+        lines += wrapped("one", f"{listed(view.names(each))} have the same trends: one evaluation serves them")
+    for name in view.names(sharing.left_out):
+        lines += wrapped("left out", f"{name}: its windows would cut panes that cost more than sharing saves")
+    for place, group in enumerate(sharing.groups, 1):
+        lines += _group(place, group, workload)
+    reasons = list(_reasons(view))
+    lines += field("apart", *reasons[:REASONS_SHOWN]) if reasons else []
+    if len(reasons) > REASONS_SHOWN:
+        lines += field("", f"... and {len(reasons) - REASONS_SHOWN:,} more; --format json shows them all")
+    return "\n".join(lines)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names, the last of many left out."""
+    shown = ", ".join(names[:NAMED])
+    return shown if len(names) <= NAMED else f"{shown} and {len(names) - NAMED:,} more"
+
+
+def _group(place: int, group: SharingGroup, workload: WorkloadView) -> Iterator[str]:
+    view = workload.shared
+    yield f"  group {place}"
+    yield from wrapped("queries", listed(view.names(group.queries)))
+    yield from wrapped("pane", duration_text(group.pane, workload.ticks_per_second))
+    for pattern in group.sub_patterns:
+        yield from wrapped("share", *_sub_pattern(view, pattern))
+    for states in group.pasts.states:
+        names = list(dict.fromkeys(view.name(part) for part, _ in states))
+        part, state = states[0]
+        variable = view.queries[part.query].templates[part.template].variable(state)
+        yield from wrapped("once", f"the sums up to {variable} of {listed(names)} are equal at all times")
+    yield from field("merged", *_template(view, group.template))
+    yield from wrapped("measured", *_measures(view, group.template))
+
+
+def _sub_pattern(view: SharingView, pattern: SubPattern) -> Iterator[str]:
+    yield f"{kleene_text(pattern)} in {listed(view.names(pattern.queries))}"
+    variants = list(view.variants(pattern))
+    if len(variants) > 1:
+        for names, text in variants:
+            yield f"  {listed(names)}: {f'where {text}' if text else 'all events'}"
+        yield "  what is not accepted by all is found out in every burst"
+    elif variants[0][1]:
+        yield f"  where {variants[0][1]}"
+    yield from (f"  {_benefit(each)}" for each in view.benefits(pattern))
+
+
+def _benefit(found: Benefit) -> str:
+    worth = f"a burst of {found.events} events costs {found.shared:,.0f} {found.unit} shared, {found.alone:,.0f} alone"
+    if not math.isfinite(found.shares_from):
+        return f"{found.model}: {worth}; sharing does not pay"
+    least = max(1, math.floor(found.shares_from) + 1)
+    return f"{found.model}: {worth}; sharing pays from {counted(least, 'event', 'events')} on"
+
+
+def _template(view: SharingView, template: MergedTemplate) -> Iterator[str]:
+    def state(place: int) -> str:
+        return "start" if place == START else f"{place} {template.states[place].type}"
+
+    rows = [
+        (
+            state(step.source),
+            state(step.target),
+            listed([view.name(part) for part in step.parts]),
+            "".join(f"; no {bracketed(guard)} between" for guard in step.guards),
+        )
+        for step in sorted(template.transitions, key=lambda step: step.source)
+    ]
+    rows += [(state(place), "end", listed([view.name(part) for part in parts]), "") for place, parts in template.finals]
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    lines = [f"{row[0]:<{widths[0]}} -> {row[1]:<{widths[1]}}  {row[2]}{row[3]}" for row in rows]
+    yield from lines[:SHOWN]
+    if len(lines) > SHOWN:
+        yield f"... and {len(lines) - SHOWN:,} more; --format json shows them all"
+
+
+def _measures(view: SharingView, template: MergedTemplate) -> Iterator[str]:
+    """What is kept of the events of a state beside the number of trends, once for all that ask for it."""
+    words = {"sum": "sum of {}", "occurrences": "number of {}", "least": "least {}", "greatest": "greatest {}"}
+    for place, state in enumerate(template.states):
+        for each in state.measures:
+            what = words.get(each.kind, "whether there is a {}").format(each.attribute or "events")
+            yield f"{place} {state.type}: {what} for {listed([view.name(part) for part in each.parts])}"
+
+
+def _reasons(view: SharingView) -> Iterator[str]:
+    for each in view.apart:
+        queries, others = (listed(view.names(some)) for some in (each.queries, each.others))
+        pattern = f"{each.types[0]}+" if len(each.types) == 1 else f"the cycle of {', '.join(each.types)}"
+        yield f"{queries} and {others} do not share {pattern}: {REASONS[each.reason]}"
