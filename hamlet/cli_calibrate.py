@@ -12,7 +12,7 @@ from hamlet.calibration.measure import calibrate
 from hamlet.cli_show import run_bar
 from optimizer.benefit import Costs
 
-_PRICES = ("coefficient", "application", "snapshot", "event", "burst")
+_PRICES = ("coefficient", "spread", "application", "join", "snapshot", "event", "burst")
 
 
 @click.command(
@@ -54,8 +54,8 @@ def command(dry_run: bool, reset: bool, quiet: bool) -> None:
 def _table(costs: Mapping[str, Costs], misfit: Mapping[str, float]) -> str:
     """Measured prices, and the shipped ones in parentheses."""
     old = calibration.shipped().costs
-    lines = [f"{'ns (shipped)':<16}" + "".join(f"{name:>20}" for name in _PRICES) + f"{'misfit':>10}"]
+    lines = [f"{'ns (shipped)':<16}" + "".join(f"{name:>16}" for name in _PRICES) + f"{'misfit':>10}"]
     for rung, prices in costs.items():
         cells = [f"{getattr(prices, name):.3g} ({getattr(old[rung], name):.3g})" for name in _PRICES]
-        lines.append(f"{rung:<16}" + "".join(f"{cell:>20}" for cell in cells) + f"{misfit[rung]:>10.0%}")
+        lines.append(f"{rung:<16}" + "".join(f"{cell:>16}" for cell in cells) + f"{misfit[rung]:>10.0%}")
     return "\n".join(lines)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
-from optimizer.benefit import MEASURED, PAPER, Costs
+from hamlet.calibration import constants
+from optimizer.benefit import Costs
 
 Policy = Literal["dynamic", "static", "never", "random"]
 Model = Literal["measured", "paper"]
@@ -35,10 +37,10 @@ class Sharing:
     trace: bool = False
     seed: int = 0
 
-    @property
+    @cached_property
     def costs(self) -> Costs:
-        """The model's constants."""
-        return PAPER if self.model == "paper" else MEASURED[RUNG]
+        """The model's constants, those of this machine where it was calibrated."""
+        return constants(self.model).costs[RUNG]
 
 
 DYNAMIC = Sharing()

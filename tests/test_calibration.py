@@ -13,10 +13,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import hamlet
 from hamlet import calibration
 from hamlet.calibration import measure
 from hamlet.cli import cli, main
 from hamlet.errors import CalibrationWarning, OptionError, OutputError
+from hamlet.sharing import RUNG, Sharing
 from optimizer.benefit import MEASURED, PAPER, Costs
 
 COSTS = {rung: Costs(each.reads, 1.5, 2.5, 3.5, 4.5, 5.5) for rung, each in MEASURED.items()}
@@ -124,6 +126,18 @@ def test_where_the_file_is(monkeypatch: pytest.MonkeyPatch) -> None:
         assert calibration.path() == Path("/home/me/.cache/hamlet/calibration.json")
     monkeypatch.setattr("sys.platform", "darwin")
     assert calibration.path() == Path("/home/me/Library/Caches/hamlet/calibration.json")
+
+
+def test_the_engine_decides_by_them(file: Path) -> None:
+    """Read when an engine compiles; a damaged file is a warning and stops nobody."""
+    calibration.store(COSTS, MISFIT)
+    assert Sharing().costs == COSTS[RUNG]
+    assert Sharing(model="paper").costs == PAPER
+    file.write_text("{")
+    engine = hamlet.Engine(hamlet.Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 s"))
+    with pytest.warns(CalibrationWarning, match="damaged"):
+        engine.push([{"time": 1, "type": "A"}, {"time": 2, "type": "B"}])
+    assert [row["count"] for row in engine.close()] == [1]
 
 
 # ------------------------------------------------------------------------------------------------------- measuring

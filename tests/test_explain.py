@@ -168,7 +168,7 @@ KEYS = {
     "": "version time_unit classes sharing constants queries",
     "sharing": "groups left_out same apart",
     "constants": "model origin file measured_at costs",
-    "constants.costs.indexed": "reads coefficient application snapshot event burst",
+    "constants.costs.indexed": "reads coefficient application snapshot event burst spread join",
     "classes[]": "attributes queries pane",
     "classes[].pane": "text ticks",
     "queries[]": QUERY,
