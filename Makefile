@@ -11,7 +11,7 @@ export PYTHON
 BIN := .venv/bin
 DEMO := build/demo
 DEBUG := build/debug
-KERNELS := $(wildcard hamlet/*.p[yx][xd] hamlet/*.h optimizer/*.p[yx][xd] optimizer/*.h)
+KERNELS := $(wildcard $(addsuffix /*.p[yx][xd],hamlet optimizer bench/baselines) hamlet/*.h bench/baselines/*.h)
 WORKERS ?= auto
 # Spark finds the Java that we found. Two steps, since `export X="$(false)"` would hide the failure.
 WITH_JAVA := java_home="$$(tools/prepare java)"; export JAVA_HOME="$$java_home";
@@ -65,7 +65,7 @@ lint: build ## ruff, mypy --strict and cython-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/cython-lint $(wildcard hamlet/*.p[yx][xd] optimizer/*.p[yx][xd])
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/cython-lint $(filter-out %.h,$(KERNELS))
 
 # A copy of the tree, so that the release build stays as it is; only changed files are copied and compiled again.
 .PHONY: debug
@@ -85,5 +85,5 @@ bench: build ## run every benchmark case and write bench/RESULTS.md
 .PHONY: clean
 clean: ## remove everything that make has made
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks spark-warehouse
-	rm -f hamlet/*.so hamlet/*.c optimizer/*.so optimizer/*.c
+	rm -f $(foreach folder,hamlet optimizer bench/baselines,$(folder)/*.so $(folder)/*.c)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

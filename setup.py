@@ -5,6 +5,7 @@
 """
 
 import os
+import sys
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -12,6 +13,7 @@ from setuptools import Extension, setup
 
 DEBUG = os.environ.get("HAMLET_DEBUG_BUILD") == "1"
 PACKAGES = ("hamlet", "optimizer")
+BASELINES = "bench/baselines"  # compiled beside their sources for the benchmarks, never part of a wheel
 
 # One place for all compiler directives, so that no .pyx differs from the others in secret.
 DIRECTIVES = {
@@ -37,8 +39,9 @@ def extension(source: Path) -> Extension:
 
 
 def sources() -> list[Path]:
-    """Every .pyx of the installed packages, relative to this folder, in a fixed order."""
-    return [source for package in PACKAGES for source in sorted(Path(package).glob("*.pyx"))]
+    """Every .pyx of the installed packages, relative to this folder, in a fixed order; in place the baselines too."""
+    folders = (*PACKAGES, BASELINES) if "--inplace" in sys.argv else PACKAGES
+    return [source for folder in folders for source in sorted(Path(folder).glob("*.pyx"))]
 
 
 setup(

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 import hamlet
 from bench import answers
-from bench.baselines.duckdb_groupby import GroupBy
+from bench.peers.duckdb_groupby import GroupBy
 from bench.scale import LongGroup, ManyGroups, Memory, RisingPrices, Scan
 from bench.subject import Answer, Contender, Rows, Subject
 from datasets.location import real_stream

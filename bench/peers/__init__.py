@@ -1,0 +1,1 @@
+"""What people would use otherwise: DuckDB, a hand-written PySpark programme, Flink."""
