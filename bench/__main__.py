@@ -1,14 +1,11 @@
-"""``python -m bench``: run cases, each in its own processes, and turn what was measured into RESULTS.md."""
+"""``python -m bench``: run cases, each in its own processes, and turn what was measured into tables and plots."""
 
 from __future__ import annotations
 
 import datetime
 import json
 import statistics
-import subprocess
 import sys
-import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,81 +13,38 @@ import click
 
 from bench import machine
 from bench.cases import CASES
+from bench.compare import compare_files
+from bench.harness import Failed, run_case
+from bench.plots import FIGURES, write_plots
 from bench.report import RESULTS, write_report
-from bench.worker import MISSING, WRONG
+from bench.worker import WRONG
 
 
-class TimedOut(Exception):
-    """A phase took longer than it may."""
-
-
-class Failed(Exception):
-    """A phase ended with an error; the worker has printed it."""
-
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-
-
-def phase(name: str, case: str, timeout_s: float, *options: str) -> dict[str, Any]:
-    """Run one phase of a case in a process of its own and return its report."""
-    with tempfile.TemporaryDirectory(prefix="hamlet-bench-") as folder:
-        file = Path(folder) / "report.json"
-        command = [sys.executable, "-m", "bench.worker", name, case, "--report", str(file), *options]
-        try:
-            process = subprocess.run(
-                command, cwd=machine.ROOT, timeout=timeout_s, stderr=subprocess.PIPE, text=True, check=False
-            )
-        except subprocess.TimeoutExpired as expired:
-            raise TimedOut from expired
-        if process.returncode:
-            raise Failed(process.returncode, process.stderr.strip())
-        loaded: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        return loaded
-
-
-def run_case(case: str, repeats: int, timeout_s: float) -> dict[str, Any]:
-    """Check and measure one case; a time-out is a result too."""
-    found: dict[str, Any] = {"case": case, "title": CASES[case].title}
-    for name in ("verify", "measure"):
-        started = time.perf_counter()
-        options = ["--repeats", str(repeats), "--digest", found["digest"]] if name == "measure" else []
-        try:
-            found |= phase(name, case, timeout_s, *options)
-        except TimedOut:
-            return found | {"timed_out_in": name, "timeout_s": timeout_s}
-        except Failed as failed:
-            if failed.code == MISSING:
-                return found | {"skipped": str(failed)}
-            raise
-        found[f"{name}_phase_s"] = time.perf_counter() - started
-    for values in found["measured"].values():
-        median = statistics.median(values["wall_s"])
-        values["events_per_s"] = values.get("events", found["facts"]["events"]) / median
-        if "pairs" in found["facts"]:
-            values["ns_per_pair"] = 1e9 * median / found["facts"]["pairs"]
-    return found
-
-
-def show(found: dict[str, Any]) -> None:
-    """Print what was measured; only called when the answer was right."""
-    if "skipped" in found or "timed_out_in" in found:
-        reason = found.get("skipped") or f"more than {found['timeout_s']:g} s in {found['timed_out_in']}"
+def show(point: dict[str, Any]) -> None:
+    """Print what was measured at a point; only called when the answer was right."""
+    if "skipped" in point or "timed_out_in" in point:
+        reason = point.get("skipped") or f"more than {point['timeout_s']:g} s in {point['timed_out_in']}"
         click.echo(f"  not measured: {reason}")
         return
-    for check in found["checks"]:
+    for check in point["checks"]:
         click.echo(f"  checked: {check}")
-    click.echo("  " + ", ".join(f"{name} {value}" for name, value in found["facts"].items()))
-    for name, values in found["measured"].items():
+    click.echo("  " + ", ".join(f"{name} {value}" for name, value in point["facts"].items()))
+    for name, values in point["measured"].items():
+        if "wall_s" not in values:
+            click.echo(f"  {name}: more than {values.get('timed_out_s', 'the limit at a point before')} s")
+            continue
         times = " ".join(f"{seconds:.3f}" for seconds in values["wall_s"])
+        extra = {name: statistics.median(each) for name, each in values["metrics"].items()}
+        if "ns_per_pair" in values:
+            extra["ns_per_pair"] = values["ns_per_pair"]
         click.echo(
             f"  {name}: wall_s {times}; {values['events_per_s']:,.0f} events/s, "
             f"peak_rss_bytes {values['peak_rss_bytes']:,}"
-            + (f", {values['ns_per_pair']:.3f} ns per pair" if "ns_per_pair" in values else "")
+            + "".join(f", {metric} {value:,.6g}" for metric, value in extra.items())
         )
-    for name, ratio in found["ratios"].items():
-        click.echo(f"  {name}: {ratio:.2f}")
-    for name, ratio in found.get("memory_ratios", {}).items():
+    for name, ratio in point["ratios"].items():
+        click.echo(f"  {name}: {ratio['ratio']:.3f} (95 % of resamples {ratio['low']:.3f} to {ratio['high']:.3f})")
+    for name, ratio in point["memory_ratios"].items():
         click.echo(f"  peak memory {name}: {ratio:.3f}")
 
 
@@ -109,36 +63,55 @@ def main() -> None:
     """Run the benchmarks of this tree."""
 
 
+def _list_cases() -> None:
+    click.echo(f"{'case':22} {'full [s]':>9} {'quick [s]':>9}  title")
+    for name, case in CASES.items():
+        click.echo(f"{name:22} {case.seconds[0]:9,.0f} {case.seconds[1]:9,.0f}  {case.title}")
+    full, quick = (sum(case.seconds[place] for case in CASES.values()) for place in (0, 1))
+    click.echo(f"{'all':22} {full:9,.0f} {quick:9,.0f}  about, with five repeats on one core of 2025")
+
+
 @main.command("list")
 def list_cases() -> None:
-    """Print the cases."""
-    for name, case in CASES.items():
-        click.echo(f"{name:22} {case.title}")
+    """Print the cases and about how long they take."""
+    _list_cases()
 
 
 @main.command()
 @click.argument("cases", nargs=-1, type=click.Choice(list(CASES)))
+@click.option("--quick", is_flag=True, help="Small sizes: is everything right, and does everything run?")
+@click.option("--list", "listed", is_flag=True, help="Print the cases and about how long they take, run nothing.")
 @click.option("--repeats", default=5, show_default=True, type=click.IntRange(1), help="Timed runs of each contender.")
 @click.option("--timeout", "timeout_s", default=3600.0, show_default=True, help="Seconds that a phase may take.")
+@click.option("--note", default="", help="Kept with the results, such as 'noisy: others were working'.")
 @click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Where the JSON files go.")
-def run(cases: tuple[str, ...], repeats: int, timeout_s: float, results: Path) -> None:
+def run(
+    cases: tuple[str, ...], quick: bool, listed: bool, repeats: int, timeout_s: float, note: str, results: Path
+) -> None:
     """Run the CASES given, or all; exit 1 on a wrong answer, before any of its times is printed."""
+    if listed:
+        _list_cases()
+        return
     described, started = machine.description(), datetime.datetime.now(datetime.UTC)
     found: list[dict[str, Any]] = []
     code = 0
     for case in cases or CASES:
         click.echo(case)
         try:
-            found.append(run_case(case, repeats, timeout_s))
+            found.append(run_case(case, repeats, timeout_s, quick=quick, say=click.echo))
         except Failed as failed:
             kind = "WRONG ANSWER" if failed.code == WRONG else f"FAILED with exit code {failed.code}"
             click.echo(f"  {kind}\n{failed}", err=True)
             code = 1
             break
-        show(found[-1])
-    if any("measured" in one or "timed_out_in" in one for one in found):
+        for point in found[-1]["points"]:
+            if point["point"]:
+                click.echo(f"  {point['point']}:")
+            show(point)
+    if any("skipped" not in point for one in found for point in one["points"]):
         whole = {
             "started": started.isoformat(timespec="seconds"),
+            "note": note,
             **machine.commit(),
             "machine": described,
             "cases": found,
@@ -152,10 +125,21 @@ def run(cases: tuple[str, ...], repeats: int, timeout_s: float, results: Path) -
 @main.command()
 @click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Where the JSON files are.")
 @click.option("--output", default=RESULTS.parent / "RESULTS.md", type=click.Path(path_type=Path))
-def report(results: Path, output: Path) -> None:
-    """Write RESULTS.md from the JSON files: for each machine and case the newest measurement."""
-    write_report(results, output)
-    click.echo(f"written to {output}")
+@click.option("--figures", default=FIGURES, type=click.Path(path_type=Path), help="Where the plots go.")
+def report(results: Path, output: Path, figures: Path) -> None:
+    """Write RESULTS.md and the plots from the JSON files: for each machine and case the newest measurement."""
+    drawn = write_plots(results, figures)
+    write_report(results, output, drawn)
+    click.echo(f"written to {output}" + "".join(f"\nwritten to {figure.file}" for figure in drawn))
+
+
+@main.command()
+@click.argument("first", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("second", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def compare(first: Path, second: Path) -> None:
+    """Print what changed from one JSON file of results to another: medians and their ratio, contender by contender."""
+    for line in compare_files(first, second):
+        click.echo(line)
 
 
 if __name__ == "__main__":

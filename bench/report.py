@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import os
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from bench.cases import CASES
+from bench.compare import read
+from bench.plots import Drawn
 
 RESULTS = Path(__file__).resolve().parent / "results"
 
@@ -29,6 +31,11 @@ LIMITATIONS = """## Limitations
   the other has left behind.
 - Spark cases include the start of the JVM and of the Python workers, as a user of the command line waits for them.
   Their memory is the sum of the resident memory of all processes, where shared pages count once per process.
+- The baselines (GRETA, two-step, SHARON) count in floating point, and what names events by type and local predicate and
+  cuts the stream by window and partition is not in their time; it is in ours.
+- Latency is that of a replay: a batch is handed over when its last event would arrive, or when the batch before is
+  done. Events come in batches of one second of stream time.
+- The rates of real streams are reached by dividing their times by a constant, as in the paper.
 - The brute-force oracle can only check slices of a few events of the real streams. Over a whole stream one query of
   each workload is checked against a recurrence in plain Python, and all against another execution of the same kernel
   (other batches, or Spark).
@@ -36,17 +43,18 @@ LIMITATIONS = """## Limitations
 
 
 def newest(folder: Path) -> dict[str, dict[str, dict[str, Any]]]:
-    """For each machine (file name without its number) and case the newest result, with its run's header."""
+    """For each machine and case the newest full result (a quick one where there is no other), with its run's header."""
     found: dict[str, dict[str, dict[str, Any]]] = {}
-    runs = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*/*.json"))]
+    runs = [read(file) for file in sorted(folder.glob("*/*.json"))]
     for run in sorted(runs, key=lambda one: str(one["started"])):
         machine = run["machine"]
         name = f"{machine['processor']}, {machine['cores']} cores, {machine['memory_bytes'] / 2**30:.0f} GiB"
         for case in run["cases"]:
-            if "measured" in case or "timed_out_in" in case:
-                found.setdefault(name, {})[case["case"]] = case | {
-                    key: run[key] for key in ("started", "commit", "changed", "machine")
-                }
+            known = found.setdefault(name, {}).get(case["case"])
+            if all("skipped" in point for point in case["points"]) or (known and case["quick"] and not known["quick"]):
+                continue
+            header = {key: run.get(key, "") for key in ("started", "note", "commit", "changed", "machine")}
+            found[name][case["case"]] = case | header
     return found
 
 
@@ -56,20 +64,47 @@ def seconds(values: list[float]) -> str:
 
 
 def rows_of(case: dict[str, Any]) -> Iterator[str]:
-    """One table row per contender."""
-    if "timed_out_in" in case:
-        yield f"| {case['case']} | | | | | more than {case['timeout_s']:g} s | | |"
-        return
-    facts = case["facts"]
+    """One table row per point and contender."""
+    for point in case["points"]:
+        name = " ".join(filter(None, (case["case"], point["point"])))
+        if "timed_out_in" in point:
+            yield f"| {name} | | | | | more than {point['timeout_s']:g} s | | |"
+        elif "skipped" not in point:
+            yield from _rows_of_point(name, point)
+
+
+def _rows_of_point(name: str, point: dict[str, Any]) -> Iterator[str]:
+    facts = point["facts"]
     ours = f"{facts['queries']} | {facts['rows']:,} | {facts['largest_count_bits']:,}"
-    for name, values in case["measured"].items():
+    for contender, values in point["measured"].items():
+        if "wall_s" not in values:
+            limit = f"more than {values['timed_out_s']:g} s" if "timed_out_s" in values else "not tried any more"
+            yield f"| {name}: {contender} | {facts['events']:,} | {ours} | {limit} | | |"
+            continue
         memory = f"{values['peak_rss_bytes'] / 2**20:,.0f}"
         sizes = ours if values["same_question"] else "- | - | -"
         events = values.get("events", facts["events"])
         yield (
-            f"| {case['case']}: {name} | {events:,} | {sizes} | {seconds(values['wall_s'])} "
+            f"| {name}: {contender} | {events:,} | {sizes} | {seconds(values['wall_s'])} "
             f"| {values['events_per_s']:,.0f} | {memory} |"
         )
+
+
+def _notes_of_point(point: dict[str, Any]) -> Iterator[str]:
+    where = f"{point['point']}: " if point["point"] else ""
+    for name, ratio in point.get("ratios", {}).items():
+        between = f" (95 % of resamples {ratio['low']:.2f}-{ratio['high']:.2f})" if "low" in ratio else ""
+        yield f"{where}Ratio of medians {name}: **{ratio['ratio']:.3g}**{between}."
+    for name, ratio in point.get("memory_ratios", {}).items():
+        yield f"{where}Ratio of peak memory {name}: **{ratio:.3f}**."
+    for name, values in point.get("measured", {}).items():
+        if "ns_per_pair" in values:
+            yield f"{where}{name}: **{values['ns_per_pair']:.3f}** ns per pair of events."
+        metrics = {metric: statistics.median(each) for metric, each in values.get("metrics", {}).items()}
+        if metrics:
+            yield f"{where}{name}: " + ", ".join(f"{metric} {value:,.4g}" for metric, value in metrics.items()) + "."
+        if values.get("question"):
+            yield f"{where}{name} answers another question: {values['question']}."
 
 
 def section(machine: str, cases: dict[str, dict[str, Any]]) -> Iterator[str]:
@@ -82,15 +117,12 @@ def section(machine: str, cases: dict[str, dict[str, Any]]) -> Iterator[str]:
     for case in cases.values():
         yield from rows_of(case)
     for case in cases.values():
-        yield f"\n**{case['case']}**: {case['title']}."
-        for name, ratio in case.get("ratios", {}).items():
-            yield f"Ratio of medians {name}: **{ratio:.2f}**."
-        for name, ratio in case.get("memory_ratios", {}).items():
-            yield f"Ratio of peak memory {name}: **{ratio:.3f}**."
-        for name, values in case.get("measured", {}).items():
-            if "ns_per_pair" in values:
-                yield f"{name}: **{values['ns_per_pair']:.3f}** ns per pair of events."
-        for check in case.get("checks", []):
+        yield f"\n**{case['case']}**: {case['title']}." + (" **Small sizes (--quick).**" if case["quick"] else "")
+        if case["note"]:
+            yield f"Note: {case['note']}."
+        for point in case["points"]:
+            yield from _notes_of_point(point)
+        for check in dict.fromkeys(check for point in case["points"] for check in point.get("checks", [])):
             yield f"Checked: {check}."
         versions = ", ".join(f"{name} {version}" for name, version in case["machine"]["packages"].items())
         commit = (case["commit"] or "no commit")[:12] + (" with changes" if case["changed"] else "")
@@ -98,9 +130,11 @@ def section(machine: str, cases: dict[str, dict[str, Any]]) -> Iterator[str]:
     yield ""
 
 
-def write_report(folder: Path, output: Path) -> None:
+def write_report(folder: Path, output: Path, drawn: Sequence[Drawn] = ()) -> None:
     """Write the page; an empty folder gives a page without tables."""
     lines = [HEAD]
+    for figure in drawn:
+        lines += [f"![{figure.title}]({os.path.relpath(figure.file, output.parent)})", "", f"*{figure.caption}*", ""]
     for machine, cases in newest(folder).items():
         lines += section(machine, cases)
     output.write_text("\n".join([*lines, LIMITATIONS]), encoding="utf-8")

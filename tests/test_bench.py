@@ -11,10 +11,13 @@ import pytest
 from click.testing import CliRunner
 
 from bench import __main__ as command
-from bench import answers, worker
+from bench import answers, harness, worker
 from bench.cases import CASES
+from bench.compare import compare_files
+from bench.plots import write_plots
+from bench.ratios import ratio_of
 from bench.report import write_report
-from bench.subject import Contender
+from bench.subject import Case, Contender
 from hamlet.language.parser import parse
 
 WORKLOAD = parse("q1: RETURN T.zone, COUNT(*), AVG(T.fare) AS fare PATTERN Trip T+ GROUP-BY T.zone WITHIN 1 min")
@@ -97,7 +100,42 @@ def test_every_repeat_is_kept_and_contenders_take_turns() -> None:
     assert turns == ["ours", "theirs"] * 4  # the first round warms up
     assert [len(values["wall_s"]) for values in measured.values()] == [3, 3]
     assert measured["ours"]["peak_rss_bytes"] > 0
-    assert list(worker.ratios(measured)) == ["ours / theirs"]
+
+
+def test_metrics_of_every_repeat_are_kept() -> None:
+    values = iter(range(10))
+    contender = Contender(lambda: next(values), None, metrics=lambda result: {"latency_s": float(result)})
+    assert worker.measure({"ours": contender}, 3, "")["ours"]["metrics"] == {"latency_s": [1.0, 2.0, 3.0]}
+
+
+def test_a_check_that_fails_is_a_wrong_answer() -> None:
+    def check(result: object) -> None:
+        raise answers.WrongAnswer(f"{result} is wrong")
+
+    with pytest.raises(answers.WrongAnswer, match="7 is wrong"):
+        worker.measure({"ours": Contender(lambda: 7, None, check=check)}, 1, "")
+
+
+def test_the_digest_of_tables_sees_every_exact_value_in_any_order() -> None:
+    table = pa.table({"k": [1, 2, None], "name": ["x", "y", None], "count": [5, 6, 7], "average": [0.1, 0.2, 0.3]})
+    expected = answers.digest({"q1": table})
+    assert answers.digest({"q1": table.take([2, 0, 1])}) == expected
+    assert answers.digest({"q1": table.set_column(3, "average", pa.array([0.5] * 3))}) == expected
+    others = [
+        {"q2": table},
+        {"q1": table.slice(1)},
+        {"q1": table.set_column(2, "count", pa.array([5, 7, 6]))},
+        {"q1": table.set_column(1, "name", pa.array(["x", "y", ""]))},
+        {"q1": table.set_column(0, "k", pa.array([2, 1, None]))},
+    ]
+    assert len({expected, *map(answers.digest, others)}) == 6
+
+
+def test_the_ratio_of_medians_has_an_interval() -> None:
+    found = ratio_of([2.0, 2.2, 1.8, 2.1, 1.9], [1.0, 1.1, 0.9, 1.05, 0.95])
+    assert found["ratio"] == 2.0
+    assert found["low"] == pytest.approx(2.0) == found["high"]  # the noise of each pair cancels
+    assert ratio_of([1.0, 3.0, 2.0], [1.0, 1.0, 1.0, 1.0])["low"] < 2.0
 
 
 def test_a_repeat_with_other_rows_is_a_wrong_answer() -> None:
@@ -108,37 +146,75 @@ def test_a_repeat_with_other_rows_is_a_wrong_answer() -> None:
 
 def fake_phase(name: str, case: str, timeout_s: float, *options: str) -> dict[str, Any]:
     if case == "stock":
-        raise command.Failed(worker.WRONG, "count of q1 differs")
+        raise harness.Failed(worker.WRONG, "count of q1 differs")
     if case == "smarthome":
-        raise command.TimedOut
+        raise harness.TimedOut
     if name == "verify":
         facts = {"events": 100, "queries": 1, "rows": 2, "largest_count_bits": 9}
-        return {"checks": ["it is right"], "facts": facts, "digest": "d"}
+        return {"checks": ["it is right"], "facts": facts, "digest": "d", "contenders": ["hamlet", "slow"]}
     assert "d" in options
-    values = {"wall_s": [0.2, 0.1, 0.4], "peak_rss_bytes": 2**20, "same_question": True}
-    return {"measured": {"hamlet": values}, "ratios": {}}
+    if "slow" in options:
+        raise harness.TimedOut
+    values = {"wall_s": [0.2, 0.1, 0.4], "peak_rss_bytes": 2**20, "same_question": True, "metrics": {"x_s": [1, 3, 2]}}
+    return {"measured": {"hamlet": values}}
 
 
 def test_results_are_kept_and_never_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "phase", fake_phase)
+    monkeypatch.setattr(harness, "phase", fake_phase)
     for cases in (["taxi"], ["taxi", "smarthome"]):
         result = CliRunner().invoke(command.main, ["run", *cases, "--results", str(tmp_path)])
         assert result.exit_code == 0, result.output
     files = sorted(tmp_path.glob("*/*.json"))
     assert len(files) == 2
     runs = [json.loads(file.read_text()) for file in files]
-    assert all(run["cases"][0]["measured"]["hamlet"]["wall_s"] == [0.2, 0.1, 0.4] for run in runs)
+    assert all(run["cases"][0]["points"][0]["measured"]["hamlet"]["wall_s"] == [0.2, 0.1, 0.4] for run in runs)
     assert all({"machine", "commit", "started"} <= set(run) for run in runs)
 
     write_report(tmp_path, tmp_path / "RESULTS.md")
     page = (tmp_path / "RESULTS.md").read_text()
     assert "| taxi: hamlet | 100 | 1 | 2 | 9 | 0.200 (0.100-0.400) | 500 | 1 |" in page
     assert "more than 3600 s" in page
+    assert "x_s 2" in page
     assert "## Limitations" in page
+    lines = list(compare_files(*files))
+    assert "| taxi hamlet | 0.2000 | 0.2000 | 1.000 | 1.000-1.000 |" in lines
+
+
+def test_a_contender_that_runs_out_of_time_is_a_result_and_is_not_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(harness, "phase", fake_phase)
+    points = {"small": None, "large": None}
+    case = Case("a curve", points, points, (1, 1), apart=True, timeout_s=(60, 6))  # type: ignore[arg-type]
+    monkeypatch.setitem(CASES, "scan", case)
+    result = CliRunner().invoke(command.main, ["run", "scan", "--quick", "--results", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    (file,) = tmp_path.glob("*/*.json")
+    small, large = json.loads(file.read_text())["cases"][0]["points"]
+    assert small["measured"]["slow"] == {"timed_out_s": 6}
+    assert large["measured"]["slow"] == {"timed_out_before": True}
+    write_report(tmp_path, tmp_path / "RESULTS.md")
+    page = (tmp_path / "RESULTS.md").read_text()
+    assert "| scan small: slow | 100 | 1 | 2 | 9 | more than 6 s | | |" in page
+    assert "not tried any more" in page
+
+
+def test_a_figure_is_drawn_from_the_files(tmp_path: Path) -> None:
+    def point(rate: int) -> dict[str, Any]:
+        values = {"wall_s": [0.1], "events_per_s": rate * 10, "peak_rss_bytes": 2**20, "metrics": {"latency_s": [0.1]}}
+        return {"point": f"{rate}", "facts": {"events_per_min": rate, "queries": 25}, "measured": {"hamlet": values}}
+
+    case = {"case": "ridesharing", "title": "", "quick": False, "points": [point(10_000), point(20_000)]}
+    (tmp_path / "day").mkdir()
+    (tmp_path / "day" / "machine.json").write_text(json.dumps({"started": "2026", "cases": [case]}))
+    (drawn,) = write_plots(tmp_path, tmp_path / "figures")
+    assert "Figures 8 and 9" in drawn.title
+    assert "<svg" in drawn.file.read_text()
+    assert "The paper:" in drawn.caption
 
 
 def test_a_wrong_answer_exits_with_1_before_any_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "phase", fake_phase)
+    monkeypatch.setattr(harness, "phase", fake_phase)
     result = CliRunner().invoke(command.main, ["run", "stock", "--results", str(tmp_path)])
     assert result.exit_code == 1
     assert "WRONG ANSWER" in result.output
@@ -147,5 +223,6 @@ def test_a_wrong_answer_exits_with_1_before_any_time(tmp_path: Path, monkeypatch
 
 
 def test_the_cases_are_listed() -> None:
-    output = CliRunner().invoke(command.main, ["list"]).output
-    assert all(name in output for name in CASES)
+    for arguments in (["list"], ["run", "--list"]):
+        output = CliRunner().invoke(command.main, arguments).output
+        assert all(name in output for name in CASES)

@@ -1,8 +1,4 @@
-"""The cases: what is run, how its answer is checked, and what is timed.
-
-A case becomes a `Subject` inside a process of its own (`bench.worker`). A subject answers once, with checks that do
-not rest on the timed path alone, and then hands out contenders: callables that the worker times in turn.
-"""
+"""Real streams with their workloads: in process, as Spark jobs, and beside DuckDB."""
 
 from __future__ import annotations
 
@@ -10,8 +6,7 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +15,14 @@ import pyarrow.parquet as pq
 
 import hamlet
 from bench import answers
+from bench.machine import ROOT
 from bench.peers.duckdb_groupby import GroupBy
-from bench.scale import LongGroup, ManyGroups, Memory, RisingPrices, Scan
-from bench.subject import Answer, Contender, Rows, Subject
+from bench.subject import Answer, Case, Contender, Rows, plain
 from datasets.location import real_stream
 from hamlet import oracle
 from hamlet.output.digits import integer_of
 from hamlet.query import WorkloadText
 
-ROOT = Path(__file__).resolve().parent.parent
 MICROSECONDS = 1_000_000
 MINUTE = 60 * MICROSECONDS
 KEYS = {"taxi": "zone", "stock": "symbol", "smarthome": "plug"}  # by what the events of a stream belong together
@@ -192,7 +186,7 @@ class PlugsAgainstDuckDB(RealStream):
         """Both, one thread each."""
         return {
             "hamlet": Contender(lambda: hamlet.run(self.workload, self.events, **OPTIONS), lambda r: r.rows()),
-            "duckdb group by": Contender(self.group_by, None),
+            "duckdb group by": Contender(self.group_by, None, question="how many events each plug has of each type"),
         }
 
 
@@ -204,59 +198,41 @@ def _random_batches(events: pa.Table) -> Iterator[pa.Table]:
         start += length
 
 
-@dataclass(frozen=True)
-class Case:
-    """A named subject.
-
-    Attributes
-    ----------
-    title : str
-        One line for the report.
-    subject : callable
-        Makes the subject inside the worker.
-    """
-
-    title: str
-    subject: Callable[[], Subject]
-
-
 CASES: dict[str, Case] = {
-    "taxi": Case(
+    "taxi": plain(
         "NYC green taxis, first quarter of 2023, workloads/taxi.sase, Parquet file, in process",
         lambda: RealStream("taxi"),
+        seconds=(60, 60),
     ),
-    "stock": Case(
-        "trade ticks of one week, workloads/stock.sase, Parquet file, in process", lambda: RealStream("stock")
+    "stock": plain(
+        "trade ticks of one week, workloads/stock.sase, Parquet file, in process",
+        lambda: RealStream("stock"),
+        seconds=(60, 60),
     ),
-    "smarthome": Case(
+    "smarthome": plain(
         "plug readings of one month, workloads/smarthome.sase, Parquet file, in process",
         lambda: RealStream("smarthome"),
+        seconds=(60, 60),
     ),
-    "taxi-spark": Case("the same taxis and queries as a Spark job, JVM start included", lambda: SparkJob("taxi")),
-    "stock-spark": Case("the same trades and queries as a Spark job, JVM start included", lambda: SparkJob("stock")),
-    "smarthome-spark": Case(
-        "the same readings and queries as a Spark job, JVM start included", lambda: SparkJob("smarthome")
+    "taxi-spark": plain(
+        "the same taxis and queries as a Spark job, JVM start included",
+        lambda: SparkJob("taxi"),
+        seconds=(150, 150),
     ),
-    "smarthome-vs-duckdb": Case(
+    "stock-spark": plain(
+        "the same trades and queries as a Spark job, JVM start included",
+        lambda: SparkJob("stock"),
+        seconds=(150, 150),
+    ),
+    "smarthome-spark": plain(
+        "the same readings and queries as a Spark job, JVM start included",
+        lambda: SparkJob("smarthome"),
+        seconds=(150, 150),
+    ),
+    "smarthome-vs-duckdb": plain(
         "five queries without adjacent predicates per plug over 5 minutes, Arrow table in memory, beside DuckDB's "
         "GROUP BY plug, type, 5-minute pane (count and sum) on one thread",
         PlugsAgainstDuckDB,
+        seconds=(60, 60),
     ),
-    "memory": Case(
-        "three queries without adjacent predicates per district, float, a Parquet file in time order streamed by the "
-        "command line: peak memory while the events per window grow",
-        Memory,
-    ),
-    "rising-prices": Case(
-        "S.price < NEXT(S).price over uniform random prices, one window, one group, float, Arrow table in memory",
-        RisingPrices,
-    ),
-    "scan": Case(
-        "an arithmetic condition over both neighbours that no index answers, one window, float, Arrow table in memory",
-        Scan,
-    ),
-    "long-group": Case(
-        "one group of ten million events in windows of 100,000, float, Arrow table in memory", LongGroup
-    ),
-    "many-groups": Case("a million groups of one event, Arrow table in memory", ManyGroups),
 }

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 import hamlet
 from bench import answers, machine
 from bench.answers import WrongAnswer
-from bench.subject import Answer, Contender, Rows
+from bench.subject import Answer, Case, Contender, Rows, plain
 from hamlet._budget import Budget
 from hamlet.columns import StringPool
 from hamlet.compiler.memory import bound
@@ -331,7 +331,7 @@ class LongGroup:
         return {"hamlet": Contender(self.run, lambda r: r.rows())}
 
 
-class ManyGroups:
+class GroupsOfOne:
     """As many groups as events.
 
     Parameters
@@ -363,3 +363,38 @@ class ManyGroups:
     def contenders(self) -> Mapping[str, Contender]:
         """Hamlet alone."""
         return {"hamlet": Contender(self.run, lambda r: r.rows())}
+
+
+CASES: dict[str, Case] = {
+    "memory": plain(
+        "three queries without adjacent predicates per district, float, a Parquet file in time order streamed by the "
+        "command line: peak memory while the events per window grow",
+        Memory,
+        lambda: Memory(60_000, (30_000, 3_000)),
+        seconds=(90, 20),
+    ),
+    "rising-prices": plain(
+        "S.price < NEXT(S).price over uniform random prices, one window, one group, float, Arrow table in memory",
+        RisingPrices,
+        lambda: RisingPrices((20_000, 10_000)),
+        seconds=(20, 3),
+    ),
+    "scan": plain(
+        "an arithmetic condition over both neighbours that no index answers, one window, float, Arrow table in memory",
+        Scan,
+        lambda: Scan(5_000),
+        seconds=(20, 3),
+    ),
+    "long-group": plain(
+        "one group of ten million events in windows of 100,000, float, Arrow table in memory",
+        LongGroup,
+        lambda: LongGroup(200_000, 50_000),
+        seconds=(40, 3),
+    ),
+    "groups-of-one": plain(
+        "a million groups of one event, Arrow table in memory",
+        GroupsOfOne,
+        lambda: GroupsOfOne(50_000),
+        seconds=(60, 4),
+    ),
+}

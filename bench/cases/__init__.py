@@ -1,0 +1,12 @@
+"""The cases: what is run, how its answer is checked, and what is timed.
+
+A point of a case becomes a `Subject` inside a process of its own (`bench.worker`). A subject answers once, with checks
+that do not rest on the timed path alone, and then hands out contenders: callables that the worker times.
+"""
+
+from __future__ import annotations
+
+from bench.cases import real, scale
+from bench.subject import Case
+
+CASES: dict[str, Case] = {**real.CASES, **scale.CASES}

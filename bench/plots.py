@@ -1,0 +1,174 @@
+"""Plots of the paper's figures from the JSON files: one per figure, what the paper says in the caption."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.compare import read
+
+FIGURES = Path(__file__).resolve().parent / "figures"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One picture of a figure: `metric` of every contender over the fact `x`, where other facts have fixed values."""
+
+    metric: str
+    label: str
+    x: str
+    x_label: str
+    fixed: tuple[tuple[str, float], ...] = ()
+    log_y: bool = True
+    log_x: bool = False
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the report: which case, which panels, and what the paper says."""
+
+    name: str
+    case: str
+    title: str
+    caption: str
+    panels: tuple[Panel, ...]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure that was written."""
+
+    title: str
+    caption: str
+    file: Path
+
+
+def _panels(x: str, x_label: str, fixed: tuple[tuple[str, float], ...] = ()) -> tuple[Panel, ...]:
+    return (
+        Panel("latency_s", "latency [ms]", x, x_label, fixed, scale=1e3),
+        Panel("events_per_s", "throughput [events/s]", x, x_label, fixed),
+        Panel("peak_rss_bytes", "peak memory [MiB]", x, x_label, fixed, scale=2**-20),
+    )
+
+
+RATE, QUERIES = "events per minute", "queries"
+SPEC: tuple[Figure, ...] = (
+    Figure(
+        "figure8",
+        "ridesharing",
+        "Ridesharing: all approaches (the paper's Figures 8 and 9)",
+        "The paper: HAMLET's latency is below that of GRETA, MCEP and SHARON at every rate and number of queries, "
+        "by up to five orders of magnitude; two-step approaches do not end where trends are long.",
+        _panels("events_per_min", RATE, (("queries", 25),))
+        + _panels("queries", QUERIES, (("events_per_min", 20_000),)),
+    ),
+    Figure(
+        "two-step",
+        "two-step",
+        "Ridesharing: where constructing trends ends",
+        "The paper: the two-step approach is exponential in the events of a window, since it constructs every trend.",
+        (Panel("wall_s", "time [s]", "window_events", "events per window"),),
+    ),
+    Figure(
+        "figure10-taxi",
+        "taxi-rates",
+        "NYC taxi, sped up (the paper's Figure 10)",
+        "The paper: HAMLET stays ahead of GRETA on real streams as rates and queries grow.",
+        _panels("events_per_min", RATE, (("queries", 25),)) + _panels("queries", QUERIES, (("speed_up", 100),)),
+    ),
+    Figure(
+        "figure10-smarthome",
+        "smarthome-rates",
+        "Smart home, sped up (the paper's Figure 10)",
+        "The paper: HAMLET stays ahead of GRETA on real streams as rates and queries grow.",
+        _panels("events_per_min", RATE, (("queries", 25),)) + _panels("queries", QUERIES, (("speed_up", 16),)),
+    ),
+    Figure(
+        "figure11",
+        "stock-rates",
+        "Stock, a diverse workload: dynamic against static sharing (the paper's Figures 11 and 12)",
+        "The paper: deciding burst by burst beats a sharing plan that is fixed beforehand, at every rate and number of "
+        "queries, since a static plan keeps making snapshots where sharing does not pay.",
+        _panels("events_per_min", RATE, (("queries", 50),)) + _panels("queries", QUERIES, (("speed_up", 7),)),
+    ),
+    Figure(
+        "growth",
+        "growth",
+        "Queries that share one Kleene sub-pattern",
+        "The paper (Section 4): the shared part of a burst costs the same however many queries share it.",
+        (Panel("events_per_s", "throughput [events/s]", "queries", QUERIES, log_x=True),),
+    ),
+)
+
+
+def newest_case(folder: Path, case: str) -> dict[str, Any] | None:
+    """The newest full result of a case on any machine, else the newest quick one."""
+    runs = sorted((read(file) for file in folder.glob("*/*.json")), key=lambda run: str(run["started"]))
+    found = [
+        one
+        for run in runs
+        for one in run["cases"]
+        if one["case"] == case and any("measured" in p for p in one["points"])
+    ]
+    return next((one for one in reversed(found) if not one["quick"]), found[-1] if found else None)
+
+
+def series(case: Mapping[str, Any], panel: Panel) -> dict[str, list[tuple[float, float]]]:
+    """For each contender the points of a panel, by x."""
+    lines: dict[str, list[tuple[float, float]]] = {}
+    for point in case["points"]:
+        facts = point.get("facts", {})
+        if panel.x not in facts or any(facts.get(name) != value for name, value in panel.fixed):
+            continue
+        for name, values in point.get("measured", {}).items():
+            found = values.get("metrics", {}).get(panel.metric, values.get(panel.metric))
+            if found is not None:
+                median = statistics.median(found) if isinstance(found, Sequence) else found
+                lines.setdefault(name, []).append((facts[panel.x], median * panel.scale))
+    return {name: sorted(points) for name, points in lines.items()}
+
+
+def write_plots(results: Path, figures: Path) -> list[Drawn]:
+    """Draw every figure whose case has been measured; returns what was written."""
+    drawn = []
+    for figure in SPEC:
+        case = newest_case(results, figure.case)
+        if case is not None and any(series(case, panel) for panel in figure.panels):
+            figures.mkdir(parents=True, exist_ok=True)
+            file = figures / f"{figure.name}.svg"
+            _draw(figure, case, file)
+            size = "Small sizes (--quick): the shape says little. " if case["quick"] else ""
+            drawn.append(Drawn(figure.title, f"{figure.title}. {size}{figure.caption}", file))
+    return drawn
+
+
+def _draw(figure: Figure, case: Mapping[str, Any], file: Path) -> None:
+    import matplotlib  # only here, so that cases run without it
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "hamlet"  # the same numbers give the same file
+    from matplotlib import pyplot
+
+    shown = [(panel, lines) for panel in figure.panels if (lines := series(case, panel))]
+    columns = min(3, len(shown))
+    height = -(-len(shown) // columns)
+    canvas, axes = pyplot.subplots(height, columns, figsize=(4.2 * columns, 3.1 * height), squeeze=False)
+    for axis in axes.flat[len(shown) :]:
+        axis.set_visible(False)
+    for axis, (panel, lines) in zip(axes.flat, shown, strict=False):
+        for number, (name, points) in enumerate(lines.items()):
+            axis.plot(*zip(*points, strict=True), marker="osD^vP"[number % 6], markersize=4, label=name)
+        axis.set_xlabel(panel.x_label)
+        axis.set_ylabel(panel.label)
+        axis.set_xscale("log" if panel.log_x else "linear")
+        axis.set_yscale("log" if panel.log_y else "linear")
+        axis.grid(visible=True, alpha=0.3)
+    axes.flat[0].legend(fontsize=8)
+    canvas.suptitle(figure.title + (" (small sizes)" if case["quick"] else ""), fontsize=11)
+    canvas.tight_layout()
+    canvas.savefig(file, metadata={"Date": None})
+    pyplot.close(canvas)
