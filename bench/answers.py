@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hamlet.output.digits import integer_of
 from hamlet.query import Aggregate, Attribute, WorkloadText
 
 Row = Mapping[str, Any]
@@ -57,6 +58,34 @@ def largest_count_bits(workload: WorkloadText, rows: Iterable[Row]) -> int:
         for column in logarithms[row["query"]]:
             largest = max(largest, 0 if row[column] is None else int(row[column]) + 1)
     return largest
+
+
+def largest_bits(tables: Mapping[str, pa.Table]) -> int:
+    """Bits of the largest number of all columns called count; counts as text are read, infinite ones left out."""
+    largest = 0
+    for table in tables.values():
+        column = table["count"] if "count" in table.column_names else None
+        if column is None or not len(column):
+            continue
+        if pa.types.is_string(column.type):
+            longest = pc.max(pc.utf8_length(column)).as_py()
+            digits = column.filter(pc.equal(pc.utf8_length(column), longest)).to_pylist()
+            largest = max(largest, *(integer_of(text).bit_length() for text in digits))
+        else:
+            finite = column.filter(pc.is_finite(column))
+            largest = max(largest, int(pc.max(finite).as_py() or 0).bit_length())
+    return largest
+
+
+def in_floats(rows: Iterable[Row]) -> list[Row]:
+    """Rows whose counts and sums are decimals where they were integers, to be compared with floating-point ones."""
+    return [
+        {
+            name: Decimal(value) if type(value) is int and name.startswith(("count", "sum_")) else value
+            for name, value in row.items()
+        }
+        for row in rows
+    ]
 
 
 def _encoded(value: Any) -> bytes:

@@ -18,18 +18,22 @@ class GroupBy:
         Holds the columns named below; `value` numeric, `time` an integer.
     key, value : str
         The partition attribute and the attribute that is summed.
+    type : str
+        The column of event types.
     pane : int
         Length of a pane in ticks of the time column.
     threads : int
         DuckDB's worker threads.
     """
 
-    def __init__(self, events: pa.Table, *, key: str, value: str, pane: int, threads: int = 1) -> None:
+    def __init__(
+        self, events: pa.Table, *, key: str, value: str, pane: int, type: str = "type", threads: int = 1
+    ) -> None:
         self._connection = duckdb.connect(config={"threads": threads})
         self._connection.register("events", events)
         self._query = (
-            f'SELECT "{key}", type, time // {pane} AS pane, count(*) AS events, sum("{value}") AS total '
-            f'FROM events GROUP BY "{key}", type, pane'
+            f'SELECT "{key}", "{type}", time // {pane} AS pane, count(*) AS events, sum("{value}") AS total '
+            f'FROM events GROUP BY "{key}", "{type}", pane'
         )
 
     def __call__(self) -> pa.Table:

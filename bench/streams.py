@@ -1,0 +1,84 @@
+"""Streams made for benchmarks: deterministic, in memory, a type dictionary<int8, string>.
+
+The first two are W1 and W2 of the measured limits in DESIGN's sense: many groups with hardly an event each, and few
+groups with long bursts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+TYPES = ("A", "B", "C", "D", "E")
+DAY_S = 86_400
+FULL = 10_000_000  # events of a day; fewer events are the beginning of a day of the same rate
+SHORTEST, LONGEST = 20, 120  # events of a burst
+
+Array = np.ndarray[Any, Any]
+
+
+def typed(codes: Array, names: tuple[str, ...] = TYPES) -> pa.DictionaryArray:
+    """Type names as a dictionary of small codes."""
+    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int8)), pa.array(names))
+
+
+def many_groups(events: int, keys: int = 5_000, seed: int = 1) -> pa.Table:
+    """Random keys and types: time (seconds), type, key (int32), value (int64, 0 to 99), code (int8, the type's).
+
+    At 10 million events a day a key has 7 events in 300 seconds. Events of one key and second are unordered.
+    """
+    random = np.random.default_rng(seed)
+    codes = random.integers(0, len(TYPES), events)
+    return pa.table(
+        {
+            "time": np.sort(random.integers(0, max(1, DAY_S * events // FULL), events)),
+            "type": typed(codes),
+            "key": random.integers(0, keys, events).astype(np.int32),
+            "value": random.integers(0, 100, events),
+            "code": codes.astype(np.int8),
+        }
+    )
+
+
+def long_bursts(events: int, keys: int = 10, seed: int = 1) -> pa.Table:
+    """Bursts of 20 to 120 events of one type per key: columns as in `many_groups`, time in milliseconds, no two equal.
+
+    At 10 million events a day a key has 3,500 events in 300 seconds, about 50 bursts.
+    """
+    random = np.random.default_rng(seed)
+    owners = random.integers(0, keys, events)
+    codes = np.empty(events, np.int64)
+    for key in range(keys):
+        places = np.nonzero(owners == key)[0]
+        codes[places] = bursts(random, len(places), len(TYPES))
+    millisecond = DAY_S * 1000 / FULL
+    return pa.table(
+        {
+            "time": (np.arange(events) * millisecond).astype(np.int64),
+            "type": typed(codes),
+            "key": owners.astype(np.int32),
+            "value": random.integers(0, 100, events),
+            "code": codes.astype(np.int8),
+        }
+    )
+
+
+def bursts(random: np.random.Generator, events: int, types: int) -> Array:
+    """Types of consecutive events: each run has another type than the one before."""
+    runs = 1 + events // SHORTEST
+    lengths = random.integers(SHORTEST, LONGEST + 1, runs)
+    steps = random.integers(1, types, runs)
+    return np.repeat(np.cumsum(steps) % types, lengths)[:events]
+
+
+def kleene_among_others(events: int, others: int, seed: int = 1) -> pa.Table:
+    """Long bursts of the type Kleene between single events of other types T0, T1, ...: time (seconds), type, value."""
+    random = np.random.default_rng(seed)
+    runs = 1 + events // SHORTEST
+    lengths = random.integers(SHORTEST, LONGEST + 1, runs)
+    pairs = np.stack([1 + random.integers(0, others, runs), np.zeros(runs, np.int64)], axis=1)
+    codes = np.repeat(pairs.ravel(), np.stack([np.ones(runs, np.int64), lengths], axis=1).ravel())[:events]
+    names = ("Kleene", *(f"T{number}" for number in range(others)))
+    return pa.table({"time": np.arange(events), "type": typed(codes, names), "value": random.integers(0, 100, events)})

@@ -1,0 +1,119 @@
+"""Workloads of benchmarks that are too regular to be written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import cycle, islice, permutations, product
+
+from bench.streams import TYPES
+
+MIXED = ("", ", SUM({y}.value)", ", AVG({y}.value)", ", MIN({y}.value)", ", MAX({y}.value)")
+
+
+def many_groups_fifty(within: str) -> str:
+    """50 distinct queries per key in four shapes, NOT among them, with COUNT, SUM, AVG, MIN and MAX in turns."""
+    pairs, triples = list(permutations(TYPES, 2)), list(permutations(TYPES, 3))
+    patterns = [
+        *((y, f"SEQ({x}, {y}+)") for x, y in pairs[:15]),
+        *((y, f"(SEQ({x}, {y}+))+") for x, y in pairs[::2]),
+        *((y, f"SEQ({x}, {y}+, {z})") for x, y, z in triples[::4]),
+        *((y, f"SEQ({x}, NOT {z}, {y}+)") for x, y, z in triples[2::6]),
+    ]
+    return "".join(
+        f"RETURN key, COUNT(*){extra.format(y=y)} PATTERN {pattern} GROUP-BY key {within};\n"
+        for (y, pattern), extra in zip(patterns, cycle(MIXED), strict=False)
+    )
+
+
+def long_bursts_fifty(within: str) -> str:
+    """50 COUNT and SUM queries per key in three shapes; ten have each of the five types under the Kleene plus."""
+    pairs, triples = list(permutations(TYPES, 2)), list(permutations(TYPES, 3))
+    patterns = [
+        *((y, f"SEQ({x}, {y}+)") for x, y in pairs),
+        *((y, f"(SEQ({x}, {y}+))+") for x, y in pairs),
+        *((y, f"SEQ({x}, {y}+, {z})") for x, y, z in triples[::6]),
+    ]
+    return "".join(
+        f"RETURN key, COUNT(*), SUM({y}.value) PATTERN {pattern} GROUP-BY key {within};\n" for y, pattern in patterns
+    )
+
+
+def around_one_kleene(kleene: str, others: Sequence[str], queries: int, returned: str, end: str) -> str:
+    """Distinct queries that share one Kleene sub-pattern (HAMLET §5.1, first workload).
+
+    Parameters
+    ----------
+    kleene : str
+        The type under the plus.
+    others : sequence of str
+        The types around it.
+    queries : int
+        How many; the shapes come in turns: X Kleene+, X Kleene+ Y, X Y Kleene+, (X Kleene+)+.
+    returned, end : str
+        The items of RETURN, and what follows the pattern.
+    """
+
+    def patterns() -> Iterator[str]:
+        shapes = (
+            (f"SEQ({x}, {kleene}+)" for x in others),
+            (f"SEQ({x}, {kleene}+, {y})" for x, y in product(others, repeat=2)),
+            (f"SEQ({x}, {y}, {kleene}+)" for x, y in permutations(others, 2)),
+            (f"(SEQ({x}, {kleene}+))+" for x in others),
+        )
+        waiting = [iter(shape) for shape in shapes]
+        while waiting:
+            for shape in list(waiting):
+                pattern = next(shape, None)
+                if pattern is None:
+                    waiting.remove(shape)
+                else:
+                    yield pattern
+
+    found = [f"RETURN {returned} PATTERN {pattern} {end};" for pattern in islice(patterns(), queries)]
+    if len(found) < queries:
+        raise ValueError(f"{len(others)} types make only {len(found)} distinct queries")
+    return "\n".join(found)
+
+
+def diverse_stock(queries: int) -> str:
+    """Distinct queries over trades: Kleene patterns, windows, aggregates, groups and predicates differ (§5.1, second).
+
+    Parameters
+    ----------
+    queries : int
+        At most 540.
+    """
+    shapes = (
+        ("SEQ(Down D, Up K+)", "D"),
+        ("SEQ(Flat F, Up K+)", "F"),
+        ("SEQ(Up U, Down K+)", "U"),
+        ("SEQ(Flat F, Down K+, Up U)", "F"),
+        ("(SEQ(Up U, Flat K+))+", "U"),
+        ("SEQ(Down D, NOT Flat F, Up K+)", "D"),
+    )
+    returned = (
+        "COUNT(*)",
+        "COUNT(*), SUM(K.size)",
+        "LOG2(COUNT(*)), AVG(K.price)",
+        "COUNT(*), MAX(K.price)",
+        "COUNT(K)",
+    )
+    conditions = (
+        "",
+        "K.size >= 100",
+        "K.size >= 500",
+        "{first}.size >= 200",
+        "K.price > 14 AND {first}.size < 1000",
+        "K.size < 300",
+    )
+    windows = ("WITHIN 5 min", "WITHIN 10 min SLIDE 5 min", "WITHIN 15 min SLIDE 5 min")
+    found = []
+    for number in range(queries):
+        pattern, first = shapes[number % 6]
+        condition = conditions[(number // 6 + number) % 6].format(first=first)
+        group = ("symbol", "symbol, exchange")[number // 36 % 2]
+        where = f"WHERE {condition}" if condition else ""
+        items = returned[(number + number // 30) % 5]
+        window = windows[number // 4 % 3]
+        found.append(f"RETURN {group}, {items} PATTERN {pattern} {where} GROUP-BY {group} {window};")
+    return "\n".join(found)
