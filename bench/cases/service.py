@@ -1,0 +1,204 @@
+"""What a service sees: latency of an engine online, microseconds per row, and what a second core brings."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from collections.abc import Mapping
+from functools import partial
+from multiprocessing.synchronize import Barrier
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import hamlet
+from bench import answers, online, streams, workloads
+from bench.baselines import strategy
+from bench.baselines.question import Question
+from bench.subject import Answer, Case, Contender, Points, Rows, plain
+
+PER_MINUTE = 20_000
+WINDOW_S = 60
+
+
+class Latency:
+    """From the last event of a window, or `advance`, to the rows.
+
+    Parameters
+    ----------
+    groups : int
+        Keys, and so at most as many rows per query and window.
+    queries : int
+    minutes : int
+        Of the stream, 20,000 events each.
+    """
+
+    def __init__(self, groups: int, queries: int, minutes: int) -> None:
+        random = np.random.default_rng(1)
+        events = PER_MINUTE * minutes
+        lines = workloads.many_groups_fifty(f"WITHIN {WINDOW_S} s").splitlines()
+        self.workload = hamlet.Workload.parse("\n".join(lines[:queries]))
+        self.events = pa.table(
+            {
+                "time": np.arange(events) * 60_000 // PER_MINUTE,
+                "type": streams.typed(random.integers(0, len(streams.TYPES), events)),
+                "key": random.integers(0, groups, events).astype(np.int32),
+                "value": random.integers(0, 100, events),
+            }
+        )
+        self.options: dict[str, Any] = {"numbers": "float", "time_unit": "ms"}
+        self.groups = groups
+        self.stream = online.batches(self.events["time"].to_numpy(), 1000)
+        self.pieces = online.pieces_of(self.events, self.stream)
+
+    def run(self) -> tuple[Rows, list[tuple[float, int]]]:
+        """All rows; for each closing window the seconds of `advance`, and how many rows it gave."""
+        engine = hamlet.Engine(self.workload, **self.options)
+        rows: Rows = []
+        closings = []
+        for batch, piece in zip(self.stream, self.pieces, strict=True):
+            rows += engine.push(piece)
+            begin = time.perf_counter()
+            found = engine.advance(batch.until)
+            seconds = time.perf_counter() - begin
+            if found:
+                closings.append((seconds, len(found)))
+            rows += found
+        return rows + engine.close(), closings
+
+    def answer(self) -> Answer:
+        """Against a run over the whole stream, and that against GRETA for the queries that it knows."""
+        text = self.workload.analysis.text
+        whole = hamlet.run(self.workload, self.events, **self.options).rows()
+        rows, closings = self.run()
+        answers.compare(text, rows, whole, ("online", "at once"))
+        lines = workloads.many_groups_fifty(f"WITHIN {WINDOW_S} s").splitlines()[: len(self.workload.queries)]
+        known = "\n".join(
+            f"q{n}: {line}" for n, line in enumerate(lines, 1) if "MIN(" not in line and "MAX(" not in line
+        )
+        workload = hamlet.Workload.parse(known)
+        first = self.events.slice(0, min(len(self.events), PER_MINUTE))
+        expected, _ = strategy.run(strategy.GRETA, Question(workload, first, time_unit="ms"))
+        ours = hamlet.run(workload, first, **self.options).rows()
+        answers.compare(workload.analysis.text, ours, expected, ("hamlet.run", "GRETA"))
+        facts = {
+            "events": len(self.events),
+            "queries": len(self.workload.queries),
+            "rows": len(whole),
+            "largest_count_bits": answers.largest_count_bits(text, whole),
+            "numbers": "float",
+            "groups": self.groups,
+            "events_per_min": PER_MINUTE,
+            "closings": len(closings),
+        }
+        checks = [
+            f"all {len(whole):,} rows online equal those at once",
+            f"{len(ours):,} rows of {len(workload.queries)} queries in the first minute equal GRETA's",
+        ]
+        return Answer(checks, facts, answers.digest(whole))
+
+    def contenders(self) -> Mapping[str, Contender]:
+        """Our engine."""
+        return {"hamlet": Contender(self.run, lambda result: result[0], metrics=_percentiles)}
+
+
+def _percentiles(result: tuple[Rows, list[tuple[float, int]]]) -> dict[str, float]:
+    seconds, rows = (np.array(column) for column in zip(*result[1], strict=True))
+    return {
+        "advance_p50_ms": float(np.percentile(seconds, 50) * 1e3),
+        "advance_p99_ms": float(np.percentile(seconds, 99) * 1e3),
+        "us_per_row": float(seconds.sum() / rows.sum() * 1e6),
+    }
+
+
+# ------------------------------------------------------------------------------------------------------ threads
+
+
+def _independent(events: int, start: Barrier, done: Barrier) -> None:
+    """A process of its own: makes the stream, then runs whenever it is told to, as long as it lives."""
+    subject = Threads(events)
+    while True:
+        start.wait()
+        subject.run(1)
+        done.wait()
+
+
+class Threads:
+    """Two threads against two independent processes of one thread each, over many groups.
+
+    Parameters
+    ----------
+    events : int
+    """
+
+    def __init__(self, events: int = streams.FULL) -> None:
+        self.workload = hamlet.Workload.parse(workloads.many_groups_fifty("WITHIN 300 s"))
+        self.events = streams.many_groups(events)
+        self._processes: list[multiprocessing.process.BaseProcess] = []
+
+    def run(self, threads: int) -> dict[str, pa.Table]:
+        """Arrow tables of all queries."""
+        results = hamlet.run(self.workload, self.events, threads=threads, count_type="int64")
+        return {name: results.table(name) for name in self.workload.names}
+
+    def in_processes(self) -> None:
+        """Both processes run at once, each over a stream of the same size; made by the first call."""
+        if not self._processes:
+            context = multiprocessing.get_context("spawn")
+            self._start, self._done = context.Barrier(3), context.Barrier(3)
+            arguments = (len(self.events), self._start, self._done)
+            self._processes = [context.Process(target=_independent, args=arguments, daemon=True) for _ in range(2)]
+            for process in self._processes:
+                process.start()
+        self._start.wait()
+        self._done.wait()
+
+    def answer(self) -> Answer:
+        """The rows of one thread; the case many-groups checks them."""
+        one, two = self.run(1), self.run(2)
+        if answers.digest(one) != answers.digest(two):
+            raise answers.WrongAnswer("two threads give other rows than one")
+        facts = {
+            "events": len(self.events),
+            "queries": len(one),
+            "rows": sum(len(table) for table in one.values()),
+            "largest_count_bits": answers.largest_bits(one),
+            "numbers": "exact",
+        }
+        return Answer(["two threads give the rows of one (checked in many-groups)"], facts, answers.digest(one))
+
+    def contenders(self) -> Mapping[str, Contender]:
+        """Throughput: the two processes read twice as many events."""
+        return {
+            "hamlet 2 threads": Contender(partial(self.run, 2), lambda tables: tables),
+            "hamlet 1 thread": Contender(partial(self.run, 1), lambda tables: tables),
+            "2 processes of 1 thread": Contender(
+                self.in_processes,
+                None,
+                in_children=True,
+                events=2 * len(self.events),
+                question="the same, twice at the same time over a stream each: twice the events",
+            ),
+        }
+
+
+def _points(minutes: int, groups: tuple[tuple[int, int], ...]) -> Points:
+    return {f"{keys} groups, {queries} queries": partial(Latency, keys, queries, minutes) for keys, queries in groups}
+
+
+CASES: dict[str, Case] = {
+    "latency": Case(
+        "online, 20,000 events per minute in batches of one second, tumbling windows of one minute, float: from "
+        "advance at the window's end to its rows",
+        _points(20, ((20, 50), (5_000, 50))),
+        _points(3, ((20, 10),)),
+        seconds=(120, 20),
+    ),
+    "threads": plain(
+        "many groups (W1), 50 queries: two threads, one thread, and two independent processes of one thread",
+        Threads,
+        lambda: Threads(50_000),
+        seconds=(600, 60),
+    ),
+}

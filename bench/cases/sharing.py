@@ -1,0 +1,136 @@
+"""What sharing brings: growth in the number of queries, and the three policies in turn on a real stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import hamlet
+from bench import answers, streams, workloads
+from bench.cases.curves import COUNTED
+from bench.machine import ROOT
+from bench.subject import Answer, Case, Contender, Points, plain
+from datasets.location import real_stream
+from hamlet import oracle
+from hamlet.errors import DataError
+from hamlet.schema import UNITS_PER_SECOND
+
+POLICIES = ("dynamic", "static", "never")
+SLICES, SLICE_EVENTS = 20, 10
+OTHERS = 19  # types beside the one under the plus
+
+
+class Policies:
+    """One workload and stream under every policy, in turn, so that what slows one down slows all down.
+
+    Parameters
+    ----------
+    workload : Workload
+    events : pyarrow.Table
+    key : str
+        A column by which small slices for the oracle are cut.
+    facts : mapping
+        Where the point lies on its curve.
+    **options
+        Of `hamlet.run`.
+    """
+
+    def __init__(
+        self,
+        workload: hamlet.Workload,
+        events: pa.Table,
+        key: str,
+        facts: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        self.workload, self.events, self.key, self.options = workload, events, key, options
+        self.facts = facts or {}
+
+    def run(self, policy: str) -> hamlet.Results:
+        """All rows under a policy."""
+        return hamlet.run(self.workload, self.events, sharing=policy, **self.options)
+
+    def answer(self) -> Answer:
+        """The oracle on slices, and every policy against `never`."""
+        answer, text, checked = Answer(), self.workload.analysis.text, 0
+        order = self.options.get("order_column")
+        ticks = UNITS_PER_SECOND[self.options.get("time_unit", "s")]
+        for piece in answers.small_slices(self.events, self.key, slices=SLICES, length=SLICE_EVENTS):
+            expected = oracle.evaluate(text, piece.to_pylist(), order_column=order, ticks_per_second=ticks)
+            for policy in POLICIES:
+                rows = hamlet.run(self.workload, piece, sharing=policy, **self.options).rows()
+                answers.compare(text, answers.in_floats(rows), answers.in_floats(expected), (policy, "the oracle"))
+            checked += len(expected)
+        if not checked:
+            raise answers.WrongAnswer("no slice has a row, so the oracle has checked nothing")
+        answer.checks.append(f"{checked:,} rows of {SLICES} slices of {SLICE_EVENTS} events equal the oracle's")
+        alone = self.run("never").rows()
+        for policy in POLICIES[:2]:
+            answers.compare(text, self.run(policy).rows(), alone, (policy, "never"))
+        answer.checks.append(f"all {len(alone):,} rows of dynamic and static equal those of never")
+        answer.digest = answers.digest(alone)
+        answer.facts = {
+            "events": len(self.events),
+            "queries": len(self.workload.queries),
+            "rows": len(alone),
+            "largest_count_bits": answers.largest_count_bits(text, alone),
+            "numbers": self.options.get("numbers", "exact"),
+            **self.facts,
+        }
+        return answer
+
+    def contenders(self) -> Mapping[str, Contender]:
+        """The three policies."""
+        return {
+            f"hamlet {policy}": Contender(partial(self.run, policy), lambda results: results.rows(), metrics=_counted)
+            for policy in POLICIES
+        }
+
+
+def _counted(results: hamlet.Results) -> dict[str, float]:
+    return {name: float(results.stats[name]) for name in COUNTED if name in results.stats}
+
+
+def growing(queries: int, events: int) -> Policies:
+    """Queries that share one Kleene sub-pattern over long bursts, one window of 1,000 s after the other."""
+    around = [f"T{number}" for number in range(OTHERS)]
+    end = "WITHIN 1000 s"
+    text = workloads.around_one_kleene("Kleene", around, queries, "LOG2(COUNT(*)), COUNT(Kleene)", end)
+    table = streams.kleene_among_others(events, OTHERS)
+    return Policies(hamlet.Workload.parse(text), table, "value", numbers="float")
+
+
+def stock50(events: int | None = None) -> Policies:
+    """Fifty queries over a week of trades."""
+    file = ROOT / "workloads" / "stock50.sase"
+    if not file.is_file():
+        raise DataError(f"there is no {file.relative_to(ROOT)} yet")
+    table = pq.read_table(real_stream("stock"))
+    if events is not None:
+        table = table.slice(len(table) // 3, events)
+    return Policies(hamlet.Workload.from_file(file), table, "symbol", time_unit="us", order_column="seq")
+
+
+def _growth(events: int, sizes: tuple[int, ...]) -> Points:
+    return {f"{queries} queries": partial(growing, queries, events) for queries in sizes}
+
+
+CASES: dict[str, Case] = {
+    "growth": Case(
+        "growth in the number of queries that share one Kleene sub-pattern: bursts of 20 to 120, windows of 1,000 "
+        "events, no grouping, float, the three policies in turn",
+        _growth(200_000, (1, 10, 50, 100, 500, 1_000)),
+        _growth(10_000, (1, 10, 100)),
+        seconds=(600, 30),
+    ),
+    "policies": plain(
+        "workloads/stock50.sase over a week of trades, Arrow table in memory, exact: dynamic, static and never in turn",
+        stock50,
+        partial(stock50, 100_000),
+        seconds=(600, 60),
+    ),
+}
