@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import hamlet.cli
+import hamlet.cli.run
 from hamlet.errors import UnsupportedError
 from hamlet.java import check_java
 from hamlet.output.result import integer_of
@@ -203,7 +204,7 @@ def test_anything_else_exits_with_1(
     def fails(*_: Any) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr(hamlet.cli, "_compute", fails)
+    monkeypatch.setattr(hamlet.cli.run, "_compute", fails)
     assert hamlet_main("run", "w.sase", "--input", "events.parquet") == 1
     err = capsys.readouterr().err
     assert "error: ZeroDivisionError: oops\nthis is a bug" in err

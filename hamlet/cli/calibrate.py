@@ -9,7 +9,7 @@ import click
 
 from hamlet import calibration
 from hamlet.calibration.measure import calibrate
-from hamlet.cli_show import run_bar
+from hamlet.cli.progress import run_bar
 from optimizer.benefit import Costs
 
 _PRICES = ("coefficient", "spread", "application", "join", "snapshot", "event", "burst")

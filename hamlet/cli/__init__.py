@@ -1,0 +1,93 @@
+"""The command line: one module per command, each with its `command`.
+
+Exit codes: 0 done; 2 the workload, the data or the options are wrong (the message says how); 130 interrupted; 1
+anything else. Results go to standard output, all else to standard error. Source: DESIGN.md §5.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from hamlet.cli import calibrate, check, explain, run, submit, version
+from hamlet.errors import HamletError, JobError, WorkloadError
+from hamlet.version import __version__
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="""\b
+    Examples:
+      hamlet check trips.sase --input trips.parquet
+      hamlet run trips.sase --input trips.parquet
+      hamlet run trips.sase --input trips.csv --output - | head
+      hamlet submit trips.sase --input trips.parquet --output results --master 'local[*]'
+    """,
+)
+@click.version_option(__version__, "-V", "--version", prog_name="hamlet", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Count and aggregate event trends: many Kleene-pattern queries over one stream, exactly."""
+
+
+for module in (check, explain, run, submit, calibrate, version):
+    cli.add_command(module.command)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        What stands behind the program's name; by default those of the process.
+
+    Returns
+    -------
+    int
+        The exit code.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            code = cli.main(arguments, prog_name="hamlet", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except HamletError as error:
+        text = str(error) if isinstance(error, WorkloadError) else f"error: {error}"
+        click.echo(text, err=True)
+        return 2
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        return 130
+    except JobError as error:
+        click.echo(f"error: {error}", err=True)
+        return 1
+    except MemoryError:
+        click.echo("error: out of memory", err=True)
+        return 1
+    except OSError as error:
+        click.echo(f"error: {error}", err=True)
+        return 1
+    except Exception as error:
+        if os.environ.get("HAMLET_DEBUG") == "1":
+            traceback.print_exc()
+        click.echo(
+            f"error: {type(error).__name__}: {error}\n"
+            "this is a bug in hamlet; HAMLET_DEBUG=1 shows where, please report it",
+            err=True,
+        )
+        return 1
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Python's warnings as the command line says everything: one line, without a place in the program."""
+    click.echo(f"warning: {message}", err=True)

@@ -1,0 +1,80 @@
+"""The options that several commands have: the columns of the input, and how to run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+WORKLOAD = click.argument("workload", type=click.Path(exists=True, dir_okay=False), metavar="WORKLOAD.sase")
+INPUT_HELP = "Events: a Parquet, CSV or JSON lines file, or a folder of them."
+QUIET = click.option("--quiet", "-q", is_flag=True, help="Print results and errors only.")
+COLUMN_OPTIONS = (
+    click.option(
+        "--input-format",
+        type=click.Choice(["parquet", "csv", "json"]),
+        help="Format of the input; by default its extension says.",
+    ),
+    click.option("--time-column", default="time", show_default=True, help="The column with the time of the event."),
+    click.option("--type-column", default="type", show_default=True, help="The column with the type of the event."),
+    click.option(
+        "--order-column", metavar="COLUMN", help="A column that orders events of equal time; without, they have none."
+    ),
+    click.option(
+        "--time-unit",
+        type=click.Choice(["s", "ms", "us", "ns"]),
+        default="s",
+        show_default=True,
+        help="What 1 means in an integer time column; timestamps know their own unit.",
+    ),
+)
+RUN_OPTIONS = (
+    click.option("--output-format", type=click.Choice(["json", "csv", "parquet"]), help="Format of the results."),
+    click.option(
+        "--sharing",
+        type=click.Choice(["dynamic", "static", "never"]),
+        default="dynamic",
+        show_default=True,
+        help="Share work among queries: decide for every burst, always, or never. The results are the same.",
+    ),
+    click.option(
+        "--benefit",
+        type=click.Choice(["measured", "paper"]),
+        default="measured",
+        show_default=True,
+        help="The cost model that decides: measured on this engine, or the paper's.",
+    ),
+    click.option(
+        "--numbers",
+        type=click.Choice(["exact", "float"]),
+        default="exact",
+        show_default=True,
+        help="Exact integers of any size, or faster numbers with a relative error below 1e-9.",
+    ),
+    click.option(
+        "--count-type",
+        type=click.Choice(["string", "int64", "double", "decimal"]),
+        default="string",
+        show_default=True,
+        help="What COUNT and SUM are in Parquet: exact digits, a number that must fit, or a double that may be inf.",
+    ),
+    click.option(
+        "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads to compute with."
+    ),
+    click.option("--overwrite", is_flag=True, help="Replace an output directory that is not empty."),
+    QUIET,
+)
+
+
+def with_options(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """A decorator that puts several options on a command, in this order in its help."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
