@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from hamlet.errors import Diagnostic, OptionError, WorkloadError
-from hamlet.language.analysis import Analysis, analyse_text
+from hamlet.errors import Diagnostic, OptionError, WorkloadError, near_miss
+from hamlet.language.analysis import Analysis, analyse, analyse_text
 from hamlet.language.conditions import references
 from hamlet.language.printing import to_text
 from hamlet.language.typecheck import check
@@ -64,6 +65,28 @@ class Workload:
                 f"the workload {os.fspath(path)!r} is not UTF-8 text (byte {error.start}); save it as UTF-8"
             ) from None
         return cls.parse(text, os.fspath(path))
+
+    def select(self, names: Iterable[str]) -> Workload:
+        """Some of the queries, in the order of the text.
+
+        Raises
+        ------
+        OptionError
+            A name that no query has.
+
+        Examples
+        --------
+        >>> text = "a: RETURN COUNT(*) PATTERN A+ WITHIN 1 s; b: RETURN COUNT(*) PATTERN B+ WITHIN 1 s"
+        >>> Workload.parse(text).select(["b"]).names
+        ('b',)
+        """
+        wanted = set(names)
+        for name in sorted(wanted.difference(self.names)):
+            meant = near_miss(name, self.names)
+            hint = f"did you mean {meant!r}?" if meant else f"the queries are {', '.join(self.names)}"
+            raise OptionError(f"there is no query {name!r}; {hint}")
+        chosen = tuple(query for query in self.queries if query.name in wanted)
+        return Workload(analyse(replace(self.analysis.text, queries=chosen)))
 
     @property
     def queries(self) -> tuple[Query, ...]:

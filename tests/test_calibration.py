@@ -178,7 +178,7 @@ def test_the_engine_is_measured() -> None:
 
 def test_the_command(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     measured = measure.Calibration(COSTS, MISFIT)
-    monkeypatch.setattr("hamlet.cli_calibrate.calibrate", lambda progress: measured)
+    monkeypatch.setattr("hamlet.cli.calibrate.calibrate", lambda progress: measured)
     runner = CliRunner()
     shown = runner.invoke(cli, ["calibrate", "--dry-run"])
     assert shown.exit_code == 0

@@ -15,18 +15,27 @@ from typing import Any
 
 import click
 
-from hamlet.cli import calibrate, check, explain, run, submit, version
+from hamlet.cli import calibrate, check, completion, doctor, explain, run, submit, version
 from hamlet.errors import HamletError, JobError, WorkloadError
 from hamlet.version import __version__
 
 
+class _InThisOrder(click.Group):
+    """Lists the commands as they were added: what comes first in use comes first in the help."""
+
+    def list_commands(self, _: click.Context) -> list[str]:
+        return list(self.commands)
+
+
 @click.group(
-    context_settings={"help_option_names": ["-h", "--help"]},
+    cls=_InThisOrder,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b
     Examples:
       hamlet check trips.sase --input trips.parquet
       hamlet run trips.sase --input trips.parquet
       hamlet run trips.sase --input trips.csv --output - | head
+      hamlet explain trips.sase
       hamlet submit trips.sase --input trips.parquet --output results --master 'local[*]'
     """,
 )
@@ -35,7 +44,7 @@ def cli() -> None:
     """Count and aggregate event trends: many Kleene-pattern queries over one stream, exactly."""
 
 
-for module in (check, explain, run, submit, calibrate, version):
+for module in (check, explain, run, submit, calibrate, doctor, version, completion):
     cli.add_command(module.command)
 
 

@@ -12,6 +12,7 @@ from hamlet.cli.options import COLUMN_OPTIONS, INPUT_HELP, QUIET, WORKLOAD, with
 
 @click.command(
     "check",
+    short_help="Report all errors of a workload.",
     epilog="""\b
     Examples:
       hamlet check trips.sase

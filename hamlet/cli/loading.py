@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -11,10 +12,15 @@ from hamlet.workload import Workload
 
 
 def load(
-    workload: str, source: str | None, quiet: bool, columns: dict[str, Any]
+    workload: str, source: str | None, quiet: bool, columns: dict[str, Any], queries: Sequence[str] = ()
 ) -> tuple[Workload, EventSource | None]:
-    """The checked workload, and the opened input if there is one; warnings are printed."""
+    """The checked workload (all its queries, or those named), and the opened input if there is one.
+
+    Warnings are printed.
+    """
     loaded = Workload.from_file(workload)
+    if queries:
+        loaded = loaded.select(queries)
     warnings = list(loaded.warnings)
     events = None
     if source is not None:

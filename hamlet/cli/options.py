@@ -11,6 +11,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 WORKLOAD = click.argument("workload", type=click.Path(exists=True, dir_okay=False), metavar="WORKLOAD.sase")
 INPUT_HELP = "Events: a Parquet, CSV or JSON lines file, or a folder of them."
+QUERY = click.option(
+    "--query", "queries", metavar="NAME", multiple=True, help="Only this query of the workload; may be repeated."
+)
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Print results and errors only.")
 COLUMN_OPTIONS = (
     click.option(

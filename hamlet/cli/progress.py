@@ -42,13 +42,32 @@ def progress_bar(quiet: bool, total: int | None) -> Iterator[Callable[[int], Non
     columns = (
         TextColumn("reading events"),
         BarColumn(),
-        MofNCompleteColumn(),
+        TextColumn("{task.fields[counted]}"),
         TimeElapsedColumn(),
+        TextColumn("left"),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("events", total=total)
-        yield lambda done: bar.update(task, completed=done)
+        task = bar.add_task("events", total=total, counted=counted(0, total, None))
+        speed = bar.tasks[task]
+        yield lambda done: bar.update(task, completed=done, counted=counted(done, total, speed.speed))
+
+
+def counted(done: int, total: int | None, speed: float | None) -> str:
+    """How far reading is and how fast it goes.
+
+    Examples
+    --------
+    >>> counted(1_500_000, 3_000_000, 2_345_678.9)
+    '1,500,000 of 3,000,000, 2.3 M/s'
+    """
+    text = f"{done:,}" + (f" of {total:,}" if total is not None else "")
+    if speed is None:
+        return text
+    for size, unit in ((1e6, "M/s"), (1e3, "k/s")):
+        if speed >= size:
+            return f"{text}, {speed / size:.1f} {unit}"
+    return f"{text}, {speed:.0f}/s"
 
 
 @contextlib.contextmanager

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from hamlet.cli.loading import load
-from hamlet.cli.options import COLUMN_OPTIONS, INPUT_HELP, RUN_OPTIONS, WORKLOAD, with_options
+from hamlet.cli.options import COLUMN_OPTIONS, INPUT_HELP, QUERY, RUN_OPTIONS, WORKLOAD, with_options
 from hamlet.cli.progress import progress_bar, summary_line
-from hamlet.cli.show import show_tables
+from hamlet.cli.show import SHOWN_ROWS, show_tables
 from hamlet.input.events import EventSource
 from hamlet.output.files import check_destination, check_format, stream_out, write
 from hamlet.output.result import Results
 from hamlet.run import run as run_workload
+from hamlet.where import FilteredEvents
 from hamlet.workload import Workload
 
 
 @click.command(
     "run",
+    short_help="Run a workload over events in this process.",
     epilog="""\b
     Examples:
       hamlet run trips.sase --input trips.parquet
+      hamlet run trips.sase --input trips.parquet --query q1 --limit 5 --where "district = 'Soho'"
       hamlet run trips.sase --input trips.csv --output results --output-format parquet
       hamlet run trips.sase --input trips.jsonl --time-column at --time-unit ms --output - --output-format csv
     """,
@@ -40,6 +45,24 @@ from hamlet.workload import Workload
         metavar="DIR|-",
         help="A new directory (parquet unless --output-format says otherwise), or - for standard output (json). "
         "Without, tables of the first 20 rows are printed.",
+    ),
+    click.option(
+        "--where",
+        metavar="CONDITION",
+        help="Only events for which this is true, whatever the queries say: \"speed < 10 AND district = 'Soho'\". "
+        "Conditions are those of the language, over columns.",
+    ),
+    QUERY,
+    click.option(
+        "--limit",
+        metavar="N",
+        type=click.IntRange(min=0),
+        help="At most N rows of each query. A table shows 20 unless told; files get all.",
+    ),
+    click.option(
+        "--dates",
+        is_flag=True,
+        help="Show windows of integer times as dates in tables: the times are since 1970, UTC.",
     ),
     click.option(
         "--max-memory",
@@ -56,7 +79,17 @@ from hamlet.workload import Workload
     *COLUMN_OPTIONS,
     *RUN_OPTIONS,
 )
-def command(workload: str, source: str, output: str | None, output_format: str | None, **options: Any) -> None:
+def command(
+    workload: str,
+    source: str,
+    output: str | None,
+    output_format: str | None,
+    queries: tuple[str, ...],
+    where: str | None,
+    limit: int | None,
+    dates: bool,
+    **options: Any,
+) -> None:
     """Run a workload over events in this process and print or write the result rows."""
     if output is None and output_format is not None:
         raise click.UsageError("--output-format needs --output: a directory, or - for standard output")
@@ -66,35 +99,49 @@ def command(workload: str, source: str, output: str | None, output_format: str |
         check_destination(str(output), overwrite, keep=[source, workload])
     started = time.perf_counter()
     columns = {name: options[name] for name in ("time_column", "type_column", "order_column", "time_unit")}
-    checked, events = load(workload, source, quiet, {**columns, "input_format": options.pop("input_format")})
-    results = _compute(checked, events, quiet, options)
-    _deliver(results, output, chosen, overwrite, keep=[source, workload])
+    checked, events = load(workload, source, quiet, {**columns, "input_format": options.pop("input_format")}, queries)
+    assert events is not None
+    results = _compute(checked, FilteredEvents(events, where) if where is not None else events, quiet, options)
+    if limit is not None and output is not None:
+        results = _first(results, limit)
+    with _quiet_about_closed_pipes():
+        if output is None:
+            show_tables(results, SHOWN_ROWS if limit is None else limit, dates)
+        elif output == "-":
+            _stream_out(results, chosen)
+        else:
+            write(results, output, chosen, overwrite, keep=[source, workload])
     if not quiet:
         click.echo(summary_line({**results.stats, "rows": len(results)}, time.perf_counter() - started), err=True)
 
 
-def _compute(workload: Workload, events: EventSource | None, quiet: bool, options: dict[str, Any]) -> Results:
-    assert events is not None
+def _compute(workload: Workload, events: EventSource, quiet: bool, options: dict[str, Any]) -> Results:
     with progress_bar(quiet, events.rows) as progress:
         return run_workload(workload, events, progress=progress, **options)
 
 
-def _deliver(results: Results, output: str | None, output_format: str, overwrite: bool, keep: Sequence[str]) -> None:
-    """Results to where they were asked for."""
+def _first(results: Results, limit: int) -> Results:
+    """The first rows of every query."""
+    some = [replace(each, rows=each.rows[:limit]) for each in results.by_query]
+    return Results(some, results.clock, results.count_type, results.stats)
+
+
+def _stream_out(results: Results, output_format: str) -> None:
+    # Whatever the terminal's encoding is, files are UTF-8 with line feeds.
+    text = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="\n")
     try:
-        if output is None:
-            show_tables(results)
-        elif output == "-":
-            # Whatever the terminal's encoding is, files are UTF-8 with line feeds.
-            text = io.TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="\n")
-            try:
-                stream_out(results, text, output_format)
-            finally:
-                text.detach()
-        else:
-            write(results, output, output_format, overwrite, keep)
+        stream_out(results, text, output_format)
+    finally:
+        text.detach()
+
+
+@contextlib.contextmanager
+def _quiet_about_closed_pipes() -> Iterator[None]:
+    """Ends the program well where the reader of a pipe has seen enough."""
+    try:
+        yield
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader of a pipe has seen enough; what is still buffered must not be written at exit.
+        # What is still buffered must not be written at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise click.exceptions.Exit(0) from None

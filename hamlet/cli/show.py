@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from rich.console import Console
+import pyarrow as pa
+from rich.cells import cell_len
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -17,6 +21,7 @@ from hamlet.schema import Clock
 
 SHOWN_ROWS = 20
 _WIDTH = 160  # of a table that goes into a file or a pipe
+_WIDEST_CELL = 60  # longer texts are cut
 
 
 class _Console(Console):
@@ -26,31 +31,63 @@ class _Console(Console):
         raise BrokenPipeError
 
 
-def show_tables(results: Results) -> None:
-    """Print a table per query: its first 20 rows, and the number of the rest."""
+def show_tables(results: Results, limit: int = SHOWN_ROWS, dates: bool = False) -> None:
+    """Print a table per query: its first rows, the number of the rest, and the names of columns that do not fit.
+
+    Parameters
+    ----------
+    results : Results
+    limit : int
+        Rows of each query.
+    dates : bool
+        Whether integer times are since 1970 and windows are shown as dates.
+    """
+    clock = results.clock
+    if dates and not clock.is_timestamp:
+        clock = replace(clock, type=pa.timestamp(clock.unit))
     console = _Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False, markup=False, emoji=False)
     for place, rows in enumerate(results.by_query):
         if place:
             console.print()
-        console.print(_table(rows, results.clock))
-        rest = len(rows.rows) - SHOWN_ROWS
-        if rest > 0:
-            console.print(f"... and {rest:,} more row{'s' * (rest > 1)}; --output writes them all", style="dim")
+        _show(console, rows, clock, limit)
 
 
-def _table(rows: QueryRows, clock: Clock) -> Table:
+def _show(console: Console, rows: QueryRows, clock: Clock, limit: int) -> None:
+    heads = ["window_start", "window_end", *(_printable(column.name) for column in rows.columns)]
+    lines = [
+        [time_text(start, clock), time_text(end, clock), *map(_cell, values)]
+        for start, end, *values in rows.rows[:limit]
+    ]
+    widths = [min(_WIDEST_CELL, max(map(cell_len, each))) for each in zip(heads, *lines, strict=True)]
+    fitting = _fitting(widths, console.width)
     count = len(rows.rows)
     title = Text(f"{_printable(rows.name)}: {count:,} row{'s' * (count != 1)}")
     table = Table(title=title, title_justify="left", title_style="bold")
-    for name in ("window_start", "window_end"):
-        table.add_column(name, justify="left" if clock.is_timestamp else "right")
-    for column in rows.columns:
-        number = column.kind != "attribute" or column.type.value in ("INT", "DOUBLE")
-        table.add_column(Text(_printable(column.name)), justify="right" if number else "left", overflow="fold")
-    for start, end, *values in rows.rows[:SHOWN_ROWS]:
-        cells = [time_text(start, clock), time_text(end, clock), *map(_cell, values)]
-        table.add_row(*map(Text, cells))
-    return table
+    sides = [not clock.is_timestamp] * 2
+    sides += [column.kind != "attribute" or column.type.value in ("INT", "DOUBLE") for column in rows.columns]
+    for head, width, number in list(zip(heads, widths, sides, strict=True))[:fitting]:
+        side: JustifyMethod = "right" if number else "left"
+        table.add_column(Text(head), justify=side, overflow="ellipsis", no_wrap=True, max_width=width)
+    for line in lines:
+        table.add_row(*map(Text, line[:fitting]))
+    console.print(table)
+    if fitting < len(heads):
+        hidden = ", ".join(heads[fitting:])
+        console.print(f"... not shown for want of width: {hidden}; --output - writes all columns", style="dim")
+    rest = count - len(lines)
+    if rest > 0:
+        console.print(f"... and {rest:,} more row{'s' * (rest > 1)}; --output writes them all", style="dim")
+
+
+def _fitting(widths: Sequence[int], width: int) -> int:
+    """How many of the first columns fit side by side; the two edges of the window always stand."""
+    taken, count = 1, 0
+    for each in widths:
+        taken += each + 3
+        if taken > width:
+            break
+        count += 1
+    return max(count, 2)
 
 
 def _cell(value: Any) -> str:

@@ -14,6 +14,7 @@ from hamlet.cli.progress import summary_line, task_bar
 
 @click.command(
     "submit",
+    short_help="Run a workload as a Spark batch job.",
     epilog="""\b
     Examples:
       hamlet submit trips.sase --input trips.parquet --output results
