@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from hamlet.errors import Diagnostic, OptionError, WorkloadError, near_miss
-from hamlet.language.analysis import Analysis, analyse, analyse_text
+from hamlet.language.analysis import Analysis, analyse_text
 from hamlet.language.conditions import references
 from hamlet.language.printing import to_text
 from hamlet.language.typecheck import check
 from hamlet.query import Aggregate, Query
 from hamlet.schema import Schema
+
+_NOT_A_LINE_END = re.compile(r"[^\r\n]")
 
 
 class Workload:
@@ -85,8 +88,16 @@ class Workload:
             meant = near_miss(name, self.names)
             hint = f"did you mean {meant!r}?" if meant else f"the queries are {', '.join(self.names)}"
             raise OptionError(f"there is no query {name!r}; {hint}")
+        whole = self.analysis.text
         chosen = tuple(query for query in self.queries if query.name in wanted)
-        return Workload(analyse(replace(self.analysis.text, queries=chosen)))
+        if any(query.name_span is None for query in chosen):  # its name was its place, which will be another
+            return self.parse(to_text(replace(whole, queries=chosen)), whole.source)
+        text = whole.text
+        for query in self.queries:
+            if query.name not in wanted:  # blanks in its place, so that messages still point at the right line
+                start, end = query.span.start, query.span.end
+                text = text[:start] + _NOT_A_LINE_END.sub(" ", text[start:end]) + text[end:]
+        return self.parse(text, whole.source)
 
     @property
     def queries(self) -> tuple[Query, ...]:

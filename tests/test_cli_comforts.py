@@ -147,8 +147,17 @@ def test_a_chosen_query_is_what_it_was() -> None:
     whole = hamlet.run(workload, events).rows()
     for name in workload.names:
         assert hamlet.run(workload.select([name]), events).rows() == [row for row in whole if row["query"] == name]
+        assert hamlet.Workload.parse(str(workload.select([name]))).names == (name,)
     with pytest.raises(OptionError, match="the queries are trends, every"):
         workload.select(["zzz"])
+
+
+def test_a_chosen_query_keeps_its_name_and_its_place_in_messages() -> None:
+    text = "RETURN COUNT(*) PATTERN A+ WITHIN 1 s;\nRETURN COUNT(*)\nPATTERN B+ WHERE B.v < 3 WITHIN 1 s"
+    assert hamlet.Workload.parse(text).select(["q2"]).names == ("q2",)
+    named = hamlet.Workload.parse("a: " + text.replace("\nRETURN", "\nb: RETURN")).select(["b"])
+    with pytest.raises(WorkloadError, match="<workload>:3:18: the input has no column 'v'"):
+        hamlet.run(named, SAMPLE.drop_columns(["v"]))
 
 
 def test_limit(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
