@@ -25,6 +25,7 @@ from hamlet.errors import DataError, OptionError, OutputError, one_of
 from hamlet.input.widening import plain_type
 from hamlet.output.components import Values
 from hamlet.output.digits import decimal_digits, integer_of, number_text
+from hamlet.output.exchange import arrays, union
 from hamlet.query import AttributeType
 from hamlet.schema import Clock, timestamp
 
@@ -212,9 +213,10 @@ class Results:
         """All rows as dicts, in the order of LANGUAGE §9; an integer is a Python int, whatever its size."""
         return list(self)
 
-    def table(self, query: str) -> pa.Table:
+    def table(self, query: str | None = None) -> pa.Table:
         """The rows of one query as a table: query, window_start, window_end and the RETURN items.
 
+        Without a name those of all queries, with the union of their columns (`hamlet.output.exchange.union`).
         With the count type 'double', ``stats['infinite_values']`` counts the values of the tables made so far that are
         beyond the double range.
 
@@ -223,8 +225,11 @@ class Results:
         OptionError
             If there is no such query.
         OutputError
-            If a value does not fit the count type; the text names query, window and group.
+            If a value does not fit the count type; the text names query, window and group. Also if a RETURN name has
+            two types in a table of all queries.
         """
+        if query is None:
+            return union([self.table(name) for name in self.queries])
         found = next((each for each in self.by_query if each.name == query), None)
         if found is None:
             near = difflib.get_close_matches(query, self.queries, n=3)
@@ -235,6 +240,25 @@ class Results:
             self._infinite[query] = count_infinite(table, found.columns)
             self.stats["infinite_values"] = sum(self._infinite.values())
         return table
+
+    def numpy(self, query: str) -> dict[str, npt.NDArray[Any]]:
+        """The columns of one query as numpy arrays of shape (rows,).
+
+        With the count type 'string', a COUNT or SUM is an array of the numbers that `rows` gives (dtype object: Python
+        integers of any size), else of the count type. Raises as `table`.
+        """
+        table = self.table(query)
+        found = next(each for each in self.by_query if each.name == query)
+        objects = {
+            column.name: [row[2 + place] for row in found.rows]
+            for place, column in enumerate(found.columns)
+            if column.kind in ("count", "sum") and self.count_type == "string"
+        }
+        return arrays(table, objects)
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """All rows as an Arrow stream, so that DuckDB, polars and others read results where they are."""
+        return self.table().__arrow_c_stream__(requested_schema)
 
 
 def dicts_of(rows: QueryRows, clock: Clock) -> Iterator[dict[str, Any]]:
