@@ -30,7 +30,7 @@ help: ## list the targets
 	tools/prepare compiler $(BIN)/python
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet "setuptools>=77" "cython>=3.1"
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[spark,bench,dev]"
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[spark,bench,dev,docs]"
 	touch $@
 
 .venv/.built: setup.py $(KERNELS) .venv/.installed
@@ -61,11 +61,15 @@ test: build ## all tests (WORKERS=0 runs them in one process)
 	$(WITH_JAVA) $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 .PHONY: lint
-lint: build ## ruff, mypy --strict and cython-lint
+lint: build docs ## ruff, mypy --strict, cython-lint, and the documents without a warning
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/cython-lint $(filter-out %.h,$(KERNELS))
+
+.PHONY: docs
+docs: build ## the documents as pages, build/site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 # A copy of the tree, so that the release build stays as it is; only changed files are copied and compiled again.
 .PHONY: debug

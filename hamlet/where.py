@@ -128,6 +128,7 @@ class FilteredEvents(EventSource):
         """As `EventSource.batches`; columns that the condition reads are there too, and progress counts all events."""
         wanted = None if columns is None else list(dict.fromkeys([*columns, *self._filter.columns]))
         for batch in self._source.batches(wanted, progress=progress):
+            self.sample = self._source.sample
             kept = self._filter.select(batch)
             if kept.num_rows:
                 yield kept

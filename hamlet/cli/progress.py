@@ -109,7 +109,9 @@ def task_bar(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
 def summary_line(stats: Mapping[str, Any], seconds: float) -> str:
     """What a run did, in one line."""
     parts = [
-        f"{stats[key]:,} {label}" for key, label in _STATS if key in stats and (stats[key] or key != "late_events")
+        f"{stats[key]:,} {label[:-1] if stats[key] == 1 and label.endswith('s') else label}"
+        for key, label in _STATS
+        if key in stats and (stats[key] or key != "late_events")
     ]
     if stats.get("infinite_values"):
         parts.append(f"{stats['infinite_values']:,} values beyond the double range written as inf")

@@ -16,6 +16,7 @@ import click
 from hamlet.cli.loading import load
 from hamlet.cli.options import COLUMN_OPTIONS, INPUT_HELP, QUERY, RUN_OPTIONS, WORKLOAD, with_options
 from hamlet.cli.progress import progress_bar, summary_line
+from hamlet.cli.remarks import remarks
 from hamlet.cli.show import SHOWN_ROWS, show_tables
 from hamlet.input.events import EventSource
 from hamlet.output.files import check_destination, check_format, stream_out, write
@@ -101,7 +102,9 @@ def command(
     columns = {name: options[name] for name in ("time_column", "type_column", "order_column", "time_unit")}
     checked, events = load(workload, source, quiet, {**columns, "input_format": options.pop("input_format")}, queries)
     assert events is not None
-    results = _compute(checked, FilteredEvents(events, where) if where is not None else events, quiet, options)
+    events = FilteredEvents(events, where) if where is not None else events
+    results = _compute(checked, events, quiet, options)
+    found = len(results)
     if limit is not None and output is not None:
         results = _first(results, limit)
     with _quiet_about_closed_pipes():
@@ -112,6 +115,8 @@ def command(
         else:
             write(results, output, chosen, overwrite, keep=[source, workload])
     if not quiet:
+        for line in remarks(checked, events, found, results.stats):
+            click.echo(line, err=True)
         click.echo(summary_line({**results.stats, "rows": len(results)}, time.perf_counter() - started), err=True)
 
 

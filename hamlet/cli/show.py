@@ -62,6 +62,9 @@ def _show(console: Console, rows: QueryRows, clock: Clock, limit: int) -> None:
     fitting = _fitting(widths, console.width)
     count = len(rows.rows)
     title = Text(f"{_printable(rows.name)}: {count:,} row{'s' * (count != 1)}")
+    if not count:
+        console.print(title, style="bold")
+        return
     table = Table(title=title, title_justify="left", title_style="bold")
     sides = [not clock.is_timestamp] * 2
     sides += [column.kind != "attribute" or column.type.value in ("INT", "DOUBLE") for column in rows.columns]

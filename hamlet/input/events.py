@@ -23,6 +23,7 @@ from hamlet.input.widening import cast, conform, is_readable
 from hamlet.schema import UNITS_PER_SECOND, Schema
 
 Progress = Callable[[int], None]
+SAMPLE_ROWS = 1000
 
 
 class EventSource:
@@ -39,7 +40,11 @@ class EventSource:
         The same in the language's types. A column of a type that the language lacks has the type None.
     rows : int or None
         Number of events; None where only reading would tell.
+    sample : pyarrow.RecordBatch or None
+        The first events that were read, to explain a result by; None before.
     """
+
+    sample: pa.RecordBatch | None = None
 
     def __init__(self, reader: Reader, key: SortKey, schema: Schema, spill_rows: int) -> None:
         self.name = reader.name
@@ -82,6 +87,8 @@ class EventSource:
                 batch = large.slice(start, BATCH_ROWS)
                 for name in absent:
                     batch = batch.append_column(name, pa.nulls(batch.num_rows))
+                if self.sample is None:
+                    self.sample = batch.slice(0, SAMPLE_ROWS)
                 yield batch
                 done += batch.num_rows
                 if progress is not None:

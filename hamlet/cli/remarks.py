@@ -1,0 +1,63 @@
+"""What a user would want to know of a run that went well but may not be what was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from hamlet.columns import integers
+from hamlet.input.doubts import unit_doubt
+from hamlet.input.events import EventSource
+from hamlet.schema import Clock
+from hamlet.workload import Workload
+
+
+def remarks(workload: Workload, events: EventSource, found: int, stats: Mapping[str, Any]) -> Iterator[str]:
+    """Notes, a line each.
+
+    Parameters
+    ----------
+    workload : Workload
+    events : EventSource
+        Has been read.
+    found : int
+        Rows of all queries.
+    stats : mapping
+        Of the run.
+    """
+    if events.sample is None:
+        if not found:
+            yield "note: there are no events"
+        return
+    schema = events.schema
+    doubt = unit_doubt(_first_time(events.sample, schema.clock), schema.clock)
+    if doubt is not None:
+        yield f"note: {doubt}"
+    if found:
+        return
+    if stats.get("matched_events"):
+        yield (
+            "note: some events match, but no trend was found: perhaps events are further apart than WITHIN, in another "
+            "order, or differ in an equivalence or GROUP-BY attribute"
+        )
+        return
+    asked = sorted({type for query in workload.analysis.queries for type in query.types.values()})
+    seen = sorted({str(each) for each in events.sample.column(schema.type_column).unique().drop_null().to_pylist()})
+    if set(asked) & set(seen):
+        yield "note: events of these types come, but local predicates or --where reject them all"
+    else:
+        yield (
+            f"note: the workload asks for {_list(asked)}; the column '{schema.type_column}' begins with {_list(seen)} "
+            "(--type-column names another column)"
+        )
+
+
+def _list(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:5])
+    return f"{shown}, ..." if len(names) > 5 else shown
+
+
+def _first_time(sample: pa.RecordBatch, clock: Clock) -> int:
+    return int(integers(sample.column(clock.column), clock.column)[0][0])

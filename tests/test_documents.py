@@ -1,0 +1,115 @@
+"""What the documents show is what happens: their files, commands and Python lines are run (`tests.documents`)."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from datasets import flights as flights_stream
+from datasets.files import write_stream
+from datasets.location import flights_archive
+from hamlet.errors import DataError
+from hamlet.language.cursor import CLAUSES
+from hamlet.language.parse_condition import RESERVED
+from hamlet.testing import assert_trends
+from tests.documents import ROOT, Reader, blocks, check
+
+PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
+
+
+@pytest.fixture(scope="session")
+def flights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The flights of 2013, as the tutorial makes them."""
+    try:
+        archive = flights_archive()
+    except DataError as missing:
+        pytest.skip(str(missing))
+    path = tmp_path_factory.mktemp("flights") / "flights.parquet"
+    write_stream(flights_stream.read(archive), path)
+    return path
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page(page: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    if any("flights.parquet" in block.text for block in blocks(ROOT / page) if block.run):
+        shutil.copy(request.getfixturevalue("flights"), tmp_path)
+    Reader(ROOT / page, tmp_path).read()
+
+
+def test_enough_is_run() -> None:
+    """A page whose blocks the reader no longer sees would pass."""
+    seen = [block for page in PAGES for block in blocks(ROOT / page) if block.run]
+    assert sum(block.language == "console" for block in seen) >= 15
+    assert sum(block.language in ("python", "pycon") for block in seen) >= 10
+
+
+def test_a_wrong_output_is_noticed() -> None:
+    check("here", "x", "a\nb\nc\n1.25 s\n", "a\n...\n0.10 s\n")
+    with pytest.raises(AssertionError, match="here: x\nprints"):
+        check("here", "x", "a\nb\n", "a\n")
+
+
+def test_mistakes_in_a_document_are_noticed(tmp_path: Path) -> None:
+    for text in (
+        "```console\n$ echo 1\n2\n```\n",
+        "```console\n$ hamlet version --jsno\n```\n",
+        "```python\nprint(1)\n```\n\n```output\n2\n```\n",
+        "```pycon\n>>> 1\n2\n```\n",
+    ):
+        document = tmp_path / "page.md"
+        document.write_text(text, encoding="utf-8")
+        with pytest.raises(AssertionError):
+            Reader(document, tmp_path).read()
+    document.write_text("<!-- not run: wrong -->\n" + text, encoding="utf-8")
+    assert Reader(document, tmp_path).read() == 0
+
+
+def test_the_table_of_patterns_in_the_language_page() -> None:
+    """Each line `pattern | stream | trends` of docs/language.md."""
+    page = (ROOT / "docs/language.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([^`]+)` \| ([A-Z ]+) \| (\d+) \|", page, re.MULTILINE)
+    assert len(rows) >= 10
+    for pattern, stream, count in rows:
+        assert_trends(f"RETURN COUNT(*) PATTERN {pattern} WITHIN 100 s", stream, int(count))
+
+
+def test_the_grammar_of_the_language_page_knows_every_keyword() -> None:
+    page = (ROOT / "docs/language.md").read_text(encoding="utf-8")
+    for word in (*CLAUSES, *RESERVED, "SEQ", "NEXT", "PREV", "LOG2", "EVENT", "COUNT", "SUM", "AVG", "MIN", "MAX"):
+        assert word in page
+
+
+# What the other systems of the first table return: matches of "A, then one or more B" under the three semantics.
+
+
+def listed(stream: str, may_skip: Callable[[str], bool], all_starts: bool) -> list[str]:
+    """Sequences A B+ of a stream; `may_skip` says which events may be passed over inside one."""
+    events = [f"{kind}{time}" for time, kind in enumerate(stream.split(), 1)]
+    found = []
+    for size in range(2, len(events) + 1):
+        for chosen in combinations(range(len(events)), size):
+            kinds = "".join(events[place][0] for place in chosen)
+            between = [place for place in range(chosen[0], chosen[-1]) if place not in chosen]
+            if re.fullmatch("AB+", kinds) and all(may_skip(events[place][0]) for place in between):
+                found.append("".join(events[place] for place in chosen))
+    return found if all_starts else found[-1:]  # the greedy one is the longest
+
+
+def test_the_three_semantics_of_the_language_page() -> None:
+    page = (ROOT / "docs/language.md").read_text(encoding="utf-8")
+    plain = page.translate(str.maketrans("₁₂₃₄₅", "12345"))
+    shown = {
+        name: sorted(sequences.split(", "))
+        for name, sequences in re.findall(r"^\| ([a-z ]+) \| ([AB0-9, ]+) \| \d+ \|", plain, re.MULTILINE)
+    }
+    stream = "A B X B B"
+    assert shown == {
+        "contiguous": sorted(listed(stream, lambda _: False, all_starts=False)),
+        "skip till next match": sorted(listed(stream, lambda kind: kind == "X", all_starts=True)),
+        "skip till any match": sorted(listed(stream, lambda _: True, all_starts=True)),
+    }
