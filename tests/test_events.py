@@ -262,7 +262,7 @@ def test_pushed_events_count_from_those_before() -> None:
         ([1], "event 1 is a int; each event must be a dict"),
         ([{"time": 1}, {1: 2}], "event 2 has the key 1"),
         ([{}], "no time column 'time'"),
-        (3, "cannot read events from a int"),
+        (3, "cannot read events from an object of type int"),
         (pa.table([[1], [1], ["A"]], names=["time", "time", "type"]), "several columns with the name 'time'"),
         ("no/such/file.csv", "no such file"),
     ],

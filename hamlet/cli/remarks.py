@@ -47,6 +47,8 @@ def remarks(workload: Workload, events: EventSource, found: int, stats: Mapping[
     seen = sorted({str(each) for each in events.sample.column(schema.type_column).unique().drop_null().to_pylist()})
     if set(asked) & set(seen):
         yield "note: events of these types come, but local predicates or --where reject them all"
+    elif {name.lower() for name in asked} & {name.lower() for name in seen}:
+        yield f"note: types are case-sensitive: the workload asks for {_list(asked)}, and the events are {_list(seen)}"
     else:
         yield (
             f"note: the workload asks for {_list(asked)}; the column '{schema.type_column}' begins with {_list(seen)} "

@@ -261,8 +261,8 @@ def _table_of(source: Any, first_event: int = 0) -> tuple[pa.Table, bool]:
     if isinstance(source, Iterable) and not isinstance(source, (str, bytes)):
         return table_of_records(source, first_event), False
     raise DataError(
-        f"cannot read events from a {type(source).__name__}; give a path, a pyarrow Table, RecordBatch or "
-        "RecordBatchReader, a dict of columns, or dicts"
+        f"cannot read events from an object of type {type(source).__name__}; give a path, a pyarrow Table, RecordBatch "
+        "or RecordBatchReader, a dict of columns, or dicts"
     )
 
 

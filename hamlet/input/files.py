@@ -12,7 +12,7 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from hamlet.errors import DataError, OptionError, one_of
+from hamlet.errors import DataError, OptionError, near_miss, one_of
 from hamlet.input.csvfile import CsvFile
 from hamlet.input.jsonfile import JsonFile
 from hamlet.input.ordering import BATCH_ROWS, SortKey
@@ -96,7 +96,7 @@ def open_path(path: Path, key: SortKey, type_column: str, input_format: str | No
     if path.is_dir():
         return _open_folder(path, key, type_column, input_format)
     if not path.exists():
-        raise DataError(f"no such file: {path}")
+        raise DataError(f"no such file: {path}{_meant(path)}")
     kind = format_of(path, input_format)
     key = SortKey(key.time, key.order, str(path))
     try:
@@ -128,6 +128,15 @@ def event_files(path: Path) -> list[Path]:
     if not found:
         raise DataError(f"there are no files in the folder {path}")
     return found
+
+
+def _meant(path: Path) -> str:
+    """A file of a similar name beside it, as the end of a sentence."""
+    try:
+        meant = near_miss(path.name, sorted(each.name for each in path.parent.iterdir()))
+    except OSError:
+        return ""
+    return f"; did you mean {path.parent / meant}?" if meant is not None else ""
 
 
 def _open_folder(path: Path, key: SortKey, type_column: str, input_format: str | None) -> Reader:
