@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet._expression import OverflowInExpression
-from hamlet.columns import Int64Array, KeyIndex, StringPool, integers, values
+from hamlet.columns import Int64Array, StringPool, integers, values
 from hamlet.compiler.classify import FOREIGN, Classifier, Signature, overflow_error
 from hamlet.compiler.compile import CompiledClass, CompiledQuery, compile_workload, facts
 from hamlet.engine import Options, options_of
@@ -29,6 +29,7 @@ from hamlet.errors import UnsupportedError
 from hamlet.input.events import batch_of, open_events
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey
+from hamlet.keys import KeyIndex
 from hamlet.object_gear import Gear, Rows
 from hamlet.schema import Schema
 from hamlet.snapshots import Count, Expression, Made, Snapshots, evaluated, zero

@@ -8,7 +8,6 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -20,7 +19,7 @@ from hamlet.cli.remarks import remarks
 from hamlet.cli.show import SHOWN_ROWS, show_tables
 from hamlet.input.events import EventSource
 from hamlet.output.files import check_destination, check_format, stream_out, write
-from hamlet.output.result import Results
+from hamlet.output.result import QueryRows, Results
 from hamlet.run import run as run_workload
 from hamlet.where import FilteredEvents
 from hamlet.workload import Workload
@@ -127,7 +126,7 @@ def _compute(workload: Workload, events: EventSource, quiet: bool, options: dict
 
 def _first(results: Results, limit: int) -> Results:
     """The first rows of every query."""
-    some = [replace(each, rows=each.rows[:limit]) for each in results.by_query]
+    some = [QueryRows(each.name, each.columns, each.first(limit)) for each in results.by_query]
     return Results(some, results.clock, results.count_type, results.stats)
 
 
