@@ -415,7 +415,8 @@ def executor_of(
     workload: Workload, schema: Schema, strings: StringPool, options: Options, budget: Budget | None = None
 ) -> Executor:
     """What runs a workload, checked against the schema, with these options."""
-    compiled = compile_workload(workload.analysis, schema, strings, exact=options.numbers == "exact")
+    exact, together = options.numbers == "exact", options.sharing != "never"
+    compiled = compile_workload(workload.analysis, schema, strings, exact=exact, together=together)
     budget = Budget(bytes_of(options.max_memory)) if budget is None else budget
     return Executor(compiled, options.threads, sharing=options.decided_by, budget=budget)
 

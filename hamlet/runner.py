@@ -60,6 +60,9 @@ class RunnerState:
     kernels: Sequence[bytes | memoryview]
 
 
+Drained = tuple[Int64Array, Int64Array, npt.NDArray[np.int32], npt.NDArray[np.uint64]]  # as `Kernel.drain` gives
+
+
 class ClassRunner:
     """One class of queries: its keys, and a kernel per thread."""
 
@@ -74,6 +77,7 @@ class ClassRunner:
         self.kernels = [Kernel(self.tables, floating, sharing, budget) for _ in range(threads)]
         self._ranks = [Ranks(self.index, query.group) for query in compiled.queries]
         self._closed: list[list[Closed]] = [[] for _ in compiled.queries]  # taken from the kernels, not delivered
+        self._drawn: list[list[Drained]] = [[] for _ in compiled.queries]  # drained for a query that is alike
         self.broadcast = _broadcast(compiled, self.index) if compiled.broadcasts else None
         self.class_of = np.zeros(0, np.int32)  # signature -> kernel class, FOREIGN, or UNMAPPED
         self.matched = 0
@@ -239,7 +243,7 @@ class ClassRunner:
     def trace(self) -> list[pa.RecordBatch]:
         """Take the records of bursts since the last call."""
         types = sorted(self._types, key=self._types.__getitem__)
-        names = [self.compiled.queries[place].analysed.query.name for place, _ in self.compiled.parts]
+        names = [[self.compiled.queries[place].name for place in users] for users in self.compiled.users_of]
         found = []
         for number, kernel in enumerate(self.kernels):
             bursts, shared = kernel.take_trace()
@@ -254,13 +258,15 @@ class ClassRunner:
     def waiting(self) -> int:
         """Rows that nobody has drained."""
         taken = sum(len(piece.windows) for pieces in self._closed for piece in pieces)
-        return taken + sum(kernel.waiting for kernel in self.kernels)
+        drawn = sum(len(keys) for rows in self._drawn for keys, *_ in rows)
+        return taken + drawn + sum(kernel.waiting for kernel in self.kernels)
 
     def closed(self) -> list[int]:
         """The queries of the class (their places) that have rows to drain."""
         parts = {part for kernel in self.kernels for part in kernel.closed()}
-        found = {self.compiled.parts[part][0] for part in parts}
-        return sorted(found.union(place for place, pieces in enumerate(self._closed) if pieces))
+        found = {place for part in parts for place in self.compiled.users_of[part]}
+        kept = (place for place in range(len(self._closed)) if self._closed[place] or self._drawn[place])
+        return sorted(found.union(kept))
 
     def drain(self, place: int) -> list[Closed]:
         """The closed windows of one query of the class, partitions merged into groups, in the order of time."""
@@ -274,7 +280,7 @@ class ClassRunner:
         parts = self.compiled.parts_of[place]
         pairs: list[Column] | None = None
         if len(parts) == 1:
-            keys, windows, widths, words = self._drained(parts[0])
+            keys, windows, widths, words = self._drawn_for(place, parts[0])
         else:
             keys, windows, pairs = self._pairs(query, parts)
         rank, count = ranks.of(keys)
@@ -294,7 +300,22 @@ class ClassRunner:
                 windows, keys = windows[starts], keys[starts]
         return Closed(windows, tuple(self.index.column(each, keys) for each in query.group), columns)
 
-    def _drained(self, part: int) -> tuple[Int64Array, Int64Array, npt.NDArray[np.int32], npt.NDArray[np.uint64]]:
+    def _drawn_for(self, place: int, part: int) -> Drained:
+        """The rows of a kernel's query for one of those that it serves; kept for the others."""
+        users = self.compiled.users_of[part]
+        rows = self._drained(part)
+        if len(users) == 1:
+            return rows
+        if len(rows[0]):
+            for user in users:
+                self._drawn[user].append(rows)
+        mine, self._drawn[place] = self._drawn[place], []
+        if len(mine) < 2:
+            return mine[0] if mine else rows
+        keys, windows, widths, words = (np.concatenate([each[column] for each in mine]) for column in range(4))
+        return keys, windows, widths, words
+
+    def _drained(self, part: int) -> Drained:
         """The rows of one of the kernels' queries: partitions, windows, widths, words."""
         if len(self.kernels) == 1:
             return self.kernels[0].drain(part)

@@ -48,7 +48,7 @@ def records(
     shared: npt.NDArray[np.int32],
     keys: Sequence[str],
     types: Sequence[str],
-    queries: Sequence[str],
+    queries: Sequence[Sequence[str]],
 ) -> pa.RecordBatch:
     """What a kernel has recorded, with names.
 
@@ -57,11 +57,15 @@ def records(
     bursts, shared
         From `hamlet._core.Kernel.take_trace`.
     keys : sequence of str, one per burst
-    types, queries : sequence of str
+    types : sequence of str
         Names by number.
+    queries : sequence of sequence of str
+        Names of the queries that each of the kernel's queries serves.
     """
-    ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(bursts["queries"])]).astype(np.int32)
-    names = pa.array([queries[number] for number in shared.tolist()], pa.string())
+    served = np.array([len(names) for names in queries], np.int64)
+    last = np.concatenate([np.zeros(1, np.int64), np.cumsum(served[shared])])
+    ends = last[np.concatenate([np.zeros(1, np.int64), np.cumsum(bursts["queries"])])].astype(np.int32)
+    names = pa.array([name for number in shared.tolist() for name in queries[number]], pa.string())
     columns: list[Any] = [
         pa.array(bursts["pane"]),
         pa.array(keys, pa.string()),

@@ -5,14 +5,15 @@ Source: DESIGN §1 (the journey), §2 (the kernel's tables).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from hamlet._expression import Program
 from hamlet.columns import StringPool
 from hamlet.compiler.adjacent import Keys, keys_of
 from hamlet.compiler.aggregates import Layout, Types, components
+from hamlet.compiler.alike import names_of, signature, united
 from hamlet.compiler.automaton import templates
 from hamlet.compiler.classify import Classifier, Loads, Role
 from hamlet.compiler.predicate_facts import adjacent_predicates, local_predicates
@@ -45,6 +46,8 @@ class CompiledQuery:
         What accepts events for each variable.
     group : tuple of int
         Place of each grouping attribute among the partition attributes of the class.
+    like : int or None
+        Place in the class of the query whose kernel query serves this one too (`hamlet.compiler.alike`).
     """
 
     analysed: AnalysedQuery
@@ -54,6 +57,7 @@ class CompiledQuery:
     types: dict[tuple[str, str], AttributeType | None]
     roles: dict[str, Role]
     group: tuple[int, ...]
+    like: int | None = None
 
     @property
     def name(self) -> str:
@@ -99,7 +103,12 @@ class CompiledClass:
     @cached_property
     def parts(self) -> tuple[tuple[int, int], ...]:
         """The kernel's queries: place in `queries`, place in its tables."""
-        return tuple((place, part) for place, query in enumerate(self.queries) for part in range(len(query.tables)))
+        return tuple(
+            (place, part)
+            for place, query in enumerate(self.queries)
+            if query.like is None
+            for part in range(len(query.tables))
+        )
 
     @cached_property
     def parts_of(self) -> tuple[tuple[int, ...], ...]:
@@ -107,6 +116,16 @@ class CompiledClass:
         found: list[list[int]] = [[] for _ in self.queries]
         for number, (place, _) in enumerate(self.parts):
             found[place].append(number)
+        leaders = (place if query.like is None else query.like for place, query in enumerate(self.queries))
+        return tuple(tuple(found[place]) for place in leaders)
+
+    @cached_property
+    def users_of(self) -> tuple[tuple[int, ...], ...]:
+        """For each of the kernel's queries the places of the queries that it serves."""
+        found: list[list[int]] = [[] for _ in self.parts]
+        for place, parts in enumerate(self.parts_of):
+            for part in parts:
+                found[part].append(place)
         return tuple(map(tuple, found))
 
     def tables(self, number: int) -> QueryTables:
@@ -172,7 +191,7 @@ def attribute_type(
 
 
 def compile_workload(
-    analysis: Analysis, schema: Schema, strings: StringPool, *, exact: bool = True
+    analysis: Analysis, schema: Schema, strings: StringPool, *, exact: bool = True, together: bool = False
 ) -> CompiledWorkload:
     """Compile a workload for a schema.
 
@@ -185,6 +204,8 @@ def compile_workload(
         Numbers strings for as long as the kernels live.
     exact : bool
         Whether counts and sums of integers are exact (LANGUAGE §8).
+    together : bool
+        Whether queries that are alike are evaluated once.
     """
     known = facts(analysis, schema)
     chosen: Plan = plan(known)
@@ -193,7 +214,9 @@ def compile_workload(
     classes = []
     for each in chosen.classes:
         compiler = _ClassCompiler(analysis, schema, strings, classifier, each.attributes, exact)
-        queries = tuple(compiler.query(analysis.queries[place], known[place].templates) for place in each.queries)
+        queries = compiler.queries(
+            [(analysis.queries[place], known[place].templates) for place in each.queries], together
+        )
         carried = {
             type: tuple(
                 place
@@ -219,17 +242,47 @@ class _ClassCompiler:
     def __post_init__(self) -> None:
         self.columns: dict[tuple[str, AttributeType | None], int] = {}
 
-    def query(self, analysed: AnalysedQuery, templates: tuple[Template, ...]) -> CompiledQuery:
+    def queries(
+        self, given: Sequence[tuple[AnalysedQuery, tuple[Template, ...]]], together: bool
+    ) -> tuple[CompiledQuery, ...]:
+        """Compile queries; those that are alike get the tables of the first one."""
+        drafts = [self.draft(*each) for each in given]
+        groups: dict[Hashable, list[int]] = {}
+        for place, each in enumerate(drafts):
+            key = signature(each.analysed, each.templates, window(each.analysed, self.schema), each.roles)
+            groups.setdefault(place if key is None or not together else key, []).append(place)
+        found: dict[int, CompiledQuery] = {}
+        for first, *others in groups.values():
+            alike = [drafts[place] for place in (first, *others)]
+            if others:
+                names = [names_of(each.analysed, each.templates[0]) for each in alike]
+                layouts = united([each.layout for each in alike], names)
+                alike = [
+                    replace(each, layout=layout, types=self.types(each.analysed, layout))
+                    for each, layout in zip(alike, layouts, strict=True)
+                ]
+            leader = alike[0]
+            tables = tuple(self.tables(leader.analysed, each, leader.layout, leader.types) for each in leader.templates)
+            for place, each in zip((first, *others), alike, strict=True):
+                found[place] = replace(each, tables=tables, like=None if place == first else first)
+        return tuple(found[place] for place in range(len(given)))
+
+    def types(self, analysed: AnalysedQuery, layout: Layout) -> dict[tuple[str, str], AttributeType | None]:
+        """The types of the attributes that a query's components measure."""
+        places = [(key.variable, key.attribute) for key in layout.keys if key.variable and key.attribute]
+        return {place: self.type_of(analysed, *place) for place in dict.fromkeys(places)}
+
+    def draft(self, analysed: AnalysedQuery, templates: tuple[Template, ...]) -> CompiledQuery:
+        """A query without its tables."""
         types: dict[tuple[str, str], AttributeType | None] = {}
         for item in analysed.query.items:
             if isinstance(item.value, Aggregate) and item.value.attribute is not None:
                 place = (item.value.variable or "", item.value.attribute)
                 types[place] = self.type_of(analysed, *place)
         layout = components(analysed.query.items, types, exact=self.exact)
-        tables = tuple(self.tables(analysed, template, layout, types) for template in templates)
         roles = {variable: self.role(analysed, variable) for variable in analysed.types}
         group = tuple(self.attributes.index(name) for name in analysed.grouping)
-        return CompiledQuery(analysed, templates, tables, layout, types, roles, group)
+        return CompiledQuery(analysed, templates, (), layout, types, roles, group)
 
     def tables(self, analysed: AnalysedQuery, template: Template, layout: Layout, types: Types) -> QueryTables:
         column_of = partial(self.column, analysed)

@@ -75,8 +75,8 @@ class Shipment:
 
     def compiled(self) -> CompiledWorkload:
         """The workload compiled for the columns."""
-        exact = self.options.numbers == "exact"
-        return compile_workload(self.workload.analysis, self.schema(), StringPool(), exact=exact)
+        exact, together = self.options.numbers == "exact", self.options.sharing != "never"
+        return compile_workload(self.workload.analysis, self.schema(), StringPool(), exact=exact, together=together)
 
 
 # ---------------------------------------------------------------------------------------------------- events
