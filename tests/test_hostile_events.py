@@ -118,6 +118,33 @@ def test_no_events() -> None:
             rows(COUNT, wrong)
 
 
+@pytest.mark.parametrize("declared", [True, False])
+@pytest.mark.parametrize("numbers", ["exact", "float"])
+@pytest.mark.parametrize("group", [None, "t", "i", "d", "s", "b"])
+def test_attributes_never_seen(declared: bool, numbers: str, group: str | None) -> None:
+    """Every aggregate over an attribute without any value, and every type as a group: in rows, tables and saves."""
+    numeric = [f"{function}(A.{name})" for function in ("SUM", "AVG", "MIN", "MAX") for name in "id"]
+    aggregates = ["COUNT(*)", "COUNT(A)", "MIN(A.t)", "MAX(A.t)", *numeric]
+    items = [form.format(each) for each in aggregates for form in ("{}", "LOG2({})")]
+    items = [f"{item} AS x{place}" for place, item in enumerate(items)] + ([group] if group else [])
+    text = "EVENT A(t TIMESTAMP, i INT, d DOUBLE, s STRING, b BOOLEAN); " if declared else ""
+    text += f"RETURN {', '.join(items)} PATTERN A+ {f'GROUP-BY {group}' if group else ''} WITHIN 10 s"
+    workload = hamlet.Workload.parse(text)
+    nothing = dict.fromkeys("tidsb")
+    for events in ([], [{"time": -3, "type": "A"}], [{"time": -3, "type": "A", **nothing}]):
+        for count_type in ("string", "int64", "double", "decimal"):
+            results = hamlet.run(workload, events, numbers=numbers, count_type=count_type)
+            table = results.table("q1")
+            table.validate(full=True)
+            assert len(table) == len(events)
+            for row in results.rows():
+                assert (row["window_start"], row["x0"], row["x1"], row["x2"]) == (-10, 1, 0.0, 1)
+                assert all(value is None for name, value in row.items() if name[1:].isdigit() and int(name[1:]) > 3)
+            engine = hamlet.Engine(workload, numbers=numbers, count_type=count_type)
+            found = engine.push(events)
+            assert found + hamlet.Engine.restore(workload, engine.save()).close() == results.rows()
+
+
 def test_files_without_events(tmp_path: Path) -> None:
     table = pa.table({"time": pa.array([], pa.int64()), "type": pa.array([], pa.string())})
     pq.write_table(table, tmp_path / "a.parquet")

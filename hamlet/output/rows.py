@@ -110,7 +110,8 @@ def piece_of(query: CompiledQuery, columns: tuple[ResultColumn, ...], closed: Cl
             continue
         column = read(item, needed(item.value, is_double(item.value, query.types), query.exact), found)
         if result.kind == "extremum" and result.type is AttributeType.TIMESTAMP:
-            column = Values(_timestamps(column, result, units[item.value.attribute or ""]))
+            clock = units.get(item.value.attribute or "", ("us", None))  # declared, and no value of it seen yet
+            column = Values(_timestamps(column, result, clock))
         values.append(column)
     starts = closed.windows * slide
     return Piece(starts, starts + within, tuple(values))
