@@ -35,6 +35,11 @@ RIDES = (
     "both: RETURN g, COUNT(*), MIN(A.w) PATTERN A+ AND SEQ(A, B) GROUP-BY g WITHIN 20 s"
 )
 
+SCANNED = (
+    "scanned: RETURN g, COUNT(*), SUM(A.v), AVG(A.w) PATTERN SEQ(B?, A+) "
+    "WHERE A.v * 2 + A.w < NEXT(A).v + NEXT(A).w + 3 GROUP-BY g WITHIN 25 s SLIDE 10 s"
+)
+
 
 def rides(seed: int, events: int = 100) -> list[dict[str, Any]]:
     """Events for `RIDES`, three per second."""
@@ -128,32 +133,67 @@ def test_going_on_with_single_events(predicate: str, options: dict[str, Any]) ->
     assert cut_stats == stats
 
 
-def test_going_on_after_a_hundred_kills() -> None:
-    """Saved now and then, killed at random, restored from the last save, and what came after it replayed."""
-    kills = 0
-    for seed in range(25):
-        draw = random.Random(seed)
-        workload, parts = hamlet.Workload.parse(RIDES), pieces(rides(seed), seed, most=12)
-        expected, _ = played(workload, parts, ())
-        engine = hamlet.Engine(workload)
-        place, data, delivered = 0, engine.save(), 0  # the last save
-        rows: Rows = []
-        killed = sorted(draw.sample(range(len(parts)), 4))
-        number = 0
-        while number < len(parts):
-            rows += engine.push(parts[number])
-            if number % 3 == 2:
-                rows += engine.advance(max(event["time"] for event in parts[number]))
-            number += 1
-            if killed and number > killed[0]:
-                killed.pop(0)
-                kills += 1
-                engine, number = hamlet.Engine.restore(workload, data), place
-                del rows[delivered:]
-            elif draw.random() < 0.3:
-                place, data, delivered = number, engine.save(), len(rows)
-        assert rows + engine.close() == expected, f"seed {seed}"
-    assert kills == 100
+def killed_and_replayed(workload: hamlet.Workload, parts: Sequence[Any], seed: int, **options: Any) -> tuple[Rows, int]:
+    """All rows of a run that is saved now and then, killed at random, restored from the last save, and what came after
+    it replayed; and how often it was killed.
+    """
+    draw = random.Random(seed)
+    engine = hamlet.Engine(workload, **options)
+    place, data, delivered = 0, engine.save(), 0  # the last save
+    rows: Rows = []
+    killed = sorted(draw.sample(range(len(parts)), min(4, len(parts))))
+    kills = len(killed)
+    number = 0
+    while number < len(parts):
+        rows += engine.push(parts[number])
+        if number % 3 == 2 and not options.get("lateness"):
+            rows += engine.advance(max(event["time"] for event in parts[number]))
+        number += 1
+        if killed and number > killed[0]:
+            killed.pop(0)
+            engine, number = hamlet.Engine.restore(workload, data), place
+            del rows[delivered:]
+        elif draw.random() < 0.3:
+            place, data, delivered = number, engine.save(), len(rows)
+    return rows + engine.close(), kills
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"numbers": "float"}, {"lateness": 6}, {"lateness": 2, "late": "drop", "numbers": "float", "threads": 2}],
+    ids=["exact", "float", "disorder", "late"],
+)
+def test_going_on_after_a_hundred_kills(options: dict[str, Any]) -> None:
+    """AND, broadcast, guards with predicates of their own, an index and a scan."""
+    kills, seeds = 0, 8 if options else 25
+    workload = hamlet.Workload.parse(RIDES + "; " + SCANNED)
+    for seed in range(seeds):
+        draw, events = random.Random(seed), rides(seed)
+        if "lateness" in options:
+            events = [event | {"time": event["time"] - draw.randint(0, 6)} for event in events]
+            parts: list[Any] = [events[place : place + 9] for place in range(0, len(events), 9)]
+        else:
+            parts = pieces(events, seed, most=12)
+        expected, stats = played(workload, parts, (), **options)
+        rows, more = killed_and_replayed(workload, parts, seed, **options)
+        assert difference(rows, expected, floats="numbers" in options) is None, f"seed {seed}"
+        assert (stats["late_events"] > 0) == ("late" in options)
+        kills += more
+    assert kills == 4 * seeds
+
+
+def test_kills_in_random_workloads() -> None:
+    """A hundred and more of every feature in turn."""
+    kills, features = 0, sorted(FEATURES)
+    for seed in range(90):
+        text, events, options = random_case(seed, FEATURES[features[seed % len(features)]])
+        workload, parts = hamlet.Workload.parse(text), pieces(events, seed, most=3)
+        numbers = "float" if seed % 4 == 3 else "exact"
+        expected, _ = played(workload, parts, (), numbers=numbers, **options)
+        rows, more = killed_and_replayed(workload, parts, seed, numbers=numbers, **options)
+        assert difference(rows, expected, floats=numbers == "float") is None, f"seed {seed}"
+        kills += more
+    assert kills >= 100
 
 
 def test_held_events_and_late_ones() -> None:
