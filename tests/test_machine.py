@@ -44,7 +44,7 @@ class Writer:
     """
 
     def __init__(self, draw: random.Random, columns: dict[str, list[Column]]) -> None:
-        self.draw, self.columns = draw, columns
+        self.draw, self.columns, self.row = draw, columns, draw.randrange(ROWS)
         self.steps: list[tuple[str, int, str]] = []
         self.constants: list[int | float] = []
 
@@ -52,7 +52,7 @@ class Writer:
         self.steps.append((name, argument, f"step {len(self.steps)}"))
 
     def leaf(self, kind: str) -> Column:
-        """A column, the first row of one for all rows, or a constant."""
+        """A column, one row of it for all rows, or a constant."""
         form = self.draw.choice(("vector", "vector", "scalar", "constant", "nothing"))
         if form == "constant" or (form == "nothing" and kind == "double"):
             value = self.draw.choice(INTEGERS if kind == "int" else DOUBLES)
@@ -65,7 +65,7 @@ class Writer:
         place = self.draw.randrange(len(self.columns[kind]))
         self.step(f"load_{form}_{kind}", place + (kind == "double") * len(self.columns["int"]))
         column = self.columns[kind][place]
-        return column if form == "vector" else [column[0]] * ROWS
+        return column if form == "vector" else [column[self.row]] * ROWS
 
     def value(self, kind: str, depth: int) -> Column:
         """An expression of a type."""
@@ -169,11 +169,11 @@ def test_random_programs(seed: int) -> None:
         if failed:  # the program ends where it overflows
             program = Program(close(writer.steps), writer.constants, tuple("abcdef"), tuple("abcdef"))
             with pytest.raises(OverflowInExpression) as caught:
-                program.select(given, ROWS, np.zeros(1, np.int64))
+                program.select(given, ROWS, np.zeros(1, np.int64), given, writer.row)
             assert caught.value.text.startswith("step ")
             continue
         program = Program(writer.steps, writer.constants, tuple("abcdef"), tuple("abcdef"))
-        found = program.select(given, ROWS, np.zeros(1, np.int64))
+        found = program.select(given, ROWS, np.zeros(1, np.int64), given, writer.row)
         assert found.tolist() == expected, writer.steps
 
 
