@@ -110,6 +110,20 @@ def fields(part: Value | Condition) -> Iterator[Field]:
                 yield from fields(each)
 
 
+def has_arithmetic(part: Value | Condition) -> bool:
+    """Whether something is computed from a field."""
+    match part:
+        case Negative(operand=operand) | Arithmetic(left=operand):
+            return not isinstance(part, Negative) or not isinstance(operand, Constant)
+        case Compare(left=left, right=right):
+            return has_arithmetic(left) or has_arithmetic(right)
+        case IsNull(operand=operand):
+            return has_arithmetic(operand)
+        case AllOf(parts=parts) | AnyOf(parts=parts):
+            return any(map(has_arithmetic, parts))
+    return False
+
+
 def leaves(condition: Condition) -> Iterator[Compare | IsNull]:
     """The comparisons and tests that a condition is made of, in order."""
     if isinstance(condition, (AllOf, AnyOf)):

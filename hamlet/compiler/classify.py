@@ -7,7 +7,7 @@ some queries accept and others do not).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -67,7 +67,7 @@ class Classifier:
     def __init__(self, strings: StringPool) -> None:
         self.signatures: list[Signature] = []
         self._strings = strings
-        self._predicates: dict[tuple[str, tuple[str, ...]], int] = {}
+        self._predicates: dict[tuple[str, Hashable], int] = {}
         self._programs: list[tuple[Program, Loads]] = []
         self._by_type: dict[str, list[int]] = {}
         self._numbers: dict[Signature, int] = {}
@@ -76,13 +76,18 @@ class Classifier:
         self,
         type: str,
         conditions: tuple[Condition, ...],
+        same: Hashable,
         compile: Callable[[], tuple[Program, Loads]],
     ) -> Role:
-        """The role of a variable; its predicate is compiled when it is new."""
+        """The role of a variable; its predicate is compiled when it is new.
+
+        Predicates are one where their text is the same, or, where `same` is not None, that (`hamlet.compiler.roles`).
+        """
         predicates = self._by_type.setdefault(type, [])
         if not conditions:
             return Role(type, None)
-        key = (type, tuple(to_text(renamed(each)) for each in conditions))  # by text: 1, 1.0 and TRUE are equal nodes
+        texts = tuple(to_text(renamed(each)) for each in conditions)  # by text: 1, 1.0 and TRUE are equal nodes
+        key = (type, texts if same is None else same)
         if key not in self._predicates:
             self._predicates[key] = len(self._programs)
             self._programs.append(compile())

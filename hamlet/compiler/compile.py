@@ -5,7 +5,7 @@ Source: DESIGN §1 (the journey), §2 (the kernel's tables).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -18,6 +18,7 @@ from hamlet.compiler.automaton import templates
 from hamlet.compiler.classify import Classifier, Loads, Role
 from hamlet.compiler.predicate_facts import adjacent_predicates, local_predicates
 from hamlet.compiler.program import ProgramWriter
+from hamlet.compiler.roles import role_keys
 from hamlet.compiler.tables import Pair, QueryTables, TableWriter
 from hamlet.language.conditions import references
 from hamlet.language.meaning import AnalysedQuery, Analysis
@@ -210,13 +211,13 @@ def compile_workload(
     known = facts(analysis, schema)
     chosen: Plan = plan(known)
     classifier = Classifier(strings)
+    same = role_keys(analysis, known)
     special = (schema.clock.column, schema.type_column)  # every event has them
     classes = []
     for each in chosen.classes:
-        compiler = _ClassCompiler(analysis, schema, strings, classifier, each.attributes, exact)
-        queries = compiler.queries(
-            [(analysis.queries[place], known[place].templates) for place in each.queries], together
-        )
+        compiler = _ClassCompiler(analysis, schema, strings, classifier, same, each.attributes, exact)
+        given = [(analysis.queries[place], known[place].templates) for place in each.queries]
+        queries = compiler.queries(given, together)
         carried = {
             type: tuple(
                 place
@@ -236,6 +237,7 @@ class _ClassCompiler:
     schema: Schema
     strings: StringPool
     classifier: Classifier
+    same: Mapping[tuple[int, str], Hashable]
     attributes: tuple[str, ...]
     exact: bool
 
@@ -339,7 +341,8 @@ class _ClassCompiler:
             program = self.writer(analysed, lambda _: True).program(conditions)
             return program, [(name, self.type_of(analysed, variable, name)) for name in program.vector_columns]
 
-        return self.classifier.role(analysed.types[variable], conditions, compiled)
+        same = self.same.get((analysed.index, variable))
+        return self.classifier.role(analysed.types[variable], conditions, same, compiled)
 
 
 def read_attributes(conditions: Sequence[Condition]) -> tuple[list[str], list[str]]:
