@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet._expression import OverflowInExpression
-from hamlet.columns import Int64Array, StringPool, integers, values
+from hamlet.columns import BatchColumns, Int64Array, StringPool, integers
 from hamlet.compiler.classify import FOREIGN, Classifier, Signature, overflow_error
 from hamlet.compiler.compile import CompiledClass, CompiledQuery, compile_workload, facts
 from hamlet.engine import Options, options_of
@@ -105,10 +105,11 @@ def symbolic(workload: Workload, events: Any, **options: Any) -> Symbolic:
     for each in compiled.classes:
         _refuse(each)
     batch = table.combine_chunks().to_batches()[0] if table.num_rows else pa.RecordBatch.from_pylist([], table.schema)
-    signatures = compiled.classifier.classify(batch, schema.type_column) if batch.num_rows else np.zeros(0, np.int32)
+    columns = BatchColumns(batch, strings)
+    signatures = compiled.classifier.classify(columns, schema.type_column)
     pools = _pools(facts(workload.analysis, schema))
     made = Made()
-    runs = [_Run(each, compiled.classifier, batch, strings, pools, made) for each in compiled.classes]
+    runs = [_Run(each, compiled.classifier, columns, pools, made) for each in compiled.classes]
     found: list[Expression | None] = [None] * batch.num_rows
     for step, (time, rows) in enumerate(_steps(batch, schema), 1):
         counts: dict[int, list[Count]] = {row: [] for row in rows}
@@ -219,17 +220,15 @@ class _Run:
         self,
         compiled: CompiledClass,
         classifier: Classifier,
-        batch: pa.RecordBatch,
-        strings: StringPool,
+        columns: BatchColumns,
         shared: Mapping[tuple[int, int], int],
         made: Made,
     ) -> None:
-        self._compiled, self._classifier, self._batch, self._made = compiled, classifier, batch, made
+        self._compiled, self._classifier, self._batch, self._made = compiled, classifier, columns.batch, made
         self._queries = compiled.queries
-        columns = [values(batch, name, type, strings) for name, type in compiled.columns]
-        self._rows = Rows(columns, strings.ranks)
+        self._rows = Rows([columns.values(name, type) for name, type in compiled.columns], columns.strings.ranks)
         self._keys: dict[int, _Key] = {}
-        self._key_of = KeyIndex(compiled.attributes).encode(batch).tolist()
+        self._key_of = KeyIndex(compiled.attributes).encode(columns.batch).tolist()
         self._entries: dict[int, tuple[_Entry, ...]] = {}
         self._joins: dict[tuple[int, int], Pool] = {}  # (place, arrival) -> the pool whose graphlets it joins
         for place, query in enumerate(self._queries):
