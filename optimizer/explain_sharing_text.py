@@ -22,7 +22,7 @@ def sharing_text(workload: WorkloadView) -> str:
     view = workload.shared
     sharing = view.sharing
     lines = [f"sharing: {counted(len(sharing.groups), 'group', 'groups')}" if sharing.groups else "sharing: no group"]
-    lines += wrapped("constants", view.constants.text) if sharing.groups else []
+    lines += wrapped("constants", view.constants.text)
     for each in sharing.same:
         lines += wrapped("one", f"{listed(view.names(each))} have the same trends: one evaluation serves them")
     for name in view.names(sharing.left_out):

@@ -44,6 +44,7 @@ class 2
     pane        90 s
 
 sharing: no group
+    constants   shipped; hamlet calibrate measures those of this machine
     apart       faster and slow do not share Travel+: their partition attributes differ
 
 slow (class 1)
