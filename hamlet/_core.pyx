@@ -54,7 +54,7 @@ from hamlet._kernel cimport (
 )
 from hamlet._members cimport free_graphlets, join_graphlet
 from hamlet._order cimport order_rows
-from hamlet._rows cimport free_rows
+from hamlet._rows cimport free_rows, listed_rows
 from hamlet._saved cimport (
     MOST_COUNTERS,
     Bounds,
@@ -559,9 +559,11 @@ cdef class Kernel:
                 memset(&k.past[key], 0, sizeof(Past))
 
     def closed(self):
-        """The queries that have rows to drain; a list of int."""
+        """How many rows each query has to drain, of those that have any; a dict of int to int."""
         cdef int query
-        return [query for query in range(self.core.queries) if self.core.rows[query].count]
+        return {
+            query: self.core.rows[query].count for query in range(self.core.queries) if self.core.rows[query].count
+        }
 
     @property
     def waiting(self):
@@ -615,6 +617,27 @@ cdef class Kernel:
         b.count = 0
         b.words = 0
         return keys, windows, widths, words
+
+    def drain_listed(self, int query, const int64_t[::1] ranks):
+        """As `drain`, for few rows: Python values in the order of windows and ranks.
+
+        Parameters
+        ----------
+        query : int
+        ranks : int64 array
+            By key.
+
+        Returns
+        -------
+        list
+            The keys, the windows, and a list of each component: int, bool, (mantissa, exponent), or an extremum that
+            may be None.
+        """
+        cdef Rows* b = &self.core.rows[query]
+        found = listed_rows(&self.core, query, &ranks[0])
+        b.count = 0
+        b.words = 0
+        return found
 
     @property
     def counters(self):

@@ -150,15 +150,15 @@ class Engine:
         DataError
             Late events, a NULL time, a column that is missing or changes its type: nothing of the push is taken.
         """
-        return list(self._dicts(self.push_columns(events)))
+        return self._dicts(self.push_columns(events))
 
     def advance(self, time: Any) -> list[dict[str, Any]]:
         """Promise that no event before `time` will come; give the rows of windows that end at or before it."""
-        return list(self._dicts(self.advance_columns(time)))
+        return self._dicts(self.advance_columns(time))
 
     def close(self) -> list[dict[str, Any]]:
         """End the stream; give all remaining rows."""
-        return list(self._dicts(self.close_columns()))
+        return self._dicts(self.close_columns())
 
     def save(self) -> bytes:
         """All that the engine is, as bytes for `restore`: going on from there is as if it had never stopped.
@@ -406,9 +406,9 @@ class Engine:
                 yield cut, int(times[cut])
             cut = max(cut + BATCH_ROWS, int(np.searchsorted(times, times[cut], "right")))
 
-    def _dicts(self, rows: list[QueryRows]) -> Iterator[dict[str, Any]]:
-        for each in rows:
-            yield from dicts_of(each, self.clock)
+    def _dicts(self, rows: list[QueryRows]) -> list[dict[str, Any]]:
+        clock = self.clock
+        return [row for each in rows for row in dicts_of(each, clock)]
 
 
 def executor_of(

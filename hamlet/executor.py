@@ -189,16 +189,16 @@ class Executor:
     def drain(self) -> list[QueryRows]:
         """Rows of the windows closed since the last call: of each query that has any, in the workload's order."""
         found = [
-            (runner.compiled.queries[place].analysed.index, runner, place)
+            (runner.compiled.queries[place].analysed.index, runner, place, rows)
             for runner in self._classes
-            for place in runner.closed()
+            for place, rows in runner.closed().items()
         ]
         return [self._drained(*each) for each in sorted(found, key=lambda each: each[0])]
 
-    def _drained(self, index: int, runner: ClassRunner, place: int) -> QueryRows:
+    def _drained(self, index: int, runner: ClassRunner, place: int, rows: int) -> QueryRows:
         query, columns = runner.compiled.queries[place], self._columns[index]
         units = self.workload.schema.units
-        pieces = [piece_of(query, columns, closed, units) for closed in runner.drain(place)]
+        pieces = [piece_of(query, columns, closed, units) for closed in runner.drain(place, rows)]
         return QueryRows(query.name, columns, pieces=pieces)
 
     def without_rows(self) -> list[QueryRows]:

@@ -144,6 +144,8 @@ class KeyIndex:
         self._table = KeyTable(len(self.attributes))
         self._forgotten = 0  # times that keys were forgotten
         self._limit = _FEW
+        self._names_of = 0
+        self._names: dict[int, Key] = {}  # as of `_names_of`
 
     def encode(self, batch: pa.RecordBatch, classes: npt.NDArray[np.int32] | None = None) -> Int64Array:
         """The partition number of each row.
@@ -219,6 +221,16 @@ class KeyIndex:
         if not chosen:
             return [()] * len(numbers)
         return list(zip(*(self.values(place, numbers) for place in chosen), strict=True))
+
+    def names(self, numbers: Sequence[int]) -> list[Key]:
+        """The values of few partitions, which are remembered."""
+        if self._names_of != self._forgotten:
+            self._names_of, self._names = self._forgotten, {}
+        names = self._names
+        for number in numbers:
+            if number not in names:
+                names[number] = self.key(number)
+        return [names[number] for number in numbers]
 
     def values(self, place: int, numbers: Int64Array) -> list[Any]:
         """The values of one attribute of partitions."""

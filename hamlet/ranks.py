@@ -37,16 +37,22 @@ class Ranks:
         """The rank of each key's group, and how many ranks there are at most."""
         if not self._places:
             return np.zeros(len(keys), np.int64), 1
+        if self._version != self._index.version and _FEW * len(keys) < self._index.size:
+            distinct, places = np.unique(keys, return_inverse=True)
+            ranks, count = self._ranked(distinct)
+            return ranks[places], count
+        return self.table[keys], self._count
+
+    @property
+    def table(self) -> Int64Array:
+        """The rank of every partition's group, by number."""
         if self._version != self._index.version:
-            if _FEW * len(keys) < self._index.size:
-                distinct, places = np.unique(keys, return_inverse=True)
-                ranks, count = self._ranked(distinct)
-                return ranks[places], count
             numbers = self._index.numbers
             self._ranks = np.zeros(self._index.size, np.int64)
-            self._ranks[numbers], self._count = self._ranked(numbers)
+            if self._places:
+                self._ranks[numbers], self._count = self._ranked(numbers)
             self._version = self._index.version
-        return self._ranks[keys], self._count
+        return self._ranks
 
     def _ranked(self, numbers: Int64Array) -> tuple[Int64Array, int]:
         """Ranks among these partitions, and how many there are."""

@@ -21,13 +21,15 @@ from hamlet.compiler.classify import FOREIGN, Role, Signature, overflow_error
 from hamlet.compiler.compile import CompiledClass, CompiledQuery, CompiledWorkload
 from hamlet.compiler.tables import QueryTables
 from hamlet.keys import KeyIndex
-from hamlet.output.components import Column, columned, decoded, listed, merged_runs, taken
+from hamlet.output.components import Column, Values, columned, decoded, listed, merged_runs, taken
 from hamlet.output.rows import Closed
 from hamlet.query import AttributeType
 from hamlet.ranks import Ranks
 from hamlet.sharing import Sharing
 
 UNMAPPED = -2  # a signature that a kernel has not met yet
+FEW, FEW_KEYS = 128, 4096  # rows of a query, and known partitions, for which lists cost less than arrays
+MANY = np.iinfo(np.int64).max
 
 Columns = Sequence[tuple[str, AttributeType | None]]
 
@@ -75,7 +77,7 @@ class ClassRunner:
         self.tables = [compiled.tables(number) for number in range(len(compiled.parts))]
         floating = [int(type is AttributeType.DOUBLE) for _, type in compiled.columns]
         self.kernels = [Kernel(self.tables, floating, sharing, budget) for _ in range(threads)]
-        self._ranks = [Ranks(self.index, query.group) for query in compiled.queries]
+        self._ranks = _ranks(compiled, self.index)
         self._closed: list[list[Closed]] = [[] for _ in compiled.queries]  # taken from the kernels, not delivered
         self._drawn: list[list[Drained]] = [[] for _ in compiled.queries]  # drained for a query that is alike
         self.broadcast = _broadcast(compiled, self.index) if compiled.broadcasts else None
@@ -87,7 +89,7 @@ class ClassRunner:
     def adopt(self, other: ClassRunner) -> None:
         """Take over keys, groups and kernel states of a runner that knew less of the attributes' types."""
         self.index, self.matched = other.index, other.matched
-        self._ranks = [Ranks(self.index, query.group) for query in self.compiled.queries]
+        self._ranks = _ranks(self.compiled, self.index)
         widened = [
             _widened(new, self.compiled.columns, old, other.compiled.columns)
             for new, old in zip(self.tables, other.tables, strict=True)
@@ -261,29 +263,54 @@ class ClassRunner:
         drawn = sum(len(keys) for rows in self._drawn for keys, *_ in rows)
         return taken + drawn + sum(kernel.waiting for kernel in self.kernels)
 
-    def closed(self) -> list[int]:
-        """The queries of the class (their places) that have rows to drain."""
-        parts = {part for kernel in self.kernels for part in kernel.closed()}
-        found = {place for part in parts for place in self.compiled.users_of[part]}
-        kept = (place for place in range(len(self._closed)) if self._closed[place] or self._drawn[place])
-        return sorted(found.union(kept))
+    def closed(self) -> dict[int, int]:
+        """The queries of the class (their places) that have rows to drain, and how many about."""
+        found = {
+            place: sum(len(each.windows) for each in pieces) + sum(len(keys) for keys, *_ in drawn)
+            for place, (pieces, drawn) in enumerate(zip(self._closed, self._drawn, strict=True))
+            if pieces or drawn
+        }
+        for kernel in self.kernels:
+            for part, rows in kernel.closed().items():
+                for place in self.compiled.users_of[part]:
+                    found[place] = found.get(place, 0) + rows
+        return found
 
-    def drain(self, place: int) -> list[Closed]:
-        """The closed windows of one query of the class, partitions merged into groups, in the order of time."""
+    def drain(self, place: int, most: int = MANY) -> list[Closed]:
+        """The closed windows of one query of the class, partitions merged into groups, in the order of time.
+
+        Parameters
+        ----------
+        place : int
+        most : int
+            The query has at most so many rows.
+        """
         pieces, self._closed[place] = self._closed[place], []
+        query = self.compiled.queries[place]
+        if most <= FEW and query.group == tuple(range(len(self.compiled.attributes))) and len(self.kernels) == 1:
+            parts = self.compiled.parts_of[place]
+            alone = len(parts) == 1 and self.compiled.users_of[parts[0]] == (place,)
+            if alone and not pieces and self.index.size < FEW_KEYS:
+                return [self._listed(query, parts[0], self._ranks[query.group].table)]
         closed = self._taken(place)
         return [*pieces, closed] if len(closed.windows) else pieces
 
+    def _listed(self, query: CompiledQuery, part: int, ranks: Int64Array) -> Closed:
+        """Few rows, whose partitions are the groups, without an array."""
+        keys, windows, *columns = self.kernels[0].drain_listed(part, ranks)
+        names = self.index.names(keys)
+        return Closed(windows, tuple(Values([name[place] for name in names]) for place in query.group), columns)
+
     def _taken(self, place: int) -> Closed:
         """The rows that the kernels have of a query."""
-        query, ranks = self.compiled.queries[place], self._ranks[place]
+        query = self.compiled.queries[place]
         parts = self.compiled.parts_of[place]
         pairs: list[Column] | None = None
         if len(parts) == 1:
             keys, windows, widths, words = self._drawn_for(place, parts[0])
         else:
             keys, windows, pairs = self._pairs(query, parts)
-        rank, count = ranks.of(keys)
+        rank, count = self._ranks[query.group].of(keys)
         order, same = _order(windows, rank, count)
         if pairs is None:
             columns = decoded(query.layout, widths, words, order)
@@ -345,6 +372,11 @@ class ClassRunner:
         lists = [list(column) for column in zip(*rows.values(), strict=True)] or [[] for _ in none]
         columns = [columned(key, column) for key, column in zip(query.layout.keys, lists, strict=True)]
         return np.ascontiguousarray(pairs_at[:, 0]), np.ascontiguousarray(pairs_at[:, 1]), columns
+
+
+def _ranks(compiled: CompiledClass, index: KeyIndex) -> dict[tuple[int, ...], Ranks]:
+    """The order of groups by the places of their attributes."""
+    return {query.group: Ranks(index, query.group) for query in compiled.queries}
 
 
 def _order(windows: Int64Array, ranks: Int64Array, count: int) -> tuple[Int64Array, Int64Array]:

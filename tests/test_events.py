@@ -115,7 +115,7 @@ def test_progress_counts_delivered_events() -> None:
         (pa.string_view(), AttributeType.STRING, pa.string()),
         (pa.large_string(), AttributeType.STRING, pa.large_string()),
         (pa.dictionary(pa.int32(), pa.string()), AttributeType.STRING, pa.dictionary(pa.int32(), pa.string())),
-        (pa.dictionary(pa.int8(), pa.string()), AttributeType.STRING, pa.string()),
+        (pa.dictionary(pa.int8(), pa.string()), AttributeType.STRING, pa.dictionary(pa.int32(), pa.string())),
         (pa.dictionary(pa.int8(), pa.int32()), AttributeType.INT, pa.int32()),
         (pa.bool_(), AttributeType.BOOLEAN, pa.bool_()),
         (pa.date32(), AttributeType.TIMESTAMP, pa.date32()),

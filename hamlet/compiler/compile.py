@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from hamlet._expression import Program
 from hamlet.columns import StringPool
 from hamlet.compiler.adjacent import Keys, keys_of
-from hamlet.compiler.aggregates import Layout, Types, components
+from hamlet.compiler.aggregates import ComponentKey, Layout, Types, components, is_double, needed
 from hamlet.compiler.alike import names_of, signature, united
 from hamlet.compiler.automaton import templates
 from hamlet.compiler.classify import Classifier, Loads, Role
@@ -22,7 +22,7 @@ from hamlet.compiler.roles import role_keys
 from hamlet.compiler.tables import Pair, QueryTables, TableWriter
 from hamlet.language.conditions import references
 from hamlet.language.meaning import AnalysedQuery, Analysis
-from hamlet.query import Aggregate, AttributeType, Condition, Duration, Expression, Reference, Shift
+from hamlet.query import Aggregate, AttributeType, Condition, Duration, Expression, Reference, ReturnItem, Shift
 from hamlet.schema import UNITS_PER_SECOND, Schema
 from optimizer.plan import AggregateFacts, Plan, QueryFacts, plan
 from optimizer.template import Template
@@ -59,6 +59,19 @@ class CompiledQuery:
     roles: dict[str, Role]
     group: tuple[int, ...]
     like: int | None = None
+
+    @cached_property
+    def reads(self) -> tuple[tuple[ReturnItem, int | tuple[ComponentKey, ...]], ...]:
+        """The RETURN items, each with its place among the grouping attributes or the components it is read from."""
+        return tuple(
+            (
+                item,
+                needed(item.value, is_double(item.value, self.types), self.exact)
+                if isinstance(item.value, Aggregate)
+                else self.analysed.grouping.index(item.value.name),
+            )
+            for item in self.analysed.query.items
+        )
 
     @property
     def name(self) -> str:

@@ -55,12 +55,13 @@ def plain_type(arrow: pa.DataType) -> pa.DataType:
     """The form in which the engine gets a column.
 
     Unsigned 64-bit integers become int64 (checked when values are cast), half floats float32, string views string,
-    dates date32, narrow decimals decimal128; a dictionary stays one only if it holds strings and has room for those of
-    other batches. Other types stay as they are.
+    dates date32, narrow decimals decimal128; a dictionary stays one only if it holds strings, with numbers wide enough
+    for those of other batches. Other types stay as they are.
     """
     if pa.types.is_dictionary(arrow):
         value = plain_type(arrow.value_type)
-        return pa.dictionary(arrow.index_type, value) if is_text(arrow) and arrow.index_type.bit_width >= 32 else value
+        index = arrow.index_type if arrow.index_type.bit_width >= 32 else pa.int32()
+        return pa.dictionary(index, value) if is_text(arrow) else value
     if pa.types.is_uint64(arrow):
         return pa.int64()
     if pa.types.is_float16(arrow):

@@ -254,6 +254,34 @@ def read(item: ReturnItem, keys: Sequence[ComponentKey], found: Mapping[Componen
     return Values(_presented(*column) if isinstance(column, tuple) else column, valid)
 
 
+def read_listed(
+    item: ReturnItem, keys: Sequence[ComponentKey], found: Mapping[ComponentKey, list[Component]]
+) -> Values:
+    """As `read`, from columns as `listed` gives them."""
+    assert isinstance(item.value, Aggregate)
+    column = found[keys[0]]
+    if item.value.function == "SUM":
+        column = [total if there else None for total, there in zip(column, found[keys[1]], strict=True)]
+    elif item.value.function == "AVG":
+        column = [_quotient(total, number) for total, number in zip(column, found[keys[1]], strict=True)]
+    if item.log2:
+        return _log2(Values(column))
+    if keys[0].kind in SCALED:
+        column = [scaled.presented(value) if isinstance(value, tuple) else value for value in column]
+    return Values(column)
+
+
+def _quotient(total: int | scaled.Scaled, number: int | scaled.Scaled) -> float | scaled.Scaled | None:
+    """An average; None where it is over nothing."""
+    if not (number[0] if isinstance(number, tuple) else number):
+        return None
+    if isinstance(number, int):
+        # of integers Python finds the double nearest to the quotient, whatever their size
+        return total / number if isinstance(total, int) else scaled.over(total, scaled.of_integer(number))
+    assert not isinstance(total, int)
+    return scaled.over(total, number)
+
+
 def _pairs(column: Column) -> list[scaled.Scaled]:
     return list(zip(column[0].tolist(), column[1].tolist(), strict=True))
 
@@ -284,12 +312,11 @@ def _quotients(keys: Sequence[ComponentKey], total: Column, number: Column) -> t
         if not isinstance(total, list) and _are_doubles(total) and _are_doubles(number):
             return total / divisor, there
     totals, numbers = listed(keys[0], total), listed(keys[1], number)
-    there = np.array([each != 0 for each in numbers], np.bool_)
+    quotients = [_quotient(a, b) for a, b in zip(totals, numbers, strict=True)]
+    there = _there(quotients)
     if isinstance(total, tuple):
-        pairs = [scaled.over(a, scaled.of_integer(b or 1)) for a, b in zip(totals, numbers, strict=True)]
-        return columned(keys[0], pairs), there
-    # of integers Python finds the double nearest to the quotient, whatever their size
-    return np.array([a / (b or 1) for a, b in zip(totals, numbers, strict=True)], np.float64), there
+        return columned(keys[0], [(0.0, 0) if each is None else each for each in quotients]), there
+    return np.array([0.0 if each is None else each for each in quotients], np.float64), there
 
 
 def _are_doubles(numbers: Int64Array) -> bool:

@@ -47,6 +47,7 @@ __all__ = [
 COUNT_TYPES = ("string", "int64", "double", "decimal")
 ColumnKind = Literal["attribute", "count", "sum", "double", "extremum"]
 Number = int | float | Decimal
+Edges = npt.NDArray[np.int64] | list[int]
 
 _ARROW_TYPES = {
     AttributeType.INT: pa.int64(),
@@ -91,19 +92,19 @@ class Piece:
 
     Attributes
     ----------
-    starts, ends : int64 array of shape (rows,)
+    starts, ends : int64 array of shape (rows,), or list
         Edges of the windows, in ticks of the clock.
     values : tuple of Values
         The RETURN items, in order, each of shape (rows,).
     """
 
-    starts: npt.NDArray[np.int64]
-    ends: npt.NDArray[np.int64]
+    starts: Edges
+    ends: Edges
     values: tuple[Values, ...]
 
     def tuples(self) -> Iterator[tuple[Any, ...]]:
         """The rows, as `QueryRows.rows` has them."""
-        return zip(self.starts.tolist(), self.ends.tolist(), *(each.tolist() for each in self.values), strict=True)
+        return zip(_list(self.starts), _list(self.ends), *(each.tolist() for each in self.values), strict=True)
 
 
 class QueryRows:
@@ -261,23 +262,22 @@ class Results:
         return self.table().__arrow_c_stream__(requested_schema)
 
 
-def dicts_of(rows: QueryRows, clock: Clock) -> Iterator[dict[str, Any]]:
+def dicts_of(rows: QueryRows, clock: Clock) -> list[dict[str, Any]]:
     """The rows of one query as dicts: query, window_start, window_end and the RETURN items, in this order."""
-    names = ("query", "window_start", "window_end", *(column.name for column in rows.columns))
+    names = ("query", "window_start", "window_end", *[column.name for column in rows.columns])
+    found: list[dict[str, Any]] = []
     for piece in rows.pieces:
-        lists = (each.tolist() for each in piece.values)
-        edges = (_presented(ticks, clock) for ticks in (piece.starts, piece.ends))
-        for values in zip(repeat(rows.name), *edges, *lists):
-            yield dict(zip(names, values))  # noqa: B905 (as many, and this is the innermost loop)
+        edges = [_list(ticks) for ticks in (piece.starts, piece.ends)]
+        if clock.is_timestamp:
+            moments = {tick: clock.present(tick) for ticks in edges for tick in dict.fromkeys(ticks)}
+            edges = [[moments[tick] for tick in ticks] for ticks in edges]  # type: ignore[misc]
+        columns = [repeat(rows.name), *edges, *[each.tolist() for each in piece.values]]
+        found += [dict(zip(names, values)) for values in zip(*columns)]  # noqa: B905 (the first never ends)
+    return found
 
 
-def _presented(ticks: npt.NDArray[np.int64], clock: Clock) -> list[Any]:
-    """Edges of windows in the type of the time column."""
-    found: list[Any] = ticks.tolist()
-    if not clock.is_timestamp:
-        return found
-    moments = {tick: clock.present(tick) for tick in dict.fromkeys(found)}
-    return [moments[tick] for tick in found]
+def _list(edges: Edges) -> list[int]:
+    return edges if isinstance(edges, list) else edges.tolist()
 
 
 def check_count_type(count_type: str) -> str:
@@ -332,7 +332,7 @@ def to_arrow(rows: QueryRows, clock: Clock, count_type: str = "string") -> pa.Ta
 
 def _arrays(rows: QueryRows, piece: Piece, schema: pa.Schema, clock: Clock, count_type: str) -> list[pa.Array]:
     arrays = [pa.repeat(rows.name, len(piece.starts))]
-    arrays += [pa.array(edges).cast(schema.field(1).type) for edges in (piece.starts, piece.ends)]
+    arrays += [pa.array(edges, pa.int64()).cast(schema.field(1).type) for edges in (piece.starts, piece.ends)]
     for place, column in enumerate(rows.columns):
         kind, values = schema.field(3 + place).type, piece.values[place]
         if column.kind in ("attribute", "extremum"):

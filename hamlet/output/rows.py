@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet.compiler.aggregates import Component, is_double, needed
+from hamlet.compiler.aggregates import Component
 from hamlet.compiler.compile import CompiledQuery
-from hamlet.output.components import Column, Values, columned, listed, read
+from hamlet.output.components import Column, Values, columned, listed, read, read_listed
 from hamlet.output.result import Piece, QueryRows, ResultColumn
 from hamlet.query import Aggregate, AttributeType
 from hamlet.schema import Schema, timestamp
@@ -25,9 +25,11 @@ Units = Mapping[str, tuple[str, str | None]]  # TIMESTAMP column -> (unit, zone)
 class Closed:
     """Closed windows of one query, one row per window and group, ordered as LANGUAGE §9 says.
 
+    Few rows may come in lists instead, their components as `listed` gives them: a list costs less than an array there.
+
     Attributes
     ----------
-    windows : int64 array of shape (rows,)
+    windows : int64 array of shape (rows,), or list
         Window numbers.
     groups : tuple of Values
         The grouping attributes, each of shape (rows,).
@@ -35,7 +37,7 @@ class Closed:
         In the order of the query's layout, each of shape (rows,).
     """
 
-    windows: Int64Array
+    windows: Int64Array | list[int]
     groups: tuple[Values, ...]
     components: list[Column]
 
@@ -61,13 +63,14 @@ def group_rows(query: CompiledQuery, pieces: Sequence[Closed]) -> GroupRows:
     """Closed windows in Python values."""
     rows = GroupRows([], [], [[] for _ in query.layout.keys])
     for piece in pieces:
-        windows = piece.windows.tolist()
+        short = isinstance(piece.windows, list)
+        windows = piece.windows if isinstance(piece.windows, list) else piece.windows.tolist()
         rows.windows += windows
         rows.groups += (
             zip(*(each.tolist() for each in piece.groups), strict=True) if piece.groups else [()] * len(windows)
         )
         for column, key, more in zip(rows.components, query.layout.keys, piece.components, strict=True):
-            column += listed(key, more)
+            column += more if short else listed(key, more)
     return rows
 
 
@@ -102,17 +105,20 @@ def piece_of(query: CompiledQuery, columns: tuple[ResultColumn, ...], closed: Cl
     """The values of result rows, column by column."""
     found = dict(zip(query.layout.keys, closed.components, strict=True))
     within, slide = query.window
-    grouping = query.analysed.grouping
     values: list[Values] = []
-    for item, result in zip(query.analysed.query.items, columns, strict=True):
-        if not isinstance(item.value, Aggregate):
-            values.append(closed.groups[grouping.index(item.value.name)])
+    for (item, source), result in zip(query.reads, columns, strict=True):
+        if isinstance(source, int):
+            values.append(closed.groups[source])
             continue
-        column = read(item, needed(item.value, is_double(item.value, query.types), query.exact), found)
+        column = (read_listed if isinstance(closed.windows, list) else read)(item, source, found)
         if result.kind == "extremum" and result.type is AttributeType.TIMESTAMP:
+            assert isinstance(item.value, Aggregate)
             clock = units.get(item.value.attribute or "", ("us", None))  # declared, and no value of it seen yet
             column = Values(_timestamps(column, result, clock))
         values.append(column)
+    if isinstance(closed.windows, list):
+        first = [window * slide for window in closed.windows]
+        return Piece(first, [start + within for start in first], tuple(values))
     starts = closed.windows * slide
     return Piece(starts, starts + within, tuple(values))
 
