@@ -1,0 +1,171 @@
+"""Partitions come and go: their numbers are given anew, and neither memory nor rows show that others were before."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import hamlet
+from hamlet._keys import KeyTable
+from hamlet._order import ordered
+from hamlet.keys import KeyIndex
+from hamlet.ranks import sort_key
+from tests.test_saving import again
+
+COUNT = hamlet.Workload.parse("RETURN k, COUNT(*), SUM(A.v) PATTERN A+ GROUP-BY k WITHIN 10 s")
+Rows = list[dict[str, Any]]
+
+
+def batch(keys: Any, first_time: int = 0, per_second: int = 1000) -> dict[str, Any]:
+    """An event of type A for each key."""
+    places = np.arange(len(keys))
+    return {"time": first_time + places // per_second, "type": np.full(len(keys), "A"), "k": keys, "v": places}
+
+
+# ------------------------------------------------------------------------------------------------- the hash table
+
+
+def test_a_key_table_is_a_dict() -> None:
+    """Random keys of two columns with NULL, some forgotten now and then, against a dict of what is known."""
+    draw = random.Random(3)
+    table, known = KeyTable(2), dict[tuple[int | None, int | None], int]()
+    for _ in range(60):
+        keys = [
+            tuple(draw.choice((None, draw.randrange(-40, 40), draw.randrange(-(2**63), 2**63))) for _ in range(2))
+            for _ in range(draw.randrange(1, 60))
+        ]
+        columns = [
+            (
+                np.array([key[i] or 0 for key in keys], np.int64),
+                np.array([key[i] is not None for key in keys], np.uint8),
+            )
+            for i in range(2)
+        ]
+        numbers = table.encode(columns, None, len(keys)).tolist()
+        for key, number in zip(keys, numbers, strict=True):
+            assert known.setdefault(key, number) == number  # type: ignore[arg-type]
+        assert len(set(known.values())) == len(known) == table.count
+        assert sorted(known.values()) == table.numbers().tolist()
+        alive = {key: number for key, number in known.items() if draw.random() < 0.5}
+        if draw.random() < 0.3:
+            live = np.zeros(table.size, np.uint8)
+            live[list(alive.values())] = 1
+            table.forget(live)
+            known = alive
+    codes, valid = table.codes(0, np.array(list(known.values()), np.int64))
+    assert [code if there else None for code, there in zip(codes.tolist(), valid.tolist(), strict=True)] == [
+        key[0] for key in known
+    ]
+    assert table.size < 2 * max(60, len(known)) + 60 < table.created
+
+
+def test_rows_without_a_class_get_no_number() -> None:
+    table = KeyTable(1)
+    classes = np.array([-1, 0, -1, 3], np.int32)
+    assert table.encode([(np.arange(4), None)], classes, 4).tolist() == [-1, 0, -1, 1]
+    assert table.count == 2
+
+
+@pytest.mark.parametrize(("rows", "limit"), [(0, 1), (20, 5), (500, 7), (500, 10**6), (3000, 2**62), (5000, 3000)])
+def test_ordered_is_a_stable_sort(rows: int, limit: int) -> None:
+    numbers = np.random.default_rng(rows).integers(0, limit, rows)
+    assert ordered(numbers, limit).tolist() == np.argsort(numbers, kind="stable").tolist()
+    assert ordered(np.sort(numbers), limit).tolist() == list(range(rows))
+    numbers[::3] = -1
+    assert ordered(numbers, limit).tolist() == [
+        place for place in np.argsort(numbers, kind="stable").tolist() if numbers[place] >= 0
+    ]
+
+
+def test_values_that_are_no_integers() -> None:
+    """A column of integers turns into doubles, then NULL comes: equal values stay one partition."""
+    index = KeyIndex(["k"])
+    first = index.encode(pa.record_batch({"k": pa.array([2**62 + 1, 1, None], pa.int64())}))
+    second = index.encode(pa.record_batch({"k": pa.array([1.0, 2.5, None, float("nan"), -0.0, 0.0])}))
+    assert first.tolist() == [0, 1, 2]
+    assert second.tolist() == [1, 3, 2, 2, 4, 4]
+    assert list(index.keys.values()) == [(2**62 + 1,), (1,), (None,), (2.5,), (0.0,)]
+    index.forget(np.array([0, 1, 0, 0, 1], np.uint8))
+    assert index.encode(pa.record_batch({"k": ["new", "newer", "newest"]})).tolist() == [0, 2, 3]
+    assert index.keys[1] == (1,)
+    assert index.tuples(np.array([3, 4, 0])) == [("newest",), (0.0,), ("new",)]
+
+
+# ------------------------------------------------------------------------------------------------------ streams
+
+
+@pytest.mark.parametrize("text", [False, True], ids=["integers", "strings"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_ever_new_keys_take_no_more_memory(text: bool, threads: int) -> None:
+    """Each key lives for some 10 s: what is known of keys, and a save, do not grow with the stream."""
+    engine = hamlet.Engine(COUNT, threads=threads)
+    sizes, found = [], 0
+    for number in range(12):
+        keys = np.arange(20_000 * number, 20_000 * (number + 1))
+        rows = engine.push(batch(keys.astype(str) if text else keys, 20 * number))
+        found += len(rows)
+        assert len({row["k"] for row in rows}) == len(rows)
+        sizes.append(len(engine.save()))
+    found += len(engine.close())
+    assert found == 12 * 20_000
+    assert max(sizes[6:]) < 1.2 * max(sizes[:6])
+    assert engine.stats["partitions"] == 12 * 20_000
+
+
+def test_rows_are_those_of_an_engine_that_forgets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys that come back after they were forgotten, two attributes, groups of several partitions, a save between."""
+    text = """RETURN s, COUNT(*), SUM(B.v) PATTERN SEQ(A, B+) WHERE [k] GROUP-BY s WITHIN 10 s SLIDE 5 s;
+              RETURN k, s, COUNT(*), MAX(A.v) PATTERN SEQ(A+, NOT B, A) GROUP-BY k, s WITHIN 7 s"""
+    workload = hamlet.Workload.parse(text)
+    draw = np.random.default_rng(8)
+    times = np.sort(draw.integers(0, 2000, 6000))
+    events = {
+        "time": times,
+        "type": draw.choice(["A", "B"], 6000),
+        "k": draw.integers(0, 4, 6000) + times // 100 % 7 * 10,
+        "s": draw.choice(["x", "y", "z"], 6000),
+        "v": draw.integers(0, 9, 6000),
+    }
+    expected = hamlet.run(workload, events).rows()
+    monkeypatch.setattr("hamlet.keys._FEW", 20)
+    engine = hamlet.Engine(workload)
+    rows: Rows = []
+    for start in range(0, 6000, 250):
+        rows += engine.push({name: column[start : start + 250] for name, column in events.items()})
+        if start % 1000 == 0:
+            engine = again(engine, workload)
+    rows += engine.close()
+    assert engine._executor is not None
+    assert max(runner.index.size for runner in engine._executor._classes) < 100  # of 84 at a time
+    assert engine.stats["partitions"] > 100
+    for query in workload.names:
+        assert [row for row in rows if row["query"] == query] == [row for row in expected if row["query"] == query]
+    assert hamlet.run(workload, events).rows() == expected
+    assert hamlet.run(workload, events, threads=3).rows() == expected
+
+
+def test_groups_come_in_order_with_null_first() -> None:
+    """LANGUAGE §9, for integers, strings and doubles, many rows and few, and one attribute after the other."""
+    workload = hamlet.Workload.parse("RETURN a, b, COUNT(*) PATTERN X+ GROUP-BY a, b WITHIN 10 s")
+    draw = random.Random(5)
+    kinds: list[list[Any]] = [
+        [None, *range(-500, 500)],
+        [None, *map(str, range(99))],
+        [None, "", "\N{GRINNING FACE}", "z", "\uffee"],
+        [0.5, None, -1],
+    ]
+    for values in kinds:
+        for rows in (30, 2000):
+            stream = [
+                {"time": i // (rows // 30), "type": "X", "a": draw.choice(values), "b": draw.choice((None, 2, 1))}
+                for i in range(rows)
+            ]
+            engine = hamlet.Engine(workload)
+            pushed = engine.push(stream) + engine.close()
+            order = [(row["window_start"], *sort_key((row["a"], row["b"]))) for row in pushed]
+            assert order == sorted(order)
+            assert hamlet.run(workload, stream).rows() == pushed
