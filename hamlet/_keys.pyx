@@ -117,7 +117,10 @@ cdef class KeyTable:
                     assert len(valid_view) == rows
                     valid[i] = &valid_view[0]
             with nogil:
-                fits = self._encode(data, valid, chosen, rows, &number_view[0])
+                if self.columns == 1 and valid[0] == NULL:
+                    fits = self._encode_column(data[0], chosen, rows, &number_view[0])
+                else:
+                    fits = self._encode(data, valid, chosen, rows, &number_view[0])
         finally:
             free(data)
             free(valid)
@@ -160,6 +163,30 @@ cdef class KeyTable:
             found[i] = last
         free(key)
         return last != NO_MEMORY
+
+    cdef bint _encode_column(
+        self, const int64_t* data, const int32_t* chosen, Py_ssize_t rows, int64_t* found
+    ) noexcept nogil:
+        """As `_encode` for keys of one column without NULL."""
+        cdef int64_t[2] key
+        cdef int64_t last = EMPTY
+        cdef uint64_t place
+        cdef Py_ssize_t i
+        key[1] = 0
+        for i in range(rows):
+            if chosen != NULL and chosen[i] < 0:
+                found[i] = EMPTY
+                continue
+            if last < 0 or key[0] != data[i]:
+                key[0] = data[i]
+                place = self._hash(key) & <uint64_t> (self.slots - 1)
+                last = self.slot[place]
+                if last < 0 or self.word[2 * last] != key[0] or self.word[2 * last + 1] != 0:
+                    last = self._number(key)
+                    if last == NO_MEMORY:
+                        return False
+            found[i] = last
+        return True
 
     cdef inline uint64_t _hash(self, const int64_t* key) noexcept nogil:
         cdef uint64_t hash = 0x9E3779B97F4A7C15u

@@ -147,11 +147,22 @@ def ordered(const int64_t[::1] numbers, int64_t limit):
 
 
 def looked_up(const int32_t[::1] numbers, const int32_t[::1] table):
-    """`table[number]` for each number, and the table's last element for negative ones; int32 array of shape (n,)."""
-    cdef Py_ssize_t n = len(numbers), i
+    """`table[number]` for each number, and the table's last element for negative ones.
+
+    Returns
+    -------
+    found : int32 array of shape (n,)
+    count : int
+        How many of them are not negative.
+    """
+    cdef Py_ssize_t n = len(numbers), i, count = 0
     cdef Py_ssize_t last = len(table) - 1
+    cdef int32_t one
     found = np.empty(n, dtype=np.int32)
     cdef int32_t[::1] view = found
-    for i in range(n):
-        view[i] = table[numbers[i] if numbers[i] >= 0 else last]
-    return found
+    with nogil:
+        for i in range(n):
+            one = table[numbers[i] if numbers[i] >= 0 else last]
+            view[i] = one
+            count += one >= 0
+    return found, count

@@ -103,7 +103,7 @@ class ClassRunner:
                 other.broadcast,
                 lambda batch: self._classes(
                     classifier.classify(BatchColumns(batch, self.workload.strings), schema.type_column)
-                ),
+                )[0],
             )
 
     def saved(self) -> RunnerState:
@@ -117,7 +117,7 @@ class ClassRunner:
 
     def load(self, state: RunnerState) -> None:
         """Go on from a saved state; raises ValueError where it cannot be one of this class."""
-        classes = self._classes(np.zeros(0, np.int32))  # registers what the classifier knows, in its order
+        classes, _ = self._classes(np.zeros(0, np.int32))  # registers what the classifier knows, in its order
         self.matched = state.matched
         self.index.load(state.keys, state.used, state.created)
         ends = {AttributeType.STRING: len(self.workload.strings), None: 0}
@@ -133,7 +133,7 @@ class ClassRunner:
                 signatures = known.classify(
                     BatchColumns(batch, self.workload.strings), self.workload.schema.type_column
                 )
-                classes = self._classes(signatures)
+                classes, _ = self._classes(signatures)
                 types = [known.signatures[number].type for number in signatures.tolist()]
             if (classes == FOREIGN).any():
                 raise ValueError("an event is kept that no query asks for")
@@ -141,8 +141,7 @@ class ClassRunner:
 
     def jobs(self, batch: BatchColumns, signatures: npt.NDArray[np.int32]) -> list[Callable[[], None]]:
         """What the kernels have to do for a batch; jobs of one batch may run side by side."""
-        classes = self._classes(signatures)
-        matched = int(np.count_nonzero(classes != FOREIGN))
+        classes, matched = self._classes(signatures)
         self.matched += matched
         if not matched:
             return []
@@ -200,8 +199,8 @@ class ClassRunner:
         for kernel in self.kernels:
             kernel.forget()
 
-    def _classes(self, signatures: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """The kernel class of each event; a new signature is registered with every kernel."""
+    def _classes(self, signatures: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], int]:
+        """The kernel class of each event, and how many have one; a new signature is registered with every kernel."""
         known = self.workload.classifier.signatures
         if len(self.class_of) <= len(known):
             more = np.full(len(known) + 1 - len(self.class_of), UNMAPPED, np.int32)

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet._expression import OverflowInExpression, Program
+from hamlet._order import looked_up
 from hamlet.columns import BatchColumns, Int64Array, StringPool, Values, column, take
 from hamlet.errors import DataError
 from hamlet.language.conditions import rewritten
@@ -108,17 +109,17 @@ class Classifier:
         for place, type in enumerate(types.dictionary.to_pylist()):
             places.setdefault(type, []).append(place)
         indices = pc.fill_null(types.indices, len(types.dictionary)) if types.null_count else types.indices
-        numbers = indices.to_numpy(zero_copy_only=False)
+        numbers = indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
         table = np.full(len(types.dictionary) + 1, FOREIGN, np.int32)  # what has no type stands at its end
         for type, predicates in self._by_type.items():
             if type in places and not predicates:
                 table[places[type]] = self._number(Signature(type, frozenset()))
-        result: npt.NDArray[np.int32] = table[numbers]
+        result, _ = looked_up(numbers, table)
         for type, predicates in self._by_type.items():
             if type in places and predicates:
                 table[:] = 0
                 table[places[type]] = 1
-                found = np.nonzero(table[numbers])[0]
+                found = np.nonzero(looked_up(numbers, table)[0])[0]
                 if len(found):
                     result[found] = self._of_type(batch, type, predicates, found)
         return result
