@@ -7,6 +7,7 @@ the same rows. Source: DESIGN §5 ("Engine time"); LANGUAGE.md §2, §7.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, cast
 
@@ -299,7 +300,10 @@ class Engine:
 
     def drain(self) -> list[QueryRows]:
         """The rows of windows that have closed and were not given yet; queries without any are left out."""
-        return self._executor.drain() if self._executor is not None else []
+        if self._executor is None:
+            return []
+        with self._failing():
+            return self._executor.drain()
 
     def without_rows(self) -> list[QueryRows]:
         """Every query, without rows."""
@@ -381,7 +385,7 @@ class Engine:
         assert self._executor is not None
         if self._budget.limit is not None:
             self._executor.held_back = self._disorder.nbytes + sum(each.nbytes for each in self._open)
-        try:
+        with self._failing():
             for batch in batches:
                 start = 0
                 for cut, following in self._cuts(batch):
@@ -390,6 +394,12 @@ class Engine:
                     start = cut
                 self._executor.process(batch.slice(start) if start else batch)
             self._executor.advance(watermark)
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Whatever goes wrong inside ends the engine."""
+        try:
+            yield
         except BaseException as error:  # the kernels may have stopped anywhere, by an interrupt too
             self._failed = str(error) or type(error).__name__
             raise

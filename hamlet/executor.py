@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -17,12 +17,14 @@ from hamlet._budget import Budget, BudgetExceeded
 from hamlet.columns import BatchColumns
 from hamlet.compiler.classify import Signature
 from hamlet.compiler.compile import CompiledWorkload
+from hamlet.errors import HamletError
 from hamlet.limit import Holding, exceeded, holding
 from hamlet.output.result import QueryRows
 from hamlet.output.rows import GroupRows, group_rows, piece_of, present, result_columns
 from hamlet.ranks import sort_key
 from hamlet.runner import ClassRunner, RunnerState
 from hamlet.sharing import DYNAMIC, Sharing
+from hamlet.workers import Workers
 
 __all__ = ["END_OF_TIME", "Executor", "GroupRows", "RunnerState", "present", "result_columns", "sort_key"]
 
@@ -56,10 +58,10 @@ class Executor:
         self.budget = Budget() if budget is None else budget
         self.held_back = 0  # bytes of events that the engine holds; counted in the budget
         schema = workload.schema
-        self._classes = [ClassRunner(each, workload, threads, sharing, self.budget) for each in workload.classes]
+        self._workers = Workers(threads)
+        self._classes = [ClassRunner(each, workload, self._workers, sharing, self.budget) for each in workload.classes]
         self._sharing = sharing
         self._trace: list[pa.RecordBatch] = []
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._places = {
             query.analysed.index: (runner, place)
             for runner in self._classes
@@ -69,6 +71,7 @@ class Executor:
 
     def adopt(self, other: Executor) -> None:
         """Go on where an executor of the same workload stopped that knew less of the attributes' types."""
+        other._workers.settle()
         self.events, self.held_back, self._trace = other.events, other.held_back, other._trace
         with self._limited():
             for mine, theirs in zip(self._classes, other._classes, strict=True):
@@ -76,6 +79,7 @@ class Executor:
 
     def saved(self) -> list[RunnerState]:
         """What is kept between batches, per class of the workload; all rows have been drained."""
+        self._workers.settle()
         return [runner.saved() for runner in self._classes]
 
     def load(self, events: int, signatures: Sequence[Signature], states: Sequence[RunnerState]) -> None:
@@ -107,37 +111,33 @@ class Executor:
         Raises
         ------
         DataError
-            INT arithmetic beyond 64 bits; the executor cannot go on after it.
+            INT arithmetic beyond 64 bits; the executor cannot go on after it. With threads, a later call may raise it.
         MemoryLimitError
             More memory is needed than the budget has; the executor cannot go on after it either.
         """
         self.events += batch.num_rows
         columns = BatchColumns(batch, self.workload.strings)
-        signatures = self.workload.classifier.classify(columns, self.workload.schema.type_column)
-        for runner in self._classes:
-            jobs = runner.jobs(columns, signatures)
-            with self._limited():
-                if self._pool is None:
-                    for job in jobs:
-                        job()
-                else:
-                    running = [self._pool.submit(job) for job in jobs]
-                    wait(running)
-                    for done in running:
-                        done.result()
+        try:
+            signatures = self.workload.classifier.classify(columns, self.workload.schema.type_column)
+            jobs = [runner.jobs(columns, signatures) for runner in self._classes]
+        except HamletError:
+            self._workers.settle()  # an error of an event before goes first
+            raise
+        self._workers.settle()  # a batch is prepared while another one is processed, but no third one waits
+        with self._limited():
+            for each in jobs:
+                for number, job in enumerate(each):
+                    self._workers.do(number, job)
         if self._sharing.trace:  # while the kernels' numbers of keys have their names
+            self._workers.settle()
             self._trace += [records for runner in self._classes for records in runner.trace()]
 
     def advance(self, time: int) -> None:
         """Close all windows that end at or before `time` (ticks)."""
         with self._limited():
-            if self._pool is None:
-                for runner in self._classes:
-                    for kernel in runner.kernels:
-                        kernel.advance(time)
-            else:
-                kernels = [kernel for runner in self._classes for kernel in runner.kernels]
-                list(self._pool.map(lambda kernel: kernel.advance(time), kernels))
+            for runner in self._classes:
+                for number, kernel in enumerate(runner.kernels):
+                    self._workers.do(number, partial(kernel.advance, time))
         for runner in self._classes:
             runner.forget()
 
@@ -153,6 +153,7 @@ class Executor:
             if self.budget.exceeded:
                 raise BudgetExceeded
             yield
+            self._workers.settle()
         except BudgetExceeded:
             found = self.holdings()
             rest = self.budget.held - sum(each.bytes for each in found)
@@ -188,6 +189,7 @@ class Executor:
 
     def drain(self) -> list[QueryRows]:
         """Rows of the windows closed since the last call: of each query that has any, in the workload's order."""
+        self._workers.settle()
         found = [
             (runner.compiled.queries[place].analysed.index, runner, place, rows)
             for runner in self._classes
@@ -207,6 +209,7 @@ class Executor:
 
     def drain_groups(self, index: int) -> GroupRows:
         """The closed windows of one query before its values are read; partial where keys are spread over executors."""
+        self._workers.settle()
         runner, place = self._places[index]
         return group_rows(runner.compiled.queries[place], runner.drain(place))
 

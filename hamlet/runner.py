@@ -26,6 +26,7 @@ from hamlet.output.rows import Closed
 from hamlet.query import AttributeType
 from hamlet.ranks import Ranks
 from hamlet.sharing import Sharing
+from hamlet.workers import Workers
 
 UNMAPPED = -2  # a signature that a kernel has not met yet
 FEW, FEW_KEYS = 128, 4096  # rows of a query, and known partitions, for which lists cost less than arrays
@@ -69,14 +70,15 @@ class ClassRunner:
     """One class of queries: its keys, and a kernel per thread."""
 
     def __init__(
-        self, compiled: CompiledClass, workload: CompiledWorkload, threads: int, sharing: Sharing, budget: Budget
+        self, compiled: CompiledClass, workload: CompiledWorkload, workers: Workers, sharing: Sharing, budget: Budget
     ) -> None:
         self.compiled = compiled
         self.workload = workload
+        self._workers = workers
         self.index = KeyIndex(compiled.attributes)
         self.tables = [compiled.tables(number) for number in range(len(compiled.parts))]
         floating = [int(type is AttributeType.DOUBLE) for _, type in compiled.columns]
-        self.kernels = [Kernel(self.tables, floating, sharing, budget) for _ in range(threads)]
+        self.kernels = [Kernel(self.tables, floating, sharing, budget) for _ in range(workers.threads)]
         self._ranks = _ranks(compiled, self.index)
         self._closed: list[list[Closed]] = [[] for _ in compiled.queries]  # taken from the kernels, not delivered
         self._drawn: list[list[Drained]] = [[] for _ in compiled.queries]  # drained for a query that is alike
@@ -169,6 +171,7 @@ class ClassRunner:
         classes: npt.NDArray[np.int32],
     ) -> tuple[BatchColumns, Int64Array, npt.NDArray[np.int32]]:
         """The events of a batch and kept ones, once for each partition that gets them; their keys and classes."""
+        self._workers.settle()
         known, clock = self.workload.classifier.signatures, self.workload.schema.clock.column
         rows = np.nonzero(classes != FOREIGN)[0]
         types = [known[signature].type for signature in signatures[rows].tolist()]
@@ -193,6 +196,7 @@ class ClassRunner:
         """Give up the numbers of partitions without open windows, where there are many; all windows due are closed."""
         if not self.index.crowded:
             return
+        self._workers.settle()
         for place in self.closed():
             self._closed[place] = self.drain(place)
         self.index.forget(self.live())
@@ -224,6 +228,7 @@ class ClassRunner:
                 entries.append((part, arrivals, guards, self._role(roles[(bound or fitting)[0]])))
         if not entries:
             return FOREIGN
+        self._workers.settle()
         type = self._types.setdefault(signature.type, len(self._types))
         numbers = {kernel.add_class(entries, type) for kernel in self.kernels}
         assert len(numbers) == 1, "the kernels of a class register alike"
