@@ -86,6 +86,16 @@ debug: build ## the tests on extensions with bounds checks and assertions
 bench: build ## run every benchmark case and write bench/RESULTS.md
 	$(WITH_JAVA) $(BIN)/python -m bench run && $(BIN)/python -m bench report
 
+# Flink wants other versions of what we have, so it gets an environment of its own.
+.PHONY: flink
+flink: build/flink/.installed ## install Flink into build/flink, for the benchmark case of that name
+
+build/flink/.installed: | .venv/bin/python
+	$(BIN)/python -m venv build/flink
+	build/flink/bin/python -m pip install --quiet --upgrade pip
+	build/flink/bin/python -m pip install --quiet "apache-flink>=2.3"
+	touch $@
+
 .PHONY: clean
 clean: ## remove everything that make has made
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks spark-warehouse

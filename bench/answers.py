@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,8 @@ from hamlet.query import Aggregate, Attribute, WorkloadText
 Row = Mapping[str, Any]
 EDGES = ("window_start", "window_end")
 DRAWS = 32  # runs to choose a slice from
-RELATIVE_TOLERANCE = 1e-9  # LANGUAGE: what AVG and SUM over doubles may be off by
+_TOLERANCE = Decimal("1e-9")  # LANGUAGE: what AVG and SUM over doubles may be off by
+_WIDE = Context(prec=30, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 class WrongAnswer(Exception):
@@ -54,10 +54,20 @@ def largest_count_bits(workload: WorkloadText, rows: Iterable[Row]) -> int:
     largest = 0
     for row in rows:
         for column in counts[row["query"]]:
-            largest = max(largest, row[column].bit_length())
+            largest = max(largest, _bits(row[column]))
         for column in logarithms[row["query"]]:
             largest = max(largest, 0 if row[column] is None else int(row[column]) + 1)
     return largest
+
+
+def _bits(count: int | float | Decimal) -> int:
+    """Bits of a count, exact or not."""
+    if isinstance(count, int):
+        return count.bit_length()
+    value = Decimal(count)
+    if not value or not value.is_finite():
+        return 0
+    return int(_WIDE.divide(value.ln(_WIDE), Decimal(2).ln(_WIDE))) + 1
 
 
 def largest_bits(tables: Mapping[str, pa.Table]) -> int:
@@ -150,9 +160,10 @@ def _column_bits(column: pa.Array) -> npt.NDArray[np.uint64]:
 
 def _agree(first: Any, second: Any) -> bool:
     if isinstance(first, float | Decimal) and isinstance(second, float | Decimal):
-        if math.isfinite(first) and math.isfinite(second):
-            bound = max(abs(Decimal(first)), abs(Decimal(second)), Decimal(1)) * Decimal(RELATIVE_TOLERANCE)
-            return abs(Decimal(first) - Decimal(second)) <= bound
+        one, two = Decimal(first), Decimal(second)  # a Decimal may lie beyond the doubles
+        if one.is_finite() and two.is_finite():
+            largest = max(one.copy_abs(), two.copy_abs(), Decimal(1))
+            return _WIDE.subtract(one, two).copy_abs() <= _WIDE.multiply(largest, _TOLERANCE)
         return first == second
     return type(first) is type(second) and bool(first == second)
 

@@ -25,16 +25,21 @@ def many_groups_fifty(within: str) -> str:
     )
 
 
-def long_bursts_fifty(within: str) -> str:
-    """50 COUNT and SUM queries per key in three shapes; ten have each of the five types under the Kleene plus."""
+def long_bursts_patterns() -> list[tuple[str, str]]:
+    """50 patterns in three shapes, each with the type under its Kleene plus."""
     pairs, triples = list(permutations(TYPES, 2)), list(permutations(TYPES, 3))
-    patterns = [
+    return [
         *((y, f"SEQ({x}, {y}+)") for x, y in pairs),
         *((y, f"(SEQ({x}, {y}+))+") for x, y in pairs),
         *((y, f"SEQ({x}, {y}+, {z})") for x, y, z in triples[::6]),
     ]
+
+
+def long_bursts_fifty(within: str) -> str:
+    """50 COUNT and SUM queries per key; ten have each of the five types under the Kleene plus."""
     return "".join(
-        f"RETURN key, COUNT(*), SUM({y}.value) PATTERN {pattern} GROUP-BY key {within};\n" for y, pattern in patterns
+        f"RETURN key, COUNT(*), SUM({y}.value) PATTERN {pattern} GROUP-BY key {within};\n"
+        for y, pattern in long_bursts_patterns()
     )
 
 

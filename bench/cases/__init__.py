@@ -6,7 +6,16 @@ that do not rest on the timed path alone, and then hands out contenders: callabl
 
 from __future__ import annotations
 
-from bench.cases import curves, limits, real, scale, service, sharing
+from bench.cases import curves, jobs, limits, peers, real, scale, service, sharing
 from bench.subject import Case
 
-CASES: dict[str, Case] = {**real.CASES, **limits.CASES, **curves.CASES, **scale.CASES, **sharing.CASES, **service.CASES}
+CASES: dict[str, Case] = {
+    **real.CASES,
+    **limits.CASES,
+    **curves.CASES,
+    **scale.CASES,
+    **sharing.CASES,
+    **service.CASES,
+    **peers.CASES,
+    **jobs.CASES,
+}
