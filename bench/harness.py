@@ -17,6 +17,7 @@ from bench.cases import CASES
 from bench.ratios import ratio_of
 from bench.worker import MISSING
 
+MESSAGE = 4_000  # characters of what a failed worker said
 Say = Callable[[str], None]
 
 
@@ -51,7 +52,7 @@ def phase(name: str, case: str, timeout_s: float, *options: str) -> dict[str, An
         except subprocess.TimeoutExpired as expired:
             raise TimedOut from expired
         if process.returncode:
-            raise Failed(process.returncode, process.stderr.strip())
+            raise Failed(process.returncode, process.stderr.strip()[-MESSAGE:])
         loaded: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         return loaded
 

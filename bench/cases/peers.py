@@ -131,7 +131,7 @@ class OneQuestion:
 
 def closed(events: int) -> OneQuestion:
     """Many groups, about seven events in a window."""
-    return OneQuestion(spread(events, max(1, events // 2_000), 9), 300_000, closed_form=True)
+    return OneQuestion(spread(events, 5_000, 9), 300_000, closed_form=True)
 
 
 def tiny(window_events: int) -> OneQuestion:

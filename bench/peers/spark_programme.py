@@ -7,6 +7,8 @@ floor of any such job: the same read, repartition and sort, and a function that 
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,15 +16,19 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from bench.machine import ROOT
+
 Triple = tuple[str, str, str]  # shape ("plus": SEQ(X, Y+), "nested": its repetition, "until Z": SEQ(X, Y+, Z)), X, Y
 SCHEMA = "query string, window_start long, key int, count string"
 
 
 def session(cores: int, memory: str = "6g") -> SparkSession:
-    """A local session as quiet as Spark can be."""
+    """A local session as quiet as Spark can be, whose workers run this Python and find this tree."""
+    os.environ |= {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path[1:]])}
     builder = SparkSession.builder.master(f"local[{cores}]").appName("bench")
     settings = {
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": memory,
         "spark.sql.shuffle.partitions": str(2 * cores),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
