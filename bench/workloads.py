@@ -7,6 +7,7 @@ from itertools import cycle, islice, permutations, product
 
 from bench.streams import TYPES
 
+STRIDE = 389  # prime, so that queries side by side differ in everything and none comes twice
 MIXED = ("", ", SUM({y}.value)", ", AVG({y}.value)", ", MIN({y}.value)", ", MAX({y}.value)")
 
 
@@ -25,13 +26,13 @@ def many_groups_fifty(within: str) -> str:
     )
 
 
-def long_bursts_patterns() -> list[tuple[str, str]]:
-    """50 patterns in three shapes, each with the type under its Kleene plus."""
+def long_bursts_patterns() -> list[tuple[str, str, str, str]]:
+    """50 patterns: (X, Y, Z, pattern) of the shapes SEQ(X, Y+), its repetition, and SEQ(X, Y+, Z); else Z is empty."""
     pairs, triples = list(permutations(TYPES, 2)), list(permutations(TYPES, 3))
     return [
-        *((y, f"SEQ({x}, {y}+)") for x, y in pairs),
-        *((y, f"(SEQ({x}, {y}+))+") for x, y in pairs),
-        *((y, f"SEQ({x}, {y}+, {z})") for x, y, z in triples[::6]),
+        *((x, y, "", f"SEQ({x}, {y}+)") for x, y in pairs),
+        *((x, y, "", f"(SEQ({x}, {y}+))+") for x, y in pairs),
+        *((x, y, z, f"SEQ({x}, {y}+, {z})") for x, y, z in triples[::6]),
     ]
 
 
@@ -39,7 +40,7 @@ def long_bursts_fifty(within: str) -> str:
     """50 COUNT and SUM queries per key; ten have each of the five types under the Kleene plus."""
     return "".join(
         f"RETURN key, COUNT(*), SUM({y}.value) PATTERN {pattern} GROUP-BY key {within};\n"
-        for y, pattern in long_bursts_patterns()
+        for _, y, _, pattern in long_bursts_patterns()
     )
 
 
@@ -53,7 +54,8 @@ def around_one_kleene(kleene: str, others: Sequence[str], queries: int, returned
     others : sequence of str
         The types around it.
     queries : int
-        How many; the shapes come in turns: X Kleene+, X Kleene+ Y, X Y Kleene+, (X Kleene+)+.
+        How many; the shapes come in turns: X Kleene+, X Kleene+ Y, X Y Kleene+, (X Kleene+)+; when
+        they are used up X NOT Y Kleene+.
     returned, end : str
         The items of RETURN, and what follows the pattern.
     """
@@ -73,6 +75,7 @@ def around_one_kleene(kleene: str, others: Sequence[str], queries: int, returned
                     waiting.remove(shape)
                 else:
                     yield pattern
+        yield from (f"SEQ({x}, NOT {y}, {kleene}+)" for x, y in permutations(others, 2))
 
     found = [f"RETURN {returned} PATTERN {pattern} {end};" for pattern in islice(patterns(), queries)]
     if len(found) < queries:
@@ -86,7 +89,7 @@ def diverse_stock(queries: int) -> str:
     Parameters
     ----------
     queries : int
-        At most 540.
+        At most 1,080.
     """
     shapes = (
         ("SEQ(Down D, Up K+)", "D"),
@@ -112,13 +115,11 @@ def diverse_stock(queries: int) -> str:
         "K.size < 300",
     )
     windows = ("WITHIN 5 min", "WITHIN 10 min SLIDE 5 min", "WITHIN 15 min SLIDE 5 min")
+    groups = ("symbol", "symbol, exchange")
+    mixed = list(product(shapes, returned, conditions, windows, groups))
     found = []
     for number in range(queries):
-        pattern, first = shapes[number % 6]
-        condition = conditions[(number // 6 + number) % 6].format(first=first)
-        group = ("symbol", "symbol, exchange")[number // 36 % 2]
-        where = f"WHERE {condition}" if condition else ""
-        items = returned[(number + number // 30) % 5]
-        window = windows[number // 4 % 3]
+        (pattern, first), items, condition, window, group = mixed[number * STRIDE % len(mixed)]
+        where = f"WHERE {condition.format(first=first)}" if condition else ""
         found.append(f"RETURN {group}, {items} PATTERN {pattern} {where} GROUP-BY {group} {window};")
     return "\n".join(found)

@@ -33,11 +33,8 @@ def _programme() -> Any:
 def fifty() -> list[tuple[str, tuple[str, str, str]]]:
     """The programme's queries: those of `workloads.long_bursts_fifty` without the sums."""
     found = []
-    for number, (y, pattern) in enumerate(workloads.long_bursts_patterns(), 1):
-        x = pattern.lstrip("(SEQ").partition(",")[0].strip()
-        shape = "nested" if pattern.endswith("))+") else "plus"
-        if pattern.count(",") == 2:
-            shape = "until " + pattern.rpartition(",")[2].strip(" )")
+    for number, (x, y, z, pattern) in enumerate(workloads.long_bursts_patterns(), 1):
+        shape = f"until {z}" if z else "nested" if pattern.endswith("))+") else "plus"
         found.append((f"q{number}", (shape, x, y)))
     return found
 
@@ -79,7 +76,7 @@ class Jobs:
         self.workload = hamlet.Workload.parse(
             "".join(
                 f"RETURN key, COUNT(*) PATTERN {pattern} GROUP-BY key WITHIN {within} ms SLIDE {slide} ms;\n"
-                for _, pattern in workloads.long_bursts_patterns()[:queries]
+                for *_, pattern in workloads.long_bursts_patterns()[:queries]
             )
         )
 

@@ -1,0 +1,128 @@
+"""Every benchmark case that needs neither Spark nor Flink, with tiny sizes: wrong answers fail, times do not matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import hamlet
+from bench import online, streams, worker, workloads
+from bench.answers import WrongAnswer
+from bench.cases import CASES, curves, jobs, limits, peers, service, sharing
+from bench.peers import spark_programme
+from bench.subject import Subject
+from hamlet.errors import DataError
+
+SUBJECTS: dict[str, Callable[[], Subject]] = {
+    "many-groups": lambda: limits.Beside(
+        workloads.many_groups_fifty("WITHIN 10 s"), streams.many_groups(3_000, keys=20), count_type="int64"
+    ),
+    "long-bursts": lambda: limits._bursts(3_000, workloads.long_bursts_fifty("WITHIN 10 s"), **limits.FLOAT),
+    "long-bursts-exact": lambda: limits._bursts(3_000, workloads.long_bursts_fifty("WITHIN 10 s"), **limits.EXACT),
+    "sliding": lambda: limits._bursts(
+        2_000, workloads.long_bursts_fifty("WITHIN 10 s SLIDE 2 s"), pane_s=2, **limits.FLOAT
+    ),
+    "one-window": lambda: limits.OneWindow(2_000),
+    "ridesharing": lambda: curves.rides(100, 5),
+    "two-step": lambda: curves.constructed(12),
+    "growth": lambda: sharing.growing(30, 2_000),
+    "latency": lambda: service.Latency(5, 10, 2),
+    "duckdb-recurrence": lambda: peers.closed(20_000),
+    "duckdb-recursion": lambda: peers.tiny(10),
+}
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_a_case_answers_and_is_measured(name: str) -> None:
+    assert name in CASES
+    subject = SUBJECTS[name]()
+    answer = subject.answer()
+    assert answer.checks
+    assert {"events", "queries", "rows", "largest_count_bits"} <= set(answer.facts)
+    assert answer.facts["rows"] > 0
+    measured = worker.measure(subject.contenders(), 1, answer.digest)
+    assert all(len(values["wall_s"]) == 1 for values in measured.values())
+    assert all(values["same_question"] or values["question"] for values in measured.values())
+
+
+@pytest.mark.parametrize("make", [lambda: curves.taxis(400, 3), lambda: curves.trades(40, 12)])
+def test_the_curves_over_real_streams(make: Callable[[], Subject]) -> None:
+    try:
+        subject = make()
+    except DataError as missing:
+        pytest.skip(str(missing))
+    answer = subject.answer()
+    measured = worker.measure(subject.contenders(), 1, answer.digest)
+    assert all("latency_s" in values["metrics"] for values in measured.values())
+
+
+@pytest.mark.parametrize("window", [(60_000, 60_000), (60_000, 20_000)])
+def test_oracle_the_hand_written_programme_counts_what_we_count(window: tuple[int, int]) -> None:
+    within, slide = window
+    events = streams.long_bursts(4_000, keys=1)
+    events = events.set_column(0, "time", [range(0, 400_000, 100)])
+    counted = spark_programme.stepped(jobs.fifty(), within, slide)(events.select(["time", "type", "key"]))
+    ours = hamlet.run(
+        hamlet.Workload.parse(
+            "".join(
+                f"RETURN key, COUNT(*) PATTERN {pattern} GROUP-BY key WITHIN {within} ms SLIDE {slide} ms;\n"
+                for *_, pattern in workloads.long_bursts_patterns()
+            )
+        ),
+        events,
+        time_unit="ms",
+    ).rows()
+    expected = {(row["query"], row["window_start"]): row["count"] for row in ours}
+    found = {(r["query"], r["window_start"]): int(r["count"], 16) for r in counted.to_pylist()}
+    assert found == expected
+    assert max(found.values()).bit_length() > 200
+
+
+def test_a_wrong_count_of_ours_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    subject = peers.tiny(10)
+    right = subject.run
+
+    class Off:
+        def rows(self) -> list[dict[str, Any]]:
+            return [row | {"count": row["count"] + 1} for row in right().rows()]
+
+    monkeypatch.setattr(subject, "run", Off)
+    with pytest.raises(WrongAnswer, match="duckdb"):
+        subject.answer()
+
+
+def test_a_replay_waits_for_events_and_not_for_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch that comes while the one before is still counted has to wait; its latency has the wait in it."""
+    clock = iter([0.0, 5.0, 10.0, 10.5, 20.0, 20.25, 30.0, 30.0])
+    monkeypatch.setattr(online.time, "perf_counter", lambda: next(clock))
+    stream = [online.Batch(0, 1, 1, 1.0), online.Batch(1, 2, 2, 2.0), online.Batch(2, 3, 9, 9.0)]
+    found = online.replay(stream, lambda _: [{}], list)
+    # 1 + 5 = 6; the second waits from 2 to 6 and takes 0.5; the third comes at 9 and takes 0.25
+    assert found.latency_s == [5.0, 4.5, 0.25]
+    assert found.busy_s == 5.75
+
+
+def test_workloads_are_distinct_queries() -> None:
+    for text, count in (
+        (workloads.many_groups_fifty("WITHIN 1 s"), 50),
+        (workloads.long_bursts_fifty("WITHIN 1 s"), 50),
+        (workloads.around_one_kleene("K", [f"T{n}" for n in range(19)], 1_000, "COUNT(*)", "WITHIN 1 s"), 1_000),
+        (workloads.diverse_stock(100).replace("  ", " "), 100),
+    ):
+        lines = text.strip().splitlines()
+        assert len(set(lines)) == len(lines) == count
+        assert len(hamlet.Workload.parse(text).names) == count
+
+
+def test_streams_have_the_bursts_that_they_promise() -> None:
+    events = streams.long_bursts(20_000, keys=2).to_pydict()
+    runs: list[int] = []
+    last = None
+    for type, key in zip(events["type"], events["key"], strict=True):
+        if key == 0:
+            runs = [*runs[:-1], runs[-1] + 1] if type == last else [*runs, 1]
+            last = type
+    assert all(streams.SHORTEST <= length <= streams.LONGEST for length in runs[:-1])
+    assert len(set(events["time"])) == len(events["time"])
