@@ -65,6 +65,7 @@ lint: build docs ## ruff, mypy --strict, cython-lint, and the documents without 
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
+	$(BIN)/mypy --strict examples/*.py examples/fleet/*.py
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/cython-lint $(filter-out %.h,$(KERNELS))
 
 .PHONY: docs

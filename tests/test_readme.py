@@ -1,4 +1,4 @@
-"""What README.md shows is what happens: its example is read out of it and run."""
+"""What README.md shows is what happens: its files, commands and lines are run, its links lead somewhere."""
 
 from __future__ import annotations
 
@@ -7,26 +7,25 @@ import subprocess
 import sys
 from pathlib import Path
 
-README = (Path(__file__).resolve().parent.parent / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
+import pytest
+
+import hamlet
+from tests.documents import ROOT, Reader, blocks
+
+README = ROOT / "README.md"
+TEXT = README.read_text(encoding="utf-8")
 
 
-def block_after(text: str) -> str:
-    """The first code block behind a text."""
-    found = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL).search(README, README.index(text))
-    assert found is not None
-    return found[1]
+def test_commands_and_lines_print_what_is_shown(tmp_path: Path) -> None:
+    assert Reader(README, tmp_path).read() == 4  # the workload, the command, the Python lines, their output
 
 
-def write_example(folder: Path) -> None:
-    for name in ("rides.csv", "rides.sase"):
-        (folder / name).write_text(block_after(f"`{name}`:"), encoding="utf-8")
-
-
-def test_the_command_prints_what_is_shown(tmp_path: Path) -> None:
-    write_example(tmp_path)
-    command, *shown = block_after("The answer:").splitlines()
-    assert command.startswith("$ hamlet ")
+def test_the_command_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
+    for block in blocks(README):
+        if block.title is not None:
+            (tmp_path / block.title).write_text(block.text, encoding="utf-8")
+    [shown] = [block.text for block in blocks(README) if block.language == "console" and block.run]
+    command, *lines = shown.splitlines()
     process = subprocess.run(
         [sys.executable, "-m", "hamlet", *command.split()[2:]],
         cwd=tmp_path,
@@ -35,30 +34,25 @@ def test_the_command_prints_what_is_shown(tmp_path: Path) -> None:
         check=False,
     )
     assert (process.returncode, process.stderr) == (0, "")
-    assert process.stdout.splitlines() == shown
-
-
-def test_the_python_lines_run(tmp_path: Path) -> None:
-    write_example(tmp_path)
-    [code] = [text for language, text in BLOCKS if language == "python"]
-    process = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert process.stderr == ""
-    assert "'count': 7" in process.stdout
+    assert process.stdout.splitlines() == lines
 
 
 def test_a_hundred_travels_have_31_digits(tmp_path: Path) -> None:
-    write_example(tmp_path)
-    with (tmp_path / "rides.csv").open("w", encoding="utf-8") as events:
-        events.write("time,type,rider\n0,Request,7\n")
-        events.writelines(f"{place},Travel,7\n" for place in range(1, 101))
-    workload = (tmp_path / "rides.sase").read_text(encoding="utf-8").replace("10 s", "10 min")
-    (tmp_path / "rides.sase").write_text(workload, encoding="utf-8")
-    process = subprocess.run(
-        [sys.executable, "-m", "hamlet", "run", "rides.sase", "--input", "rides.csv", "--output", "-", "--quiet"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert f'"count": {2**100 - 1},' in process.stdout
-    assert len(str(2**100 - 1)) == 31
+    events = {"time": range(101), "type": ["Request"] + ["Travel"] * 100, "rider": [7] * 101}
+    [text] = [block.text for block in blocks(README) if block.title == "rides.sase"]
+    [row] = hamlet.run(hamlet.Workload.parse(text.replace("10 s", "10 min")), events).rows()
+    assert row["count"] == 2**100 - 1
+    assert len(str(row["count"])) == 31
+
+
+def test_targets_of_make_that_are_named_are_there() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"\bmake (\w+)", TEXT):
+        if target != "installs":
+            assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"])
+def test_links_lead_somewhere(page: str) -> None:
+    for target in re.findall(r"\]\(([^)#]+)", (ROOT / page).read_text(encoding="utf-8")):
+        assert "://" in target or (ROOT / target).exists(), target
