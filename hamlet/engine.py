@@ -30,6 +30,7 @@ from hamlet.limit import Size, bytes_of
 from hamlet.output.result import COUNT_TYPES, QueryRows, dicts_of
 from hamlet.schema import UNITS_PER_SECOND, Clock, Schema
 from hamlet.sharing import Model, Policy, Sharing
+from hamlet.stages import Stages
 from hamlet.stream_schema import check_zones, conformed, has_columns, widened
 from hamlet.workload import Workload
 
@@ -232,6 +233,11 @@ class Engine:
         """Counters of the run so far."""
         found: dict[str, Any] = {"late_events": self._disorder.late_events}
         return found | (self._executor.stats if self._executor is not None else {})
+
+    @property
+    def stages(self) -> Stages:
+        """Where the time of the run went so far."""
+        return self._executor.stages if self._executor is not None else Stages()
 
     @property
     def clock(self) -> Clock:

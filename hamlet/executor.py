@@ -24,7 +24,11 @@ from hamlet.output.rows import GroupRows, group_rows, piece_of, present, result_
 from hamlet.ranks import sort_key
 from hamlet.runner import ClassRunner, RunnerState
 from hamlet.sharing import DYNAMIC, Sharing
+<<<<<<< HEAD
 from hamlet.workers import Workers
+=======
+from hamlet.stages import Stages
+>>>>>>> ab8c200 (pages: hamlet run --report and hamlet explain --html write self-contained HTML pages, tested in headless Chromium)
 
 __all__ = ["END_OF_TIME", "Executor", "GroupRows", "RunnerState", "present", "result_columns", "sort_key"]
 
@@ -55,6 +59,7 @@ class Executor:
     ) -> None:
         self.workload = workload
         self.events = 0
+        self.stages = Stages()
         self.budget = Budget() if budget is None else budget
         self.held_back = 0  # bytes of events that the engine holds; counted in the budget
         schema = workload.schema
@@ -73,6 +78,7 @@ class Executor:
         """Go on where an executor of the same workload stopped that knew less of the attributes' types."""
         other._workers.settle()
         self.events, self.held_back, self._trace = other.events, other.held_back, other._trace
+        self.stages = other.stages
         with self._limited():
             for mine, theirs in zip(self._classes, other._classes, strict=True):
                 mine.adopt(theirs)
@@ -117,6 +123,7 @@ class Executor:
         """
         self.events += batch.num_rows
         columns = BatchColumns(batch, self.workload.strings)
+<<<<<<< HEAD
         try:
             signatures = self.workload.classifier.classify(columns, self.workload.schema.type_column)
             jobs = [runner.jobs(columns, signatures) for runner in self._classes]
@@ -128,16 +135,43 @@ class Executor:
             for each in jobs:
                 for number, job in enumerate(each):
                     self._workers.do(number, job)
+=======
+        with self.stages.measured("classify"):
+            signatures = self.workload.classifier.classify(columns, self.workload.schema.type_column)
+        for runner in self._classes:
+            with self.stages.measured("classify"):
+                jobs = runner.jobs(columns, signatures)
+            with self._limited(), self.stages.measured("kernel"):
+                if self._pool is None:
+                    for job in jobs:
+                        job()
+                else:
+                    running = [self._pool.submit(job) for job in jobs]
+                    wait(running)
+                    for done in running:
+                        done.result()
+>>>>>>> ab8c200 (pages: hamlet run --report and hamlet explain --html write self-contained HTML pages, tested in headless Chromium)
         if self._sharing.trace:  # while the kernels' numbers of keys have their names
             self._workers.settle()
             self._trace += [records for runner in self._classes for records in runner.trace()]
 
     def advance(self, time: int) -> None:
         """Close all windows that end at or before `time` (ticks)."""
+<<<<<<< HEAD
         with self._limited():
             for runner in self._classes:
                 for number, kernel in enumerate(runner.kernels):
                     self._workers.do(number, partial(kernel.advance, time))
+=======
+        with self._limited(), self.stages.measured("kernel"):
+            if self._pool is None:
+                for runner in self._classes:
+                    for kernel in runner.kernels:
+                        kernel.advance(time)
+            else:
+                kernels = [kernel for runner in self._classes for kernel in runner.kernels]
+                list(self._pool.map(lambda kernel: kernel.advance(time), kernels))
+>>>>>>> ab8c200 (pages: hamlet run --report and hamlet explain --html write self-contained HTML pages, tested in headless Chromium)
         for runner in self._classes:
             runner.forget()
 
@@ -189,6 +223,7 @@ class Executor:
 
     def drain(self) -> list[QueryRows]:
         """Rows of the windows closed since the last call: of each query that has any, in the workload's order."""
+<<<<<<< HEAD
         self._workers.settle()
         found = [
             (runner.compiled.queries[place].analysed.index, runner, place, rows)
@@ -196,6 +231,15 @@ class Executor:
             for place, rows in runner.closed().items()
         ]
         return [self._drained(*each) for each in sorted(found, key=lambda each: each[0])]
+=======
+        with self.stages.measured("deliver"):
+            found = [
+                (runner.compiled.queries[place].analysed.index, runner, place)
+                for runner in self._classes
+                for place in runner.closed()
+            ]
+            return [self._drained(*each) for each in sorted(found, key=lambda each: each[0])]
+>>>>>>> ab8c200 (pages: hamlet run --report and hamlet explain --html write self-contained HTML pages, tested in headless Chromium)
 
     def _drained(self, index: int, runner: ClassRunner, place: int, rows: int) -> QueryRows:
         query, columns = runner.compiled.queries[place], self._columns[index]

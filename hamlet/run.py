@@ -6,13 +6,16 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hamlet.engine import Engine, Options
 from hamlet.input.events import EventSource, open_events
 from hamlet.output.result import QueryRows, Results
 from hamlet.trace import TraceFile
 from hamlet.workload import Workload
+
+if TYPE_CHECKING:
+    from hamlet.pages.report import Report
 
 
 def run(
@@ -22,6 +25,7 @@ def run(
     progress: Callable[[int], None] | None = None,
     input_format: str | None = None,
     trace: str | os.PathLike[str] | None = None,
+    report: str | os.PathLike[str] | None = None,
     **options: Any,
 ) -> Results:
     """Run a workload over events.
@@ -37,6 +41,9 @@ def run(
     trace : path, optional
         A file for a record per burst: what was decided, and why (`hamlet.trace`). Parquet or, by its extension, JSON
         lines.
+    report : path, optional
+        Where to write an HTML page about the run: results over time, events by type, where the time went, and the
+        sharing decisions. A file that is there is replaced.
     **options
         `hamlet.engine.Options`: sharing, benefit, numbers, count_type, threads, time_column, type_column,
         order_column, time_unit, max_memory.
@@ -48,7 +55,7 @@ def run(
 
     Raises
     ------
-    WorkloadError, DataError, OptionError, UnsupportedError, MemoryLimitError
+    WorkloadError, DataError, OptionError, OutputError, UnsupportedError, MemoryLimitError
         All are `HamletError`: a user's mistake, said in words.
 
     Examples
@@ -57,7 +64,7 @@ def run(
     >>> run(workload, [{"time": t, "type": "ABB"[t]} for t in range(3)]).rows()
     [{'query': 'q1', 'window_start': 0, 'window_end': 10, 'count': 3}]
     """
-    engine = Engine(workload, trace=trace is not None, **options)
+    engine = Engine(workload, trace=trace is not None or report is not None, **options)
     chosen: Options = engine.options
     begin = time.perf_counter()
     source: EventSource = open_events(
@@ -69,17 +76,48 @@ def run(
         input_format=input_format,
     )
     engine.open(source.schema)
+    observer = _observer(workload, source, chosen, report)
     collected = {each.name: each for each in engine.without_rows()}
+    batches = source.batches(_columns(workload, source), progress=progress)
     with TraceFile(trace) if trace is not None else nullcontext() as file:
-        for batch in source.batches(_columns(workload, source), progress=progress):
+        for batch in engine.stages.measured_steps("read", batches):
             _extend(collected, engine.feed(batch, wait=True))
-            if file is not None:
-                file.write(engine.trace())
+            if observer is not None:
+                observer.see(batch)
+            _hand_on(engine, file, observer)
         _extend(collected, engine.close_columns())
-        if file is not None:
-            file.write(engine.trace())
-    stats = engine.stats | {"seconds": time.perf_counter() - begin, "rows": sum(map(len, collected.values()))}
-    return Results(list(collected.values()), engine.clock, chosen.count_type, stats)
+        _hand_on(engine, file, observer)
+    stats = engine.stats | {
+        "seconds": time.perf_counter() - begin,
+        "stages": engine.stages.seconds,
+        "rows": sum(map(len, collected.values())),
+    }
+    results = Results(list(collected.values()), engine.clock, chosen.count_type, stats)
+    if observer is not None:
+        observer.write(results)
+    return results
+
+
+def _observer(
+    workload: Workload, source: EventSource, options: Options, report: str | os.PathLike[str] | None
+) -> Report | None:
+    """What watches the run for a page about it, if one is wanted."""
+    if report is None:
+        return None
+    from hamlet.pages.report import Report  # brings in jinja2, which nothing else needs
+
+    return Report(workload, source, options, report)
+
+
+def _hand_on(engine: Engine, file: TraceFile | None, observer: Report | None) -> None:
+    """The records of bursts since the last call, to whom they are for."""
+    if file is None and observer is None:
+        return
+    records = engine.trace()
+    if file is not None:
+        file.write(records)
+    if observer is not None:
+        observer.decided(records)
 
 
 def _columns(workload: Workload, source: EventSource) -> list[str]:

@@ -67,10 +67,11 @@ def _sub_pattern(view: SharingView, pattern: SubPattern) -> Iterator[str]:
         yield "  what is not accepted by all is found out in every burst"
     elif variants[0][1]:
         yield f"  where {variants[0][1]}"
-    yield from (f"  {_benefit(each)}" for each in view.benefits(pattern))
+    yield from (f"  {benefit_text(each)}" for each in view.benefits(pattern))
 
 
-def _benefit(found: Benefit) -> str:
+def benefit_text(found: Benefit) -> str:
+    """What sharing a usual burst is worth, in words."""
     worth = f"a burst of {found.events} events costs {found.shared:,.0f} {found.unit} shared, {found.alone:,.0f} alone"
     if not math.isfinite(found.shares_from):
         return f"{found.model}: {worth}; sharing does not pay"

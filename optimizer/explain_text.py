@@ -76,14 +76,14 @@ def _query(place: int, workload: WorkloadView) -> str:
     lines += wrapped("pattern", query.pattern)
     lines += wrapped("returns", ", ".join(query.returns))
     lines += field("variables", *(_variable(variable) for variable in query.variables))
-    lines += wrapped("partition", _partition(query))
-    lines += wrapped("window", _window(query, workload))
+    lines += wrapped("partition", partition_text(query))
+    lines += wrapped("window", window_text(query, workload))
     if len(query.templates) > 1:
         lines += field("pairs", "one trend of the left pattern and another one of the right")
     for steps in query.templates:
         lines += _template(steps)
-    lines += wrapped("rung", *_rung(query))
-    lines += wrapped("memory", *_memory(query.memory, query.window))
+    lines += wrapped("rung", *rung_lines(query))
+    lines += wrapped("memory", *memory_lines(query.memory, query.window))
     return "\n".join(lines)
 
 
@@ -99,7 +99,8 @@ def _variable(variable: Variable) -> str:
     return " ".join(words)
 
 
-def _partition(query: QueryView) -> str:
+def partition_text(query: QueryView) -> str:
+    """The partition attributes of a query, and what a result row stands for."""
     attributes = [*query.grouping, *(name for name in query.equivalence if name not in query.grouping)]
     if not attributes:
         return "none: all events together, one row per window"
@@ -108,7 +109,8 @@ def _partition(query: QueryView) -> str:
     return f"{', '.join(attributes)}; {rows}{', summed over ' + ', '.join(rolled_up) if rolled_up else ''}"
 
 
-def _window(query: QueryView, workload: WorkloadView) -> str:
+def window_text(query: QueryView, workload: WorkloadView) -> str:
+    """A query's windows in words."""
     window = query.window
     if window.slide_ticks == window.within_ticks:
         return f"{window.within}, one after the other"
@@ -153,7 +155,8 @@ def _how(reads: str) -> list[str]:
     return [words[reads]] if reads in words else []
 
 
-def _rung(query: QueryView) -> list[str]:
+def rung_lines(query: QueryView) -> list[str]:
+    """The rung of the ladder that a query runs on, and why."""
     because = query.memory.because
     if not because:
         return ["state-grained: one addition per event and transition"]
@@ -176,7 +179,8 @@ def _causes(causes: Sequence[Cause]) -> str:
 # ---------------------------------------------------------------------------------------------------------- memory
 
 
-def _memory(memory: Memory, window: Window) -> list[str]:
+def memory_lines(memory: Memory, window: Window) -> list[str]:
+    """The memory class of a query and the bytes that it needs at most."""
     because = [_causes(memory.because)] if memory.because else []
     because += [f"the type {name}, whose events belong to several partitions" for name in memory.kept_types]
     lines = [memory.name + (f", because of {' and '.join(because)}" if because else "")]

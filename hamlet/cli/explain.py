@@ -19,19 +19,38 @@ from hamlet.explain import explain as explain_workload
       hamlet explain trips.sase
       hamlet explain trips.sase --input trips.parquet --query q1
       hamlet explain trips.sase --format dot | dot -Tsvg > trips.svg
+      hamlet explain trips.sase --html trips.html
     """,
 )
 @WORKLOAD
 @with_options(
     click.option("--format", "shown_as", type=click.Choice(["text", "dot", "json"]), default="text", show_default=True),
+    click.option(
+        "--html",
+        metavar="FILE.html",
+        type=click.Path(),
+        help="Write a page that draws the templates instead of printing; needs pip install 'hamlet-cep[draw]'.",
+    ),
     click.option("--input", "-i", "source", type=click.Path(), help=INPUT_HELP),
     QUERY,
     *COLUMN_OPTIONS,
     QUIET,
 )
 def command(
-    workload: str, shown_as: str, source: str | None, quiet: bool, queries: tuple[str, ...], **columns: Any
+    workload: str,
+    shown_as: str,
+    html: str | None,
+    source: str | None,
+    quiet: bool,
+    queries: tuple[str, ...],
+    **columns: Any,
 ) -> None:
     """Show how a workload will run: templates, sharing groups, panes, cost and memory class of each query."""
     checked, events = load(workload, source, quiet, columns, queries)
-    click.echo(explain_workload(checked, None if events is None else events.schema, shown_as))
+    schema = None if events is None else events.schema
+    if html is None:
+        click.echo(explain_workload(checked, schema, shown_as))
+        return
+    from hamlet.pages.explained import write_explanation  # brings in jinja2 and igraph, which nothing else needs
+
+    write_explanation(checked, html, schema, source)

@@ -115,5 +115,7 @@ def summary_line(stats: Mapping[str, Any], seconds: float) -> str:
     ]
     if stats.get("infinite_values"):
         parts.append(f"{stats['infinite_values']:,} values beyond the double range written as inf")
-    stages = ", ".join(f"{stage} {spent:.1f} s" for stage, spent in stats.get("stages", {}).items())
+    stages = ""
+    if seconds >= 1:  # of a short run nobody asks where the time went
+        stages = ", ".join(f"{stage} {spent:.1f} s" for stage, spent in stats.get("stages", {}).items())
     return ", ".join([*parts, f"{seconds:.2f} s"]) + (f" ({stages})" if stages else "")

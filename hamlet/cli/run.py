@@ -33,6 +33,7 @@ from hamlet.workload import Workload
       hamlet run trips.sase --input trips.parquet
       hamlet run trips.sase --input trips.parquet --query q1 --limit 5 --where "district = 'Soho'"
       hamlet run trips.sase --input trips.csv --output results --output-format parquet
+      hamlet run trips.sase --input trips.parquet --output results --report trips.html
       hamlet run trips.sase --input trips.jsonl --time-column at --time-unit ms --output - --output-format csv
     """,
 )
@@ -75,6 +76,12 @@ from hamlet.workload import Workload
         metavar="FILE",
         type=click.Path(),
         help="Write a record per burst to a .parquet or .jsonl file: who shared it, and what the model counted.",
+    ),
+    click.option(
+        "--report",
+        metavar="FILE.html",
+        type=click.Path(),
+        help="Write a page about the run: results over time, events by type, where the time went, what was shared.",
     ),
     *COLUMN_OPTIONS,
     *RUN_OPTIONS,

@@ -124,8 +124,19 @@ def short_text(number: int | float | decimal.Decimal) -> str:
     if isinstance(number, int):
         if abs(number) < 10**20:
             return str(int(number))
-        # The leading bits decide the digits that are shown; the rest is scaled by 2^shift through decimal's exponent.
-        shift = max(number.bit_length() - 128, 0)
-        wide = decimal.Context(prec=40, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
-        number = wide.multiply(decimal.Decimal(number >> shift), wide.power(2, shift))
+        number = leading(number)
     return format(number, ".2e")
+
+
+def leading(number: int) -> decimal.Decimal:
+    """An integer of any size, as fast as a small one, with an error below 1e-38 of its value.
+
+    Examples
+    --------
+    >>> format(leading(2**5000), ".6e"), leading(-7)
+    ('1.412467e+1505', Decimal('-7'))
+    """
+    # The leading bits decide the digits that are shown; the rest is scaled by 2^shift through decimal's exponent.
+    shift = max(number.bit_length() - 128, 0)
+    wide = decimal.Context(prec=40, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
+    return wide.multiply(decimal.Decimal(number >> shift), wide.power(2, shift))

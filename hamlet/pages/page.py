@@ -1,0 +1,110 @@
+"""One HTML file from a template, its style and script inside; and the look at its place before a long run."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from hamlet.errors import OutputError
+from hamlet.version import __version__
+
+_FOLDER = Path(__file__).parent / "templates"
+
+
+def check_place(path: str | os.PathLike[str], option: str, keep: Iterable[str] = ()) -> Path:
+    """The absolute place of a page, after a look at what is there now; to be called before a long run.
+
+    Parameters
+    ----------
+    path : path
+        A file that is there already will be replaced.
+    option : str
+        What asked for the page, for the message.
+    keep : iterable of str
+        Files that the page must not replace: the workload and the input.
+
+    Raises
+    ------
+    OutputError
+        If it is a folder or a file to keep, or the folder that it shall lie in is missing or must not be written.
+    """
+    place = Path(path).absolute()
+    if any(place.resolve() == Path(file).resolve() for file in keep):
+        raise OutputError(f"{option} {os.fspath(path)!r} would replace a file that is read here; choose another name")
+    if place.is_dir():
+        raise OutputError(f"{option} {os.fspath(path)!r} is a folder; name a file in it, such as page.html")
+    if not place.parent.is_dir():
+        raise OutputError(f"{option} {os.fspath(path)!r}: there is no folder {str(place.parent)!r}; make it first")
+    if not os.access(place if place.exists() else place.parent, os.W_OK):
+        raise OutputError(f"{option} {os.fspath(path)!r}: no permission to write there; choose another place")
+    return place
+
+
+def render(template: str, style: str, script: str, data: Any, **values: Any) -> str:
+    """A page as text.
+
+    Parameters
+    ----------
+    template, style, script : str
+        Files of the folder ``templates``.
+    data : Any
+        What the script reads, as JSON has it.
+    **values
+        What the template reads; text is escaped.
+    """
+    environment = Environment(
+        loader=FileSystemLoader(_FOLDER),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    return environment.get_template(template).render(
+        style=_source("page.css") + _source(style),
+        script=_source("page.js") + _source(script),
+        data=_json(data),
+        version=__version__,
+        made=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        **values,
+    )
+
+
+def write(page: str, path: str | os.PathLike[str], option: str) -> None:
+    """Write a page so that no half of it is ever seen; raises OutputError where that fails."""
+    place = check_place(path, option)
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", newline="\n", dir=place.parent, suffix=".html", delete=False
+        ) as file:
+            file.write(page)
+        os.chmod(file.name, 0o666 & ~_umask())
+        os.replace(file.name, place)
+    except OSError as error:
+        raise OutputError(f"{option} {os.fspath(path)!r} cannot be written: {error.strerror or error}") from None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _source(name: str) -> Markup:
+    """A file of this project that stands in the page as it is."""
+    return Markup((_FOLDER / name).read_text(encoding="utf-8"))
+
+
+def _json(data: Any) -> Markup:
+    """JSON that may stand in a script element, whatever texts it holds."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for letter in "<>&\u2028\u2029":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return Markup(text)

@@ -1,0 +1,188 @@
+"""The page about a run: results over time, events by type, where the time went, and the sharing decisions.
+
+`Report` watches a run (`hamlet.run(..., report=...)`, `hamlet run --report`); `page` makes the text.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from hamlet.engine import Options
+from hamlet.input.events import EventSource
+from hamlet.output.digits import short_text
+from hamlet.output.result import Results
+from hamlet.pages.activity import Activity
+from hamlet.pages.decisions import Decisions
+from hamlet.pages.page import check_place, render, write
+from hamlet.pages.series import MOST_POINTS, query_lines
+from hamlet.pages.timeline import axis
+from hamlet.stages import STAGES
+from hamlet.workload import Workload
+
+OPTION = "--report"
+
+# What a run counted: key of `Results.stats`, caption, what it means.
+_COUNTERS = (
+    ("events", "events", "read from the input"),
+    ("matched_events", "matched", "events that some query asks for"),
+    ("partitions", "partitions", "sets of events that agree on the partition attributes, over all classes"),
+    ("windows", "windows", "windows with at least one event that a query asks for, of all queries and partitions"),
+    ("rows", "result rows", "a row is a window and a group with at least one trend"),
+    ("bursts", "bursts", "events of one type and partition that nothing of interest interrupts"),
+    ("shared_graphlets", "shared graphlets", "graphlets whose coefficients served two queries and more"),
+    ("snapshots", "snapshots", "values that queries plugged into the coefficients of graphlets"),
+    ("merges", "merges", "graphlets that went on with more queries than before"),
+    ("splits", "splits", "graphlets that went on with fewer queries than before"),
+    ("late_events", "late", "events that came too late and were dropped"),
+)
+
+
+class Report:
+    """Watches a run and writes its page.
+
+    Parameters
+    ----------
+    workload : Workload
+    source : EventSource
+    options : Options
+    path : path
+        Where the page goes.
+
+    Raises
+    ------
+    OutputError
+        If a page cannot be written there; known before the run.
+    """
+
+    def __init__(self, workload: Workload, source: EventSource, options: Options, path: str | os.PathLike[str]) -> None:
+        check_place(path, OPTION, keep=(workload.analysis.text.source, source.name))
+        self.path = path
+        self._workload = workload
+        self._input = source.name
+        self._options = options
+        self._activity = Activity(source.schema)
+        self._decisions = Decisions(source.schema.clock)
+
+    def see(self, batch: pa.RecordBatch) -> None:
+        """Count the events of a batch that the run reads."""
+        self._activity.add(batch)
+
+    def decided(self, records: pa.Table) -> None:
+        """Add up the next records of the run's trace."""
+        self._decisions.add(records)
+
+    def write(self, results: Results) -> None:
+        """Write the page."""
+        text = page(self._workload, self._input, self._options, results, self._activity, self._decisions)
+        write(text, self.path, OPTION)
+
+
+def page(
+    workload: Workload,
+    source: str,
+    options: Options,
+    results: Results,
+    activity: Activity,
+    decisions: Decisions,
+) -> str:
+    """The page as text.
+
+    Parameters
+    ----------
+    workload : Workload
+    source : str
+        The input's name.
+    options : Options
+    results : Results
+    activity : Activity
+        That has seen the whole input.
+    decisions : Decisions
+        That has seen the whole trace.
+    """
+    used = [rows for rows in results.by_query if len(rows)]
+    share = MOST_POINTS // max(len(used), 1)
+    queries = [query_lines(query, rows, share) for query, rows in zip(workload.queries, results.by_query, strict=True)]
+    events = activity.shown()
+    edges = [
+        edge
+        for rows in used
+        for piece in rows.pieces
+        if len(piece.starts)
+        for edge in (int(piece.starts.min()), int(piece.ends.max()))
+    ]
+    if events is not None:
+        edges += [events["first"], events["first"] + events["length"] * len(events["types"][0]["counts"])]
+    found = decisions.shown()
+    data = {
+        "axis": axis(results.clock, min(edges, default=0), max(edges, default=0)),
+        "queries": queries,
+        "events": events,
+        "decisions": found,
+        "sharing": options.sharing,
+    }
+    return render(
+        "report.html",
+        "report.css",
+        "report.js",
+        data,
+        workload=workload.analysis.text.source,
+        source=source,
+        options=_changed(options),
+        counters=_counters(results.stats),
+        largest=largest(results.stats.get("largest_count_bits", 0)),
+        seconds=results.stats["seconds"],
+        deciding=results.stats.get("decision_ns", 0) / 1e6,
+        stages=stages(results.stats["stages"], results.stats["seconds"]),
+        queries=queries,
+        events=events,
+        decisions=found,
+    )
+
+
+def _changed(options: Options) -> list[tuple[str, str]]:
+    """The options of the run that say what it computed, and those that are not as they are by default."""
+    default = Options()
+    always = ("sharing", "numbers")
+    return [
+        (name.replace("_", "-"), str(getattr(options, name)))
+        for name in Options.__dataclass_fields__
+        if name in always or getattr(options, name) != getattr(default, name)
+    ]
+
+
+def _counters(stats: Mapping[str, Any]) -> Sequence[tuple[str, str, str]]:
+    return [
+        (f"{stats[key]:,}", caption, meaning)
+        for key, caption, meaning in _COUNTERS
+        if key in stats and (stats[key] or key not in ("late_events", "merges", "splits"))
+    ]
+
+
+def largest(bits: int) -> str | None:
+    """How large the largest count was, in words; None where nothing was counted.
+
+    Examples
+    --------
+    >>> largest(5), largest(100)
+    ('below 32', 'below 1.27e+30 (100 bits)')
+    """
+    if not bits:
+        return None
+    text = f"below {short_text(1 << bits)}" if bits > 40 else f"below {1 << bits:,}"
+    return text if bits <= 40 else f"{text} ({bits:,} bits)"
+
+
+def stages(seconds: Mapping[str, float], total: float) -> list[dict[str, Any]]:
+    """The stages of a run with their share of its time; what lies between them is the last."""
+    rest = max(total - sum(seconds.values()), 0.0)
+    known = [(name, spent, STAGES[name]) for name, spent in seconds.items()]
+    known.append(("rest", rest, "compile the queries, cut batches at steps of time"))
+    whole = max(total, 1e-9)
+    return [
+        {"name": name, "seconds": spent, "share": 100 * spent / whole, "meaning": meaning}
+        for name, spent, meaning in known
+    ]

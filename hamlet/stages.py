@@ -1,0 +1,44 @@
+"""Where the time of a run goes: seconds by stage, measured once per batch and not per event."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+STAGES = {
+    "read": "read and sort the input",
+    "classify": "local predicates, keys and columns of each batch",
+    "kernel": "bursts, graphlets and windows",
+    "deliver": "rows of closed windows",
+}
+
+
+class Stages:
+    """A stop watch for each of `STAGES`."""
+
+    def __init__(self) -> None:
+        self.seconds = dict.fromkeys(STAGES, 0.0)
+
+    @contextmanager
+    def measured(self, stage: str) -> Iterator[None]:
+        """Add the time that a block takes to a stage."""
+        begin = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[stage] += time.perf_counter() - begin
+
+    def measured_steps(self, stage: str, items: Iterable[Item]) -> Iterator[Item]:
+        """The same items; the time that it takes to get each is added to a stage."""
+        iterator = iter(items)
+        while True:
+            with self.measured(stage):
+                try:
+                    item = next(iterator)
+                except StopIteration:
+                    return
+            yield item
