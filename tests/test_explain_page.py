@@ -82,7 +82,8 @@ def test_the_merged_template_names_the_queries_of_each_transition() -> None:
     ]
     labels = re.findall(r"<text [^>]*>([^<]*)</text>", group[: group.index('<g class="state')])
     assert sorted(labels) == ["q1", "q1", "q1, q2", "q2", "q2"]
-    assert "<b>B+</b> q1, q2" in group
+    assert "<b>B+</b></td><td><div>q1, q2</div></td>" in group
+    assert "sharing pays from" in group
 
 
 def test_guards_predicates_and_rungs_are_shown() -> None:
