@@ -1,12 +1,13 @@
 """The sharing decisions of a run, from its trace (`hamlet.trace`): sums over time, sets of queries, single bursts.
 
 A run can have millions of bursts, so their records are added up as they come and not kept: for every bin of time,
-decision and set of queries that shared, and for every bin and type the largest burst. Where only one query had a use
-for a burst there was nothing to decide; such bursts are only counted. Source: HAMLET (SIGMOD'21) §4.
+decision and set of queries that shared, and for every bin, type and decision the largest burst. Where only one query
+had a use for a burst there was nothing to decide; such bursts are only counted. Source: HAMLET (SIGMOD'21) §4.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -27,7 +28,7 @@ _SEPARATOR = "\x00"  # of the queries of a set, which have names without it
 
 Record = tuple[Any, ...]  # pane, key, type, set, decision, counts, costs
 Summed = tuple[int, str, str]  # bin, decision, set
-Largest = dict[tuple[int, str], tuple[int, int, Record]]  # (bin, type) -> b, place in the trace, record
+Largest = dict[tuple[int, str, str], tuple[int, int, Record]]  # bin, type, decision -> b, place in the trace, record
 
 
 class Decisions:
@@ -43,6 +44,7 @@ class Decisions:
         self.bursts = 0
         self.single = 0  # bursts that one query had a use for
         self.bins = Bins(clock, MOST_BINS)
+        self._pane = 0  # the length of panes, as far as their beginnings tell
         self._sums: dict[Summed, list[float]] = {}
         self._largest: Largest = {}
         self._first: list[Record] = []  # all of them, while they are few
@@ -58,11 +60,8 @@ class Decisions:
     def _add(self, batch: pa.RecordBatch) -> None:
         panes = batch.column("pane").to_numpy()
         joined = self.bins.cover(int(panes.min()), int(panes.max()))
-        if joined > 1:
-            before, self._sums = self._sums, {}
-            for (number, kind, name), values in before.items():
-                _add_up(self._sums, (number // joined, kind, name), values)
-            self._largest = _coarser(self._largest, joined)
+        self._join(joined)
+        self._pane = math.gcd(self._pane, int(np.gcd.reduce(panes)))
         bins = panes // self.bins.length
         sets = pc.fill_null(pc.binary_join(batch.column("queries"), _SEPARATOR), "")
         for key, more in _summed(bins, sets, batch):
@@ -72,16 +71,25 @@ class Decisions:
         self._keep_largest(bins, sets, batch)
         self.bursts += batch.num_rows
 
+    def _join(self, joined: int) -> None:
+        """Put so many neighbouring bins into one."""
+        if joined > 1:
+            before, self._sums = self._sums, {}
+            for (number, kind, name), values in before.items():
+                _add_up(self._sums, (number // joined, kind, name), values)
+            self._largest = _coarser(self._largest, joined)
+
     def _keep_largest(self, bins: Any, sets: pa.Array, batch: pa.RecordBatch) -> None:
-        """Keep the largest burst of every bin and type."""
-        codes = batch.column("type").dictionary_encode().indices.to_numpy()
+        """Keep the largest burst of every bin, type and decision."""
+        types, kinds = (batch.column(name).dictionary_encode() for name in ("type", "decision"))
+        codes = types.indices.to_numpy() * len(kinds.dictionary) + kinds.indices.to_numpy()
         sizes = batch.column("b").to_numpy()
         order = np.lexsort((-sizes, codes, bins))
         new = np.ones(len(order), bool)
         new[1:] = (np.diff(bins[order]) != 0) | (np.diff(codes[order]) != 0)
         rows = order[new].tolist()
         for row, record in zip(rows, _records(batch, sets, rows), strict=True):
-            key, size = (int(bins[row]), record[2]), int(sizes[row])
+            key, size = (int(bins[row]), record[2], record[4]), int(sizes[row])
             if key not in self._largest or self._largest[key][0] < size:
                 self._largest[key] = (size, self.bursts + row, record)
 
@@ -96,10 +104,12 @@ class Decisions:
             sums of the ``others`` have a number beyond. ``bursts``: single ones in order, lists of pane, key, type,
             set, decision, b, n, g, k, s_c, s_p, shared cost, non-shared cost, with keys and types by place in ``keys``
             and ``types``. ``standsFor``: the number of bursts in all; where there are more, the largest ones of their
-            type and bin are shown. ``single``: how many further bursts there were that only one query had a use for.
+            type, decision and bin are shown. ``single``: how many further bursts only one query had a use for.
         """
         if not self.bursts:
             return None
+        while self.bins.length < self._pane and self.bins.count > 1:  # bursts stand where their panes begin
+            self._join(self.bins.lengthen())
         bursts = self._first if self.bursts <= MOST_BURSTS else self._thinned()
         sets, others = self._ranked(bursts)
         kinds = [*DECISIONS, *sorted({kind for _, kind, _ in self._sums}.difference(DECISIONS))]
@@ -146,8 +156,8 @@ class Decisions:
 def _coarser(largest: Largest, joined: int) -> Largest:
     """The largest bursts of bins that many bins make."""
     kept: Largest = {}
-    for (number, name), burst in largest.items():
-        key = (number // joined, name)
+    for (number, type, kind), burst in largest.items():
+        key = (number // joined, type, kind)
         if key not in kept or (kept[key][0], -kept[key][1]) < (burst[0], -burst[1]):
             kept[key] = burst
     return kept

@@ -76,3 +76,10 @@ class Bins:
             self.length = self._lengths.pop(0)
         self.first, self.last = low // self.length, high // self.length
         return self.length // before
+
+    def lengthen(self) -> int:
+        """Make the bins one step longer; gives the number of former bins that make one."""
+        low, high, before = self.first * self.length, self.last * self.length, self.length
+        self.length = self._lengths.pop(0)
+        self.first, self.last = low // self.length, high // self.length
+        return self.length // before

@@ -335,7 +335,7 @@ function decisionCharts() {
     setTable();
   });
   document.getElementById("thinned").textContent = HELD.bursts.length < HELD.standsFor
-    ? `The largest bursts of each type and span of time: ${whole.format(HELD.bursts.length)} of ${whole.format(HELD.standsFor)}, in their order. The height is the number of events, on a logarithmic axis.`
+    ? `The largest bursts of each type, decision and span of time: ${whole.format(HELD.bursts.length)} of ${whole.format(HELD.standsFor)}, in their order. The height is the number of events, on a logarithmic axis.`
     : `All ${whole.format(HELD.standsFor)} bursts in their order. The height is the number of events, on a logarithmic axis.`;
 }
 
@@ -379,7 +379,7 @@ function setTable() {
   const name = (set) => (!HELD.sets[set] ? `${HELD.others} other sets of queries` : HELD.sets[set].join(", ") || "nobody");
   const rows = [...totals].sort(([, one], [, other]) => other.events - one.events).slice(0, 12);
   document.getElementById("sets").replaceChildren(el("table", {},
-    el("tr", {}, el("th", {}, "shared by"), ...["bursts", "events", "snapshots created", "cost saved (separate - shared)"].map((text) => el("th", { class: "n" }, text))),
+    el("tr", {}, el("th", {}, "shared by"), ...["bursts", "events", "snapshots created", "cost: separate minus shared"].map((text) => el("th", { class: "n" }, text))),
     ...rows.map(([set, row]) => el("tr", {}, el("td", {}, name(set)), ...[row.bursts, row.events, row.created].map((value) => el("td", { class: "n" }, whole.format(value))), el("td", { class: "n" }, short.format(row.benefit))))));
 }
 
