@@ -204,8 +204,8 @@ def test_decisions_are_added_up_over_time() -> None:
         [0, shared, both, 1, 6, 0, 12],
         [0, merged, both, 1, 4, 1, 12],
         [3, shared, both, 1, 2, 1, 12],
-        [3, split, nobody, 1, 4, 2, -32],
-        [4, alone, nobody, 1, 4, 1, 12],
+        [3, split, nobody, 1, 4, 0, -32],
+        [4, alone, nobody, 1, 4, 0, 12],
     ]
     assert (found["keys"], found["types"], found["standsFor"]) == (["g=x", "g=y"], ["B", "C"], 5)
     assert found["bursts"][3] == [3, 1, 0, nobody, split, 4, 7, 4, 2, 2, 1, 120, 88]

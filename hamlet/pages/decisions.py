@@ -171,14 +171,15 @@ def _add_up(sums: dict[Any, list[float]], key: tuple[Any, ...], values: Sequence
 def _summed(bins: Any, sets: pa.Array, batch: pa.RecordBatch) -> Iterable[tuple[Summed, Sequence[float]]]:
     """Bursts, events, snapshots created and benefit by bin, decision and set of queries."""
     benefit = pc.subtract(batch.column("non_shared_cost"), batch.column("shared_cost"))
+    created = pc.if_else(pc.equal(sets, ""), 0, batch.column("s_c"))  # the model counts them where nobody shares too
     table = pa.table(
-        [pa.array(bins), batch.column("decision"), sets, batch.column("b"), batch.column("s_c"), benefit],
-        names=["bin", "decision", "set", "b", "s_c", "benefit"],
+        [pa.array(bins), batch.column("decision"), sets, batch.column("b"), created, benefit],
+        names=["bin", "decision", "set", "b", "created", "benefit"],
     )
     found = table.group_by(["bin", "decision", "set"]).aggregate(
-        [("b", "count"), ("b", "sum"), ("s_c", "sum"), ("benefit", "sum")]
+        [("b", "count"), ("b", "sum"), ("created", "sum"), ("benefit", "sum")]
     )
-    names = ("bin", "decision", "set", "b_count", "b_sum", "s_c_sum", "benefit_sum")
+    names = ("bin", "decision", "set", "b_count", "b_sum", "created_sum", "benefit_sum")
     for number, kind, name, *values in zip(*(found.column(name).to_pylist() for name in names), strict=True):
         yield (number, kind, name), values
 

@@ -8,6 +8,7 @@ loop above it.
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -189,7 +190,8 @@ def _columns(states: Sequence[State], arrows: Sequence[Arrow], layers: Sequence[
     for state in states:
         column = columns[layers[state.number]]
         column.width = max(column.width, _width(state), *(text_width(line) for line in state.below), 0)
-    gaps = [44.0] * len(columns)  # behind each column
+    ways = Counter(layers[arrow.source] for arrow in arrows)
+    gaps = [min(38.0 + 6 * ways[layer], 200.0) for layer in range(len(columns))]  # behind each column
     for arrow in arrows:
         width = max(map(text_width, arrow.label), default=0)
         layer, target = layers[arrow.source], layers[arrow.target]

@@ -324,7 +324,7 @@ function decisionCharts() {
   const line = host("timeline", "Decisions over time"), snapshots = host("snapshots", "Snapshots created over time"), bursts = host("bursts", "Burst by burst");
   document.getElementById("timeline").append(keyOf(HELD.kinds, colours));
   document.getElementById("bursts").append(keyOf(HELD.kinds, colours));
-  document.getElementById("snapshots").append(el("div", { class: "legend" }, "snapshots are what shared work costs: one for every query and shared graphlet, and more where queries accept different events"));
+  document.getElementById("snapshots").append(el("div", { class: "legend" }, "what shared work costs: one when a graphlet is opened or merged, and more where queries accept different events"));
   const select = document.getElementById("measure");
   select.onchange = refresh;
   redraw.push(() => {
