@@ -24,11 +24,8 @@ from hamlet.output.rows import GroupRows, group_rows, piece_of, present, result_
 from hamlet.ranks import sort_key
 from hamlet.runner import ClassRunner, RunnerState
 from hamlet.sharing import DYNAMIC, Sharing
-<<<<<<< HEAD
-from hamlet.workers import Workers
-=======
 from hamlet.stages import Stages
->>>>>>> ab8c200 (pages: hamlet run --report and hamlet explain --html write self-contained HTML pages, tested in headless Chromium)
+from hamlet.workers import Workers
 
 __all__ = ["END_OF_TIME", "Executor", "GroupRows", "RunnerState", "present", "result_columns", "sort_key"]
 
@@ -123,55 +120,29 @@ class Executor:
         """
         self.events += batch.num_rows
         columns = BatchColumns(batch, self.workload.strings)
-<<<<<<< HEAD
         try:
-            signatures = self.workload.classifier.classify(columns, self.workload.schema.type_column)
-            jobs = [runner.jobs(columns, signatures) for runner in self._classes]
+            with self.stages.measured("classify"):
+                signatures = self.workload.classifier.classify(columns, self.workload.schema.type_column)
+                jobs = [runner.jobs(columns, signatures) for runner in self._classes]
         except HamletError:
             self._workers.settle()  # an error of an event before goes first
             raise
-        self._workers.settle()  # a batch is prepared while another one is processed, but no third one waits
-        with self._limited():
-            for each in jobs:
-                for number, job in enumerate(each):
-                    self._workers.do(number, job)
-=======
-        with self.stages.measured("classify"):
-            signatures = self.workload.classifier.classify(columns, self.workload.schema.type_column)
-        for runner in self._classes:
-            with self.stages.measured("classify"):
-                jobs = runner.jobs(columns, signatures)
-            with self._limited(), self.stages.measured("kernel"):
-                if self._pool is None:
-                    for job in jobs:
-                        job()
-                else:
-                    running = [self._pool.submit(job) for job in jobs]
-                    wait(running)
-                    for done in running:
-                        done.result()
->>>>>>> ab8c200 (pages: hamlet run --report and hamlet explain --html write self-contained HTML pages, tested in headless Chromium)
+        with self.stages.measured("kernel"):
+            self._workers.settle()  # a batch is prepared while another one is processed, but no third one waits
+            with self._limited():
+                for each in jobs:
+                    for number, job in enumerate(each):
+                        self._workers.do(number, job)
         if self._sharing.trace:  # while the kernels' numbers of keys have their names
             self._workers.settle()
             self._trace += [records for runner in self._classes for records in runner.trace()]
 
     def advance(self, time: int) -> None:
         """Close all windows that end at or before `time` (ticks)."""
-<<<<<<< HEAD
-        with self._limited():
+        with self._limited(), self.stages.measured("kernel"):
             for runner in self._classes:
                 for number, kernel in enumerate(runner.kernels):
                     self._workers.do(number, partial(kernel.advance, time))
-=======
-        with self._limited(), self.stages.measured("kernel"):
-            if self._pool is None:
-                for runner in self._classes:
-                    for kernel in runner.kernels:
-                        kernel.advance(time)
-            else:
-                kernels = [kernel for runner in self._classes for kernel in runner.kernels]
-                list(self._pool.map(lambda kernel: kernel.advance(time), kernels))
->>>>>>> ab8c200 (pages: hamlet run --report and hamlet explain --html write self-contained HTML pages, tested in headless Chromium)
         for runner in self._classes:
             runner.forget()
 
@@ -223,23 +194,15 @@ class Executor:
 
     def drain(self) -> list[QueryRows]:
         """Rows of the windows closed since the last call: of each query that has any, in the workload's order."""
-<<<<<<< HEAD
-        self._workers.settle()
-        found = [
-            (runner.compiled.queries[place].analysed.index, runner, place, rows)
-            for runner in self._classes
-            for place, rows in runner.closed().items()
-        ]
-        return [self._drained(*each) for each in sorted(found, key=lambda each: each[0])]
-=======
+        with self.stages.measured("kernel"):
+            self._workers.settle()
         with self.stages.measured("deliver"):
             found = [
-                (runner.compiled.queries[place].analysed.index, runner, place)
+                (runner.compiled.queries[place].analysed.index, runner, place, rows)
                 for runner in self._classes
-                for place in runner.closed()
+                for place, rows in runner.closed().items()
             ]
             return [self._drained(*each) for each in sorted(found, key=lambda each: each[0])]
->>>>>>> ab8c200 (pages: hamlet run --report and hamlet explain --html write self-contained HTML pages, tested in headless Chromium)
 
     def _drained(self, index: int, runner: ClassRunner, place: int, rows: int) -> QueryRows:
         query, columns = runner.compiled.queries[place], self._columns[index]

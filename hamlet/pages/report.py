@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from hamlet.engine import Options
@@ -112,7 +113,7 @@ def page(
         for rows in used
         for piece in rows.pieces
         if len(piece.starts)
-        for edge in (int(piece.starts.min()), int(piece.ends.max()))
+        for edge in (int(np.min(piece.starts)), int(np.max(piece.ends)))
     ]
     if events is not None:
         edges += [events["first"], events["first"] + events["length"] * len(events["types"][0]["counts"])]
