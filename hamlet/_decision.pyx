@@ -32,6 +32,7 @@ from hamlet._kernel cimport (
     Past,
     Record,
     Trace,
+    mixed,
     take_own,
 )
 from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY, Query
@@ -84,37 +85,21 @@ cdef void free_decisions(Core* k) noexcept:
     free(k.trace.number)
 
 
-cdef inline uint64_t mixed(uint64_t number) noexcept nogil:
-    """A number that differs from its neighbours' in all bits (the finalizer of MurmurHash3)."""
-    number ^= number >> 33
-    number *= <uint64_t> 0xFF51AFD7ED558CCD
-    number ^= number >> 33
-    number *= <uint64_t> 0xC4CEB9FE1A85EC53
-    return number ^ (number >> 33)
-
-
 cdef uint64_t decide(Core* k, Graphlet* g) noexcept nogil:
     """Bits of the roles whose queries share the burst; its live members and role_events are known."""
-    cdef uint64_t every = 0, burst, shared
-    cdef int i, place
+    cdef uint64_t burst, shared
+    cdef int place
     cdef int64_t begun
     k.decisions += 1
     if k.policy == NEVER or (g.lives < 2 and k.policy != STATIC):
         return 0
-    for i in range(g.lives):
-        every |= <uint64_t> 1 << g.member[g.live[i]].role
     if k.policy == STATIC:
-        return every
+        return g.every
     if k.policy == RANDOM:
         k.chance = mixed(k.chance + 1)
-        return every & k.chance
-    burst = mixed(<uint64_t> magnitude(g.events) + 64 * <uint64_t> g.lives)
-    for i in range(g.kinds):
-        burst += mixed(<uint64_t> g.kind[i] + 1)
-    for i in range(g.lives):
-        burst += mixed(~<uint64_t> g.live[i])
-    burst += burst == 0
-    place = <int> (mixed(burst) % CHOICES)
+        return g.every & k.chance
+    burst = mixed(g.kindred + <uint64_t> magnitude(g.events)) | 1
+    place = <int> ((burst >> 8) % CHOICES)
     if not k.paper and g.choices.burst[place] == burst:
         return g.choices.shared[place]
     begun = now()
@@ -160,14 +145,15 @@ cdef uint64_t choose_candidates(Core* k, const Burst* burst, double* price) noex
 cdef void describe(Core* k, Graphlet* g, Burst* burst) noexcept nogil:
     """The candidates among the live members, and the counts that a model reads."""
     cdef const Member* member
-    cdef int i, j, reference = 0, columns = 0
+    cdef int i, j, reference = 0
+    cdef int64_t values = 0  # that the queries would read, each on its own
     cdef uint64_t wanted = 0
     burst.candidates = 0
     burst.facts.t = 1
     for i in range(g.lives):
         member = &g.member[g.live[i]]
         wanted |= member.columns
-        columns += max(1, ones(member.columns))
+        values += max(1, ones(member.columns)) * k.role_events[member.role]
         burst.facts.t = max(burst.facts.t, <int64_t> k.query[member.query].types)
         for j in range(burst.candidates):
             if burst.roles[j] >> member.role & 1 or (
@@ -198,7 +184,7 @@ cdef void describe(Core* k, Graphlet* g, Burst* burst) noexcept nogil:
     if not k.paper:
         burst.costs.coefficient *= max(1, ones(wanted))
         burst.costs.join *= max(1, ones(wanted))
-        burst.costs.event *= <double> columns / <double> g.lives
+        burst.costs.event *= <double> values / (<double> g.lives * <double> g.events)
 
 
 cdef int64_t sigma_of(Core* k, const Graphlet* g, int role, int reference) noexcept nogil:
@@ -244,12 +230,10 @@ cdef int note_burst(Core* k, Graphlet* g, uint64_t shared) noexcept nogil:
     """Remember and trace a burst and what was decided for it. Returns a Failure."""
     cdef Past* past = &k.past[g.key]
     cdef Burst burst
-    cdef uint64_t every = 0
+    cdef uint64_t every = g.every
     cdef const Query* q
-    cdef int i, decision
+    cdef int decision
     cdef bint told = k.trace.on or k.paper
-    for i in range(g.lives):
-        every |= <uint64_t> 1 << g.member[g.live[i]].role
     decision = SHARED if shared else ALONE
     if goes_on(past, k, g):
         if past.shared & every & ~shared:

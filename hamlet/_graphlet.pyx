@@ -16,7 +16,7 @@ from libc.string cimport memcpy, memset
 from hamlet._burst cimport Tally, apply_burst, join_tally, tally_rows
 from hamlet._cells cimport add_cell, bit_length, floor_divide, has_trends, lane_of, limbs_bits, words_of
 from hamlet._decision cimport decide, note_burst
-from hamlet._kernel cimport LONGEST_BURST, MOST_GRAPHLETS, Core, Graphlet, Member, column_bit
+from hamlet._kernel cimport LONGEST_BURST, MOST_GRAPHLETS, Core, Graphlet, Member, column_bit, mixed
 from hamlet._state cimport State, cell_of, start_alive, widen
 from hamlet._step cimport read_source
 from hamlet._tables cimport FROM_CELL, NO_FAILURE, OUT_OF_MEMORY, Arrival, Query, Source
@@ -102,7 +102,7 @@ cdef void count_roles(Core* k, const Graphlet* g) noexcept nogil:
         for role in range(g.roles):
             if roles >> role & 1:
                 k.role_events[role] += g.of_kind[kind]
-                k.role_kinds[role] += (<uint64_t> kind + 1) * <uint64_t> 0x9E3779B97F4A7C15  # a sum over the set
+                k.role_kinds[role] += mixed(<uint64_t> kind + 1)  # a sum over the set
 
 
 cdef int find_live(Core* k, Graphlet* g) noexcept nogil:
@@ -111,6 +111,9 @@ cdef int find_live(Core* k, Graphlet* g) noexcept nogil:
     cdef State* s
     cdef int i, failure
     g.lives = 0
+    g.every = g.kindred = 0
+    for i in range(g.kinds):
+        g.kindred += mixed(<uint64_t> g.kind[i] + 1)
     for i in range(g.members):
         member = &g.member[i]
         if k.role_events[member.role] == 0:
@@ -131,6 +134,8 @@ cdef int find_live(Core* k, Graphlet* g) noexcept nogil:
         if s.first <= s.last and extends(&k.query[member.query], s, member.arrival):
             g.live[g.lives] = i
             g.lives += 1
+            g.every |= <uint64_t> 1 << member.role
+            g.kindred += member.mark
     return NO_FAILURE
 
 

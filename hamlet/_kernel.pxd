@@ -39,6 +39,7 @@ cdef struct Member:      # a query whose Kleene sub-pattern a graphlet serves
     bint loop            # whether its events may follow one another
     bint starts          # whether a trend may begin with its events
     uint64_t columns     # bits of the event columns that its aggregates read, see column_bit
+    uint64_t mark        # its part of `Graphlet.kindred`
 
 cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-pattern (Def. 3.6)
     int members
@@ -57,6 +58,8 @@ cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-
     int64_t* of_kind     # [classes] events of each
     int lives            # members with trends that the burst extends: k
     int* live            # [members]
+    uint64_t every       # bits of their roles
+    uint64_t kindred     # a number for its classes and live members, of which equal bursts have the same
     Choices* choices     # what was decided for bursts of the same kind
 
 cdef struct Choices:     # decisions, found again by what they were made for
@@ -186,6 +189,15 @@ cdef struct Core:
     int64_t decision_ns  # what the model took
     int64_t splits
     int64_t merges
+
+
+cdef inline uint64_t mixed(uint64_t number) noexcept nogil:
+    """A number that differs from its neighbours' in all bits (the finalizer of MurmurHash3)."""
+    number ^= number >> 33
+    number *= <uint64_t> 0xFF51AFD7ED558CCD
+    number ^= number >> 33
+    number *= <uint64_t> 0xC4CEB9FE1A85EC53
+    return number ^ (number >> 33)
 
 
 cdef inline uint64_t column_bit(int column) noexcept nogil:

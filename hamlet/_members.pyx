@@ -18,6 +18,7 @@ from hamlet._kernel cimport (
     Graphlet,
     Member,
     column_bit,
+    mixed,
 )
 from hamlet._tables cimport FROM_CELL, FROM_START, FROM_STORE, Arrival, Entry, Query
 
@@ -118,6 +119,7 @@ cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
     g.member[g.members].role = role
     g.member[g.members].loop = loop
     g.member[g.members].starts = starts
+    g.member[g.members].mark = mixed(~<uint64_t> g.members)
     g.member[g.members].columns = 0
     for i in range(q.components):
         if q.component[i].variable == a.variable and q.component[i].column >= 0:

@@ -61,23 +61,21 @@ class Costs:
 
 PAPER = Costs("all", coefficient=1.0, application=0.0, snapshot=1.0, event=1.0, spread=1.0)
 
-# Two measurements over 50 queries give the burst's prices: 0.69 ns per event at bursts of 64, and at bursts of 1 a
-# tenth more than the 12.8 ns of lanes, so coefficient + 50/64 * application = 0.69 and coefficient + 50 * application
-# = 14.1. A snapshot's value is one addition per type and query, priced like an application.
-_APPLICATION = 0.27
-_COEFFICIENT = 0.48
+# What `hamlet calibrate` found on an AMD EPYC core, doubles. In closed forms a burst's coefficients cost 3.2 ns per
+# event and column where its values are read first; every query on its own pays 1.6 ns to read them again and, beside
+# the 77 ns of applying them, 5 ns to begin. An event that changes what flows into the next costs a query as much as a
+# burst.
+_APPLICATION = 77.0
+_COEFFICIENT = 3.2
+_JOIN = 15.0
+_SEARCH = 55.0  # per level of an index: log2 of the events in it
+_SCAN = 1.0  # per pair of events
 
 MEASURED = {
-    # Lanes over queries, 12.8 ns per event at 50 queries.
-    "state-grained": Costs("one", _COEFFICIENT, _APPLICATION, _APPLICATION, event=12.8 / 50, spread=_COEFFICIENT),
-    # A closed form per burst and query: 19.4 ns per event at 50 queries and bursts of 64.
-    "burst-grained": Costs(  # join: measured beside the kernel of this project, 4 ns per class and column
-        "one", _COEFFICIENT, _APPLICATION, _APPLICATION, event=19.4 / 50 - _APPLICATION / 64, burst=_APPLICATION
-    ),
-    # A search among 10,000 events (13.3 levels): 11 ns for the sums and 12.5 for the rank.
-    "indexed": Costs("logarithm", 23.5 / 13.3, _APPLICATION, 11 / 13.3, event=23.5 / 13.3, spread=11 / 13.3),
-    # A scan, 0.07 ns per pair of events.
-    "event-grained": Costs("all", 0.07, _APPLICATION, 0.07, event=0.07, spread=0.07),
+    "state-grained": Costs("one", _COEFFICIENT, _APPLICATION, 0.0, event=97.0, join=_JOIN),
+    "burst-grained": Costs("one", _COEFFICIENT, _APPLICATION, 0.0, event=1.6, burst=82.0, join=_JOIN),
+    "indexed": Costs("logarithm", _SEARCH, _APPLICATION, _SEARCH, event=_SEARCH, spread=_SEARCH),
+    "event-grained": Costs("all", _SCAN, _APPLICATION, _SCAN, event=_SCAN, spread=_SCAN),
 }
 
 

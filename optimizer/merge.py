@@ -123,7 +123,7 @@ class Sharing:
 
 
 def merge(
-    queries: Sequence[QueryFacts], *, rate: float | None = None, costs: Costs = MEASURED["state-grained"]
+    queries: Sequence[QueryFacts], *, rate: float | None = None, costs: Costs = MEASURED["burst-grained"]
 ) -> Sharing:
     """Find what the queries of a workload may share.
 

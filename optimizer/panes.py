@@ -21,7 +21,7 @@ def pane_sets(
     *,
     types: int = 2,
     rate: float | None = None,
-    costs: Costs = MEASURED["state-grained"],
+    costs: Costs = MEASURED["burst-grained"],
 ) -> list[list[int]]:
     """Sets of queries whose windows fit together, each query in one of them.
 
@@ -40,7 +40,7 @@ def pane_sets(
     -------
     list of list of int
         Queries whose own panes are equal are in one set; the panes of two sets are joined, the longest first, where
-        that is cheaper than the two apart.
+        that is not dearer than the two apart.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def pane_sets(
     for length in sorted(own, reverse=True):
         saved = [price(each) + price(own[length]) - price(each + own[length]) for each in sets]
         best = max(range(len(sets)), key=saved.__getitem__, default=None)
-        if best is not None and saved[best] > 0:
+        if best is not None and saved[best] >= 0:  # whether a burst is worth sharing is decided when it comes
             sets[best] += own[length]
         else:
             sets.append(list(own[length]))
