@@ -172,7 +172,7 @@ cdef int reserve_node(const Query* q, State* s, int place) noexcept nogil:
         free(data)
         free(valid)
         return OUT_OF_MEMORY
-    for i in range(columns):
+    for i in range(columns if live else 0):
         memcpy(data + i * capacity, store.data + i * store.capacity + store.head, live * sizeof(int64_t))
         memcpy(valid + i * capacity, store.valid + i * store.capacity + store.head, live)
     free(store.data)
