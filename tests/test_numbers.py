@@ -307,3 +307,18 @@ def test_small_counts_in_float_mode_fit_every_count_type() -> None:
         table = hamlet.run(workload, events, numbers="float", count_type=count_type).table("q1")
         assert table["count"][0].as_py() == count
         assert float(table["sum_B_v"][0].as_py()) == -6.0
+
+
+@pytest.mark.parametrize("numbers", ["exact", "float"])
+def test_logarithms_of_infinite_sums(numbers: str) -> None:
+    """Infinity less infinity is no number, and so is its logarithm; minus infinity has none."""
+    text = "RETURN SUM(A.v), LOG2(SUM(A.v)), LOG2(AVG(A.v)) AS average PATTERN A WITHIN 10 s"
+    infinity = math.inf
+    values = [infinity, 1.0, infinity, -infinity, -infinity, 1.0]  # two events to a window
+    events = [{"time": 5 * place, "type": "A", "v": value} for place, value in enumerate(values)]
+    found = hamlet.run(hamlet.Workload.parse(text), events, numbers=numbers).rows()
+    assert [(row["sum_A_v"], row["log2_sum_A_v"], row["average"]) for row in found[::2]] == [
+        (infinity, infinity, infinity),
+        (-infinity, None, None),
+    ]
+    assert all(math.isnan(found[1][name]) for name in ("sum_A_v", "log2_sum_A_v", "average"))

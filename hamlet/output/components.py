@@ -335,5 +335,5 @@ def _log2(values: Values) -> Values:
 
 def _log2_of(value: int | float | scaled.Scaled) -> float | None:
     if isinstance(value, tuple):
-        return scaled.log2(value) if value[0] > 0 else None
-    return math.log2(value) if value > 0 else None
+        return None if value[0] <= 0 else scaled.log2(value)  # of no number: no number
+    return None if value <= 0 else math.log2(value)
