@@ -268,3 +268,13 @@ def test_states_say_what_they_are(browser: Chrome, explanation: Path) -> None:
     assert {"Travel where speed < 10", "q1: T", "q3: T"} <= set(shown.split("\n"))
     point_at(browser, one(browser, "h1"))
     assert tip(browser) is None
+
+
+def test_arrow_keys_go_from_state_to_state(browser: Chrome, explanation: Path) -> None:
+    opened(browser, explanation)
+    drawing = one(browser, "#query-0 .drawing")
+    press(browser, drawing, "\ue014", "\ue014")  # ArrowRight, twice: past the start
+    assert tip(browser) == "Request R"
+    press(browser, drawing, "\ue010")  # End
+    assert tip(browser) == "Travel T\na trend may end here"
+    assert one(browser, "#live").get_attribute("textContent") == "Travel T, a trend may end here"

@@ -98,7 +98,7 @@ def columns(*kinds: str) -> tuple[ResultColumn, ...]:
 def test_many_windows_are_joined_by_their_largest_value() -> None:
     query = hamlet.Workload.parse("RETURN COUNT(*), MIN(A.x) PATTERN A WITHIN 1 s").queries[0]
     rows = [(start, start + 1, start * 7 % 1_000, None if start % 3 else -start) for start in range(1_000)]
-    found = query_lines(query, QueryRows("q", columns("count", "extremum"), rows), 10_000)
+    found = query_lines(query, QueryRows("q", columns("count", "extremum"), rows), SECONDS, 10_000)
     assert found["joined"] == 7
     assert found["starts"] == list(range(0, 1_000, 7))
     for measure in (0, 1):
@@ -111,7 +111,7 @@ def test_many_windows_are_joined_by_their_largest_value() -> None:
 def test_many_groups_become_a_band() -> None:
     query = hamlet.Workload.parse("RETURN g, COUNT(*) PATTERN A GROUP-BY g WITHIN 1 s").queries[0]
     rows = [(start, start + 1, f"g{group:04}", start + group) for start in range(20) for group in range(1_000)]
-    found = query_lines(query, QueryRows("q", columns("attribute", "count"), rows), 300)
+    found = query_lines(query, QueryRows("q", columns("attribute", "count"), rows), SECONDS, 300)
     assert [line["label"] for line in found["lines"]] == [f"g{group:04}" for group in range(999, 984, -1)]
     assert found["groups"] == 1_000
     assert found["band"] == [{"low": list(range(20)), "high": list(range(999, 1_019))}]

@@ -106,7 +106,10 @@ def page(
     """
     used = [rows for rows in results.by_query if len(rows)]
     share = MOST_POINTS // max(len(used), 1)
-    queries = [query_lines(query, rows, share) for query, rows in zip(workload.queries, results.by_query, strict=True)]
+    queries = [
+        query_lines(query, rows, results.clock, share)
+        for query, rows in zip(workload.queries, results.by_query, strict=True)
+    ]
     events = activity.shown()
     edges = [
         edge
@@ -118,8 +121,9 @@ def page(
     if events is not None:
         edges += [events["first"], events["first"] + events["length"] * len(events["types"][0]["counts"])]
     found = decisions.shown()
+    shown_as = axis(results.clock, min(edges, default=0), max(edges, default=0))
     data = {
-        "axis": axis(results.clock, min(edges, default=0), max(edges, default=0)),
+        "axis": shown_as,
         "queries": queries,
         "events": events,
         "decisions": found,
@@ -136,6 +140,7 @@ def page(
         counters=_counters(results.stats),
         largest=largest(results.stats.get("largest_count_bits", 0)),
         seconds=results.stats["seconds"],
+        zone=shown_as["zone"],
         deciding=results.stats.get("decision_ns", 0) / 1e6,
         stages=stages(results.stats["stages"], results.stats["seconds"]),
         queries=queries,

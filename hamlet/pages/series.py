@@ -20,6 +20,7 @@ from hamlet.language.printing import to_text
 from hamlet.output.digits import leading
 from hamlet.output.result import QueryRows, ResultColumn
 from hamlet.query import AttributeType, Query
+from hamlet.schema import Clock
 
 MOST_POINTS = 30_000  # of a page: about 6 bytes each
 MOST_BINS = 150
@@ -37,7 +38,7 @@ class _Line:
     points: dict[int, list[Value]]
 
 
-def query_lines(query: Query, rows: QueryRows, points: int) -> dict[str, Any]:
+def query_lines(query: Query, rows: QueryRows, clock: Clock, points: int) -> dict[str, Any]:
     """What the page draws of one query.
 
     Parameters
@@ -45,6 +46,8 @@ def query_lines(query: Query, rows: QueryRows, points: int) -> dict[str, Any]:
     query : Query
     rows : QueryRows
         Of this query.
+    clock : Clock
+        Of the windows.
     points : int
         How many values there is room for.
 
@@ -53,10 +56,10 @@ def query_lines(query: Query, rows: QueryRows, points: int) -> dict[str, Any]:
     dict
         ``name``, ``pattern``; ``groupedBy``: attributes; ``measures``: names; ``first``: the one to show first, by
         place; ``logarithms``: those that are LOG2, by place; ``rows``, ``groups``: how many there are; ``starts``:
-        ticks of the first window of each bin; ``joined``: most windows in a bin; ``within``: ticks; ``lines``: of the
-        groups with the largest values of the first measure (``label``; ``bins``, left out where it has all; ``values``
-        per measure); ``band``: per measure the least and greatest values of all groups by bin, where not all groups
-        have a line.
+        ticks of the first window of each bin; ``joined``: most windows in a bin; ``within``, ``slide``: ticks;
+        ``lines``: of the groups with the largest values of the first measure (``label``; ``bins``, left out where it
+        has all; ``values`` per measure); ``band``: per measure the least and greatest values of all groups by bin,
+        where not all groups have a line.
     """
     places = [place for place, column in enumerate(rows.columns) if _is_measure(column)]
     first = next((number for number, place in enumerate(places) if rows.columns[place].kind == "count"), 0)
@@ -64,18 +67,9 @@ def query_lines(query: Query, rows: QueryRows, points: int) -> dict[str, Any]:
     keys = [place for place, column in enumerate(rows.columns) if column.kind == "attribute"]
     starts = sorted({start for piece in rows.pieces for start in np.unique(piece.starts).tolist()})
     bin_of, first_starts, joined = _bins(starts)
-    lines: dict[tuple[Any, ...], _Line] = {}
-    for row in chain.from_iterable(piece.tuples() for piece in rows.pieces):
-        group = tuple(row[2 + place] for place in keys)
-        line = lines.get(group)
-        if line is None:
-            line = lines[group] = _Line(", ".join(map(_label, group)), {})
-        values = [row[2 + place] for place in places] or [1]
-        number = bin_of(row[0])
-        before = line.points.get(number)
-        line.points[number] = values if before is None else [*map(_larger, before, values)]
+    lines = _lines(rows, keys, places, bin_of)
     names = [rows.columns[place].name for place in places] or ["trends exist"]
-    kept = _kept([*lines.values()], first, points // len(names))
+    kept = _kept(lines[:], first, points // len(names))
     return {
         "name": rows.name,
         "pattern": to_text(query.pattern),
@@ -87,10 +81,26 @@ def query_lines(query: Query, rows: QueryRows, points: int) -> dict[str, Any]:
         "groups": len(lines),
         "starts": first_starts,
         "joined": joined,
-        "within": int(rows.pieces[0].ends[0] - rows.pieces[0].starts[0]) if len(rows) else 0,
+        "within": int(query.within.seconds * clock.ticks_per_second),
+        "slide": int((query.slide or query.within).seconds * clock.ticks_per_second),
         "lines": [_shown(line, len(first_starts)) for line in kept],
-        "band": _band(lines.values(), len(first_starts), len(names)) if len(kept) < len(lines) else None,
+        "band": _band(lines, len(first_starts), len(names)) if len(kept) < len(lines) else None,
     }
+
+
+def _lines(rows: QueryRows, keys: Sequence[int], places: Sequence[int], bin_of: Callable[[int], int]) -> list[_Line]:
+    """The line of every group; of neighbouring windows in one bin the largest values."""
+    lines: dict[tuple[Any, ...], _Line] = {}
+    for row in chain.from_iterable(piece.tuples() for piece in rows.pieces):
+        group = tuple(row[2 + place] for place in keys)
+        line = lines.get(group)
+        if line is None:
+            line = lines[group] = _Line(", ".join(map(_label, group)), {})
+        values = [row[2 + place] for place in places] or [1]
+        number = bin_of(row[0])
+        before = line.points.get(number)
+        line.points[number] = values if before is None else [*map(_larger, before, values)]
+    return [*lines.values()]
 
 
 def _is_measure(column: ResultColumn) -> bool:
@@ -108,7 +118,9 @@ def _bins(starts: Sequence[int]) -> tuple[Callable[[int], int], list[int], int]:
 
 
 def _label(value: Any) -> str:
-    text = "NULL" if value is None else str(value)
+    text = str(value)
+    if value is None or isinstance(value, bool):
+        text = "NULL" if value is None else text.lower()
     return text if len(text) <= 60 else text[:57] + "..."
 
 

@@ -189,7 +189,8 @@ function resultCard(query) {
     const colour = colourOf(line);
     let path = "", last = -2;
     const group = el("g", { "data-line": line.rank, stroke: colour, fill: colour });
-    const alone = (bin) => !line.at.has(bin - 1) && !line.at.has(bin + 1);
+    const joins = (bin, next) => line.at.has(bin) && line.at.has(next) && query.starts[next] - query.starts[bin] <= GAP(query);
+    const alone = (bin) => !joins(bin - 1, bin) && !joins(bin, bin + 1);
     for (const [bin, place] of line.at) {
       const value = line.values[measure][place];
       const share = value === null ? null : axis.of(value);
@@ -246,8 +247,9 @@ function resultCard(query) {
 
 const strokeOf = (rank) => (rank < 3 ? 1.6 : 1.1);
 const colourOf = (line) => (line.rank < COLOURED ? COLOURS[line.rank] : "var(--rest)");
-// Starts further apart than this are not joined by a line: windows between them have no trend at all.
-const GAP = (query) => query.gap || (query.gap = 3.5 * median(query.starts.slice(1).map((start, place) => start - query.starts[place])));
+// Starts further apart than this are not joined by a line: in windows between them no group has a trend.
+const GAP = (query) => query.gap || (query.gap = query.joined > 1 ? Math.max(1.5 * query.joined * query.slide, 3.5 * median(steps(query.starts))) : query.slide);
+const steps = (starts) => starts.slice(1).map((start, place) => start - starts[place]);
 const median = (values) => [...values].sort((one, other) => one - other)[values.length >> 1] || 1;
 
 const EDGES = DATA.queries.flatMap((query) => (query.rows ? [query.starts[0], query.starts.at(-1) + query.within] : []));
