@@ -134,8 +134,10 @@ class Executor:
                     for number, job in enumerate(each):
                         self._workers.do(number, job)
         if self._sharing.trace:  # while the kernels' numbers of keys have their names
-            self._workers.settle()
-            self._trace += [records for runner in self._classes for records in runner.trace()]
+            with self.stages.measured("kernel"):
+                self._workers.settle()
+            with self.stages.measured("watch"):
+                self._trace += [records for runner in self._classes for records in runner.trace()]
 
     def advance(self, time: int) -> None:
         """Close all windows that end at or before `time` (ticks)."""

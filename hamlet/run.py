@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from hamlet.engine import Engine, Options
 from hamlet.input.events import EventSource, open_events
 from hamlet.output.result import QueryRows, Results
@@ -82,9 +84,7 @@ def run(
     with TraceFile(trace) if trace is not None else nullcontext() as file:
         for batch in engine.stages.measured_steps("read", batches):
             _extend(collected, engine.feed(batch, wait=True))
-            if observer is not None:
-                observer.see(batch)
-            _hand_on(engine, file, observer)
+            _hand_on(engine, file, observer, batch)
         _extend(collected, engine.close_columns())
         _hand_on(engine, file, observer)
     stats = engine.stats | {
@@ -109,15 +109,20 @@ def _observer(
     return Report(workload, source, options, report)
 
 
-def _hand_on(engine: Engine, file: TraceFile | None, observer: Report | None) -> None:
-    """The records of bursts since the last call, to whom they are for."""
+def _hand_on(
+    engine: Engine, file: TraceFile | None, observer: Report | None, batch: pa.RecordBatch | None = None
+) -> None:
+    """The events just read, and the records of bursts since the last call, to whom they are for."""
     if file is None and observer is None:
         return
-    records = engine.trace()
-    if file is not None:
-        file.write(records)
-    if observer is not None:
-        observer.decided(records)
+    with engine.stages.measured("watch"):
+        records = engine.trace()
+        if file is not None:
+            file.write(records)
+        if observer is not None:
+            observer.decided(records)
+            if batch is not None:
+                observer.see(batch)
 
 
 def _columns(workload: Workload, source: EventSource) -> list[str]:

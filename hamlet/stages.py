@@ -14,14 +14,15 @@ STAGES = {
     "classify": "local predicates, keys and columns of each batch",
     "kernel": "bursts, graphlets and windows",
     "deliver": "rows of closed windows",
+    "watch": "keep a record per burst for the trace and the report",
 }
 
 
 class Stages:
-    """A stop watch for each of `STAGES`."""
+    """A stop watch for each of `STAGES`; ``watch`` is among `seconds` only where something was watched."""
 
     def __init__(self) -> None:
-        self.seconds = dict.fromkeys(STAGES, 0.0)
+        self.seconds = {stage: 0.0 for stage in STAGES if stage != "watch"}
 
     @contextmanager
     def measured(self, stage: str) -> Iterator[None]:
@@ -30,7 +31,7 @@ class Stages:
         try:
             yield
         finally:
-            self.seconds[stage] += time.perf_counter() - begin
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + time.perf_counter() - begin
 
     def measured_steps(self, stage: str, items: Iterable[Item]) -> Iterator[Item]:
         """The same items; the time that it takes to get each is added to a stage."""

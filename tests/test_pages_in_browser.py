@@ -244,6 +244,16 @@ def test_bursts_are_shown_one_by_one(browser: Chrome, report: Path) -> None:
     assert 0 < len(bars) == len(all_of(browser, "#timeline rect"))
 
 
+def test_a_run_without_an_event_has_a_page_too(browser: Chrome, tmp_path: Path) -> None:
+    empty = {"time": np.zeros(0, np.int64), "type": np.zeros(0, "U1")}
+    hamlet.run(hamlet.Workload.parse("RETURN COUNT(*) PATTERN A+ WITHIN 1 s"), empty, report=tmp_path / "r.html")
+    opened(browser, tmp_path / "r.html")
+    assert browser.get_log("browser") == []
+    shown = one(browser, "main").text
+    for text in ("No window of this query has a trend.", "The input has no event.", "There was nothing to decide"):
+        assert text in shown
+
+
 # -------------------------------------------------------------------------------------------------- the explanation
 
 

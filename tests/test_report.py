@@ -267,9 +267,11 @@ def test_names_of_the_stream_are_no_part_of_the_page(tmp_path: Path) -> None:
     assert (query["name"], query["lines"][0]["label"]) == ("<b>", evil)
 
 
-def test_the_stages_fill_the_time_of_the_run() -> None:
-    stats = hamlet.run(hamlet.Workload.parse(WORKLOAD), events(50_000)).stats
-    assert list(stats["stages"]) == ["read", "classify", "kernel", "deliver"]
+@pytest.mark.parametrize("watched", [False, True])
+def test_the_stages_fill_the_time_of_the_run(watched: bool, tmp_path: Path) -> None:
+    options = {"report": tmp_path / "r.html"} if watched else {}
+    stats = hamlet.run(hamlet.Workload.parse(WORKLOAD), events(50_000), **options).stats  # type: ignore[arg-type]
+    assert list(stats["stages"]) == ["read", "classify", "kernel", "deliver"] + ["watch"] * watched
     assert all(spent > 0 for spent in stats["stages"].values())
     assert sum(stats["stages"].values()) <= stats["seconds"]
 

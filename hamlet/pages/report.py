@@ -186,7 +186,7 @@ def stages(seconds: Mapping[str, float], total: float) -> list[dict[str, Any]]:
     """The stages of a run with their share of its time; what lies between them is the last."""
     rest = max(total - sum(seconds.values()), 0.0)
     known = [(name, spent, STAGES[name]) for name, spent in seconds.items()]
-    known.append(("rest", rest, "compile the queries, cut batches at steps of time, watch the run for this page"))
+    known.append(("rest", rest, "compile the queries, cut batches at steps of time"))
     whole = max(total, 1e-9)
     return [
         {"name": name, "seconds": spent, "share": 100 * spent / whole, "meaning": meaning}
