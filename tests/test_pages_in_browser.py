@@ -239,6 +239,11 @@ def test_bursts_are_shown_one_by_one(browser: Chrome, report: Path) -> None:
     shown = tip(browser)
     assert shown is not None
     assert "shared by trends, others" in shown
+    for button in all_of(browser, "#bursts .legend button"):
+        if button.text == "alone":
+            button.click()
+    assert len(all_of(browser, "#bursts svg rect")) == 30
+    assert [each.get_attribute("aria-pressed") for each in all_of(browser, "#timeline [data-kind]")][-1] == "false"
     bars = all_of(browser, "#timeline rect")
     one(browser, "#measure").send_keys("events")
     assert 0 < len(bars) == len(all_of(browser, "#timeline rect"))

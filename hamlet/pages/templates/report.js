@@ -304,13 +304,14 @@ if (EVENTS) {
 
 const KINDS = { shared: "var(--c0)", merged: "var(--c2)", split: "var(--c1)", alone: "var(--rest)" };
 const HELD = DATA.decisions;
+const hidden = new Set(); // kinds of decisions that are not drawn
 
 // With a filter on queries: what those share, and what is shared by nobody.
 const setShown = (set) => !HELD.sets[set] || !HELD.sets[set].length || HELD.sets[set].some((name) => state.shown.has(name));
 
 function binned(value, kinds) {
   const columns = Array.from({ length: HELD.bins }, () => new Array(kinds).fill(0));
-  for (const sum of HELD.sums) if (setShown(sum[2])) value(columns[sum[0]], sum);
+  for (const sum of HELD.sums) if (setShown(sum[2]) && !hidden.has(sum[1])) value(columns[sum[0]], sum);
   return columns;
 }
 
@@ -324,8 +325,7 @@ function decisionCharts() {
     return node;
   };
   const line = host("timeline", "Decisions over time"), snapshots = host("snapshots", "Snapshots created over time"), bursts = host("bursts", "Burst by burst");
-  document.getElementById("timeline").append(keyOf(HELD.kinds, colours));
-  document.getElementById("bursts").append(keyOf(HELD.kinds, colours));
+  for (const id of ["timeline", "bursts"]) document.getElementById(id).append(kindKey(colours));
   document.getElementById("snapshots").append(el("div", { class: "legend" }, "what shared work costs: one when a graphlet is opened or merged, and more where queries accept different events"));
   const select = document.getElementById("measure");
   select.onchange = refresh;
@@ -341,8 +341,17 @@ function decisionCharts() {
     : `All ${whole.format(HELD.standsFor)} bursts in their order. The height is the number of events, on a logarithmic axis.`;
 }
 
+// A key whose entries hide and show their kind, in all charts of decisions.
+function kindKey(colours) {
+  return el("div", { class: "legend" }, ...HELD.kinds.map((name, kind) => el("button", { "data-kind": kind, "aria-pressed": "true", onclick: () => {
+    if (!hidden.delete(kind)) hidden.add(kind);
+    for (const button of document.querySelectorAll(`[data-kind="${kind}"]`)) button.setAttribute("aria-pressed", String(!hidden.has(kind)));
+    refresh();
+  } }, el("i", { class: "swatch", style: `background:${colours[kind]}` }), name)));
+}
+
 function burstStrip(host, colours) {
-  const bursts = HELD.bursts.filter((burst) => setShown(burst[3]));
+  const bursts = HELD.bursts.filter((burst) => setShown(burst[3]) && !hidden.has(burst[4]));
   const lane = 46, types = HELD.types, height = TOP + types.length * lane + 8;
   const width = Math.max(host.clientWidth, 240), left = 90;
   const svg = el("svg", { viewBox: `0 0 ${width} ${height}`, height, role: "img", "aria-label": `${bursts.length} bursts` });
