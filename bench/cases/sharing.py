@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -13,14 +14,14 @@ import hamlet
 from bench import answers, streams, workloads
 from bench.cases.curves import COUNTED
 from bench.machine import ROOT
-from bench.subject import Answer, Case, Contender, Points, plain
+from bench.subject import Answer, Case, Contender, Points
 from datasets.location import real_stream
 from hamlet import oracle
-from hamlet.errors import DataError
 from hamlet.schema import UNITS_PER_SECOND
 
 POLICIES = ("dynamic", "static", "never")
 SLICE_EVENTS = 10
+DAY = 86_400 * 10**6  # microseconds
 OTHERS = 19  # types beside the one under the plus
 
 
@@ -105,15 +106,17 @@ def growing(queries: int, events: int) -> Policies:
     return Policies(hamlet.Workload.parse(text), table, "value", numbers="float")
 
 
-def stock50(events: int | None = None) -> Policies:
-    """Fifty queries over a week of trades."""
-    file = ROOT / "workloads" / "stock50.sase"
-    if not file.is_file():
-        raise DataError(f"there is no {file.relative_to(ROOT)} yet")
-    table = pq.read_table(real_stream("stock"))
-    if events is not None:
-        table = table.slice(len(table) // 3, events)
-    return Policies(hamlet.Workload.from_file(file), table, "symbol", time_unit="us", order_column="seq")
+def stock50(numbers: str, begin: int = 0, end: int | None = None) -> Policies:
+    """Fifty queries over some of a week's trades, by place."""
+    table = pq.read_table(real_stream("stock"))[begin:end]
+    workload = hamlet.Workload.from_file(ROOT / "workloads" / "stock50.sase")
+    return Policies(workload, table, "symbol", numbers=numbers, time_unit="us", order_column="seq")
+
+
+def first_day() -> Policies:
+    """Fifty queries over the first day of trades, exact: twenty minutes make counts of tens of thousands of bits."""
+    times = pq.read_table(real_stream("stock"), columns=["time"])["time"].to_numpy()
+    return stock50("exact", 0, int(np.searchsorted(times, (times[0] // DAY + 1) * DAY)))
 
 
 def _growth(events: int, sizes: tuple[int, ...]) -> Points:
@@ -128,10 +131,11 @@ CASES: dict[str, Case] = {
         _growth(10_000, (1, 10, 100)),
         seconds=(600, 30),
     ),
-    "policies": plain(
-        "workloads/stock50.sase over a week of trades, Arrow table in memory, exact: dynamic, static and never in turn",
-        stock50,
-        partial(stock50, 100_000),
+    "stock50-policies": Case(
+        "workloads/stock50.sase over trades, Arrow table in memory: dynamic, static and never in turn (with --repeats "
+        "15 and more, so that the intervals say something)",
+        {"week, float": partial(stock50, "float"), "day, exact": first_day},
+        {"float": partial(stock50, "float", 900_000, 1_000_000), "exact": partial(stock50, "exact", 900_000, 920_000)},
         seconds=(600, 60),
     ),
 }
