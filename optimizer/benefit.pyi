@@ -88,7 +88,7 @@ PAPER: Costs
 MEASURED: Mapping[str, Costs]
 """Rung (``state-grained``, ``burst-grained``, ``indexed``, ``event-grained``) -> prices in nanoseconds.
 
-Measured once on an AMD EPYC core, doubles; `hamlet calibrate` replaces them by those of the machine.
+Measured by `hamlet calibrate` on a Zen 5 core, doubles; it replaces them by those of the machine.
 """
 
 def shared_cost(burst: BurstStats, costs: Costs = ...) -> float:

@@ -61,21 +61,18 @@ class Costs:
 
 PAPER = Costs("all", coefficient=1.0, application=0.0, snapshot=1.0, event=1.0, spread=1.0)
 
-# What `hamlet calibrate` found on an AMD EPYC core, doubles. In closed forms a burst's coefficients cost 3.2 ns per
-# event and column where its values are read first; every query on its own pays 1.6 ns to read them again and, beside
-# the 77 ns of applying them, 5 ns to begin. An event that changes what flows into the next costs a query as much as a
-# burst.
-_APPLICATION = 77.0
-_COEFFICIENT = 3.2
-_JOIN = 15.0
-_SEARCH = 55.0  # per level of an index: log2 of the events in it
-_SCAN = 1.0  # per pair of events
+# What `hamlet calibrate` measures on one core of an AMD EPYC (Zen 5), rounded; doubles. It says what a query of each
+# rung is. In closed forms a query takes its own snapshot whether it shares or not, so a snapshot costs nothing more.
+_APPLICATION = 74.0
+_CLOSED_FORM = Costs("one", coefficient=2.0, application=_APPLICATION, snapshot=0.0, event=1.6, burst=78.0, join=14.0)
+_SEARCH = 40.0
+_PAIR = 1.5
 
 MEASURED = {
-    "state-grained": Costs("one", _COEFFICIENT, _APPLICATION, 0.0, event=97.0, join=_JOIN),
-    "burst-grained": Costs("one", _COEFFICIENT, _APPLICATION, 0.0, event=1.6, burst=82.0, join=_JOIN),
+    "state-grained": replace(_CLOSED_FORM, event=75.0, burst=0.0),
+    "burst-grained": _CLOSED_FORM,
     "indexed": Costs("logarithm", _SEARCH, _APPLICATION, _SEARCH, event=_SEARCH, spread=_SEARCH),
-    "event-grained": Costs("all", _SCAN, _APPLICATION, _SCAN, event=_SCAN, spread=_SCAN),
+    "event-grained": Costs("all", _PAIR, _APPLICATION, _PAIR, event=_PAIR, spread=_PAIR),
 }
 
 

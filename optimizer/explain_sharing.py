@@ -117,7 +117,7 @@ class SharingView:
     @cached_property
     def sharing(self) -> Sharing:
         """Groups, and who is left out."""
-        return merge(self.queries, costs=self.constants.costs["state-grained"])
+        return merge(self.queries, costs=self.constants.costs["burst-grained"])
 
     @cached_property
     def apart(self) -> tuple[Apart, ...]:

@@ -43,17 +43,16 @@ def test_measured_shares_long_bursts_of_many_queries_and_not_single_events_of_tw
     many = BurstStats(b=64, n=640, g=64, k=50, t=1, s_p=1, s_c=1)
     assert benefit(many, MEASURED[rung]) > 0
     two = BurstStats(b=1, n=1, g=1, k=2, t=2, s_p=1, s_c=1)
-    assert benefit(two, MEASURED[rung]) < 0 or rung == "state-grained"
+    assert benefit(two, MEASURED[rung]) < 0
 
 
-def test_measured_in_closed_forms() -> None:
-    """What sharing saves is reading the values again; applying the coefficients is every query's own."""
-    costs = MEASURED["burst-grained"]
-    for k in (2, 10, 100):
-        burst = BurstStats(b=64, n=64, g=64, k=k, t=1, s_p=1, s_c=1)
-        begun = k * (costs.burst - costs.application)
-        saved = k * 64 * costs.event + begun - 64 * costs.coefficient - costs.join
-        assert benefit(burst, costs) == pytest.approx(saved)
+def test_measured_says_what_closed_forms_cost() -> None:
+    """A burst of 64 and a value, 50 queries, as the engine was timed on one core: 3.84 us shared, 9.02 us alone."""
+    burst = BurstStats(b=64, n=64, g=64, k=50, t=2, s_p=1, s_c=1)
+    assert shared_cost(burst, MEASURED["burst-grained"]) == pytest.approx(3842)
+    assert non_shared_cost(burst, MEASURED["burst-grained"]) == pytest.approx(9020)
+    assert shares_from(replace(burst, k=2), MEASURED["burst-grained"]) == pytest.approx(5)
+    assert shares_from(replace(burst, k=4), MEASURED["burst-grained"]) == 0
 
 
 def test_only_some_rungs_read_the_window() -> None:
