@@ -165,10 +165,14 @@ def test_no_price_is_negative() -> None:
     assert found["a"] > 0
 
 
-def test_the_engine_is_measured() -> None:
-    """Short runs, so nothing is said of the prices but that they are some."""
+def test_the_engine_is_measured(file: Path) -> None:
+    """Short runs, so nothing is said of the prices but that they are some; what is replaced is no concern."""
+    file.parent.mkdir()
+    file.write_text("damaged")
     done: list[tuple[int, int]] = []
-    found = measure.calibrate(lambda *step: done.append(step), repeats=1, events=200)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = measure.calibrate(lambda *step: done.append(step), repeats=1, events=200)
     assert found.costs.keys() == MEASURED.keys() == found.misfit.keys()
     for rung, costs in found.costs.items():
         assert costs.reads == MEASURED[rung].reads

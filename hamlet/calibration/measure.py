@@ -24,6 +24,7 @@ Source: HAMLET (SIGMOD'21) §4.1, Eq. 7; DESIGN §3.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -33,6 +34,7 @@ import pyarrow as pa
 
 from hamlet.columns import StringPool
 from hamlet.engine import Options, executor_of
+from hamlet.errors import CalibrationWarning
 from hamlet.executor import Executor
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey
@@ -218,6 +220,15 @@ def _stream(unit: Sequence[str], times: int) -> pa.RecordBatch:
 def timed(cases: Sequence[Case], repeats: int, progress: Callable[[int, int], None] | None = None) -> list[float]:
     """Nanoseconds that each case takes; the least of some runs, all cases once before any runs again."""
     least = [float("inf")] * len(cases)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)  # of what this calibration is about to replace
+        _time_all(cases, repeats, least, progress)
+    return least
+
+
+def _time_all(
+    cases: Sequence[Case], repeats: int, least: list[float], progress: Callable[[int, int], None] | None
+) -> None:
     for run in range(repeats):
         for place, case in enumerate(cases):
             for _ in range(_IN_A_ROW):
@@ -229,7 +240,6 @@ def timed(cases: Sequence[Case], repeats: int, progress: Callable[[int, int], No
                 least[place] = min(least[place], float(time.perf_counter_ns() - begin))
             if progress is not None:
                 progress(run * len(cases) + place + 1, repeats * len(cases))
-    return least
 
 
 def _executor(case: Case) -> Executor:
