@@ -119,11 +119,13 @@ def _all(conditions: tuple[Condition, ...]) -> str:
 
 
 def _open_schema(workload: Workload) -> Schema:
-    """A schema that takes attributes for numbers, in the coarsest unit from ms on that holds all durations."""
+    """A schema in the coarsest unit from ms on that holds all durations; it takes undeclared attributes for numbers."""
     queries = workload.queries
     durations = [each for query in queries for each in (query.within, query.slide) if each]
     unit = next((unit for unit in ("ms", "us") if all(_is_whole(duration, unit) for duration in durations)), "ns")
     columns = dict.fromkeys((*workload.attributes, "time"), AttributeType.INT) | {"type": AttributeType.STRING}
+    for declared in workload.analysis.declared.values():
+        columns |= {name: type for name, type in declared.items() if name in columns and name not in ("time", "type")}
     return Schema(columns, Clock("time", unit, pa.int64()), closed=False)
 
 

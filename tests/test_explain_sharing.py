@@ -14,6 +14,7 @@ from hamlet.workload import Workload
 from optimizer.apart import Reason
 from optimizer.benefit import MEASURED, PAPER, BurstStats, Costs, non_shared_cost, shared_cost
 from optimizer.explain_sharing import REASONS
+from tests.strategies import Features, random_case
 from tests.test_explain import check_dot
 
 FIGURE_3 = """
@@ -202,3 +203,27 @@ def test_calibrated_constants_are_used_and_named(tmp_path: Path, monkeypatch: py
     words = unwrapped(explain(Workload.parse(FIGURE_3.replace("5 min", "10 min"))))
     assert f"calibrated on this machine on {kept.measured_at:%Y-%m-%d}" in words
     assert "measured: a burst of 64 events costs 7,000 ns shared, 128 alone; sharing does not pay" in words
+
+
+def test_declared_types_need_no_input() -> None:
+    text = "EVENT A(s STRING, t TIMESTAMP); q1: RETURN MAX(A.t) PATTERN A+ WHERE A.s = 'x' WITHIN 1 min"
+    assert "WHERE A.s = 'x'" in explain(Workload.parse(text))
+
+
+@pytest.mark.parametrize("features", [Features(queries=6, conjunction=True), Features(queries=6, broadcast=True)])
+def test_random_workloads_are_explained(features: Features) -> None:
+    """Every query is in one group at most, every group shares something, and every rendering is well formed."""
+    for seed in range(25):
+        workload = Workload.parse(random_case(seed, features)[0])
+        found = json.loads(explain(workload, None, "json"))["sharing"]
+        together = [name for group in found["groups"] for name in group["queries"]]
+        assert len(together) == len(set(together))
+        assert not set(together) & set(found["left_out"])
+        for group in found["groups"]:
+            assert group["sub_patterns"]
+            assert {name for each in group["sub_patterns"] for name in each["queries"]} == set(group["queries"])
+        for each in found["apart"]:
+            assert each["reason"] in {reason.value for reason in Reason}
+            assert not set(each["queries"]) & set(each["others"])
+        check_dot(explain(workload, None, "dot"))
+        assert "sharing:" in explain(workload, None, "text")
