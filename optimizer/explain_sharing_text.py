@@ -55,7 +55,7 @@ def _group(place: int, group: SharingGroup, workload: WorkloadView) -> Iterator[
         variable = view.queries[part.query].templates[part.template].variable(state)
         yield from wrapped("once", f"the sums up to {variable} of {listed(names)} are equal at all times")
     yield from field("merged", *_template(view, group.template))
-    yield from wrapped("measured", *_measures(view, group.template))
+    yield from wrapped("kept", *_measures(view, group.template))
 
 
 def _sub_pattern(view: SharingView, pattern: SubPattern) -> Iterator[str]:
