@@ -13,8 +13,8 @@ from optimizer.merged import MergedTemplate
 from optimizer.template import START
 
 SHOWN = 40  # lines of a merged template; the JSON document has them all
+FEW = 20  # of other lists
 NAMED = 12  # queries of a list
-REASONS_SHOWN = 20
 
 
 def sharing_text(workload: WorkloadView) -> str:
@@ -29,11 +29,14 @@ def sharing_text(workload: WorkloadView) -> str:
         lines += wrapped("left out", f"{name}: its windows would cut panes that cost more than sharing saves")
     for place, group in enumerate(sharing.groups, 1):
         lines += _group(place, group, workload)
-    reasons = list(_reasons(view))
-    lines += field("apart", *reasons[:REASONS_SHOWN]) if reasons else []
-    if len(reasons) > REASONS_SHOWN:
-        lines += field("", f"... and {len(reasons) - REASONS_SHOWN:,} more; --format json shows them all")
+    lines += field("apart", *_cut(list(_reasons(view)), FEW))
     return "\n".join(lines)
+
+
+def _cut(lines: list[str], most: int) -> list[str]:
+    """The first lines, and how many more there are."""
+    rest = len(lines) - most
+    return lines if rest <= 0 else [*lines[:most], f"... and {rest:,} more; --format json shows them all"]
 
 
 def listed(names: Sequence[str]) -> str:
@@ -49,21 +52,27 @@ def _group(place: int, group: SharingGroup, workload: WorkloadView) -> Iterator[
     yield from wrapped("pane", duration_text(group.pane, workload.ticks_per_second))
     for pattern in group.sub_patterns:
         yield from wrapped("share", *_sub_pattern(view, pattern))
+    yield from wrapped("equal", *_cut(list(_equal(view, group)), FEW))
+    yield from field("merged", *_cut(list(_template(view, group.template)), SHOWN))
+    yield from wrapped("kept", *_cut(list(_measures(view, group.template)), FEW))
+
+
+def _equal(view: SharingView, group: SharingGroup) -> Iterator[str]:
+    """States whose sums are equal at all times."""
     for states in group.pasts.states:
         names = list(dict.fromkeys(view.name(part) for part, _ in states))
         part, state = states[0]
         variable = view.queries[part.query].templates[part.template].variable(state)
-        yield from wrapped("once", f"the sums up to {variable} of {listed(names)} are equal at all times")
-    yield from field("merged", *_template(view, group.template))
-    yield from wrapped("kept", *_measures(view, group.template))
+        yield f"the sums up to {variable} of {listed(names)} are equal at all times"
 
 
 def _sub_pattern(view: SharingView, pattern: SubPattern) -> Iterator[str]:
     yield f"{kleene_text(pattern)} in {listed(view.names(pattern.queries))}"
     variants = list(view.variants(pattern))
     if len(variants) > 1:
-        for names, text in variants:
-            yield f"  {listed(names)}: {f'where {text}' if text else 'all events'}"
+        yield from _cut(
+            [f"  {listed(names)}: {f'where {text}' if text else 'all events'}" for names, text in variants], FEW
+        )
         yield "  what is not accepted by all is found out in every burst"
     elif variants[0][1]:
         yield f"  where {variants[0][1]}"
@@ -94,10 +103,9 @@ def _template(view: SharingView, template: MergedTemplate) -> Iterator[str]:
     ]
     rows += [(state(place), "end", listed([view.name(part) for part in parts]), "") for place, parts in template.finals]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    lines = [f"{row[0]:<{widths[0]}} -> {row[1]:<{widths[1]}}  {row[2]}{row[3]}" for row in rows]
-    yield from lines[:SHOWN]
-    if len(lines) > SHOWN:
-        yield f"... and {len(lines) - SHOWN:,} more; --format json shows them all"
+    yield from (
+        f"{source:<{widths[0]}} -> {target:<{widths[1]}}  {names}{note}" for source, target, names, note in rows
+    )
 
 
 def _measures(view: SharingView, template: MergedTemplate) -> Iterator[str]:
