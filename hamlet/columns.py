@@ -17,6 +17,7 @@ from hamlet.errors import DataError
 from hamlet.query import AttributeType
 
 Int64Array = npt.NDArray[np.int64]
+_FEW = 4096  # values of a dictionary, all of which are numbered whether a row has them or not
 Values = tuple[npt.NDArray[Any], npt.NDArray[np.uint8] | None]  # int64 or float64 values, and 1 where there is one
 
 
@@ -64,6 +65,8 @@ class StringPool:
 
     def encode(self, array: pa.Array) -> Values:
         """Numbers of an Arrow string (or dictionary of strings) array."""
+        if pa.types.is_dictionary(array.type) and len(array.dictionary) > max(len(array), _FEW):
+            array = array.cast(array.type.value_type)
         if not pa.types.is_dictionary(array.type):
             array = array.dictionary_encode()
         texts = array.dictionary.to_pylist()

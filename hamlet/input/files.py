@@ -27,6 +27,7 @@ _EXTENSIONS = {
     ".jsonl": "json",
     ".ndjson": "json",
 }
+_DICTIONARY_BYTES, _PLACE_BYTES = 1 << 21, 4  # of a column of dictionary and places at most; writers give it 1 MiB
 _COMPRESSIONS = (".gz", ".bz2", ".zst")  # of text files; Arrow unpacks them by extension
 
 
@@ -150,7 +151,11 @@ def _open_folder(path: Path, key: SortKey, type_column: str, input_format: str |
 
 
 class ParquetFile:
-    """A Parquet file, read a part of a row group at a time, and only the columns that are wanted."""
+    """A Parquet file, read a part of a row group at a time, and only the columns that are wanted.
+
+    Columns of strings that the file keeps in dictionaries stay dictionaries: to read them, and to number their values,
+    takes a third of the time that it takes for as many strings.
+    """
 
     ordered: bool | None = None
 
@@ -159,6 +164,10 @@ class ParquetFile:
         try:
             with pq.ParquetFile(path) as file:
                 self.schema: pa.Schema = file.schema_arrow.remove_metadata()
+                self._dictionaries = _dictionaries(file)
+                for name in self._dictionaries:
+                    place = self.schema.get_field_index(name)
+                    self.schema = self.schema.set(place, pa.field(name, pa.dictionary(pa.int32(), pa.string())))
                 self.rows: int | None = file.metadata.num_rows
                 _ = self.schema.names  # names that are no UTF-8 raise here, a ValueError
         except (pa.ArrowException, ValueError) as error:
@@ -169,13 +178,30 @@ class ParquetFile:
         schema = pa.schema([self.schema.field(column) for column in columns])
         try:
             # Buffered reads instead of whole column chunks: memory does not grow with the row group.
-            with pq.ParquetFile(self.name, pre_buffer=False, buffer_size=1 << 20) as file:
+            dictionaries = [name for name in self._dictionaries if name in columns]
+            with pq.ParquetFile(self.name, pre_buffer=False, buffer_size=1 << 20, read_dictionary=dictionaries) as file:
                 for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns), use_threads=False):
                     if batch.num_rows:
                         batch.validate(full=True)  # Arrow checks neither UTF-8 nor the places in a dictionary
                         yield conform(batch, schema)
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{self.name}: the Parquet file cannot be read to its end: {error}") from error
+
+
+def _dictionaries(file: pq.ParquetFile) -> list[str]:
+    """The columns of strings that have a dictionary for all their values in every row group."""
+    metadata, schema = file.metadata, file.schema_arrow
+    names = {field.name for field in schema if field.type == pa.string() and schema.names.count(field.name) == 1}
+    for group in range(metadata.num_row_groups):
+        rows = metadata.row_group(group)
+        for place in range(rows.num_columns if names else 0):
+            column = rows.column(place)
+            small = (
+                _DICTIONARY_BYTES + _PLACE_BYTES * rows.num_rows
+            )  # with values that no dictionary holds it is larger
+            if not column.has_dictionary_page or column.total_uncompressed_size > small:
+                names.discard(column.path_in_schema)
+    return [name for name in schema.names if name in names] if metadata.num_row_groups else []
 
 
 class Folder:

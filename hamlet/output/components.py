@@ -265,7 +265,7 @@ def read_listed(
     elif item.value.function == "AVG":
         column = [_quotient(total, number) for total, number in zip(column, found[keys[1]], strict=True)]
     if item.log2:
-        return _log2(Values(column))
+        return Values([None if value is None else _log2_of(value) for value in column])
     if keys[0].kind in SCALED:
         column = [scaled.presented(value) if isinstance(value, tuple) else value for value in column]
     return Values(column)
@@ -311,11 +311,11 @@ def _quotients(keys: Sequence[ComponentKey], total: Column, number: Column) -> t
             return _over(total, _normal(divisor.astype(np.float64), np.zeros(len(divisor), np.int64))), there
         if not isinstance(total, list) and _are_doubles(total) and _are_doubles(number):
             return total / divisor, there
-    totals, numbers = listed(keys[0], total), listed(keys[1], number)
-    quotients = [_quotient(a, b) for a, b in zip(totals, numbers, strict=True)]
-    there = _there(quotients)
+    numbers = listed(keys[1], number)
+    there = np.array([each != 0 for each in numbers], np.bool_)
     if isinstance(total, tuple):
-        return columned(keys[0], [(0.0, 0) if each is None else each for each in quotients]), there
+        return _over(total, columned(keys[0], [scaled.of_integer(each or 1) for each in numbers])), there
+    quotients = [_quotient(a, b) for a, b in zip(listed(keys[0], total), numbers, strict=True)]
     return np.array([0.0 if each is None else each for each in quotients], np.float64), there
 
 
@@ -330,7 +330,12 @@ def _over(a: tuple[Doubles, Int64Array], b: tuple[Doubles, Int64Array]) -> tuple
 
 def _log2(values: Values) -> Values:
     """Binary logarithms of numbers of any size; NULL for values <= 0."""
-    return Values([None if value is None else _log2_of(value) for value in values.tolist()])
+    return _doubles([None if value is None else _log2_of(value) for value in values.tolist()])
+
+
+def _doubles(values: list[float | None]) -> Values:
+    there = _there(values)
+    return Values(np.array([0.0 if value is None else value for value in values], np.float64), there)
 
 
 def _log2_of(value: int | float | scaled.Scaled) -> float | None:

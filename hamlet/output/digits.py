@@ -11,6 +11,7 @@ import decimal
 import re
 
 _SAFE_BITS = 2_000  # below 640 digits, the smallest limit that Python lets anybody set
+_SAFE = 1 << _SAFE_BITS
 _SAFE_DIGITS = 600
 _LEAF_BITS = 4_096  # below it, decimal's own quadratic conversion is faster than another halving
 _INTEGER = re.compile(r"[+-]?[0-9]+", re.ASCII)
@@ -107,7 +108,7 @@ def number_text(number: int | float | decimal.Decimal) -> str:
     ('0.1', '1.2345600000000000e+902')
     """
     if isinstance(number, int):
-        return decimal_digits(number)
+        return str(number) if type(number) is int and -_SAFE < number < _SAFE else decimal_digits(number)
     return repr(float(number)) if isinstance(number, float) else format(number, ".16e")
 
 

@@ -370,6 +370,8 @@ def _numbers(data: npt.NDArray[Any], kind: pa.DataType, mask: npt.NDArray[np.boo
 def _fitted(rows: QueryRows, piece: Piece, place: int, kind: pa.DataType, clock: Clock, count_type: str) -> pa.Array:
     """Numbers of any size in an Arrow type."""
     values = piece.values[place].tolist()
+    if pa.types.is_string(kind):  # whatever the number is, it fits
+        return pa.array([None if value is None else number_text(value) for value in values], kind)
     fitted: list[Any] = []
     for row, value in enumerate(values):
         try:
@@ -383,10 +385,8 @@ class _UnfitError(Exception):
     """A number does not fit the Arrow type that the text names."""
 
 
-def _fit(value: Number, kind: pa.DataType, infinite: bool) -> str | int | float | Decimal:
+def _fit(value: Number, kind: pa.DataType, infinite: bool) -> int | float | Decimal:
     """One number in an Arrow type; _UnfitError names the type that it does not fit."""
-    if pa.types.is_string(kind):
-        return number_text(value)
     if pa.types.is_floating(kind):
         real = _as_double(value)
         if math.isinf(real) and not isinstance(value, float) and not infinite:
