@@ -339,6 +339,6 @@ def _doubles(values: list[float | None]) -> Values:
 
 
 def _log2_of(value: int | float | scaled.Scaled) -> float | None:
-    if isinstance(value, tuple):
-        return None if value[0] <= 0 else scaled.log2(value)  # of no number: no number
-    return None if value <= 0 else math.log2(value)
+    if (value[0] if isinstance(value, tuple) else value) <= 0:  # NaN is not
+        return None
+    return scaled.log2(value) if isinstance(value, tuple) else math.log2(value)
