@@ -87,6 +87,11 @@ debug: build ## the tests on extensions with bounds checks and assertions
 bench: build ## run every benchmark case and write bench/RESULTS.md
 	$(WITH_JAVA) $(BIN)/python -m bench run && $(BIN)/python -m bench report
 
+.PHONY: micro
+micro: build ## time one rung of the kernel at a time, and the inner loops of the baselines
+	$(BIN)/python -m pytest bench/micro --benchmark-json=build/micro.json --benchmark-columns=min,median,iqr,rounds
+	@$(BIN)/python -c 'import json; [print(*(f"{name}: {value}" for name, value in one["extra_info"].items()), one["name"]) for one in json.load(open("build/micro.json"))["benchmarks"]]'
+
 # Flink wants other versions of what we have, so it gets an environment of its own.
 .PHONY: flink
 flink: build/flink/.installed ## install Flink into build/flink, for the benchmark case of that name

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench import __main__ as command
-from bench import answers, harness, worker
+from bench import answers, harness, machine, worker
 from bench.cases import CASES
 from bench.compare import compare_files
 from bench.plots import write_plots
@@ -226,3 +228,18 @@ def test_the_cases_are_listed() -> None:
     for arguments in (["list"], ["run", "--list"]):
         output = CliRunner().invoke(command.main, arguments).output
         assert all(name in output for name in CASES)
+
+
+def test_the_micro_benchmarks_have_right_answers() -> None:
+    command_line = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "--benchmark-disable",
+        "-p",
+        "no:cacheprovider",
+        "bench/micro",
+    ]
+    process = subprocess.run(command_line, cwd=machine.ROOT, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stdout
