@@ -44,6 +44,8 @@ def show(point: dict[str, Any]) -> None:
         )
     for name, ratio in point["ratios"].items():
         click.echo(f"  {name}: {ratio['ratio']:.3f} (95 % of resamples {ratio['low']:.3f} to {ratio['high']:.3f})")
+    for name, ratio in point["throughput_ratios"].items():
+        click.echo(f"  events per second {name}: {ratio:.3f}")
     for name, ratio in point["memory_ratios"].items():
         click.echo(f"  peak memory {name}: {ratio:.3f}")
 

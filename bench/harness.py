@@ -146,6 +146,11 @@ def _derive(found: dict[str, Any]) -> None:
     found["ratios"] = {
         f"{first} / {other}": ratio_of(finished[first]["wall_s"], finished[other]["wall_s"]) for other in others
     }
+    found["throughput_ratios"] = {  # where not all read as many events
+        f"{first} / {other}": finished[first]["events_per_s"] / finished[other]["events_per_s"]
+        for other in others
+        if "events" in finished[other] or "events" in finished[str(first)]
+    }
     found["memory_ratios"] = {
         f"{first} / {other}": finished[first]["peak_rss_bytes"] / finished[other]["peak_rss_bytes"]
         for other in others

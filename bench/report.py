@@ -95,6 +95,8 @@ def _notes_of_point(point: dict[str, Any]) -> Iterator[str]:
     for name, ratio in point.get("ratios", {}).items():
         between = f" (95 % of resamples {ratio['low']:.2f}-{ratio['high']:.2f})" if "low" in ratio else ""
         yield f"{where}Ratio of medians {name}: **{ratio['ratio']:.3g}**{between}."
+    for name, ratio in point.get("throughput_ratios", {}).items():
+        yield f"{where}Ratio of events per second {name}: **{ratio:.3g}**."
     for name, ratio in point.get("memory_ratios", {}).items():
         yield f"{where}Ratio of peak memory {name}: **{ratio:.3f}**."
     for name, values in point.get("measured", {}).items():

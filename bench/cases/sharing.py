@@ -98,9 +98,9 @@ def _counted(results: hamlet.Results) -> dict[str, float]:
 
 
 def growing(queries: int, events: int) -> Policies:
-    """Queries that share one Kleene sub-pattern over long bursts, one window of 1,000 s after the other."""
+    """Queries that share one Kleene sub-pattern over long bursts, one window of 10,000 s after the other."""
     around = [f"T{number}" for number in range(OTHERS)]
-    end = "WITHIN 1000 s"
+    end = "WITHIN 10000 s"
     text = workloads.around_one_kleene("Kleene", around, queries, "LOG2(COUNT(*)), COUNT(Kleene)", end)
     table = streams.kleene_among_others(events, OTHERS)
     return Policies(hamlet.Workload.parse(text), table, "value", numbers="float")
@@ -125,7 +125,7 @@ def _growth(events: int, sizes: tuple[int, ...]) -> Points:
 
 CASES: dict[str, Case] = {
     "growth": Case(
-        "growth in the number of queries that share one Kleene sub-pattern: bursts of 20 to 120, windows of 1,000 "
+        "growth in the number of queries that share one Kleene sub-pattern: bursts of 20 to 120, windows of 10,000 "
         "events, no grouping, float, the three policies in turn",
         _growth(200_000, (1, 10, 50, 100, 500, 1_000)),
         _growth(10_000, (1, 10, 100)),
