@@ -94,6 +94,20 @@ def test_differential_baselines_and_the_engine_agree_beyond_the_double_range(str
     assert difference(ordered(rows), expected, floats=True) is None
 
 
+@pytest.mark.parametrize("strategy", [GRETA, SHARON], ids=lambda each: each.name)
+def test_a_small_count_beside_sums_beyond_the_double_range_is_not_lost(strategy: Strategy) -> None:
+    """C comes early, then only B: hardly a trend ends in C while partial ones are 2^3000 and more."""
+    types = ["A", "B", "C", *["B"] * 3_000, "D", "A"]
+    events = pa.table({"time": np.arange(len(types)), "type": types})
+    text = "".join(
+        f"RETURN COUNT(*) PATTERN {each} WITHIN 10000 s;" for each in ("SEQ(A, B+, C)", "SEQ(D, A)", "SEQ(A, B+)")
+    )
+    rows, _ = run(strategy, Question(hamlet.Workload.parse(text), events))
+    assert [row["count"] for row in rows[:2]] == [1.0, 1.0]
+    expected = hamlet.run(hamlet.Workload.parse(text), events, numbers="float").rows()
+    assert difference(rows, expected, floats=True) is None
+
+
 @pytest.mark.parametrize("strategy", [GRETA, SHARON, TWO_STEP], ids=lambda each: each.name)
 def test_any_split_over_pushes_gives_the_same_rows(strategy: Strategy) -> None:
     queries, events = workload(COMMON, 1), stream(3, 16, ties=False)

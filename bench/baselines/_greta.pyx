@@ -2,10 +2,11 @@
 
 An event that may enter a state sums over all vertices of the states before it: O(n^2) in the matched events, whatever
 the predicates are. One graph is one query, one window and one partition. Numbers are doubles under one exponent per
-graph: when a sum passes 2^300 all vertices are scaled down, and what becomes nothing by it was below 2^-700 of it.
+state: when a sum passes 2^300 all vertices of the state are scaled down, and what becomes nothing by it was below
+2^-700 of that sum.
 """
 
-from libc.math cimport ldexp
+from libc.math cimport fabs, ldexp
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 
@@ -31,8 +32,9 @@ cdef class Graph:
     cdef long *first          # guard, state -> the first vertex that its last match does not forbid
     cdef char *pending        # guard -> whether it matched in the current step
     cdef char *matched        # guard -> whether it has matched before the current step
+    cdef int *exponent        # state -> power of two by which its sums are multiplied
     cdef double *sums         # of the arriving event
-    cdef int exponent
+    cdef int power            # and the power of two by which they are multiplied
     cdef int64_t step
     cdef readonly long steps  # pairs of events that were looked at
 
@@ -46,7 +48,8 @@ cdef class Graph:
         self.pending = <char *> calloc(tables.guards + 1, 1)
         self.matched = <char *> calloc(tables.guards + 1, 1)
         self.sums = <double *> calloc(arrays, sizeof(double))
-        if not (self.vertices and self.first and self.pending and self.matched and self.sums):
+        self.exponent = <int *> calloc(tables.states, sizeof(int))
+        if not (self.exponent and self.vertices and self.first and self.pending and self.matched and self.sums):
             raise MemoryError
         for state in range(tables.states):
             self.vertices[state].sums = <double **> calloc(arrays, sizeof(double *))
@@ -68,6 +71,7 @@ cdef class Graph:
         free(self.pending)
         free(self.matched)
         free(self.sums)
+        free(self.exponent)
 
     def feed(self, const int64_t[::1] events, const int64_t[::1] steps, const uint64_t[::1] masks,
              const double[:, ::1] values):
@@ -93,6 +97,7 @@ cdef class Graph:
         cdef double x
         for array in range(1 + tables.components):
             self.sums[array] = 0
+        self.power = 0
         for transition in range(tables.source_begin[state], tables.source_begin[state + 1]):
             self.read(transition, values)
         for component in range(tables.components):
@@ -101,36 +106,45 @@ cdef class Graph:
                 self.sums[1 + component] += (x if x == x else 0) * self.sums[0]
         if self.sums[0] == 0:
             return 0
-        self.append(state, values)
         for array in range(1 + tables.components):
-            if self.sums[array] > LARGE or self.sums[array] < -LARGE:
-                self.scale_down()
-                break
+            while fabs(ldexp(self.sums[array], self.power - self.exponent[state])) > LARGE:
+                self.scale_down(state)
+        self.append(state, values)
         return 0
 
     cdef void read(self, int transition, const double *values) noexcept nogil:
         """Add what a transition's source holds for the arriving event."""
         cdef const Tables *tables = self.tables
         cdef int source = tables.source_of[transition], array, begin, end
+        cdef double factor = 1.0, found
         cdef uint64_t guards = tables.source_guards[transition]
         cdef Vertices *vertices = &self.vertices[source]
         cdef long first = self.allowed(source, guards)
         if source == START_STATE:
-            self.sums[0] += ldexp(1.0, -self.exponent) if first == 0 else 0
+            self.sums[0] += ldexp(1.0, -self.power) if first == 0 else 0
             return
+        if first == vertices.closed:
+            return
+        if self.exponent[source] > self.power:
+            for array in range(1 + tables.components):
+                self.sums[array] = ldexp(self.sums[array], self.power - self.exponent[source])
+            self.power = self.exponent[source]
+        elif self.exponent[source] < self.power:
+            factor = ldexp(1.0, self.exponent[source] - self.power)
         begin, end = tables.pair_begin[transition], tables.pair_begin[transition + 1]
         self.steps += vertices.closed - first
         for array in range(1 + tables.components):
             if begin == end:
-                self.sums[array] += hb_sum(vertices.sums[array] + first, vertices.closed - first)
+                found = hb_sum(vertices.sums[array] + first, vertices.closed - first)
             else:
-                self.sums[array] += hb_sum_where(
+                found = hb_sum_where(
                     vertices.sums[array] + first,
                     vertices.sums[1 + tables.components + tables.pairs[3 * begin]] + first,
                     tables.pairs[3 * begin + 1],
                     values[tables.pairs[3 * begin + 2]],
                     vertices.closed - first,
                 )
+            self.sums[array] += factor * found
 
     cdef long allowed(self, int state, uint64_t guards) noexcept nogil:
         """The first vertex of a state that no match of the guards has cut off; for the start 1 where one has."""
@@ -151,7 +165,7 @@ cdef class Graph:
             self.grow(vertices)
         vertices.step[vertices.size] = self.step
         for kept in range(arrays):
-            vertices.sums[kept][vertices.size] = self.sums[kept]
+            vertices.sums[kept][vertices.size] = ldexp(self.sums[kept], self.power - self.exponent[state])
         for kept in range(self.tables.kept):
             vertices.sums[arrays + kept][vertices.size] = values[self.tables.kept_column[kept]]
         vertices.size += 1
@@ -172,12 +186,11 @@ cdef class Graph:
         vertices.capacity = capacity
         return 0
 
-    cdef void scale_down(self) noexcept nogil:
-        cdef int state, array
-        for state in range(self.tables.states):
-            for array in range(1 + self.tables.components):
-                hb_scale(self.vertices[state].sums[array], DOWN, self.vertices[state].size)
-        self.exponent += DOWN_BITS
+    cdef void scale_down(self, int state) noexcept nogil:
+        cdef int array
+        for array in range(1 + self.tables.components):
+            hb_scale(self.vertices[state].sums[array], DOWN, self.vertices[state].size)
+        self.exponent[state] += DOWN_BITS
 
     cdef void note_guards(self, uint64_t mask) noexcept nogil:
         cdef int guard
@@ -206,14 +219,19 @@ cdef class Graph:
 
     def result(self):
         """Sums over all trends, and their exponent; see ``_greta.pyi``."""
-        cdef int final, array
+        cdef int final, array, state, exponent = 0
         cdef long first
         cdef Vertices *vertices
         self.close_step()
         sums = [0.0] * (1 + self.tables.components)
         for final in range(self.tables.final_begin[0], self.tables.final_begin[1]):
-            vertices = &self.vertices[self.tables.final_state[final]]
-            first = self.allowed(self.tables.final_state[final], self.tables.final_guards[final])
+            exponent = max(exponent, self.exponent[self.tables.final_state[final]])
+        for final in range(self.tables.final_begin[0], self.tables.final_begin[1]):
+            state = self.tables.final_state[final]
+            vertices = &self.vertices[state]
+            first = self.allowed(state, self.tables.final_guards[final])
             for array in range(1 + self.tables.components):
-                sums[array] += hb_sum(vertices.sums[array] + first, vertices.closed - first)
-        return [(sums, self.exponent)]
+                sums[array] += ldexp(
+                    hb_sum(vertices.sums[array] + first, vertices.closed - first), self.exponent[state] - exponent
+                )
+        return [(sums, exponent)]

@@ -3,17 +3,18 @@
 S[q][j] sums the aggregates of all partial trends of j events that stand in state q: the prefix counter of one sequence
 of fixed length. An event that enters q adds S[p][j] to S[q][j + 1] for every j, so a step costs the length of the
 longest match. Counters of a common prefix are shared by all queries and all lengths, the states of all queries having
-been merged before. Numbers are doubles under one exponent per window, as in ``_greta.pyx``.
+been merged before. Numbers are doubles under one exponent per state, as in ``_greta.pyx``.
 
 Sources: Poppe et al., "Sharon" (ICDE'18); flattened as HAMLET (SIGMOD'21) §5.1 does for the comparison.
 """
 
+from libc.math cimport ldexp
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
 from bench.baselines._automaton cimport (
-    DOWN, DOWN_BITS, LARGE, NO_COLUMN, START_STATE, Automaton, Tables, hb_scale, hb_shift_add, hb_shift_add_scaled,
+    DOWN_BITS, LARGE, NO_COLUMN, START_STATE, Automaton, Tables, hb_scale, hb_shift_add, hb_shift_add_scaled,
 )
 
 
@@ -29,7 +30,7 @@ cdef class Counters:
     cdef long longest         # the largest reach
     cdef long capacity
     cdef int arrays
-    cdef int exponent
+    cdef int *exponent        # state -> power of two by which its sums are multiplied
     cdef readonly long steps  # counters that were added to
 
     def __cinit__(self, Automaton automaton):
@@ -40,7 +41,8 @@ cdef class Counters:
         self.added = <double **> calloc(self.tables.states * self.arrays, sizeof(double *))
         self.reach = <long *> calloc(self.tables.states, sizeof(long))
         self.reached = <long *> calloc(self.tables.states, sizeof(long))
-        if not (self.sums and self.added and self.reach and self.reached):
+        self.exponent = <int *> calloc(self.tables.states, sizeof(int))
+        if not (self.sums and self.added and self.reach and self.reached and self.exponent):
             raise MemoryError
         for state in range(1, self.tables.states):
             self.reach[state] = -1
@@ -58,6 +60,7 @@ cdef class Counters:
         free(self.added)
         free(self.reach)
         free(self.reached)
+        free(self.exponent)
 
     cdef int reserve(self, long capacity) except -1 nogil:
         """Room for partial trends of fewer than so many events."""
@@ -112,14 +115,17 @@ cdef class Counters:
 
     cdef void arrive(self, uint64_t mask, const double *values, double **into) noexcept nogil:
         """Add what an event adds to every state that it may enter, at every length."""
-        cdef int state, transition, component, column
+        cdef int state, source, transition, component, column
         cdef double x
         cdef const Tables *tables = self.tables
         for state in range(1, tables.states):
             if not mask >> tables.role_of[state] & 1:
                 continue
             for transition in range(tables.source_begin[state], tables.source_begin[state + 1]):
-                self.reached[state] = max(self.reached[state], self.reach[tables.source_of[transition]] + 1)
+                source = tables.source_of[transition]
+                self.reached[state] = max(self.reached[state], self.reach[source] + 1)
+                if self.reach[source] >= 0 and self.exponent[source] > self.exponent[state]:
+                    self.scale_down(state, self.exponent[source] - self.exponent[state])
             for component in range(tables.components):
                 column = tables.adds[component * tables.states + state]
                 x = 0 if column == NO_COLUMN else values[column]
@@ -132,12 +138,14 @@ cdef class Counters:
         """One transition at every length; sums of a component come before the counts that they read."""
         cdef int arrays = self.arrays
         cdef long length = self.reach[source] + 1
-        if array and x:
+        cdef double factor = ldexp(1.0, self.exponent[source] - self.exponent[state])
+        if factor == 1.0:
             hb_shift_add(into[state * arrays + array], self.sums[source * arrays + array], length)
-            hb_shift_add_scaled(into[state * arrays + array], self.sums[source * arrays], x, length)
-            self.steps += 2 * length
         else:
-            hb_shift_add(into[state * arrays + array], self.sums[source * arrays + array], length)
+            hb_shift_add_scaled(into[state * arrays + array], self.sums[source * arrays + array], factor, length)
+        self.steps += length
+        if array and x:
+            hb_shift_add_scaled(into[state * arrays + array], self.sums[source * arrays], x * factor, length)
             self.steps += length
 
     cdef void commit(self) noexcept nogil:
@@ -155,20 +163,26 @@ cdef class Counters:
                         added[j] = 0
 
     cdef void settle(self) noexcept nogil:
-        """After a step: how long the trends are now, and is a sum so large that all must be scaled down?"""
+        """After a step: how long the trends are now, and is a sum so large that its state must be scaled down?"""
         cdef int state, place
-        cdef bint large = False
+        cdef bint large
         for state in range(1, self.tables.states):
             if self.reached[state]:
                 self.reach[state] = max(self.reach[state], self.reached[state])
                 self.longest = max(self.longest, self.reach[state])
                 self.reached[state] = 0
+                large = False
                 for place in range(state * self.arrays, (state + 1) * self.arrays):
                     large = large or self.has_large(self.sums[place], self.reach[state])
-        if large:
-            for place in range(self.tables.states * self.arrays):
-                hb_scale(self.sums[place], DOWN, self.longest + 1)
-            self.exponent += DOWN_BITS
+                if large:
+                    self.scale_down(state, DOWN_BITS)
+
+    cdef void scale_down(self, int state, int bits) noexcept nogil:
+        cdef int place
+        for place in range(state * self.arrays, (state + 1) * self.arrays):
+            hb_scale(self.sums[place], ldexp(1.0, -bits), self.reach[state] + 1)
+            hb_scale(self.added[place], ldexp(1.0, -bits), self.longest + 2)
+        self.exponent[state] += bits
 
     cdef bint has_large(self, const double *sums, long longest) noexcept nogil:
         """Whether some sum is large; every eighth is looked at, since neighbours differ by far less than 2^90."""
@@ -180,16 +194,22 @@ cdef class Counters:
 
     def result(self):
         """Sums over all trends of each query, and their exponent; see ``_sharon.pyi``."""
-        cdef int query, final, array
+        cdef int query, final, array, state, exponent
         cdef long j
         cdef double *sums
+        cdef double factor
         found = []
         for query in range(self.tables.queries):
+            exponent = 0
+            for final in range(self.tables.final_begin[query], self.tables.final_begin[query + 1]):
+                exponent = max(exponent, self.exponent[self.tables.final_state[final]])
             totals = [0.0] * self.arrays
             for final in range(self.tables.final_begin[query], self.tables.final_begin[query + 1]):
+                state = self.tables.final_state[final]
+                factor = ldexp(1.0, self.exponent[state] - exponent)
                 for array in range(self.arrays):
-                    sums = self.sums[self.tables.final_state[final] * self.arrays + array]
+                    sums = self.sums[state * self.arrays + array]
                     for j in range(1, self.longest + 1):
-                        totals[array] += sums[j]
-            found.append((totals, self.exponent))
+                        totals[array] += factor * sums[j]
+            found.append((totals, exponent))
         return found
