@@ -150,7 +150,7 @@ def _draw(figure: Figure, case: Mapping[str, Any], file: Path) -> None:
     import matplotlib  # only here, so that cases run without it
 
     matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "hamlet"  # the same numbers give the same file
+    matplotlib.rcParams |= {"svg.hashsalt": "hamlet", "svg.fonttype": "none"}  # the same numbers give the same file
     from matplotlib import pyplot
 
     shown = [(panel, lines) for panel in figure.panels if (lines := series(case, panel))]
