@@ -87,11 +87,13 @@ def largest_bits(tables: Mapping[str, pa.Table]) -> int:
     return largest
 
 
-def in_floats(rows: Iterable[Row]) -> list[Row]:
+def in_floats(workload: WorkloadText, rows: Iterable[Row]) -> list[Row]:
     """Rows whose counts and sums are decimals where they were integers, to be compared with floating-point ones."""
+    counts, sums, averages = (aggregates_of(workload, name) for name in ("COUNT", "SUM", "AVG"))
+    inexact = {query: {*counts[query], *sums[query], *averages[query]} for query in counts}
     return [
         {
-            name: Decimal(value) if type(value) is int and name.startswith(("count", "sum_")) else value
+            name: Decimal(value) if type(value) is int and name in inexact[row["query"]] else value
             for name, value in row.items()
         }
         for row in rows

@@ -58,6 +58,17 @@ def test_the_curves_over_real_streams(make: Callable[[], Subject]) -> None:
     assert all("latency_s" in values["metrics"] for values in measured.values())
 
 
+def test_the_policies_over_a_real_stream() -> None:
+    try:
+        subject = sharing.stock50(4_000)
+    except DataError as missing:
+        pytest.skip(str(missing))
+    answer = subject.answer()
+    measured = worker.measure(subject.contenders(), 1, answer.digest)
+    computed = {name: values["metrics"]["coefficient_computations"] for name, values in measured.items()}
+    assert computed["hamlet static"] < computed["hamlet dynamic"] <= computed["hamlet never"]
+
+
 @pytest.mark.parametrize("window", [(60_000, 60_000), (60_000, 20_000)])
 def test_oracle_the_hand_written_programme_counts_what_we_count(window: tuple[int, int]) -> None:
     within, slide = window

@@ -143,7 +143,9 @@ class Replayed:
                 type_column=self.options.get("type_column", "type"),
             )
             rows = hamlet.run(self.workload, piece.drop_columns(["slice"]), **self.options).rows()
-            answers.compare(text, answers.in_floats(rows), answers.in_floats(expected), ("hamlet.run", "the oracle"))
+            answers.compare(
+                text, answers.in_floats(text, rows), answers.in_floats(text, expected), ("hamlet.run", "the oracle")
+            )
             checked += len(rows)
         if not checked:
             raise answers.WrongAnswer("no slice has a row, so the oracle has checked nothing")

@@ -99,7 +99,9 @@ class Beside:
         for piece in answers.small_slices(self.events, "key", slices=SLICES, length=SLICE_EVENTS):
             expected = oracle.evaluate(text, piece.to_pylist(), ticks_per_second=self.ticks)
             rows = hamlet.run(self.workload, piece, **self.options).rows()
-            answers.compare(text, answers.in_floats(rows), answers.in_floats(expected), ("hamlet.run", "the oracle"))
+            answers.compare(
+                text, answers.in_floats(text, rows), answers.in_floats(text, expected), ("hamlet.run", "the oracle")
+            )
             checked += len(rows)
         if not checked:
             raise WrongAnswer("no slice has a row, so the oracle has checked nothing")
@@ -129,7 +131,7 @@ class Beside:
         workload = hamlet.Workload.parse(text)
         unit = self.options.get("time_unit", "s")
         expected, _ = strategy.run(strategy.GRETA, Question(workload, sample, time_unit=unit))
-        ours = answers.in_floats(row for row in rows if row["query"] in known)
+        ours = answers.in_floats(workload.analysis.text, (row for row in rows if row["query"] in known))
         answers.compare(workload.analysis.text, ours, expected, ("hamlet.run", "GRETA"))
         answer.checks.append(
             f"{len(ours):,} rows of {len(known)} queries over {len(sample):,} events of a few keys equal GRETA's"
