@@ -71,6 +71,12 @@ class Broadcast:
         Numbers the partitions.
     retention : int
         Ticks: the longest window.
+
+    Attributes
+    ----------
+    owns : callable or None
+        Whether a partition, by its key, is to be formed here; without, every one is. Where events that carry a part of
+        the keys reach several processes, each forms the partitions that it owns and no others.
     """
 
     def __init__(
@@ -84,6 +90,7 @@ class Broadcast:
         self.index = index
         self._whole = tuple(range(len(attributes)))
         self._retention = retention
+        self.owns: Callable[[Key], bool] | None = None
         self._sets: dict[Places, _Carried] = {
             places: _Carried(places, KeyIndex([attributes[place] for place in places]))
             for places in dict.fromkeys(carried.values())
@@ -131,6 +138,9 @@ class Broadcast:
         pairs: list[tuple[Int64Array, Int64Array]] = []
         complete = chosen.get(self._whole, np.zeros(0, np.int64))
         keys = self.index.encode(combined.take(pa.array(complete)))
+        if self.owns is not None:
+            owned = np.array([self.owns(self.index.keys[number]) for number in keys.tolist()], bool)
+            complete, keys = complete[owned], keys[owned]
         pairs.append((complete, keys))
         partial = {places: self._partial_rows(places, chosen, combined) for places in self._sets}
         formed = set(keys.tolist()) | self._joined(partial)
@@ -175,7 +185,8 @@ class Broadcast:
                     for value in values
                     if all(key.get(place, part) == part for place, part in zip(places, value, strict=True))
                 ]
-            found.update(self.index.number(tuple(key[place] for place in self._whole)) for key in keys)
+            whole = [tuple(key[place] for place in self._whole) for key in keys]
+            found.update(self.index.number(key) for key in whole if self.owns is None or self.owns(key))
         return found
 
     def _matches(

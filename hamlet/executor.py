@@ -108,6 +108,12 @@ class Executor:
             for runner, state in zip(self._classes, states, strict=True):
                 runner.load(state)
 
+    def restrict(self, owns: Callable[[tuple[Any, ...]], bool]) -> None:
+        """Form only partitions that `owns` accepts where events belong to several: others are another executor's."""
+        for runner in self._classes:
+            if runner.broadcast is not None:
+                runner.broadcast.owns = owns
+
     def process(self, batch: pa.RecordBatch) -> None:
         """Take events in (time, order) order, not before any time given earlier.
 

@@ -215,8 +215,7 @@ def test_routed_partitions_are_left_alone(spark: SparkSession) -> None:
     assert spark.conf.get("spark.sql.adaptive.enabled") == "true"
     options = options_of({})
     job = Job(hamlet.Workload.parse(text), events_of(spark.createDataFrame(table), options), options, 5)
-    (route,) = job.routes
-    routed = job.routed(route)
+    routed = job.routed(job.routes)
     assert routed.rdd.getNumPartitions() == 5
     assert routed.count() == 30  # every A, for one query or the other, and every C, since its test computes
 

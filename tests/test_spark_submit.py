@@ -164,7 +164,7 @@ def test_what_files_hold_comes_out_as_in_process(spark: SparkSession, tmp_path: 
 
 def test_what_spark_reads_from_elsewhere(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another file system than this machine's: here its own, by a name that only Spark resolves."""
-    from hamlet import spark_input
+    from hamlet.spark import input as spark_input
 
     monkeypatch.setattr(spark_input, "local_path", lambda name: None if name.startswith("file:") else Path(name))
     pq.write_table(GOOD, tmp_path / "in.parquet")

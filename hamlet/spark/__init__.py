@@ -28,10 +28,12 @@ except ModuleNotFoundError as error:
         raise
     raise UnsupportedError("Spark is not installed; it comes with: pip install 'hamlet-cep[spark]'") from error
 
+from hamlet.spark.counters import StatsParam, summed
 from hamlet.spark.input import local_output, local_path, opened
-from hamlet.spark.job import ROW, Batches, Job, StatsParam, events_of, mapped, summed
+from hamlet.spark.job import ROW, Job, events_of
+from hamlet.spark.rows import Presenter, write_files
 from hamlet.spark.session import Progress, at_the_end, check_pandas, guarded, session, translated, watched
-from hamlet.spark.tasks import Presenter, write_files
+from hamlet.spark.slices import Batches, mapped
 
 __all__ = ["run", "submit"]
 
@@ -160,7 +162,7 @@ def submit(
         job = Job(workload, read.events, chosen, _partitions(partitions), source)
         stats = spark.sparkContext.accumulator({}, StatsParam())
         began = time.perf_counter()
-        rows = job.partial(job.routes, stats).persist(StorageLevel.MEMORY_AND_DISK)
+        rows = job.partial(stats).persist(StorageLevel.MEMORY_AND_DISK)
         try:
             with watched(spark.sparkContext, "counting trends", progress):
                 total = rows.count()
@@ -172,7 +174,7 @@ def submit(
             with at_the_end():
                 rows.unpersist()
         stages["write"] = time.perf_counter() - began
-    return {**summed(stats.value), "events": read.rows, **found, "stages": stages}
+    return {**summed(stats.value, job.partitions), "events": read.rows, **found, "stages": stages}
 
 
 def _write(job: Job, rows: DataFrame, total: int, folder: Path, output_format: str) -> dict[str, int]:

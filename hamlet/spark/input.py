@@ -43,8 +43,9 @@ from hamlet.input.input_schema import plain_schema, schema_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import is_readable, is_text
 from hamlet.schema import Schema
-from hamlet.spark.job import Events, arrow_schema, events_of, mapped
+from hamlet.spark.job import Events, arrow_schema, events_of
 from hamlet.spark.session import guarded
+from hamlet.spark.slices import mapped
 from hamlet.spark.tasks import read_files
 from hamlet.workload import Workload
 

@@ -7,14 +7,14 @@ that Spark would take for equal, or for expressions, are plain data. Source: DES
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
-from typing import Any
+from operator import or_
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.accumulators import Accumulator, AccumulatorParam
+from pyspark.accumulators import Accumulator
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col, isnan, lit, when
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
@@ -42,18 +42,23 @@ from hamlet.input.widening import is_readable
 from hamlet.output.partial import SCHEMA as PARTIAL
 from hamlet.output.result import result_schema
 from hamlet.schema import Schema
+from hamlet.slicing.owners import TimeOwner
+from hamlet.slicing.placement import balanced, plain
+from hamlet.slicing.routes import Route, routes
+from hamlet.slicing.routing import MOST_CLASSES, Slicing
+from hamlet.spark.counters import CLASS, SLICE, Stats, counted
 from hamlet.spark.filter import usable
-from hamlet.spark.routes import Route, routes
-from hamlet.spark.session import guarded, without_pandas_warning
-from hamlet.spark.tasks import Kernel, Presenter, Shipment, result_batches
+from hamlet.spark.rows import Presenter, result_batches
+from hamlet.spark.session import guarded
+from hamlet.spark.slices import Batches, mapped, sliced, statistics_of
+from hamlet.spark.tasks import Kernel, Shipment, columns_of
 from hamlet.workload import Workload
 
 PARTIAL_TYPE = from_arrow_schema(PARTIAL)
 ROW = tuple(PARTIAL.names[:3])  # query, window, group: what a partial row is sorted and merged by
 FEW_PARTITIONS = "200"  # Spark's default number for shuffles, which says nothing about this job
 
-Stats = dict[tuple[int, int], Mapping[str, int]]  # (class, partition) -> counters of its task
-Batches = Iterator[pa.RecordBatch]
+Routes = tuple[Route, ...]
 
 
 # --------------------------------------------------------------------------------------------------- events
@@ -170,7 +175,8 @@ class Job:
         self._events = events
         self.routes = routes(workload, self._compiled)
         self._check_types(source)
-        self._partitions = partitions or default_partitions(events.frame)
+        self.partitions = partitions or default_partitions(events.frame)
+        self._slicing: Slicing | None = None
 
     def _check_types(self, source: str) -> None:
         for name in dict.fromkeys(name for route in self.routes for name in route.columns):
@@ -183,24 +189,61 @@ class Job:
 
     # ------------------------------------------------------------------------------------------ first half
 
-    def routed(self, route: Route) -> DataFrame:
-        """The events of one class: narrowed, each partition of the class in one task, in the order of time."""
+    def read(self, routes: Routes) -> DataFrame:
+        """The events that some class may use, narrowed to what the classes read."""
         columns = self._events.columns
-        frame = self._events.frame.where(usable(self._compiled.classes[route.number], self.schema, columns))
-        frame = frame.select(*(columns[name][0] for name in route.columns))
-        keys = [_key(*columns[name]) for name in route.keys]
-        frame = frame.repartition(self._partitions, *keys) if keys else frame.repartition(1)
-        order = [name for name in (self.schema.clock.column, self.schema.order_column) if name is not None]
-        return frame.sortWithinPartitions(*(columns[name][0] for name in order))
+        wanted = [usable(self._compiled.classes[route.number], self.schema, columns) for route in routes]
+        frame = self._events.frame.where(reduce(or_, wanted))
+        return frame.select(*(columns[name][0] for name in columns_of(routes, self.schema)))
 
-    def partial(self, chosen: tuple[Route, ...], stats: Accumulator[Stats] | None = None) -> DataFrame:
-        """Partial rows of some classes; a group may have several for a window."""
+    def measure(self, *, prune: bool) -> None:
+        """Count keys and times, and spread the work by them; one more scan of the input.
+
+        Parameters
+        ----------
+        prune : bool
+            Whether the job will read the very same events, so that partitions without a trend may stay behind.
+        """
+        known = statistics_of(self.read(self.routes), self.shipment, self.routes)
+        self._slicing = balanced(self._compiled, self.routes, self.partitions, known, prune=prune)
+
+    def routed(self, routes: Routes) -> DataFrame:
+        """The events of one class: each partition of the class in one task, in the order of time."""
+        (route,) = routes
+        columns = self._events.columns
+        keys = [_key(*columns[name]) for name in route.keys]
+        frame = self.read(routes)
+        return self._in_order(frame.repartition(self.partitions, *keys) if keys else frame.repartition(1))
+
+    def _in_order(self, frame: DataFrame) -> DataFrame:
+        order = [name for name in (self.schema.clock.column, self.schema.order_column) if name is not None]
+        return frame.sortWithinPartitions(*(self._events.columns[name][0] for name in order))
+
+    def tasks(self, stats: Accumulator[Stats] | None = None) -> list[tuple[DataFrame, Routes, Slicing | None]]:
+        """Sorted events, the classes that need them, and how they were sliced.
+
+        One class whose events all carry its keys is spread by Spark's own hash, which costs least. Everything else is
+        routed as a whole.
+        """
+        if self._slicing is None and len(self.routes) == 1 and self.routes[0].carried:
+            return [(self.routed(self.routes), self.routes, None)]
+        slicing = self._slicing or plain(self._compiled, self.routes, self.partitions)
+        parts = [self.routes[start : start + MOST_CLASSES] for start in range(0, len(self.routes), MOST_CLASSES)]
+        return [
+            (self._in_order(sliced(self.read(part), self.shipment, part, slicing, stats)), part, slicing)
+            for part in parts
+        ]
+
+    def partial(self, stats: Accumulator[Stats] | None = None) -> DataFrame:
+        """Partial rows of all classes; a group may have several for a window."""
         shipment = self.shipment
 
-        def kernel(route: Route, batches: Batches) -> Batches:
-            yield from guarded(_partial(shipment, route, stats, batches))
+        def kernel(routes: Routes, slicing: Slicing | None, batches: Batches) -> Batches:
+            yield from guarded(_partial(shipment, routes, slicing, stats, batches))
 
-        frames = [mapped(self.routed(route), partial(kernel, route), PARTIAL_TYPE) for route in chosen]
+        frames = [
+            mapped(frame, partial(kernel, part, slicing), PARTIAL_TYPE) for frame, part, slicing in self.tasks(stats)
+        ]
         return reduce(DataFrame.unionAll, frames)
 
     # ----------------------------------------------------------------------------------------- second half
@@ -212,19 +255,23 @@ class Job:
         arrow = arrow_schema(schema)
         shipment, names = self.shipment, numbered.names
 
-        def kernel(route: Route, batches: Batches) -> Batches:
-            rows = Kernel(shipment, route).final(batches)
-            yield from guarded(result_batches(rows, shipment, arrow, names))
+        def kernel(routes: Routes, slicing: Slicing | None, batches: Batches) -> Batches:
+            yield from guarded(_final(shipment, routes, slicing, arrow, names, batches))
 
         def merge(batches: Batches) -> Batches:
             yield from guarded(_merged(shipment, arrow, names, batches))
 
-        frames = [mapped(self.routed(each), partial(kernel, each), numbered) for each in self.routes if each.whole]
-        split = tuple(each for each in self.routes if not each.whole)
-        if split:
-            met = self.partial(split).repartition(self._partitions, *ROW).sortWithinPartitions(*ROW)
-            frames.append(mapped(met, merge, numbered))
-        return reduce(DataFrame.unionAll, frames).toDF(*schema.names)
+        if all(self._is_whole(route) for route in self.routes):
+            frames = [mapped(frame, partial(kernel, part, slicing), numbered) for frame, part, slicing in self.tasks()]
+            return reduce(DataFrame.unionAll, frames).toDF(*schema.names)
+        met = self.partial().repartition(self.partitions, *ROW).sortWithinPartitions(*ROW)
+        return mapped(met, merge, numbered).toDF(*schema.names)
+
+    def _is_whole(self, route: Route) -> bool:
+        """Whether the rows that a task gives for a class are final."""
+        if self._slicing is not None and isinstance(self._slicing.owners[route.number], TimeOwner):
+            return True
+        return route.whole
 
     def result_type(self) -> StructType:
         """query, window_start, window_end, and the union of the RETURN names in first-use order.
@@ -268,18 +315,29 @@ def default_partitions(frame: DataFrame) -> int:
     return 2 * session.sparkContext.defaultParallelism
 
 
-def mapped(frame: DataFrame, task: Callable[[Batches], Batches], schema: StructType | str) -> DataFrame:
-    """What a task makes of each partition's record batches."""
-    with without_pandas_warning():
-        return frame.mapInArrow(task, schema)
-
-
-def _partial(shipment: Shipment, route: Route, stats: Accumulator[Stats] | None, batches: Batches) -> Batches:
-    kernel = Kernel(shipment, route)
+def _partial(
+    shipment: Shipment, routes: Routes, slicing: Slicing | None, stats: Accumulator[Stats] | None, batches: Batches
+) -> Batches:
+    kernel = Kernel(shipment, routes, slicing)
     yield from kernel.partial(batches)
+    _count(kernel, stats)
+
+
+def _final(
+    shipment: Shipment, routes: Routes, slicing: Slicing | None, schema: pa.Schema, names: list[str], batches: Batches
+) -> Batches:
+    return result_batches(Kernel(shipment, routes, slicing).final(batches), shipment, schema, names)
+
+
+def _count(kernel: Kernel, stats: Accumulator[Stats] | None) -> None:
     context = TaskContext.get()
-    if stats is not None and context is not None:
-        stats.add({(route.number, context.partitionId()): kernel.executor.stats})
+    if context is None:
+        return
+    found: dict[tuple[str, int], Mapping[str, int]] = {(CLASS, number): each for number, each in kernel.stats.items()}
+    slice = context.partitionId() if kernel.slice is None else kernel.slice
+    # Where slices come with the events, who sent them has counted them.
+    found[SLICE, slice] = {"received": kernel.received, "sent": kernel.received if kernel.slice is None else 0}
+    counted(stats, found)
 
 
 def _merged(shipment: Shipment, schema: pa.Schema, names: list[str], batches: Batches) -> Batches:
@@ -296,27 +354,3 @@ def _key(column: Column, type: DataType) -> Column:
 
 def _spark_type(type: pa.DataType) -> DataType:
     return TimestampNTZType() if type == pa.timestamp("ns") else from_arrow_type(type, prefer_timestamp_ntz=True)
-
-
-class StatsParam(AccumulatorParam[Stats]):
-    """Counters per task; a task that is run twice counts once."""
-
-    def zero(self, value: Stats) -> Stats:  # noqa: ARG002
-        """No task."""
-        return {}
-
-    def addInPlace(self, value1: Stats, value2: Stats) -> Stats:  # noqa: N802
-        """The counters of both."""
-        value1.update(value2)
-        return value1
-
-
-def summed(stats: Stats) -> dict[str, Any]:
-    """The counters of a job as those of one process (`Executor.stats`)."""
-    total: dict[str, int] = {}
-    matched: dict[int, int] = {}
-    for (number, _), each in stats.items():
-        matched[number] = matched.get(number, 0) + each["matched_events"]
-        for name, count in each.items():
-            total[name] = max(total.get(name, 0), count) if name == "largest_count_bits" else total.get(name, 0) + count
-    return total | {"matched_events": max(matched.values(), default=0)}

@@ -9,8 +9,6 @@ one call of the kernel serves many keys. One key after the other would need a so
 from __future__ import annotations
 
 import functools
-import itertools
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,20 +20,19 @@ import pyarrow as pa
 from hamlet.columns import StringPool, integers
 from hamlet.compiler.compile import CompiledQuery, CompiledWorkload, compile_workload
 from hamlet.engine import MOST_TICKS, Options, executor_of
-from hamlet.errors import DataError, OutputError
-from hamlet.executor import END_OF_TIME, GroupRows, present, result_columns
+from hamlet.errors import DataError
+from hamlet.executor import END_OF_TIME, Executor, GroupRows
 from hamlet.input.files import open_path
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import BATCH_ROWS, SortKey
 from hamlet.input.widening import cast, conform
-from hamlet.output.files import folder_name, part_file
 from hamlet.output.partial import PartialCodec
-from hamlet.output.result import QueryRows, ResultColumn, to_arrow
+from hamlet.output.result import QueryRows
 from hamlet.schema import Schema
-from hamlet.spark.routes import Route, part_of
+from hamlet.slicing.routes import Route, part_of
+from hamlet.slicing.routing import Ownership, Router, Slicing
+from hamlet.slicing.statistics import Summary
 from hamlet.workload import Workload
-
-WRITTEN = pa.schema([("query", pa.int32()), ("rows", pa.int64()), ("infinite", pa.int64())])
 
 
 @functools.lru_cache(maxsize=8)
@@ -150,17 +147,28 @@ def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
 
 
-def _times(batch: pa.RecordBatch, schema: Schema) -> Any:
+def check_times(batch: pa.RecordBatch, schema: Schema) -> None:
+    """Check events in any order.
+
+    Raises
+    ------
+    DataError
+        At a NULL time or order, and at a time beyond 2^61 ticks.
+    """
     for name, role in ((schema.clock.column, "time"), (schema.order_column, "order")):
         if name is not None and batch.column(name).null_count:
             raise DataError(f"the {role} column {name!r} is NULL in an event ({_shown(batch, name)})")
     times = integers(batch.column(schema.clock.column), schema.clock.column)[0]
-    if int(times[0]) < -MOST_TICKS or int(times[-1]) > MOST_TICKS:
+    if int(times.min()) < -MOST_TICKS or int(times.max()) > MOST_TICKS:
         raise DataError(
             f"the time column '{schema.clock.column}' holds a time beyond 2^61 ticks\n"
             "hint: is it in a coarser unit than the data (nanoseconds read as seconds)?"
         )
-    return times
+
+
+def _times(batch: pa.RecordBatch, schema: Schema) -> Any:
+    check_times(batch, schema)
+    return integers(batch.column(schema.clock.column), schema.clock.column)[0]
 
 
 def _shown(batch: pa.RecordBatch, null: str) -> str:
@@ -173,163 +181,176 @@ def _shown(batch: pa.RecordBatch, null: str) -> str:
 # ---------------------------------------------------------------------------------------------------- kernel
 
 
+@dataclass(frozen=True)
+class _Runner:
+    """One class of queries in a task."""
+
+    route: Route
+    executor: Executor
+    ownership: Ownership | None
+
+    def drained(self, query: int) -> GroupRows:
+        """The closed windows of a query that the slice owns."""
+        rows = self.executor.drain_groups(query)
+        if self.ownership is None or not rows.windows:
+            return rows
+        (slide,) = {each.window[1] for each in self.executor.workload.queries if each.analysed.index == query}
+        kept = self.ownership.keeps(np.array(rows.windows, np.int64) * slide)
+        if kept.all():
+            return rows
+        chosen = np.nonzero(kept)[0].tolist()
+        columns = [[column[row] for row in chosen] for column in rows.components]
+        return GroupRows([rows.windows[row] for row in chosen], [rows.groups[row] for row in chosen], columns)
+
+
 class Kernel:
-    """Runs one class of queries over the events of a task.
+    """Runs classes of queries over the events of a task.
+
+    Parameters
+    ----------
+    shipment : Shipment
+    routes : sequence of Route
+        The classes: one, or all of a workload in a slice.
+    slicing : Slicing, optional
+        Where events come with the slice and with a mask of the classes that need them, in front of the other columns.
 
     Attributes
     ----------
-    executor : Executor
-        Its counters are complete when `closed` has ended.
+    received : int
+        Events that came.
     """
 
-    def __init__(self, shipment: Shipment, route: Route) -> None:
+    def __init__(self, shipment: Shipment, routes: Sequence[Route], slicing: Slicing | None = None) -> None:
         self._shipment = shipment
-        self._route = route
-        workload = part_of(shipment.workload, route.queries)
-        self.executor = executor_of(workload, shipment.schema(), StringPool(), shipment.options)
+        self._routes = routes
+        self._slicing = slicing
+        self._runners: list[_Runner] = []
+        self._schema = shipment.schema()
+        self._columns = columns_of(routes, self._schema)
+        self.slice: int | None = None
+        self.received = 0
 
-    def closed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, GroupRows]]:
-        """The rows of each query (its place in the workload) as windows close."""
-        events = engine_batches(batches, self._route.columns, self._shipment.events)
-        for batch, following in time_steps(events, self.executor.workload.schema):
-            self.executor.process(batch)
-            self.executor.advance(following)
-            for query in self._route.queries:
-                rows = self.executor.drain_groups(query)
-                if rows.windows:
-                    yield query, rows
+    @property
+    def stats(self) -> dict[int, dict[str, int]]:
+        """Counters by class; complete when `closed` has ended."""
+        return {each.route.number: each.executor.stats for each in self._runners}
+
+    def _started(self, slice: int | None) -> list[_Runner]:
+        shipment, found = self._shipment, []
+        for route in self._routes:
+            part = part_of(shipment.workload, route.queries)
+            executor = executor_of(part, self._schema, StringPool(), shipment.options)
+            ownership = None
+            if self._slicing is not None and slice is not None:
+                (compiled,) = executor.workload.classes
+                ownership = Ownership(compiled, self._slicing.owners[route.number], self._schema, slice)
+                executor.restrict(ownership.owns)
+            found.append(_Runner(route, executor, ownership))
+        return found
+
+    def closed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Executor, int, GroupRows]]:
+        """The rows of each query (its place in the workload) as windows close, with what presents them."""
+        places = () if self._slicing is None else (SLICE, MASK)
+        events = engine_batches(batches, (*places, *self._columns), with_places(self._shipment.events))
+        for batch, following in time_steps(events, self._schema):
+            if not self._runners:
+                self.slice = None if self._slicing is None else batch.column(SLICE)[0].as_py()
+                self._runners = self._started(self.slice)
+            self.received += batch.num_rows
+            for bit, runner in enumerate(self._runners):
+                mine = batch if self._slicing is None else _of_class(batch, bit)
+                if mine.num_rows:
+                    runner.executor.process(mine)
+                runner.executor.advance(following)
+                for query in runner.route.queries:
+                    rows = runner.drained(query)
+                    if rows.windows:
+                        yield runner.executor, query, rows
 
     def partial(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The same as batches of partial rows."""
-        compiled = self.executor.workload
-        codecs = {query.analysed.index: _codec(query, compiled.schema) for query in compiled.queries}
-        for query, rows in self.closed(batches):
+        codecs: dict[int, PartialCodec] = {}
+        for executor, query, rows in self.closed(batches):
+            if query not in codecs:
+                compiled = executor.workload
+                codecs |= {each.analysed.index: codec_of(each, compiled.schema) for each in compiled.queries}
             yield codecs[query].encode(rows)
 
     def final(self, batches: Iterable[pa.RecordBatch]) -> Iterator[QueryRows]:
         """The same as result rows."""
-        for query, rows in self.closed(batches):
-            yield self.executor.present(query, rows)
+        for executor, query, rows in self.closed(batches):
+            yield executor.present(query, rows)
 
 
-def _codec(query: CompiledQuery, schema: Schema) -> PartialCodec:
+SLICE, MASK = "", "\0"  # names that no attribute has
+
+
+def with_places(events: pa.Schema) -> pa.Schema:
+    """The columns of events with their slice and mask."""
+    return pa.schema([pa.field(SLICE, pa.int32()), pa.field(MASK, pa.int64()), *events])
+
+
+def columns_of(routes: Sequence[Route], schema: Schema) -> tuple[str, ...]:
+    """The columns that some class reads."""
+    read = {name for route in routes for name in route.columns}
+    return tuple(name for name in schema.columns if name in read)
+
+
+def _of_class(batch: pa.RecordBatch, bit: int) -> pa.RecordBatch:
+    """The events that a class needs."""
+    chosen = (batch.column(MASK).to_numpy() >> bit) & 1 != 0
+    return batch if chosen.all() else batch.filter(pa.array(chosen))
+
+
+def codec_of(query: CompiledQuery, schema: Schema) -> PartialCodec:
+    """What turns partial rows of a query into bytes."""
     types = [schema.arrow_types.get(name, pa.null()) for name in query.analysed.grouping]
     return PartialCodec(query.analysed.index, query.layout.keys, types)
 
 
-# --------------------------------------------------------------------------------------------------- results
+# --------------------------------------------------------------------------------------------------- routing
 
 
-class Presenter:
-    """Makes result rows of partial rows.
+def routed(
+    shipment: Shipment, routes: Sequence[Route], router: Router, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Events with slice and mask in front, once per slice that needs them.
 
     Parameters
     ----------
     shipment : Shipment
-    """
-
-    def __init__(self, shipment: Shipment) -> None:
-        compiled = shipment.compiled()
-        self.schema = compiled.schema
-        self._queries = {query.analysed.index: query for query in compiled.queries}
-        self._codecs = {place: _codec(query, self.schema) for place, query in self._queries.items()}
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the queries, in the order of the workload."""
-        return [self._queries[place].name for place in sorted(self._queries)]
-
-    def columns(self, query: int) -> tuple[ResultColumn, ...]:
-        """The columns of a query."""
-        return result_columns(self._queries[query], self.schema)
-
-    def rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, QueryRows]]:
-        """Result rows from partial rows that are sorted by query, window and group; equal ones are merged."""
-        for query, pieces in itertools.groupby(_by_query(batches), key=lambda piece: piece[0]):
-            windows: list[int] = []
-            groups: list[bytes] = []
-            components: list[bytes] = []
-            for _, piece in pieces:
-                windows += piece.column("window").to_pylist()
-                groups += piece.column("group").to_pylist()
-                components += piece.column("components").to_pylist()
-                cut = _last_border(windows, groups) if len(windows) >= BATCH_ROWS else 0
-                if cut:
-                    yield query, self._present(query, windows[:cut], groups[:cut], components[:cut])
-                    windows, groups, components = windows[cut:], groups[cut:], components[cut:]
-            yield query, self._present(query, windows, groups, components)
-
-    def _present(self, query: int, windows: list[int], groups: list[bytes], components: list[bytes]) -> QueryRows:
-        rows = self._codecs[query].merge(windows, groups, components)
-        return present(self._queries[query], self.columns(query), rows, self.schema.units)
-
-
-def _by_query(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The batches cut where the query changes."""
-    for batch in batches:
-        if not batch.num_rows:
-            continue
-        queries = batch.column("query").to_numpy()
-        starts = [0, *(np.nonzero(np.diff(queries))[0] + 1).tolist(), batch.num_rows]
-        for start, end in itertools.pairwise(starts):
-            yield int(queries[start]), batch.slice(start, end - start)
-
-
-def _last_border(windows: list[int], groups: list[bytes]) -> int:
-    """Where the last window and group begins."""
-    place = len(windows) - 1
-    while place and (windows[place - 1], groups[place - 1]) == (windows[-1], groups[-1]):
-        place -= 1
-    return place
-
-
-def result_batches(
-    rows: Iterable[QueryRows], shipment: Shipment, schema: pa.Schema, names: Sequence[str]
-) -> Iterator[pa.RecordBatch]:
-    """Result rows as batches of one schema for all queries.
-
-    Parameters
-    ----------
-    rows : iterable of QueryRows
-    shipment : Shipment
-    schema : pyarrow.Schema
-        The union of the queries' columns; NULL where a query lacks one.
-    names : sequence of str
-        What Spark calls these columns.
-    """
-    clock = shipment.schema().clock
-    for each in rows:
-        for batch in to_arrow(each, clock, shipment.options.count_type).combine_chunks().to_batches():
-            yield pa.RecordBatch.from_arrays(conform(batch, schema).columns, list(names))
-
-
-def write_files(
-    shipment: Shipment, folder: str, output_format: str, part: int, batches: Iterable[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
-    """Write a task's sorted partial rows as result files, one per query, and say what was written.
-
-    A file gets its name when it is whole, so tasks that are run twice leave no piece of a file.
+    routes : sequence of Route
+    router : Router
+    batches : iterable of pyarrow.RecordBatch
+        In any order, with the columns that the routes read.
 
     Raises
     ------
-    OutputError
-        If the disk cannot take the files, or a value does not fit the count type.
+    DataError
+        At a NULL time or order, and at a time beyond 2^61 ticks.
     """
-    presenter = Presenter(shipment)
-    count_type, clock = shipment.options.count_type, presenter.schema.clock
-    for query, pieces in itertools.groupby(presenter.rows(batches), key=lambda piece: piece[0]):
-        path = Path(folder, folder_name(presenter.names[query]), f"part-{part:05}.{output_format}")
-        unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-        rows = infinite = 0
-        try:
-            with part_file(unfinished, output_format, presenter.columns(query), clock, count_type) as write:
-                for _, piece in pieces:
-                    rows += len(piece.rows)
-                    infinite += write(piece)
-            unfinished.replace(path)
-        except (OSError, pa.ArrowException) as error:
-            raise OutputError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error
-        yield pa.RecordBatch.from_pylist([{"query": query, "rows": rows, "infinite": infinite}], WRITTEN)
+    schema = shipment.schema()
+    columns = columns_of(routes, schema)
+    for batch in batches:
+        for events in engine_batches([batch], columns, shipment.events):
+            check_times(events, schema)
+            found = router.route(events)
+            if len(found.rows):
+                sent = batch.take(pa.array(found.rows))
+                head = [pa.array(found.slices), pa.array(found.masks)]
+                yield pa.RecordBatch.from_arrays([*head, *sent.columns], ["slice", "mask", *sent.schema.names])
+
+
+def summarised(
+    shipment: Shipment, routes: Sequence[Route], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The statistics of a task's events as rows of `hamlet.slicing.statistics.SUMMARY`."""
+    compiled = shipment.compiled()
+    summary = Summary(compiled, routes)
+    for events in engine_batches(batches, columns_of(routes, compiled.schema), shipment.events):
+        check_times(events, compiled.schema)
+        summary.add(events)
+    yield summary.rows()
 
 
 # --------------------------------------------------------------------------------------------------- reading

@@ -25,6 +25,8 @@ class Route:
         Places in the workload.
     keys : tuple of str
         Attributes to route by: events that agree on them meet in one task. Without any, one task gets all.
+    carried : bool
+        Whether every event of the class carries all of them, so that a plain hash of the event can route it.
     whole : bool
         Whether every group lies in one task, so that its rows are final.
     columns : tuple of str
@@ -34,6 +36,7 @@ class Route:
     number: int
     queries: tuple[int, ...]
     keys: tuple[str, ...]
+    carried: bool
     whole: bool
     columns: tuple[str, ...]
 
@@ -42,9 +45,9 @@ def routes(workload: Workload, compiled: CompiledWorkload) -> tuple[Route, ...]:
     """The route of each class.
 
     A class is routed by the GROUP-BY attributes that all its queries share, where there are any: every group then lies
-    in one task. Otherwise by all partition attributes, which spreads the events as widely as can be. An attribute that
-    some type of the class is declared without (LANGUAGE §6) cannot route, since that type's events belong to every
-    value of it.
+    in one task. Otherwise by all partition attributes, which spreads the events as widely as can be. Where some type of
+    the class is declared without an attribute (LANGUAGE §6), its events belong to every value of it: the attribute does
+    not route, unless no attribute is left and only types inside NOT lack it.
     """
     return tuple(_route(workload, compiled, number) for number in range(len(compiled.classes)))
 
@@ -52,24 +55,35 @@ def routes(workload: Workload, compiled: CompiledWorkload) -> tuple[Route, ...]:
 def _route(workload: Workload, compiled: CompiledWorkload, number: int) -> Route:
     chosen = compiled.classes[number]
     queries = tuple(query.analysed.index for query in chosen.queries)
-    usable = _carried_by_all(chosen)
+    everywhere = _carried_by(chosen, set(chosen.carried))
+    usable = everywhere or _carried_by(chosen, _positive_types(chosen))
     grouping = [set(query.analysed.grouping) for query in chosen.queries]
     shared = [name for name in usable if all(name in group for group in grouping)]
     keys = tuple(shared or usable)
-    whole = not keys or all(group.issuperset(keys) for group in grouping)
+    # Without keys one task has all, or cells of a grid do, in which only partitions are whole.
+    needed_for_rows = keys or chosen.attributes
+    whole = all(group.issuperset(needed_for_rows) for group in grouping)
     schema = compiled.schema
     needed = {schema.clock.column, schema.type_column, schema.order_column, *part_of(workload, queries).attributes}
     columns = tuple(name for name in schema.columns if name in needed)
-    return Route(number, queries, keys, whole, columns)
+    return Route(number, queries, keys, bool(everywhere) or not usable, whole, columns)
 
 
-def _carried_by_all(chosen: CompiledClass) -> list[str]:
-    """The partition attributes that every type of a class carries."""
+def _carried_by(chosen: CompiledClass, types: set[str]) -> list[str]:
+    """The partition attributes that all these types of a class carry."""
     return [
-        name
-        for place, name in enumerate(chosen.attributes)
-        if all(place in places for places in chosen.carried.values())
+        name for place, name in enumerate(chosen.attributes) if all(place in chosen.carried[type] for type in types)
     ]
+
+
+def _positive_types(chosen: CompiledClass) -> set[str]:
+    """The types of events that take part in trends."""
+    return {
+        type
+        for query in chosen.queries
+        for variable, type in query.analysed.types.items()
+        if variable not in query.analysed.negated
+    }
 
 
 def part_of(workload: Workload, queries: tuple[int, ...]) -> Workload:

@@ -1,0 +1,78 @@
+"""What a job counts: an accumulator to which every task adds its counters once, however often it is run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark import TaskContext
+from pyspark.accumulators import Accumulator, AccumulatorParam
+
+from hamlet.slicing.placement import Balance
+
+CLASS, SLICE, SENT = "class", "slice", "sent"
+Stats = dict[tuple[str, int, int], Mapping[str, int]]  # (what, number, partition) -> counters of a task
+
+
+class StatsParam(AccumulatorParam[Stats]):
+    """Counters per task; a task that is run twice counts once."""
+
+    def zero(self, value: Stats) -> Stats:  # noqa: ARG002
+        """No task."""
+        return {}
+
+    def addInPlace(self, value1: Stats, value2: Stats) -> Stats:  # noqa: N802
+        """The counters of both."""
+        value1.update(value2)
+        return value1
+
+
+def counted(stats: Accumulator[Stats] | None, counters: Mapping[tuple[str, int], Mapping[str, int]]) -> None:
+    """Add what a task has counted, by (what, number)."""
+    context = TaskContext.get()
+    if stats is not None and context is not None:
+        stats.add({(*key, context.partitionId()): each for key, each in counters.items()})
+
+
+def summed(stats: Stats, slices: int) -> dict[str, Any]:
+    """The counters of a job as those of one process (`Executor.stats`), and how its slices were loaded.
+
+    Parameters
+    ----------
+    stats : Stats
+    slices : int
+
+    Returns
+    -------
+    dict
+        The counters, and under ``slices`` the events of each slice (``loads``), ``max_over_mean``, and
+        ``replication``: the slices to which an event was sent on average.
+    """
+    total: dict[str, int] = {}
+    matched: dict[int, int] = {}
+    needed: dict[int, int] = {}
+    loads = [0] * slices
+    sent = 0
+    for (what, number, _), each in stats.items():
+        if what == SLICE:
+            loads[number] += each["received"]
+            sent += each["sent"]
+        elif what == SENT:
+            sent += each["sent"]
+            for place, events in each.items():
+                if place != "sent":
+                    needed[int(place)] = needed.get(int(place), 0) + events
+        else:
+            matched[number] = matched.get(number, 0) + each["matched_events"]
+            for name, count in each.items():
+                larger = name == "largest_count_bits"
+                total[name] = max(total.get(name, 0), count) if larger else total.get(name, 0) + count
+    balance = Balance(tuple(loads), sent)
+    total["matched_events"] = max((needed or matched).values(), default=0)
+    return total | {
+        "slices": {
+            "loads": loads,
+            "max_over_mean": balance.max_over_mean,
+            "replication": balance.replication,
+        }
+    }

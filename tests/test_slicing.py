@@ -1,0 +1,362 @@
+"""Slices give the rows of one process, whoever owns what; shares, placement and pruning by worked examples."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from itertools import chain, combinations
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import hamlet
+from hamlet.compiler.compile import CompiledClass, window
+from hamlet.output.partial import SCHEMA
+from hamlet.output.result import Results
+from hamlet.schema import Schema
+from hamlet.slicing.owners import Grid, GridOwner, KeyOwner, Owner, TimeOwner, hashed
+from hamlet.slicing.placement import Balance, balanced, placed, plain
+from hamlet.slicing.routes import routes
+from hamlet.slicing.routing import Ownership, Router, Slicing, ValueBytes
+from hamlet.slicing.shares import Relation, best_shares, grids, load
+from hamlet.slicing.statistics import BUCKETS, KEY, MOST_HEAVY, ClassStatistics, Summary, gathered, presence
+from hamlet.spark.rows import Presenter
+from hamlet.spark.tasks import Kernel, Shipment, columns_of, with_places
+from tests.comparison import difference
+from tests.strategies import Case, Features, random_case
+from tests.test_partial import pieces, shipment_of, table_of
+
+SLICES = (1, 2, 3, 7, 16)
+
+# ---------------------------------------------------------------------------------------------- random owners
+
+
+class RandomOwners:
+    """Any owner that can be: tables, grids, heavy values and cuts without sense."""
+
+    def __init__(self, chance: random.Random, table: pa.Table, slices: int) -> None:
+        self._chance = chance
+        self._table = table
+        self._slices = slices
+
+    def owner(self, compiled: CompiledClass, schema: Schema) -> Owner:
+        """One for a class of queries."""
+        return self._chance.choice([self._by_time, self._by_grid, self._by_key, self._by_key])(compiled, schema)
+
+    def _any(self, count: int) -> list[int]:
+        return [self._chance.randrange(self._slices) for _ in range(count)]
+
+    def _by_key(self, compiled: CompiledClass, schema: Schema) -> KeyOwner:
+        size = len(compiled.attributes)
+        places = tuple(sorted(self._chance.sample(range(size), self._chance.randint(0, size))))
+        keys = [
+            b"".join(values)
+            for values in zip(*(self._values(compiled, place, schema) for place in places), strict=True)
+        ]
+        heavy = {key: self._any(1)[0] for key in keys if self._chance.random() < 0.4}
+        return KeyOwner(places, self._any(self._chance.randint(1, 9)), heavy)
+
+    def _by_grid(self, compiled: CompiledClass, schema: Schema) -> GridOwner:
+        size = len(compiled.attributes)
+        heavy = [
+            frozenset(value for value in self._values(compiled, place, schema) if self._chance.random() < 0.3)
+            for place in range(size)
+        ]
+        some = [place for place in range(size) if heavy[place]]
+        found = {}
+        for held in chain.from_iterable(combinations(some, count) for count in range(len(some) + 1)):
+            shares = tuple(self._chance.randint(1, 3) for _ in range(size))
+            found[held] = Grid(shares, self._any(int(np.prod(shares, initial=1))))
+        return GridOwner(found, heavy)
+
+    def _by_time(self, compiled: CompiledClass, schema: Schema) -> TimeOwner:
+        times = [time for time in self._table.column(schema.clock.column).to_pylist() if time is not None]
+        count = self._chance.randint(0, 4)
+        cuts = sorted(self._chance.randint(min(times) - 5, max(times) + 5) for _ in range(count))
+        return TimeOwner(cuts, self._any(count + 1), [window(query.analysed, schema) for query in compiled.queries])
+
+    def _values(self, compiled: CompiledClass, place: int, schema: Schema) -> list[bytes]:
+        name = compiled.attributes[place]
+        if name not in self._table.column_names:
+            return []
+        values = [None if value != value else value for value in self._table.column(name).to_pylist()]
+        return [ValueBytes(compiled.attributes, schema).of((place,), [value])[0] for value in values]
+
+
+# ----------------------------------------------------------------------------------------- slices in process
+
+
+def sent(shipment: Shipment, slicing: Slicing, table: pa.Table, chance: random.Random) -> list[pa.Table]:
+    """What every slice gets, in the order of time."""
+    workload = shipment.workload
+    compiled = shipment.compiled()
+    router = Router(compiled, slicing, range(len(compiled.classes)))
+    columns = columns_of(routes(workload, compiled), compiled.schema)
+    wanted = with_places(pa.schema([shipment.events.field(name) for name in columns]))
+    parts: list[list[pa.Table]] = [[] for _ in range(slicing.slices)]
+    shuffled = table.take(chance.sample(range(len(table)), len(table)))
+    for batch in pieces(shuffled, chance):
+        batch = batch.select(list(columns))
+        routed = router.route(batch)
+        assert len({*zip(routed.rows.tolist(), routed.slices.tolist(), strict=True)}) == len(routed.rows)
+        for slice in range(slicing.slices):
+            mine = np.nonzero(routed.slices == slice)[0]
+            events = batch.take(pa.array(routed.rows[mine]))
+            head = [pa.array(routed.slices[mine]), pa.array(routed.masks[mine])]
+            parts[slice].append(pa.Table.from_arrays([*head, *events.columns], schema=wanted))
+    schema = compiled.schema
+    order = [(name, "ascending") for name in (schema.clock.column, schema.order_column) if name is not None]
+    return [pa.concat_tables(part).sort_by(order) for part in parts]
+
+
+def summed(shipment: Shipment, table: pa.Table, chance: random.Random) -> list[ClassStatistics]:
+    """Statistics of a table, made in two parts."""
+    compiled = shipment.compiled()
+    known = routes(shipment.workload, compiled)
+    keys: dict[tuple[int, int, bytes], list[int]] = {}
+    others = []
+    cut = chance.randint(0, len(table))
+    for part in (table.slice(0, cut), table.slice(cut)):
+        summary = Summary(compiled, known)
+        for batch in pieces(part, chance):
+            summary.add(batch)
+        for row in summary.rows().to_pylist():
+            if row["kind"] == KEY:
+                found = keys.setdefault((row["class"], row["place"], row["key"]), [0, 0])
+                found[:] = found[0] | row["roles"], found[1] + row["events"]
+            else:
+                others.append(tuple(row[name] for name in ("class", "kind", "place", "key", "events", "time")))
+    everything = [(*key, roles, events) for key, (roles, events) in keys.items()]
+    buckets = [(number, bucket, roles, events) for (number, bucket, _), (roles, events) in keys.items()]
+    some = sorted(everything, key=lambda row: -row[4])[: chance.randint(0, 9)]
+    return gathered(compiled, known, some, buckets, others)
+
+
+def slicing_of(shipment: Shipment, table: pa.Table, slices: int, chance: random.Random) -> Slicing:
+    """Owners without sense, by hash, from the stream's own statistics, or from those of another stream."""
+    compiled = shipment.compiled()
+    known = routes(shipment.workload, compiled)
+    kind = chance.randrange(5)
+    if kind < 2:
+        owners = RandomOwners(chance, table, slices)
+        return Slicing(tuple(owners.owner(each, compiled.schema) for each in compiled.classes), slices)
+    if kind == 2:
+        return plain(compiled, known, slices)
+    if kind == 3:
+        return balanced(compiled, known, slices, summed(shipment, table, chance), prune=True)
+    rows = [chance.randrange(len(table)) for _ in range(chance.randint(0, len(table)))]
+    stale = table.take(pa.array(rows, pa.int64()))
+    return balanced(compiled, known, slices, summed(shipment, stale, chance))
+
+
+def through_slices(case: Case, slices: int, seed: int) -> list[dict[str, Any]]:
+    """The rows of a case whose events are routed to slices, by owners without sense."""
+    chance, table = random.Random(seed), table_of(case)
+    shipment = shipment_of(case[0], table, **case[2])
+    compiled = shipment.compiled()
+    slicing = slicing_of(shipment, table, slices, chance)
+    all_routes = routes(shipment.workload, compiled)
+    partial: list[pa.RecordBatch] = []
+    for events in sent(shipment, slicing, table, chance):
+        partial += Kernel(shipment, all_routes, slicing).partial(pieces(events, chance))
+    ordered = pa.Table.from_batches(partial, SCHEMA).sort_by([(name, "ascending") for name in SCHEMA.names[:3]])
+    found = Presenter(shipment).rows(ordered.to_batches())
+    clock = compiled.schema.clock
+    return [row for _, rows in sorted(found, key=lambda pair: pair[0]) for row in Results([rows], clock).rows()]
+
+
+FEATURES = {
+    "many keys": Features(queries=6, adjacent=False),
+    "broadcast": Features(queries=4, broadcast=True),
+    "conjunction": Features(queries=3, conjunction=True, broadcast=True),
+}
+
+
+PARTIAL = """
+    EVENT Request(rider INT, v INT); EVENT Travel(rider INT, driver INT); EVENT Shift(driver INT); EVENT Closed(v INT);
+    all: RETURN COUNT(*), SUM(Request.v) PATTERN SEQ(Request, Shift+, NOT Closed, Travel?) WHERE [rider, driver]
+         WITHIN 12 s SLIDE 4 s;
+    riders: RETURN rider, COUNT(*), MAX(Request.v) PATTERN SEQ(Request+, NOT Shift, Travel)
+            WHERE [driver] GROUP-BY rider WITHIN 10 s;
+    alone: RETURN rider, COUNT(*) PATTERN Request+ GROUP-BY rider WITHIN 6 s"""
+
+
+def partial_case(seed: int) -> Case:
+    """Types of one pattern that carry different keys: partitions form of events none of which names all of them."""
+    chance = random.Random(seed)
+    types = ["Request", "Request", "Shift", "Shift", "Travel", "Closed"]
+    events = [
+        {
+            "time": time,
+            "type": chance.choice(types),
+            "rider": chance.choice([1, 2, 3, None]),
+            "driver": chance.choice([1, 2, 3]),
+            "v": chance.randint(-9, 9),
+        }
+        for time in sorted(chance.randint(-3, 25) for _ in range(14))
+    ]
+    return PARTIAL, events, {}
+
+
+def drawn(features: str, seed: int) -> Case:
+    return partial_case(seed) if features == "partial keys" else random_case(seed, FEATURES[features])
+
+
+def differences(features: str, seeds: range) -> Iterator[str]:
+    for seed in seeds:
+        case = drawn(features, seed)
+        expected = hamlet.run(hamlet.Workload.parse(case[0]), table_of(case), **case[2]).rows()
+        slices = SLICES[seed % len(SLICES)]
+        wrong = difference(through_slices(case, slices, seed), expected)
+        if wrong is not None:
+            yield f"seed {seed}, {slices} slices: {wrong}\n{case}"
+
+
+@pytest.mark.parametrize("features", [*FEATURES, "partial keys"])
+def test_slices_give_the_rows_of_one_process(features: str) -> None:
+    for wrong in differences(features, range(50)):
+        raise AssertionError(wrong)
+
+
+def test_without_the_owner_filter_rows_come_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the filter at the join is for: partitions that meet in slices of others, windows of other ranges."""
+    monkeypatch.setattr(Ownership, "owns", lambda self, key: True)
+    assert any(differences("partial keys", range(20)))
+    monkeypatch.undo()
+    monkeypatch.setattr(Ownership, "keeps", lambda self, starts: np.ones(len(starts), bool))
+    assert any(differences("many keys", range(100)))
+
+
+# --------------------------------------------------------------------------------------------------- shares
+
+
+@pytest.mark.parametrize(
+    ("slices", "expected"), [(1, (1, 1, 1)), (8, (2, 2, 2)), (27, (3, 3, 3)), (63, (3, 4, 5)), (64, (4, 4, 4))]
+)
+def test_shares_of_a_triangle(slices: int, expected: tuple[int, ...]) -> None:
+    """Chu et al. §4: rounding the real shares of 63 slices down would leave 3 x 3 x 3 = 27 of them at work."""
+    relations = [Relation((0, 1), 1.0), Relation((1, 2), 1.0), Relation((0, 2), 1.0)]
+    assert best_shares(relations, 3, slices) == expected
+
+
+def test_shares_follow_the_sizes() -> None:
+    """Request carries the rider, Travel both, Shift the driver only (attributes: driver, rider)."""
+    shift, travel, request = (0,), (0, 1), (1,)
+    even = [Relation(shift, 10.0), Relation(travel, 10.0), Relation(request, 10.0)]
+    assert best_shares(even, 2, 16) == (4, 4)
+    many_requests = [Relation(shift, 1.0), Relation(travel, 10.0), Relation(request, 100.0)]
+    assert best_shares(many_requests, 2, 16) == (1, 16)
+    assert load(many_requests, (1, 16)) == 1 + 10 / 16 + 100 / 16
+    assert best_shares([Relation(travel, 10.0), Relation(shift, 1.0)], 2, 16) == (16, 1)
+    assert best_shares([Relation((), 10.0)], 0, 16) == ()
+
+
+def test_a_heavy_value_has_a_grid_of_its_own() -> None:
+    """A driver with most of the events: hashing drivers would leave them in one row, so riders are spread instead."""
+    sizes = {((0, 1), ()): 400.0, ((0, 1), (0,)): 600.0, ((1,), ()): 50.0, ((0,), ()): 50.0, ((0,), (0,)): 5.0}
+    found = grids(sizes, 2, (True, False), 16)
+    assert found == {(): (4, 4), (0,): (1, 16)}
+    assert grids(sizes, 2, (False, False), 16).keys() == {()}
+    assert grids({}, 2, (True, True), 16).keys() == {(), (0,), (1,), (0, 1)}
+
+
+# ------------------------------------------------------------------------------------------------- placement
+
+
+def zipf(exponent: float, keys: int = 10_000, events: int = 10_000_000) -> list[int]:
+    """Events of each key."""
+    weights = np.arange(1, keys + 1) ** -exponent
+    return [int(each) for each in np.round(weights / weights.sum() * events)]
+
+
+def skewed(counts: list[int]) -> tuple[Shipment, list[ClassStatistics], list[bytes]]:
+    """A workload of one class, the statistics of a stream with so many events per key, and the keys' bytes."""
+    table = pa.table({"time": [1], "type": ["A"], "k": pa.array([1], pa.int64())})
+    shipment = shipment_of("RETURN k, COUNT(*) PATTERN SEQ(A, B+) GROUP-BY k WITHIN 10 s", table)
+    compiled = shipment.compiled()
+    known = routes(shipment.workload, compiled)
+    bytes_of = ValueBytes(("k",), compiled.schema)
+    encoded = [bytes_of.of((0,), (number,))[0] for number in range(len(counts))]
+    both = (1 << len(presence(compiled.classes[0], known[0]).roles)) - 1
+    rows = [(0, hashed(key) % BUCKETS, key, both, events) for key, events in zip(encoded, counts, strict=True)]
+    buckets = [(number, bucket, roles, events) for number, bucket, _, roles, events in rows]
+    heaviest = sorted(rows, key=lambda row: -row[4])[:MOST_HEAVY]
+    return shipment, gathered(compiled, known, heaviest, buckets, []), encoded
+
+
+def balance(slicing: Slicing, keys: list[bytes], counts: list[int]) -> Balance:
+    loads = [0] * slicing.slices
+    (owner,) = slicing.owners
+    assert isinstance(owner, KeyOwner)
+    for key, events in zip(keys, counts, strict=True):
+        loads[owner.owner([key])] += events
+    return Balance(tuple(loads), sum(counts))
+
+
+@pytest.mark.parametrize("exponent", [0.6, 1.2])
+def test_heavy_keys_spoil_no_balance(exponent: float) -> None:
+    """16 slices, 10,000 keys, 10 M events: what is no key's fault is even."""
+    counts, slices = zipf(exponent), 16
+    shipment, statistics, keys = skewed(counts)
+    compiled = shipment.compiled()
+    known = routes(shipment.workload, compiled)
+    slicing = balanced(compiled, known, slices, statistics)
+    found, by_hash = balance(slicing, keys, counts), balance(plain(compiled, known, slices), keys, counts)
+    assert found.replication == 1.0
+    assert sum(found.loads) == sum(counts)
+    assert by_hash.max_over_mean > 1.1
+    (owner,) = slicing.owners
+    left, alone = sum(counts), []
+    while counts[len(alone)] * (slices - len(alone)) > left:
+        left -= counts[len(alone)]
+        alone.append(len(alone))
+    assert len(alone) == (0 if exponent == 0.6 else 3)
+    for number in alone:
+        assert found.loads[owner.owner([keys[number]])] == counts[number]
+    others = [load for slice, load in enumerate(found.loads) if slice not in {owner.owner([keys[n]]) for n in alone}]
+    assert max(others) * len(others) <= 1.05 * sum(others)
+
+
+def test_loads_and_replication() -> None:
+    balance = Balance((6, 2, 4), 8)
+    assert balance.max_over_mean == 1.5
+    assert balance.replication == 1.5
+    assert (Balance((), 0).max_over_mean, Balance((0,), 0).replication) == (1.0, 1.0)
+    assert placed({"a": 3, "b": 3, "c": 2}, 2, [0, 2]) == {"a": 0, "b": 1, "c": 0}
+
+
+# --------------------------------------------------------------------------------------------------- pruning
+
+TWO = "RETURN COUNT(*) PATTERN {} WHERE [k] {} WITHIN 10 s"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "where", "types", "possible"),
+    [
+        ("SEQ(A, B+)", "", "A", False),
+        ("SEQ(A, B+)", "", "AB", True),
+        ("SEQ(A, B*)", "", "A", True),
+        ("SEQ(A, B?)", "", "B", False),
+        ("SEQ(A, (B OR C))", "", "AC", True),
+        ("SEQ(A, (B OR C))", "", "A", False),
+        ("SEQ(A, NOT B, C)", "", "AC", True),
+        ("SEQ(A, NOT B, C)", "", "AB", False),
+        ("A AND B", "", "A", False),
+        ("A AND B", "", "AB", True),
+        ("SEQ(A x, A y+)", "AND x.v > 0 AND y.v < 0", "A", False),
+    ],
+)
+def test_groups_that_can_have_no_trend(pattern: str, where: str, types: str, possible: bool) -> None:
+    """Only what every word needs is needed: nothing in NOT, nothing optional, no one of several alternatives."""
+    events = pa.table({"time": range(len(types)), "type": list(types), "k": [1] * len(types), "v": [1] * len(types)})
+    shipment = shipment_of(TWO.format(pattern, where), events)
+    (found,) = summed(shipment, events, random.Random(1))
+    everything = len(found.heavy) + len(found.buckets)
+    assert bool(everything) == possible
+    assert found.events > 0
+    slicing = balanced(shipment.compiled(), routes(shipment.workload, shipment.compiled()), 3, [found], prune=True)
+    routed = Router(shipment.compiled(), slicing, [0]).route(events.to_batches()[0])
+    if not possible and found.impossible:
+        assert len(routed.rows) == 0
