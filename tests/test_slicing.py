@@ -21,7 +21,17 @@ from hamlet.slicing.placement import Balance, balanced, placed, plain
 from hamlet.slicing.routes import routes
 from hamlet.slicing.routing import Ownership, Router, Slicing, ValueBytes
 from hamlet.slicing.shares import Relation, best_shares, grids, load
-from hamlet.slicing.statistics import BUCKETS, KEY, MOST_HEAVY, ClassStatistics, Summary, gathered, presence
+from hamlet.slicing.statistics import (
+    BUCKETS,
+    KEY,
+    ClassStatistics,
+    Summary,
+    batch_of,
+    gathered,
+    presence,
+    reduced,
+    rows_of,
+)
 from hamlet.spark.rows import Presenter
 from hamlet.spark.tasks import Kernel, Shipment, columns_of, with_places
 from tests.comparison import difference
@@ -115,23 +125,15 @@ def summed(shipment: Shipment, table: pa.Table, chance: random.Random) -> list[C
     """Statistics of a table, made in two parts."""
     compiled = shipment.compiled()
     known = routes(shipment.workload, compiled)
-    keys: dict[tuple[int, int, bytes], list[int]] = {}
-    others = []
+    rows = []
     cut = chance.randint(0, len(table))
     for part in (table.slice(0, cut), table.slice(cut)):
         summary = Summary(compiled, known)
         for batch in pieces(part, chance):
             summary.add(batch)
-        for row in summary.rows().to_pylist():
-            if row["kind"] == KEY:
-                found = keys.setdefault((row["class"], row["place"], row["key"]), [0, 0])
-                found[:] = found[0] | row["roles"], found[1] + row["events"]
-            else:
-                others.append(tuple(row[name] for name in ("class", "kind", "place", "key", "events", "time")))
-    everything = [(*key, roles, events) for key, (roles, events) in keys.items()]
-    buckets = [(number, bucket, roles, events) for (number, bucket, _), (roles, events) in keys.items()]
-    some = sorted(everything, key=lambda row: -row[4])[: chance.randint(0, 9)]
-    return gathered(compiled, known, some, buckets, others)
+        rows += rows_of(batch_of(summary.rows()))
+    parts = [[row for row in rows if row[3][-1:] < b"\x02"], [row for row in rows if row[3][-1:] >= b"\x02"]]
+    return gathered(compiled, known, [row for part in parts for row in reduced(compiled, known, part)])
 
 
 def slicing_of(shipment: Shipment, table: pa.Table, slices: int, chance: random.Random) -> Slicing:
@@ -216,7 +218,7 @@ def differences(features: str, seeds: range) -> Iterator[str]:
 
 @pytest.mark.parametrize("features", [*FEATURES, "partial keys"])
 def test_slices_give_the_rows_of_one_process(features: str) -> None:
-    for wrong in differences(features, range(50)):
+    for wrong in differences(features, range(35)):
         raise AssertionError(wrong)
 
 
@@ -280,10 +282,8 @@ def skewed(counts: list[int]) -> tuple[Shipment, list[ClassStatistics], list[byt
     bytes_of = ValueBytes(("k",), compiled.schema)
     encoded = [bytes_of.of((0,), (number,))[0] for number in range(len(counts))]
     both = (1 << len(presence(compiled.classes[0], known[0]).roles)) - 1
-    rows = [(0, hashed(key) % BUCKETS, key, both, events) for key, events in zip(encoded, counts, strict=True)]
-    buckets = [(number, bucket, roles, events) for number, bucket, _, roles, events in rows]
-    heaviest = sorted(rows, key=lambda row: -row[4])[:MOST_HEAVY]
-    return shipment, gathered(compiled, known, heaviest, buckets, []), encoded
+    rows = [(0, KEY, hashed(key) % BUCKETS, key, events, both, 0) for key, events in zip(encoded, counts, strict=True)]
+    return shipment, gathered(compiled, known, reduced(compiled, known, rows)), encoded
 
 
 def balance(slicing: Slicing, keys: list[bytes], counts: list[int]) -> Balance:

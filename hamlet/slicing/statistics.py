@@ -7,6 +7,7 @@ made of them then balance badly, and rows are the same. Source: Schneider et al.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,13 +28,13 @@ BUCKETS = 1024  # of keys that are not heavy; many more than slices, so that a b
 MOST_HEAVY = 4096  # keys of a class that are placed one by one
 MOST_IMPOSSIBLE = 65_536  # keys of a class that are left behind, those with most events first
 SAMPLES = 64  # times that a task reports of each class
-KEY, VALUE, RELATION, TIME = range(4)  # kinds of rows
+KEY, BUCKET, VALUE, RELATION, TIME = range(5)  # kinds of rows
 
 SUMMARY = pa.schema(
     [
         pa.field("class", pa.int32(), nullable=False),
         pa.field("kind", pa.int32(), nullable=False),
-        pa.field("place", pa.int32(), nullable=False),  # bucket of a key, place of an attribute, or 0
+        pa.field("place", pa.int32(), nullable=False),  # of an attribute, or the bucket of a key
         pa.field("key", pa.binary(), nullable=False),  # bytes of a key or a value; carried places of a relation
         pa.field("events", pa.int64(), nullable=False),
         pa.field("roles", pa.int64(), nullable=False),  # bits of `Present`, of a key
@@ -73,25 +74,55 @@ class ClassStatistics:
     relations: Mapping[Places, int] = field(default_factory=dict)
 
 
-def gathered(
-    compiled: CompiledWorkload,
-    routes: Sequence[Route],
-    keys: Iterable[tuple[int, int, bytes, int, int]],
-    buckets: Iterable[tuple[int, int, int, int]],
-    others: Iterable[tuple[int, int, int, bytes, int, int]],
-) -> list[ClassStatistics]:
-    """Statistics from the sums of all summaries.
+Row = tuple[int, int, int, bytes, int, int, int]  # of `SUMMARY`
+
+
+def reduced(compiled: CompiledWorkload, routes: Sequence[Route], rows: Iterable[Row]) -> list[Row]:
+    """What placement asks for of the rows of all summaries, or of such a part that no key is in two parts.
 
     Parameters
     ----------
     compiled : CompiledWorkload
     routes : sequence of Route
-    keys : iterable of (class, bucket, key, roles, events)
-        The keys with most events, and those that may be impossible; no key twice.
-    buckets : iterable of (class, bucket, roles, events)
-        Sums over all keys that have these roles.
-    others : iterable of (class, kind, place, key, events, time)
-        Rows of `SUMMARY` of the kinds `VALUE`, `RELATION` and `TIME`.
+    rows : iterable of rows of `SUMMARY`
+
+    Returns
+    -------
+    list of rows of `SUMMARY`
+        The keys with most events, those without a trend, and the sums over all keys by bucket (`BUCKET`); attribute
+        values with most events; what else there was.
+    """
+    presents = [presence(each, route) for each, route in zip(compiled.classes, routes, strict=True)]
+    sums: dict[tuple[int, int, int, bytes], list[int]] = {}
+    found: list[Row] = []
+    for number, kind, place, key, events, roles, time in rows:
+        if kind not in (KEY, VALUE):
+            found.append((number, kind, place, key, events, roles, time))
+            continue
+        known = sums.setdefault((number, kind, place, key), [0, 0])
+        known[0] += events
+        known[1] |= roles
+    buckets: dict[tuple[int, int], int] = {}
+    candidates: dict[tuple[int, int, bool], list[Row]] = {}
+    for (number, kind, place, key), (events, roles) in sums.items():
+        possible = kind == VALUE or presents[number].possible(roles)
+        candidates.setdefault((number, kind, possible), []).append((number, kind, place, key, events, roles, 0))
+        if kind == KEY and possible:
+            buckets[number, place] = buckets.get((number, place), 0) + events
+    for (_, _, possible), several in candidates.items():
+        found += heapq.nlargest(MOST_HEAVY if possible else MOST_IMPOSSIBLE, several, key=lambda row: row[4])
+    return found + [(number, BUCKET, place, b"", events, 0, 0) for (number, place), events in buckets.items()]
+
+
+def gathered(compiled: CompiledWorkload, routes: Sequence[Route], rows: Iterable[Row]) -> list[ClassStatistics]:
+    """Statistics from reduced rows of all parts.
+
+    Parameters
+    ----------
+    compiled : CompiledWorkload
+    routes : sequence of Route
+    rows : iterable of rows of `SUMMARY`
+        From `reduced`.
 
     Returns
     -------
@@ -100,17 +131,8 @@ def gathered(
     """
     presents = [presence(each, route) for each, route in zip(compiled.classes, routes, strict=True)]
     found = [_Gathering() for _ in routes]
-    for number, bucket, roles, events in buckets:
-        if presents[number].possible(roles):
-            found[number].buckets[bucket] = found[number].buckets.get(bucket, 0) + events
-    for number, bucket, key, roles, events in keys:
-        if not presents[number].possible(roles):
-            found[number].impossible.add(key)
-        elif bucket in found[number].buckets:
-            found[number].heavy[key] = events
-            found[number].buckets[bucket] -= events
-    for number, kind, place, key, events, time in others:
-        found[number].take(kind, place, key, events, time)
+    for number, kind, place, key, events, roles, time in sorted(rows, key=lambda row: (row[1] == KEY, -row[4])):
+        found[number].take(kind, place, key, events, time, presents[number].possible(roles))
     return [each.done() for each in found]
 
 
@@ -123,8 +145,16 @@ class _Gathering:
     values: dict[int, dict[bytes, int]] = field(default_factory=dict)
     relations: dict[Places, int] = field(default_factory=dict)
 
-    def take(self, kind: int, place: int, key: bytes, events: int, time: int) -> None:
-        if kind == TIME:
+    def take(self, kind: int, place: int, key: bytes, events: int, time: int, possible: bool) -> None:
+        """A row; those of keys come last, the heaviest first."""
+        if kind == KEY and not possible:
+            self.impossible.add(key)
+        elif kind == KEY and len(self.heavy) < MOST_HEAVY:
+            self.heavy[key] = events
+            self.buckets[place] -= events
+        elif kind == BUCKET:
+            self.buckets[place] = self.buckets.get(place, 0) + events
+        elif kind == TIME:
             self.times.append((time, events))
         elif kind == VALUE:
             values = self.values.setdefault(place, {})
@@ -210,10 +240,10 @@ class _ClassSummary:
                     (value,) = self._bytes_of.of((place,), key)
                     found[value] = found.get(value, 0) + count
 
-    def rows(self) -> list[tuple[int, int, int, bytes, int, int, int]]:
+    def rows(self) -> list[Row]:
         """Rows of `SUMMARY`."""
         number = self._number
-        found = []
+        found: list[Row] = []
         for key, events, roles in zip(self._index.keys, self._events.tolist(), self._roles.tolist(), strict=True):
             encoded = b"".join(self._bytes_of.of(self._places, key))
             found.append((number, KEY, hashed(encoded) % BUCKETS, encoded, events, roles, 0))
@@ -250,9 +280,18 @@ class Summary:
         for each in self._classes:
             each.add(batch, signatures)
 
-    def rows(self) -> pa.RecordBatch:
-        """All of it as rows of `SUMMARY`; events of rows that are equal in all else but roles are to be added up."""
-        rows = [row for each in self._classes for row in each.rows()]
-        columns = list(zip(*rows, strict=True)) or [()] * len(SUMMARY)
-        arrays = [pa.array(column, field.type) for column, field in zip(columns, SUMMARY, strict=True)]
-        return pa.RecordBatch.from_arrays(arrays, schema=SUMMARY)
+    def rows(self) -> list[Row]:
+        """All of it; a key may have rows in several summaries."""
+        return [row for each in self._classes for row in each.rows()]
+
+
+def rows_of(batch: pa.RecordBatch) -> list[Row]:
+    """The rows of a batch of `SUMMARY`, whatever the columns are called."""
+    return list(zip(*(batch.column(place).to_pylist() for place in range(len(SUMMARY))), strict=True))
+
+
+def batch_of(rows: Sequence[Row]) -> pa.RecordBatch:
+    """Rows as a batch of `SUMMARY`."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(SUMMARY)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, SUMMARY, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=SUMMARY)

@@ -41,7 +41,13 @@ FEWEST_ROWS, MOST_ROWS = 50_000, 1_000_000  # of a result file, where there are 
 
 
 def run(
-    workload: Workload, events: DataFrame, *, partitions: int | None = None, lazy: bool = False, **options: Any
+    workload: Workload,
+    events: DataFrame,
+    *,
+    partitions: int | None = None,
+    balance: bool = False,
+    lazy: bool = False,
+    **options: Any,
 ) -> DataFrame:
     """Run a workload over the events of a DataFrame.
 
@@ -51,8 +57,12 @@ def run(
     events : DataFrame
         Time is an integer or timestamp column (Spark's timestamps count microseconds). Rows may be in any order.
     partitions : int, optional
-        Tasks to spread each class of queries over. By default the session's ``spark.sql.shuffle.partitions``, or two
+        Slices: tasks to spread the events over. By default the session's ``spark.sql.shuffle.partitions``, or two
         per core where that has its default, 200.
+    balance : bool
+        Whether keys and times are counted first, in a scan of their own, so that slices get equal work: frequent keys
+        are placed one by one, and a class of queries without keys, or with one giant group, is cut along time. By
+        default keys are hashed.
     lazy : bool
         Whether only the plan is made. Then every action on the result runs the job, and what is wrong with the events
         shows as Spark's own PythonException, the message in its text. By default the job runs now, and its result is
@@ -89,6 +99,8 @@ def run(
     check_pandas()
     with translated():
         job = Job(workload, events_of(events, chosen), chosen, _partitions(partitions))
+        if balance:
+            job.measure(prune=False)  # a DataFrame may give other rows when it is computed again
         results = job.results()
         return results if lazy else results.localCheckpoint(eager=True)
 
@@ -103,6 +115,7 @@ def submit(
     output_format: str = "parquet",
     overwrite: bool = False,
     partitions: int | None = None,
+    balance: bool = False,
     keep: Iterable[str | os.PathLike[str]] = (),
     progress: Progress | None = None,
     **options: Any,
@@ -130,6 +143,8 @@ def submit(
         Whether an output directory with something in it is replaced.
     partitions : int, optional
         As for `run`.
+    balance : bool
+        As for `run`; partitions in which no query can have a trend are found, too, and left out.
     keep : iterable of paths
         Files that `overwrite` must not delete, besides the input.
     progress : callable, optional
@@ -140,8 +155,10 @@ def submit(
     Returns
     -------
     dict
-        What the job counted: the counters of `Results.stats` (events are those of the input), rows, infinite_values,
-        and seconds by stage.
+        What the job counted: the counters of `Results.stats` (events are those of the input; where slices overlap in
+        time, groups and windows count in each), rows, infinite_values, seconds by stage, and ``slices``: the events
+        that each slice got (``loads``), ``max_over_mean`` of these, and ``replication``, the slices that an event was
+        sent to on average.
 
     Raises
     ------
@@ -162,6 +179,11 @@ def submit(
         job = Job(workload, read.events, chosen, _partitions(partitions), source)
         stats = spark.sparkContext.accumulator({}, StatsParam())
         began = time.perf_counter()
+        if balance:
+            with watched(spark.sparkContext, "counting keys", progress):
+                job.measure(prune=True)
+            stages["measure"] = time.perf_counter() - began
+            began = time.perf_counter()
         rows = job.partial(stats).persist(StorageLevel.MEMORY_AND_DISK)
         try:
             with watched(spark.sparkContext, "counting trends", progress):
@@ -190,7 +212,7 @@ def _write(job: Job, rows: DataFrame, total: int, folder: Path, output_format: s
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         assert context is not None
-        yield from guarded(write(context.partitionId(), batches))
+        yield from guarded(write(f"{context.partitionId():05}", batches))
 
     written = mapped(ordered, task, "query int, rows long, infinite long").collect()
     for unfinished in folder.glob("query=*/.part-*"):  # of a task that was run twice

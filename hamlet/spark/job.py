@@ -204,7 +204,7 @@ class Job:
         prune : bool
             Whether the job will read the very same events, so that partitions without a trend may stay behind.
         """
-        known = statistics_of(self.read(self.routes), self.shipment, self.routes)
+        known = statistics_of(self.read(self.routes), self.shipment, self.routes, self.partitions)
         self._slicing = balanced(self._compiled, self.routes, self.partitions, known, prune=prune)
 
     def routed(self, routes: Routes) -> DataFrame:

@@ -105,7 +105,7 @@ def result_batches(
 
 
 def write_files(
-    shipment: Shipment, folder: str, output_format: str, part: int, batches: Iterable[pa.RecordBatch]
+    shipment: Shipment, folder: str, output_format: str, part: str, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Write a task's sorted partial rows as result files, one per query, and say what was written.
 
@@ -119,7 +119,7 @@ def write_files(
     presenter = Presenter(shipment)
     count_type, clock = shipment.options.count_type, presenter.schema.clock
     for query, pieces in itertools.groupby(presenter.rows(batches), key=lambda piece: piece[0]):
-        path = Path(folder, folder_name(presenter.names[query]), f"part-{part:05}.{output_format}")
+        path = Path(folder, folder_name(presenter.names[query]), f"part-{part}.{output_format}")
         unfinished = path.with_name(f".{path.name}.{os.getpid()}")
         rows = infinite = 0
         try:

@@ -8,34 +8,21 @@ get labels whose hash is right.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import pyarrow as pa
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.functions import bit_or, col, create_map, desc, lit, pmod
+from pyspark.sql.functions import col, create_map, lit, pmod
 from pyspark.sql.functions import hash as spark_hash
-from pyspark.sql.functions import sum as total
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 from hamlet.slicing.routes import Route
 from hamlet.slicing.routing import Router, Slicing
-from hamlet.slicing.statistics import (
-    KEY,
-    MOST_HEAVY,
-    MOST_IMPOSSIBLE,
-    RELATION,
-    SUMMARY,
-    TIME,
-    VALUE,
-    ClassStatistics,
-    gathered,
-    presence,
-)
+from hamlet.slicing.statistics import SUMMARY, ClassStatistics, gathered, rows_of
 from hamlet.spark.counters import SENT, Stats, counted
 from hamlet.spark.session import guarded, without_pandas_warning
-from hamlet.spark.tasks import Shipment, routed, summarised
+from hamlet.spark.tasks import Shipment, reduced_part, routed, summarised
 
 Batches = Iterator[pa.RecordBatch]
 LABELS_PER_SLICE = 64  # numbers to try for a label; one in `slices` has the hash of a given slice
@@ -88,6 +75,11 @@ def in_slices(frame: DataFrame, slices: int) -> DataFrame:
         return frame.repartition(1)
     if hasattr(frame, "repartitionById"):
         return frame.repartitionById(slices, col("slice"))
+    return by_label(frame, slices)
+
+
+def by_label(frame: DataFrame, slices: int) -> DataFrame:
+    """The same where Spark has no partitions by number: by numbers that its hash sends to the right ones."""
     labels = labels_of(frame.sparkSession, slices)
     pairs = create_map(*(lit(value) for pair in enumerate(labels) for value in pair))
     return frame.repartition(slices, pairs[col("slice")])
@@ -95,7 +87,7 @@ def in_slices(frame: DataFrame, slices: int) -> DataFrame:
 
 def labels_of(spark: SparkSession, slices: int) -> list[int]:
     """Numbers that Spark's hash sends to the partitions 0, 1, 2, ..."""
-    numbers = spark.range(LABELS_PER_SLICE * slices)
+    numbers = spark.range(LABELS_PER_SLICE * slices).select(col("id").cast("int").alias("id"))
     found = numbers.select(col("id"), pmod(spark_hash(col("id")), lit(slices)).alias("slice")).collect()
     labels: dict[int, int] = {}
     for row in found:
@@ -103,47 +95,22 @@ def labels_of(spark: SparkSession, slices: int) -> list[int]:
     return [labels[slice] for slice in range(slices)]
 
 
-def statistics_of(frame: DataFrame, shipment: Shipment, routes: Sequence[Route]) -> list[ClassStatistics]:
+def statistics_of(
+    frame: DataFrame, shipment: Shipment, routes: Sequence[Route], partitions: int
+) -> list[ClassStatistics]:
     """Exact statistics of the events of each class, in one scan.
 
-    Every task counts its part; the parts are added up by Spark, and only what placement asks for comes to the driver:
-    the keys with most events, sums over the others, keys that can have no trend, and samples of the times.
+    Every task counts its part; the counts of a key meet in one task, which adds them up; only what placement asks for
+    comes to the driver.
     """
-    compiled = shipment.compiled()
 
-    def task(batches: Batches) -> Batches:
+    def count(batches: Batches) -> Batches:
         yield from guarded(summarised(shipment, routes, batches))
 
-    summary = mapped(frame, task, from_arrow_schema(SUMMARY))
-    names = ("class", "kind", "place", "key", "time")
-    sums = summary.groupBy(*names).agg(total("events").alias("events"), bit_or("roles").alias("roles")).persist()
-    try:
-        keys = sums.where(col("kind") == KEY)
-        by_roles = keys.groupBy("class", "place", "roles").agg(total("events").alias("events")).collect()
-        buckets = [_values(row, "class", "place", "roles", "events") for row in by_roles]
-        found: dict[tuple[int, bytes], Any] = {}
-        others: list[Any] = []
-        for route in routes:
-            mine = keys.where(col("class") == route.number).orderBy(desc("events"))
-            present = presence(compiled.classes[route.number], route)
-            seen = {roles for number, _, roles, _ in buckets if number == route.number}
-            nothing = [roles for roles in seen if not present.possible(roles)]
-            rows = mine.limit(MOST_HEAVY).collect() if route.keys else []
-            rows += mine.where(col("roles").isin(nothing)).limit(MOST_IMPOSSIBLE).collect() if nothing else []
-            found |= {(row["class"], bytes(row["key"])): row for row in rows}
-            values = sums.where((col("class") == route.number) & (col("kind") == VALUE))
-            others += values.orderBy(desc("events")).limit(MOST_HEAVY).collect()
-        others += sums.where(col("kind").isin(RELATION, TIME)).collect()
-        return gathered(
-            compiled,
-            routes,
-            [_values(row, "class", "place", "key", "roles", "events") for row in found.values()],
-            buckets,
-            [_values(row, "class", "kind", "place", "key", "events", "time") for row in others],
-        )
-    finally:
-        sums.unpersist()
+    def add(batches: Batches) -> Batches:
+        yield from guarded(reduced_part(shipment, routes, batches))
 
-
-def _values(row: Any, *names: str) -> Any:
-    return tuple(bytes(row[name]) if name == "key" else row[name] for name in names)
+    form = from_arrow_schema(SUMMARY)
+    parts = mapped(frame, count, form).repartition(partitions, "class", "key")
+    table = mapped(parts, add, form).toArrow()
+    return gathered(shipment.compiled(), routes, [row for batch in table.to_batches() for row in rows_of(batch)])

@@ -31,7 +31,7 @@ from hamlet.output.result import QueryRows
 from hamlet.schema import Schema
 from hamlet.slicing.routes import Route, part_of
 from hamlet.slicing.routing import Ownership, Router, Slicing
-from hamlet.slicing.statistics import Summary
+from hamlet.slicing.statistics import Summary, batch_of, reduced, rows_of
 from hamlet.workload import Workload
 
 
@@ -350,7 +350,15 @@ def summarised(
     for events in engine_batches(batches, columns_of(routes, compiled.schema), shipment.events):
         check_times(events, compiled.schema)
         summary.add(events)
-    yield summary.rows()
+    yield batch_of(summary.rows())
+
+
+def reduced_part(
+    shipment: Shipment, routes: Sequence[Route], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """What placement asks for of summaries of which this task has all rows of a key."""
+    rows = (row for batch in batches for row in rows_of(batch))
+    yield batch_of(reduced(shipment.compiled(), routes, rows))
 
 
 # --------------------------------------------------------------------------------------------------- reading

@@ -1,0 +1,228 @@
+"""What the tasks of a continuous job run: events packed per slice, engines that are saved between micro-batches.
+
+Every task of the first stage tells every slice the latest time that it has seen, so all slices agree on the watermark
+of a micro-batch, also those that got no event: a window closes in all of them in the same micro-batch, and what slices
+know of one group can be added up there. Events travel as Arrow batches in bytes, a row of Spark per task and slice.
+
+Needs no pyspark. Source: DESIGN §5 ("Engine time").
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hamlet.columns import integers
+from hamlet.engine import Engine
+from hamlet.executor import Executor, GroupRows
+from hamlet.output.partial import SCHEMA as PARTIAL
+from hamlet.output.result import QueryRows
+from hamlet.schema import Schema
+from hamlet.slicing.owners import hashed
+from hamlet.slicing.routes import Route, part_of
+from hamlet.slicing.routing import Ownership, Router, Slicing
+from hamlet.spark.tasks import MASK, Shipment, check_times, codec_of, columns_of, engine_batches
+from hamlet.workload import Workload
+
+UNBOUNDED = 1 << 62  # ticks of lateness: an engine in a slice judges events by the watermark that it is told
+PACKED = pa.schema(
+    [
+        pa.field("slice", pa.int32(), nullable=False),
+        pa.field("latest", pa.int64(), nullable=False),  # ticks: of the events that the task has read
+        pa.field("events", pa.binary()),  # as an Arrow stream, with masks in front; NULL where there are none
+    ]
+)
+CLOSED = pa.schema([pa.field("bucket", pa.int32(), nullable=False), pa.field("rows", pa.binary(), nullable=False)])
+
+_LENGTH = struct.Struct("<Q")
+
+
+def packed(
+    shipment: Shipment, routes: Sequence[Route], slicing: Slicing, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Events in batches of `PACKED`: for every batch a row per slice.
+
+    Raises
+    ------
+    DataError
+        At a NULL time or order, and at a time beyond 2^61 ticks.
+    """
+    compiled = shipment.compiled()
+    schema = compiled.schema
+    router = Router(compiled, slicing, [route.number for route in routes])
+    for events in engine_batches(batches, columns_of(routes, schema), shipment.events):
+        check_times(events, schema)
+        latest = int(integers(events.column(schema.clock.column), schema.clock.column)[0].max())
+        found = router.route(events)
+        packets: list[bytes | None] = [None] * slicing.slices
+        for slice in np.unique(found.slices).tolist():
+            mine = np.nonzero(found.slices == slice)[0]
+            part = events.take(pa.array(found.rows[mine]))
+            head = pa.array(found.masks[mine])
+            packets[slice] = as_bytes(pa.RecordBatch.from_arrays([head, *part.columns], [MASK, *part.schema.names]))
+        columns = [range(slicing.slices), [latest] * slicing.slices, packets]
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, PACKED, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=PACKED)
+
+
+def as_bytes(batch: pa.RecordBatch) -> bytes:
+    """A batch as an Arrow stream."""
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue()
+
+
+def from_bytes(data: bytes) -> list[pa.RecordBatch]:
+    """The batches of an Arrow stream."""
+    with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
+        return list(reader)
+
+
+class _PartialEngine(Engine):
+    """An engine that keeps the rows of closed windows in the form in which those of several slices can be added up."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.closed: list[tuple[Executor, int, GroupRows]] = []
+        self._owns: Callable[[tuple[Any, ...]], bool] | None = None
+
+    def restrict(self, owns: Callable[[tuple[Any, ...]], bool]) -> None:
+        """Keep to the partitions of a slice."""
+        self._owns = owns
+        if self._executor is not None:
+            self._executor.restrict(owns)
+
+    def _compile(self, schema: Schema) -> None:
+        super()._compile(schema)
+        if self._owns is not None:
+            self.restrict(self._owns)
+
+    def _drained(self, executor: Executor) -> list[QueryRows]:
+        for query in executor.workload.queries:
+            rows = executor.drain_groups(query.analysed.index)
+            if rows.windows:
+                self.closed.append((executor, query.analysed.index, rows))
+        return []
+
+
+class Online:
+    """The engines of a slice, one per class of queries, through one micro-batch.
+
+    Parameters
+    ----------
+    shipment : Shipment
+    routes : sequence of Route
+    slicing : Slicing
+    slice : int
+    lateness : int
+        Ticks.
+    late : {'error', 'drop'}
+    saved : bytes, optional
+        From `save` after the micro-batch before.
+    """
+
+    def __init__(
+        self,
+        shipment: Shipment,
+        routes: Sequence[Route],
+        slicing: Slicing,
+        slice: int,
+        lateness: int,
+        late: str,
+        saved: bytes | None = None,
+    ) -> None:
+        self._lateness = lateness
+        self._latest: int | None = None
+        parts = [part_of(shipment.workload, route.queries) for route in routes]
+        if saved is None:
+            options = {name: getattr(shipment.options, name) for name in shipment.options.__dataclass_fields__}
+            self._engines = [_PartialEngine(part, lateness=UNBOUNDED, late=late, **options) for part in parts]
+        else:
+            saves = zip(parts, _unjoined(saved), strict=True)
+            self._engines = [_restored(part, save) for part, save in saves]
+        compiled = shipment.compiled()
+        for route, engine in zip(routes, self._engines, strict=True):
+            owner = slicing.owners[route.number]
+            engine.restrict(Ownership(compiled.classes[route.number], owner, compiled.schema, slice).owns)
+            if saved is None:
+                engine.open(compiled.schema)
+
+    def take(self, latest: int, events: bytes | None) -> None:
+        """A row of `PACKED`: events of this micro-batch, in any order.
+
+        Raises
+        ------
+        DataError
+            At an event before the watermark of the micro-batch before, unless late events are dropped.
+        """
+        self._latest = latest if self._latest is None else max(latest, self._latest)
+        for batch in [] if events is None else from_bytes(events):
+            masks = batch.column(0).to_numpy()
+            rest = batch.select(batch.schema.names[1:])
+            for bit, engine in enumerate(self._engines):
+                chosen = (masks >> bit) & 1 != 0
+                if chosen.any():
+                    engine.push_columns(rest if chosen.all() else rest.filter(pa.array(chosen)))
+
+    def closed(self) -> Iterator[pa.RecordBatch]:
+        """Partial rows of the windows that this micro-batch closes."""
+        if self._latest is None:
+            return
+        for engine in self._engines:
+            engine.advance_columns(self._latest - self._lateness)
+            for executor, query, rows in engine.closed:
+                (compiled,) = (each for each in executor.workload.queries if each.analysed.index == query)
+                yield codec_of(compiled, executor.workload.schema).encode(rows)
+
+    @property
+    def late_events(self) -> int:
+        """Events that were dropped since the job began."""
+        return sum(engine.stats["late_events"] for engine in self._engines)
+
+    def save(self) -> bytes:
+        """All engines as bytes."""
+        saves = [engine.save() for engine in self._engines]
+        return b"".join(part for save in saves for part in (_LENGTH.pack(len(save)), save))
+
+
+def _restored(workload: Workload, save: bytes) -> _PartialEngine:
+    engine = _PartialEngine.restore(workload, save)
+    assert isinstance(engine, _PartialEngine)
+    return engine
+
+
+def _unjoined(data: bytes) -> list[bytes]:
+    found, place = [], 0
+    while place < len(data):
+        start = place + _LENGTH.size
+        place = start + int(_LENGTH.unpack_from(data, place)[0])
+        found.append(data[start:place])
+    return found
+
+
+def bucketed(batches: Iterable[pa.RecordBatch], buckets: int) -> Iterator[tuple[int, bytes]]:
+    """Partial rows in as many parts as may be merged side by side: rows of one group and window are in one part."""
+    table = pa.Table.from_batches(list(batches), PARTIAL)
+    if not table.num_rows:
+        return
+    groups = table.column("group").combine_chunks().dictionary_encode()
+    numbers = groups.indices.to_numpy()
+    hashes = np.array([hashed(each) for each in groups.dictionary.to_pylist()], np.int64)
+    places = hashes[numbers] % buckets
+    for bucket in np.unique(places).tolist():
+        (batch,) = table.filter(pa.array(places == bucket)).combine_chunks().to_batches()
+        yield bucket, as_bytes(batch)
+
+
+def met(batches: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """The partial rows of a batch of `CLOSED` from all slices, by query, window and group."""
+    rows = [part for batch in batches for data in batch.column(1).to_pylist() for part in from_bytes(data)]
+    table = pa.Table.from_batches(rows, PARTIAL)
+    ordered: list[pa.RecordBatch] = table.sort_by([(name, "ascending") for name in PARTIAL.names[:3]]).to_batches()
+    return ordered
