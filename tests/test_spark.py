@@ -266,7 +266,7 @@ def test_what_is_no_batch_of_events(spark: SparkSession) -> None:
     workload = hamlet.Workload.parse(TRENDS)
     with pytest.raises(OptionError, match=r"events is a Table; hamlet\.spark\.run takes a DataFrame"):
         hamlet.spark.run(workload, GOOD)
-    with pytest.raises(UnsupportedError, match="a streaming DataFrame is not there yet"):
+    with pytest.raises(OptionError, match=r"the DataFrame is a stream: .*hamlet\.spark\.stream"):
         hamlet.spark.run(workload, spark.readStream.format("rate").load())
 
 

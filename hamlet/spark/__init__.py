@@ -8,21 +8,23 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from hamlet.disorder import Lateness
 from hamlet.engine import options_of
-from hamlet.errors import OptionError, UnsupportedError
+from hamlet.errors import OptionError, OutputError, UnsupportedError
 from hamlet.output.files import check_destination, check_format, folder_name, part_file, staged
 from hamlet.workload import Workload
 
 try:
     from pyspark import StorageLevel, TaskContext
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("pyspark", "py4j"):
         raise
@@ -30,12 +32,13 @@ except ModuleNotFoundError as error:
 
 from hamlet.spark.counters import StatsParam, summed
 from hamlet.spark.input import local_output, local_path, opened
-from hamlet.spark.job import ROW, Job, events_of
+from hamlet.spark.job import ROW, Job, default_partitions, events_of
 from hamlet.spark.rows import Presenter, write_files
 from hamlet.spark.session import Progress, at_the_end, check_pandas, guarded, session, translated, watched
 from hamlet.spark.slices import Batches, mapped
+from hamlet.spark.stream import PROVIDER, ROCKSDB, Continuous, prepared
 
-__all__ = ["run", "submit"]
+__all__ = ["run", "stream", "submit", "submit_stream"]
 
 FEWEST_ROWS, MOST_ROWS = 50_000, 1_000_000  # of a result file, where there are more than one task can be quick with
 
@@ -95,7 +98,7 @@ def run(
             f"events is a {type(events).__name__}; hamlet.spark.run takes a DataFrame, hamlet.run everything else"
         )
     if events.isStreaming:
-        raise UnsupportedError("a streaming DataFrame is not there yet in this version; give hamlet.spark.run a batch")
+        raise OptionError("the DataFrame is a stream: hamlet.spark.run takes a batch, hamlet.spark.stream a stream")
     check_pandas()
     with translated():
         job = Job(workload, events_of(events, chosen), chosen, _partitions(partitions))
@@ -197,6 +200,148 @@ def submit(
                 rows.unpersist()
         stages["write"] = time.perf_counter() - began
     return {**summed(stats.value, job.partitions), "events": read.rows, **found, "stages": stages}
+
+
+def stream(
+    workload: Workload,
+    events: DataFrame,
+    *,
+    partitions: int | None = None,
+    lateness: Lateness | None = None,
+    late: str = "error",
+    **options: Any,
+) -> DataFrame:
+    """Run a workload over a streaming DataFrame: rows of every window, once, after it has closed.
+
+    Parameters
+    ----------
+    workload : Workload
+    events : DataFrame
+        Of ``spark.readStream``. A window closes in the micro-batch in which the watermark passes its end; the watermark
+        is the latest time of all events, whatever their types, minus the lateness.
+    partitions : int, optional
+        Slices, which a checkpoint keeps to. By default as for `run`; best is what ``spark.sql.shuffle.partitions`` is.
+    lateness : int, float, str or datetime.timedelta, optional
+        How far behind the latest time of earlier micro-batches an event may be; by default what ``withWatermark`` has
+        set on the time column, else 0.
+    late : {'error', 'drop'}
+        What becomes of later events.
+    **options
+        As for `run`.
+
+    Returns
+    -------
+    DataFrame
+        A streaming one, columns as those of `run`. To be written in the mode ``append``, with a checkpoint.
+
+    Raises
+    ------
+    WorkloadError, DataError, OptionError, UnsupportedError
+        A user's mistake, as `run`; OptionError where the session keeps no state in RocksDB.
+
+    Examples
+    --------
+    >>> rows = hamlet.spark.stream(workload, spark.readStream.schema(schema).parquet("trips/"))  # doctest: +SKIP
+    >>> rows.writeStream.option("checkpointLocation", "state").parquet("rows")  # doctest: +SKIP
+    """
+    chosen = options_of(options)
+    check_pandas()
+    if not isinstance(events, DataFrame) or not events.isStreaming:
+        raise OptionError("hamlet.spark.stream takes a streaming DataFrame; hamlet.spark.run takes a batch")
+    with translated():
+        job = Job(workload, events_of(events, chosen), chosen, _partitions(partitions))
+        return Continuous(job, events, lateness, late).results()
+
+
+def submit_stream(
+    workload: Workload,
+    source: str,
+    output: str,
+    checkpoint: str,
+    *,
+    master: str | None = None,
+    input_format: str | None = None,
+    output_format: str = "parquet",
+    partitions: int | None = None,
+    lateness: Lateness = 0,
+    late: str = "error",
+    trigger: str | None = None,
+    available_now: bool = False,
+    files_per_batch: int | None = None,
+    started: Callable[[StreamingQuery], None] | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Run a workload over a folder to which files are added, until it is stopped.
+
+    Files ``output/query=<name>/part-<micro-batch>-<number>.<format>`` appear as windows close. A job that was killed
+    goes on from its checkpoint, and each row is in one file once, whoever reads the folder.
+
+    Parameters
+    ----------
+    workload : Workload
+    source : str
+        A folder of Parquet, CSV or JSON lines files, some of which are there to say what the columns are.
+    output : str
+        A directory that every machine of the cluster sees.
+    checkpoint : str
+        A directory for Spark's checkpoint: the place in the input, and the engines.
+    lateness, late
+        As for `stream`.
+    trigger : str, optional
+        Time between micro-batches, such as ``'10 seconds'``; by default one follows the other.
+    available_now : bool
+        Whether to stop when all files that are there have been read; windows that are still open stay open.
+    files_per_batch : int, optional
+        Most files of a micro-batch.
+    started : callable, optional
+        Called with the running query.
+    master, input_format, output_format, partitions, **options
+        As for `submit`.
+
+    Returns
+    -------
+    dict
+        Micro-batches and events of this run.
+
+    Raises
+    ------
+    WorkloadError, DataError, OptionError, OutputError, UnsupportedError, JobError
+        As `submit`; DataError at a late event.
+    """
+    chosen = options_of(options)
+    check_format(output_format)
+    folder = local_output(output).resolve()
+    if folder.is_dir() and any(folder.iterdir()) and not _holds_something(checkpoint):
+        raise OutputError(f"{output} is not empty, and the checkpoint {checkpoint} is: rows would be there twice")
+    events = opened(source, input_format, chosen, workload)
+    ours = SparkSession.getActiveSession() is None
+    with session(master) as spark, translated():
+        frame = events.follow(spark, files_per_batch)
+        partitions = default_partitions(frame) if partitions is None else partitions
+        if ours:
+            spark.conf.set(PROVIDER, ROCKSDB)
+            spark.conf.set("spark.sql.shuffle.partitions", str(partitions))  # as many as there are slices
+        job = Job(workload, events_of(frame, chosen), chosen, _partitions(partitions), source)
+        plan = Continuous(job, frame, lateness, late)
+        prepared(job.shipment, folder, output_format)
+        writer = plan.closed().writeStream.outputMode("append").option("checkpointLocation", checkpoint)
+        writer = writer.trigger(availableNow=True) if available_now else writer
+        writer = writer.trigger(processingTime=trigger) if trigger is not None and not available_now else writer
+        query = writer.foreachBatch(plan.writer(folder, output_format)).start()
+        try:
+            if started is not None:
+                started(query)
+            query.awaitTermination()
+        finally:
+            with at_the_end():
+                query.stop()
+        done = query.recentProgress
+    return {"batches": len(done), "events": sum(each["numInputRows"] for each in done)}
+
+
+def _holds_something(folder: str) -> bool:
+    path = local_path(folder)
+    return path is None or (path.is_dir() and any(path.iterdir()))
 
 
 def _write(job: Job, rows: DataFrame, total: int, folder: Path, output_format: str) -> dict[str, int]:

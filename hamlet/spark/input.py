@@ -67,6 +67,9 @@ _TYPES: dict[pa.DataType, DataType] = {
 }
 
 
+_TEXT_OPTIONS: dict[str, dict[str, bool]] = {"csv": {"header": True, "inferSchema": True}}
+
+
 @dataclass(frozen=True)
 class Loaded:
     """Events in a session.
@@ -115,11 +118,19 @@ class Elsewhere:
 
     def load(self, spark: SparkSession) -> Loaded:
         """The events in a session."""
-        reader = spark.read.format(self._format)
-        if self._format == "csv":
-            reader = reader.options(header=True, inferSchema=True)
-        frame = reader.load(self._source)
+        options = _TEXT_OPTIONS.get(self._format, {})
+        frame = spark.read.format(self._format).options(**options).load(self._source)
         return Loaded(events_of(frame, self._options), frame.count())
+
+    def follow(self, spark: SparkSession, files: int | None) -> DataFrame:
+        """The events as they come, files that will be there included."""
+        return _followed(
+            spark,
+            self._source,
+            self._format,
+            spark.read.format(self._format).options(**_TEXT_OPTIONS.get(self._format, {})).load(self._source).schema,
+            files,
+        )
 
 
 class LocalFiles:
@@ -132,6 +143,7 @@ class LocalFiles:
     """
 
     def __init__(self, path: Path, input_format: str | None, options: Options, workload: Workload) -> None:
+        self._path = path
         self._key = SortKey(options.time_column, options.order_column)
         self._options = options
         self._input_format = input_format
@@ -164,6 +176,11 @@ class LocalFiles:
         schema = plain_schema(values, self._key, self._options.type_column)
         return Loaded(Events(numbered, names, schema), self._rows)
 
+    def follow(self, spark: SparkSession, files: int | None) -> DataFrame:
+        """The events as they come, files that will be there included; their columns are those of the files now."""
+        schema = StructType([StructField(field.name, spark_type(field.type)) for field in self._fields])
+        return _followed(spark, _as_glob(str(self._path.resolve())), self._format, schema, files)
+
     def _parquet(self, spark: SparkSession) -> DataFrame:
         ancient = _int96_columns(self._paths[0])
         types = {
@@ -191,6 +208,15 @@ class LocalFiles:
 
         count = len(self._paths)
         return mapped(spark.range(0, count, 1, count), task, schema)
+
+
+def _followed(spark: SparkSession, source: str, input_format: str, schema: StructType, files: int | None) -> DataFrame:
+    reader = spark.readStream.format(input_format).schema(schema)
+    if input_format == "csv":
+        reader = reader.option("header", True)
+    if files is not None:
+        reader = reader.option("maxFilesPerTrigger", files)
+    return reader.load(source)
 
 
 def spark_type(arrow: pa.DataType) -> DataType:

@@ -171,9 +171,9 @@ class Job:
         self.schema: Schema = self.shipment.schema(source)
         workload.check(self.schema)
         self._workload = workload
-        self._compiled: CompiledWorkload = self.shipment.compiled()
+        self.compiled: CompiledWorkload = self.shipment.compiled()
         self._events = events
-        self.routes = routes(workload, self._compiled)
+        self.routes = routes(workload, self.compiled)
         self._check_types(source)
         self.partitions = partitions or default_partitions(events.frame)
         self._slicing: Slicing | None = None
@@ -192,9 +192,15 @@ class Job:
     def read(self, routes: Routes) -> DataFrame:
         """The events that some class may use, narrowed to what the classes read."""
         columns = self._events.columns
-        wanted = [usable(self._compiled.classes[route.number], self.schema, columns) for route in routes]
-        frame = self._events.frame.where(reduce(or_, wanted))
-        return frame.select(*(columns[name][0] for name in columns_of(routes, self.schema)))
+        wanted = [usable(self.compiled.classes[route.number], self.schema, columns) for route in routes]
+        return self._narrowed(self._events.frame.where(reduce(or_, wanted)), routes)
+
+    def everything(self) -> DataFrame:
+        """All events, narrowed to what the classes read."""
+        return self._narrowed(self._events.frame, self.routes)
+
+    def _narrowed(self, frame: DataFrame, routes: Routes) -> DataFrame:
+        return frame.select(*(self._events.columns[name][0] for name in columns_of(routes, self.schema)))
 
     def measure(self, *, prune: bool) -> None:
         """Count keys and times, and spread the work by them; one more scan of the input.
@@ -205,7 +211,7 @@ class Job:
             Whether the job will read the very same events, so that partitions without a trend may stay behind.
         """
         known = statistics_of(self.read(self.routes), self.shipment, self.routes, self.partitions)
-        self._slicing = balanced(self._compiled, self.routes, self.partitions, known, prune=prune)
+        self._slicing = balanced(self.compiled, self.routes, self.partitions, known, prune=prune)
 
     def routed(self, routes: Routes) -> DataFrame:
         """The events of one class: each partition of the class in one task, in the order of time."""
@@ -227,7 +233,7 @@ class Job:
         """
         if self._slicing is None and len(self.routes) == 1 and self.routes[0].carried:
             return [(self.routed(self.routes), self.routes, None)]
-        slicing = self._slicing or plain(self._compiled, self.routes, self.partitions)
+        slicing = self._slicing or plain(self.compiled, self.routes, self.partitions)
         parts = [self.routes[start : start + MOST_CLASSES] for start in range(0, len(self.routes), MOST_CLASSES)]
         return [
             (self._in_order(sliced(self.read(part), self.shipment, part, slicing, stats)), part, slicing)
@@ -284,7 +290,7 @@ class Job:
         found: dict[str, DataType] = {}
         users: dict[str, str] = {}
         clashes = []
-        for query in self._compiled.queries:
+        for query in self.compiled.queries:
             arrow = result_schema(
                 result_columns(query, self.schema), self.schema.clock, self.shipment.options.count_type
             )
