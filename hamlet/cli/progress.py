@@ -115,6 +115,12 @@ def summary_line(stats: Mapping[str, Any], seconds: float) -> str:
     ]
     if stats.get("infinite_values"):
         parts.append(f"{stats['infinite_values']:,} values beyond the double range written as inf")
+    slices = stats.get("slices")
+    if slices and len(slices["loads"]) > 1:
+        parts.append(
+            f"{len(slices['loads'])} slices (max/mean load {slices['max_over_mean']:.2f}, "
+            f"replication {slices['replication']:.2f})"
+        )
     stages = ""
     if seconds >= 1:  # of a short run nobody asks where the time went
         stages = ", ".join(f"{stage} {spent:.1f} s" for stage, spent in stats.get("stages", {}).items())

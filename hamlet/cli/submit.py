@@ -11,14 +11,44 @@ from hamlet.cli.loading import load
 from hamlet.cli.options import COLUMN_OPTIONS, INPUT_HELP, RUN_OPTIONS, WORKLOAD, with_options
 from hamlet.cli.progress import summary_line, task_bar
 
+_STREAM_DEFAULTS = {
+    "checkpoint": None,
+    "lateness": "0",
+    "late": "error",
+    "trigger": None,
+    "files_per_batch": None,
+    "available_now": False,
+}
+_STREAM_OPTIONS = (
+    click.option("--stream", is_flag=True, help="Go on as files are added to the input folder."),
+    click.option("--checkpoint", metavar="DIR", help="Where a --stream keeps its place and its state."),
+    click.option(
+        "--lateness",
+        default=_STREAM_DEFAULTS["lateness"],
+        show_default=True,
+        help="How far behind the latest time of a --stream events may be: '5 s', or ticks of the time column.",
+    ),
+    click.option(
+        "--late",
+        type=click.Choice(["error", "drop"]),
+        default=_STREAM_DEFAULTS["late"],
+        show_default=True,
+        help="What becomes of later events of a --stream.",
+    ),
+    click.option("--trigger", metavar="INTERVAL", help="Time between micro-batches of a --stream: '10 seconds'."),
+    click.option("--files-per-batch", type=click.IntRange(min=1), help="Most files that a --stream takes at once."),
+    click.option("--available-now", is_flag=True, help="Stop a --stream when what is there has been read."),
+)
+
 
 @click.command(
     "submit",
-    short_help="Run a workload as a Spark batch job.",
+    short_help="Run a workload as a Spark job, in a batch or as files come.",
     epilog="""\b
     Examples:
       hamlet submit trips.sase --input trips.parquet --output results
       hamlet submit trips.sase --input hdfs:///trips --output /shared/results --master spark://host:7077
+      hamlet submit trips.sase --stream --input incoming/ --output results --checkpoint state --lateness '5 s'
       spark-submit --master yarn "$(python -c 'import hamlet; print(hamlet.__path__[0])')/__main__.py" submit ...
     """,
 )
@@ -32,13 +62,30 @@ from hamlet.cli.progress import summary_line, task_bar
     click.option(
         "--partitions", type=click.IntRange(min=1), help="Tasks to spread the events over; two per core by default."
     ),
+    click.option(
+        "--balance",
+        is_flag=True,
+        help="Count keys and times first, in one more pass, so that tasks get equal work (heavy keys, giant groups).",
+    ),
+    *_STREAM_OPTIONS,
     *COLUMN_OPTIONS,
     *RUN_OPTIONS,
 )
-def command(workload: str, source: str, output: str, quiet: bool, **options: Any) -> None:
-    """Run a workload as a Spark batch job; needs pyspark and Java 17 or newer."""
+def command(workload: str, source: str, output: str, quiet: bool, stream: bool, **options: Any) -> None:
+    """Run a workload as a Spark job; needs pyspark and Java 17 or newer.
+
+    A batch job, or with --stream one that goes on as files are added to the input folder: rows of a window are written
+    once it has closed, and a job that was killed goes on from its checkpoint.
+    """
     if output == "-":
         raise click.UsageError("hamlet submit writes to a directory; hamlet run writes to standard output")
+    streaming = {name: options.pop(name) for name in _STREAM_DEFAULTS}
+    if stream:
+        _follow(workload, source, output, quiet, streaming, options)
+        return
+    given = next((name for name, default in _STREAM_DEFAULTS.items() if streaming[name] != default), None)
+    if given is not None:
+        raise click.UsageError(f"--{given.replace('_', '-')} belongs to --stream")
     from hamlet import spark  # brings in pyspark, which nothing else needs
 
     started = time.perf_counter()
@@ -48,3 +95,25 @@ def command(workload: str, source: str, output: str, quiet: bool, **options: Any
         stats = spark.submit(checked, source, output, keep=[workload], progress=progress, **options)
     if not quiet:
         click.echo(summary_line(stats, time.perf_counter() - started), err=True)
+
+
+def _follow(
+    workload: str, source: str, output: str, quiet: bool, streaming: dict[str, Any], options: dict[str, Any]
+) -> None:
+    """The continuous job, until it is stopped."""
+    for name in ("overwrite", "balance"):
+        if options.pop(name):
+            raise click.UsageError(f"--{name} belongs to a batch; --stream goes on from its checkpoint")
+    checkpoint = streaming.pop("checkpoint")
+    if checkpoint is None:
+        raise click.UsageError("--stream needs --checkpoint DIR, where the job keeps its place and its state")
+    from hamlet import spark
+
+    lateness = streaming.pop("lateness")
+    options["output_format"] = options["output_format"] or "parquet"
+    options["lateness"] = int(lateness) if lateness.isdecimal() else lateness
+    checked, _ = load(workload, None, quiet, {})
+    found = spark.submit_stream(checked, source, output, checkpoint, **streaming, **options)
+    if not quiet:
+        late = f", {found['late_events']:,} late" if found["late_events"] else ""
+        click.echo(f"{found['events']:,} events in {found['batches']:,} micro-batches{late}", err=True)

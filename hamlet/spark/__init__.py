@@ -30,13 +30,13 @@ except ModuleNotFoundError as error:
         raise
     raise UnsupportedError("Spark is not installed; it comes with: pip install 'hamlet-cep[spark]'") from error
 
+from hamlet.spark.continuous import PROVIDER, ROCKSDB, Continuous, prepared
 from hamlet.spark.counters import StatsParam, summed
 from hamlet.spark.input import local_output, local_path, opened
 from hamlet.spark.job import ROW, Job, default_partitions, events_of
 from hamlet.spark.rows import Presenter, write_files
 from hamlet.spark.session import Progress, at_the_end, check_pandas, guarded, session, translated, watched
 from hamlet.spark.slices import Batches, mapped
-from hamlet.spark.stream import PROVIDER, ROCKSDB, Continuous, prepared
 
 __all__ = ["run", "stream", "submit", "submit_stream"]
 
@@ -301,7 +301,7 @@ def submit_stream(
     Returns
     -------
     dict
-        Micro-batches and events of this run.
+        Of this run: ``batches``, ``events``, and ``late_events`` that were dropped.
 
     Raises
     ------
@@ -335,8 +335,7 @@ def submit_stream(
         finally:
             with at_the_end():
                 query.stop()
-        done = query.recentProgress
-    return {"batches": len(done), "events": sum(each["numInputRows"] for each in done)}
+    return {"batches": plan.batches, "events": plan.events, "late_events": plan.late_events}
 
 
 def _holds_something(folder: str) -> bool:

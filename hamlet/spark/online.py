@@ -34,12 +34,15 @@ PACKED = pa.schema(
     [
         pa.field("slice", pa.int32(), nullable=False),
         pa.field("latest", pa.int64(), nullable=False),  # ticks: of the events that the task has read
+        pa.field("read", pa.int64(), nullable=False),  # events, told to the first slice only
         pa.field("events", pa.binary()),  # as an Arrow stream, with masks in front; NULL where there are none
     ]
 )
+COUNTS = -1  # a bucket that holds no rows but numbers: events read, and events dropped as late
 CLOSED = pa.schema([pa.field("bucket", pa.int32(), nullable=False), pa.field("rows", pa.binary(), nullable=False)])
 
 _LENGTH = struct.Struct("<Q")
+_COUNTS = struct.Struct("<QQ")
 
 
 def packed(
@@ -65,7 +68,8 @@ def packed(
             part = events.take(pa.array(found.rows[mine]))
             head = pa.array(found.masks[mine])
             packets[slice] = as_bytes(pa.RecordBatch.from_arrays([head, *part.columns], [MASK, *part.schema.names]))
-        columns = [range(slicing.slices), [latest] * slicing.slices, packets]
+        read = [events.num_rows, *[0] * (slicing.slices - 1)]
+        columns = [range(slicing.slices), [latest] * slicing.slices, read, packets]
         arrays = [pa.array(column, field.type) for column, field in zip(columns, PACKED, strict=True)]
         yield pa.RecordBatch.from_arrays(arrays, schema=PACKED)
 
@@ -103,8 +107,11 @@ class _PartialEngine(Engine):
         if self._owns is not None:
             self.restrict(self._owns)
 
-    def _drained(self, executor: Executor) -> list[QueryRows]:
-        for query in executor.workload.queries:
+    def drain(self) -> list[QueryRows]:
+        """Move the rows of closed windows to `closed`."""
+        executor = self._executor
+        for query in [] if executor is None else executor.workload.queries:
+            assert executor is not None
             rows = executor.drain_groups(query.analysed.index)
             if rows.windows:
                 self.closed.append((executor, query.analysed.index, rows))
@@ -152,8 +159,10 @@ class Online:
             engine.restrict(Ownership(compiled.classes[route.number], owner, compiled.schema, slice).owns)
             if saved is None:
                 engine.open(compiled.schema)
+        self._dropped_before = self._dropped()
+        self.read = 0
 
-    def take(self, latest: int, events: bytes | None) -> None:
+    def take(self, latest: int, read: int, events: bytes | None) -> None:
         """A row of `PACKED`: events of this micro-batch, in any order.
 
         Raises
@@ -161,6 +170,7 @@ class Online:
         DataError
             At an event before the watermark of the micro-batch before, unless late events are dropped.
         """
+        self.read += read
         self._latest = latest if self._latest is None else max(latest, self._latest)
         for batch in [] if events is None else from_bytes(events):
             masks = batch.column(0).to_numpy()
@@ -181,9 +191,12 @@ class Online:
                 yield codec_of(compiled, executor.workload.schema).encode(rows)
 
     @property
-    def late_events(self) -> int:
-        """Events that were dropped since the job began."""
-        return sum(engine.stats["late_events"] for engine in self._engines)
+    def counts(self) -> bytes:
+        """What goes into the bucket `COUNTS`; a late event that several classes of queries need counts for each."""
+        return _COUNTS.pack(self.read, self._dropped() - self._dropped_before)
+
+    def _dropped(self) -> int:
+        return sum(int(engine.stats["late_events"]) for engine in self._engines)
 
     def save(self) -> bytes:
         """All engines as bytes."""
@@ -220,9 +233,17 @@ def bucketed(batches: Iterable[pa.RecordBatch], buckets: int) -> Iterator[tuple[
         yield bucket, as_bytes(batch)
 
 
-def met(batches: Iterable[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """The partial rows of a batch of `CLOSED` from all slices, by query, window and group."""
-    rows = [part for batch in batches for data in batch.column(1).to_pylist() for part in from_bytes(data)]
+def met(batches: Iterable[pa.RecordBatch]) -> tuple[list[pa.RecordBatch], int, int]:
+    """From batches of `CLOSED` the partial rows of all slices, by query, window and group; events read, late ones."""
+    rows: list[pa.RecordBatch] = []
+    counts = [(0, 0)]
+    for batch in batches:
+        for bucket, data in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
+            if bucket == COUNTS:
+                counts.append(_COUNTS.unpack(data))
+            else:
+                rows += from_bytes(data)
     table = pa.Table.from_batches(rows, PARTIAL)
-    ordered: list[pa.RecordBatch] = table.sort_by([(name, "ascending") for name in PARTIAL.names[:3]]).to_batches()
-    return ordered
+    return table.sort_by([(name, "ascending") for name in PARTIAL.names[:3]]).to_batches(), *map(
+        sum, zip(*counts, strict=True)
+    )

@@ -40,8 +40,8 @@ from hamlet.output.files import folder_name, part_file
 from hamlet.slicing.placement import plain
 from hamlet.slicing.routing import MOST_CLASSES, Slicing
 from hamlet.spark.job import Job, arrow_schema
-from hamlet.spark.online import CLOSED, PACKED, Online, bucketed, met, packed
-from hamlet.spark.rows import Presenter, result_batches, write_files
+from hamlet.spark.online import CLOSED, COUNTS, PACKED, Online, bucketed, met, packed
+from hamlet.spark.rows import WRITTEN, Presenter, result_batches, write_files
 from hamlet.spark.session import guarded
 from hamlet.spark.slices import Batches, labels_of, mapped
 from hamlet.spark.tasks import Shipment
@@ -88,6 +88,11 @@ class Continuous:
     lateness : int, float, str, datetime.timedelta or None
         As `hamlet.Engine`; None for that of the watermark on the time column, 0 where it has none.
     late : {'error', 'drop'}
+
+    Attributes
+    ----------
+    batches, events, late_events : int
+        Micro-batches that `writer` has written, events read for them, and events among these dropped as late.
     """
 
     def __init__(self, job: Job, frame: DataFrame, lateness: Lateness | None, late: str) -> None:
@@ -101,6 +106,7 @@ class Continuous:
             delay = frame.schema[clock.column].metadata.get(DELAY)
             lateness = 0 if delay is None else f"{delay} ms"
         self._job = job
+        self.batches = self.events = self.late_events = 0
         self._late = late
         self._lateness = ticks_of(lateness, clock)
         self._slicing = plain(job.compiled, job.routes, job.partitions)
@@ -133,7 +139,7 @@ class Continuous:
         arrow, shipment, names = arrow_schema(schema), self._job.shipment, numbered.names
 
         def merge(batches: Batches) -> Batches:
-            rows = (rows for _, rows in Presenter(shipment).rows(met(batches)))
+            rows = (rows for _, rows in Presenter(shipment).rows(met(batches)[0]))
             yield from guarded(result_batches(rows, shipment, arrow, names))
 
         spread = self.closed().repartition(self._slicing.slices, col("bucket"))
@@ -141,7 +147,14 @@ class Continuous:
 
     def writer(self, folder: Path, output_format: str) -> Callable[[DataFrame, int], None]:
         """What writes a micro-batch as files, the same ones however often it is run."""
-        return partial(_write_batch, self._job.shipment, folder, output_format)
+
+        def write(frame: DataFrame, batch: int) -> None:
+            read, late = _write_batch(self._job.shipment, folder, output_format, frame, batch)
+            self.batches += 1
+            self.events += read
+            self.late_events += late
+
+        return write
 
 
 class _Slice(StatefulProcessor):
@@ -168,9 +181,10 @@ class _Slice(StatefulProcessor):
         slices = self._slicing.slices
         online = Online(self._shipment, self._routes, self._slicing, first["slice"], self._lateness, self._late, saved)
         for row in chain([first], rows):
-            online.take(row["latest"], row["events"])
+            online.take(row["latest"], row["read"], row["events"])
         for bucket, data in bucketed(online.closed(), slices):
             yield Row(bucket=bucket, rows=data)
+        yield Row(bucket=COUNTS, rows=online.counts)
         self._state.update((slices, online.save()))
 
     def _saved(self) -> bytes | None:
@@ -193,8 +207,8 @@ class _Slice(StatefulProcessor):
 # ----------------------------------------------------------------------------------------------------- files
 
 
-def _write_batch(shipment: Shipment, folder: Path, output_format: str, frame: DataFrame, batch: int) -> None:
-    """Write the rows of a micro-batch; files that an earlier attempt at it has left are replaced.
+def _write_batch(shipment: Shipment, folder: Path, output_format: str, frame: DataFrame, batch: int) -> tuple[int, int]:
+    """Write the rows of a micro-batch, in place of what an earlier attempt at it has left; events read, late events.
 
     Each task writes beside the results; when all have, the files are renamed. A micro-batch that is run again after a
     crash has the same rows and the same names, so no row is there twice, whoever reads the folder.
@@ -209,10 +223,12 @@ def _write_batch(shipment: Shipment, folder: Path, output_format: str, frame: Da
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         assert context is not None
-        yield from guarded(write(f"{batch:08}-{context.partitionId():05}", met(batches)))
+        rows, read, late = met(batches)
+        yield from guarded(write(f"{batch:08}-{context.partitionId():05}", rows))
+        yield pa.RecordBatch.from_pylist([{"query": COUNTS, "rows": read, "infinite": late}], WRITTEN)
 
     spread = frame.repartition(frame.sparkSession.sparkContext.defaultParallelism, col("bucket"))
-    mapped(spread, task, "query int, rows long, infinite long").collect()
+    written = mapped(spread, task, "query int, rows long, infinite long").collect()
     for name in presenter.names:
         place = folder / folder_name(name)
         for old in place.glob(f"part-{batch:08}-*"):
@@ -220,6 +236,8 @@ def _write_batch(shipment: Shipment, folder: Path, output_format: str, frame: Da
         for fresh in (beside / folder_name(name)).glob("part-*"):
             fresh.replace(place / fresh.name)
     shutil.rmtree(beside, ignore_errors=True)
+    counts = [(each["rows"], each["infinite"]) for each in written if each["query"] == COUNTS]
+    return sum(read for read, _ in counts), sum(late for _, late in counts)
 
 
 def prepared(shipment: Shipment, folder: Path, output_format: str) -> None:

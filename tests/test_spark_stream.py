@@ -1,0 +1,118 @@
+"""The continuous job on Spark: rows of closed windows once, also when the job ends badly between two micro-batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hamlet
+from hamlet.errors import DataError, JobError, OptionError, OutputError
+from tests.test_spark import assert_same_rows, rows_of
+from tests.test_spark_slices import CLASSES, table_of_keys
+from tests.test_spark_submit import read
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+WORKLOAD = hamlet.Workload.parse(CLASSES)
+END = 100_000  # a time at which all windows are closed
+
+
+def add(folder: Path, name: str, table: pa.Table) -> None:
+    """A file that appears at once, as Spark's file source asks for."""
+    folder.mkdir(exist_ok=True)
+    pq.write_table(table, folder / f".{name}")
+    (folder / f".{name}").rename(folder / f"{name}.parquet")
+
+
+def parts(table: pa.Table) -> list[pa.Table]:
+    """Three stretches of time, and an event that no query wants."""
+    end = pa.table({"time": [END], "type": ["Z"], "k": [0], "g": ["g"], "v": [0]})
+    return [table.slice(0, 250), table.slice(250, 150), pa.concat_tables([table.slice(400), end])]
+
+
+@pytest.fixture
+def store(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session that keeps state as continuous jobs need it."""
+    pytest.importorskip("google.protobuf", reason="protobuf is not installed (pip install 'hamlet-cep[spark]')")
+    from hamlet.spark.continuous import PROVIDER, ROCKSDB
+
+    before = {name: spark.conf.get(name) for name in (PROVIDER, "spark.sql.shuffle.partitions")}
+    spark.conf.set(PROVIDER, ROCKSDB)
+    spark.conf.set("spark.sql.shuffle.partitions", "2")
+    yield spark
+    for name, value in before.items():
+        spark.conf.set(name, value)
+
+
+def test_a_stream_goes_on_from_its_checkpoint(store: SparkSession, tmp_path: Path) -> None:
+    table = table_of_keys(1, 2, 3, None, 40)
+    first, *others = parts(table)
+    add(tmp_path / "in", "0", first)
+    schema = store.read.parquet(str(tmp_path / "in")).schema
+    for turn in range(2):
+        events = store.readStream.schema(schema).parquet(str(tmp_path / "in"))
+        rows = hamlet.spark.stream(WORKLOAD, events, partitions=2)
+        writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "state")).trigger(availableNow=True)
+        writer.format("parquet").start(str(tmp_path / "out")).awaitTermination()
+        found = rows_of(store.read.parquet(str(tmp_path / "out")), WORKLOAD)
+        if turn == 0:
+            assert {row["window_end"] for row in found if row["query"] == "giant"} <= set(range(0, 250, 5))
+            for number, part in enumerate(others, 1):
+                add(tmp_path / "in", str(number), part)
+    assert_same_rows(found, hamlet.run(WORKLOAD, table).rows())
+
+
+def test_files_hold_each_row_once(store: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that dies after it has written a micro-batch, and before Spark knows that, writes the same files again."""
+    from hamlet.spark import continuous
+
+    table = table_of_keys(1, 2, 3, None, 40)
+    for number, part in enumerate(parts(table)):
+        add(tmp_path / "in", str(number), part)
+
+    def go(**options: Any) -> dict[str, Any]:
+        places = [str(tmp_path / name) for name in ("in", "out", "state")]
+        settings = {"partitions": 2, "files_per_batch": 2, "available_now": True} | options
+        return hamlet.spark.submit_stream(WORKLOAD, *places, **settings)
+
+    whole = continuous._write_batch
+
+    def dying(*arguments: Any) -> None:
+        whole(*arguments)
+        raise RuntimeError("the machine is gone")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(continuous, "_write_batch", dying)
+        with pytest.raises(JobError, match="the machine is gone"):
+            go()
+    written = {path.name for path in (tmp_path / "out").rglob("part-0*")}
+    assert written
+    assert go()["events"] == len(table) + 1
+    results = hamlet.run(WORKLOAD, table)
+    for name in WORKLOAD.names:
+        expected = results.table(name).drop_columns(["query"]).to_pylist()
+        got = read(tmp_path / "out", name, "parquet")
+        assert sorted(map(repr, got)) == sorted(map(repr, expected))
+    assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]
+    add(tmp_path / "in", "late", table.slice(0, 1))
+    with pytest.raises(OptionError, match="made with 2 slices, and the job has 3 now"):
+        go(partitions=3)
+    with pytest.raises(DataError, match="is late"):
+        go()
+    with pytest.raises(OutputError, match="rows would be there twice"):
+        hamlet.spark.submit_stream(WORKLOAD, str(tmp_path / "in"), str(tmp_path / "out"), str(tmp_path / "new"))
+
+
+def test_what_a_stream_asks_for(spark: SparkSession) -> None:
+    rate = spark.readStream.format("rate").load().selectExpr("timestamp as time", "'A' as type", "value as k")
+    workload = hamlet.Workload.parse("RETURN k, COUNT(*) PATTERN A+ GROUP-BY k WITHIN 5 s")
+    with pytest.raises(OptionError, match="keeps its state in RocksDB"):
+        hamlet.spark.stream(workload, rate)
+    with pytest.raises(OptionError, match="takes a streaming DataFrame"):
+        hamlet.spark.stream(workload, spark.range(1))
