@@ -139,7 +139,7 @@ class Broadcast:
         complete = chosen.get(self._whole, np.zeros(0, np.int64))
         keys = self.index.encode(combined.take(pa.array(complete)))
         if self.owns is not None:
-            owned = np.array([self.owns(self.index.keys[number]) for number in keys.tolist()], bool)
+            owned = np.array([self.owns(key) for key in self.index.tuples(keys)], bool)
             complete, keys = complete[owned], keys[owned]
         pairs.append((complete, keys))
         partial = {places: self._partial_rows(places, chosen, combined) for places in self._sets}

@@ -6,8 +6,9 @@ The executor knows nothing of lateness or buffering (`hamlet.engine`), and nothi
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa

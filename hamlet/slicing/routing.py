@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet.columns import Int64Array, KeyIndex, integers
+from hamlet.columns import BatchColumns, Int64Array, integers
 from hamlet.compiler.compile import CompiledClass, CompiledWorkload
+from hamlet.keys import KeyIndex
 from hamlet.output.partial import GroupCodec
 from hamlet.schema import Schema
 from hamlet.slicing.owners import GridOwner, KeyOwner, Owner, TimeOwner
@@ -85,10 +86,10 @@ class _KeyTargets:
 
     def pairs(self, batch: pa.RecordBatch) -> Pairs:
         """Rows of a batch and the slices that each goes to."""
-        if len(self.index.keys) > _MOST_KEYS:
+        if self.index.size > _MOST_KEYS:
             self.forget()
         numbers = self.index.encode(batch)
-        for key in self.index.keys[len(self.lengths) :]:
+        for key in self.index.tuples(np.arange(len(self.lengths), self.index.size)):
             found = self.owner.targets(self.places, self.bytes_of.of(self.places, key))
             self.lengths.append(len(found))
             self.starts.append(len(self.slices))
@@ -211,7 +212,7 @@ class Router:
     def route(self, batch: pa.RecordBatch) -> Routed:
         """Where the events of a batch go; those that no query can use go nowhere."""
         schema = self._compiled.schema
-        signatures = self._compiled.classifier.classify(batch, schema.type_column)
+        signatures = self._compiled.classifier.classify(BatchColumns(batch, self._compiled.strings), schema.type_column)
         known = self._compiled.classifier.signatures
         types = list(dict.fromkeys(each.type for each in known))
         type_of = np.array([types.index(each.type) for each in known] or [0], np.int64)

@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet.columns import Int64Array, KeyIndex, integers
+from hamlet.columns import BatchColumns, Int64Array, integers
 from hamlet.compiler.compile import CompiledClass, CompiledWorkload
+from hamlet.keys import KeyIndex
 from hamlet.slicing.owners import hashed
 from hamlet.slicing.possible import Present
 from hamlet.slicing.routes import Route
@@ -217,7 +218,7 @@ class _ClassSummary:
         counted = np.array([each.type not in self._lacking for each in known])[signatures[rows]]
         roles = np.array([self._bits(each) for each in known], np.int64)[signatures[rows]][counted]
         numbers = self._index.encode(part.filter(pa.array(counted)))
-        more = np.zeros(len(self._index.keys) - len(self._events), np.int64)
+        more = np.zeros(self._index.size - len(self._events), np.int64)
         self._events, self._roles = np.concatenate([self._events, more]), np.concatenate([self._roles, more])
         self._events += np.bincount(numbers, minlength=len(self._events))
         np.bitwise_or.at(self._roles, numbers, roles)
@@ -234,9 +235,9 @@ class _ClassSummary:
             self._relations[places] = self._relations.get(places, 0) + mine.num_rows
             for place in places:
                 index = KeyIndex([self._compiled.attributes[place]])
-                counts = np.bincount(index.encode(mine), minlength=len(index.keys)).tolist()
+                counts = np.bincount(index.encode(mine)).tolist()
                 found = self._values.setdefault(place, {})
-                for key, count in zip(index.keys, counts, strict=True):
+                for key, count in zip(index.tuples(np.arange(index.size)), counts, strict=True):
                     (value,) = self._bytes_of.of((place,), key)
                     found[value] = found.get(value, 0) + count
 
@@ -244,7 +245,9 @@ class _ClassSummary:
         """Rows of `SUMMARY`."""
         number = self._number
         found: list[Row] = []
-        for key, events, roles in zip(self._index.keys, self._events.tolist(), self._roles.tolist(), strict=True):
+        for key, events, roles in zip(
+            self._index.tuples(np.arange(len(self._events))), self._events.tolist(), self._roles.tolist(), strict=True
+        ):
             encoded = b"".join(self._bytes_of.of(self._places, key))
             found.append((number, KEY, hashed(encoded) % BUCKETS, encoded, events, roles, 0))
         for place, values in self._values.items():
@@ -276,7 +279,8 @@ class Summary:
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Count the events of a batch, in any order."""
-        signatures = self._compiled.classifier.classify(batch, self._compiled.schema.type_column)
+        columns = BatchColumns(batch, self._compiled.strings)
+        signatures = self._compiled.classifier.classify(columns, self._compiled.schema.type_column)
         for each in self._classes:
             each.add(batch, signatures)
 
