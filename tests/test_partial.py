@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import errno
+import os
 import random
 import zlib
 from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,13 +21,14 @@ from hypothesis import strategies as st
 import hamlet
 from hamlet.compiler.aggregates import ComponentKey
 from hamlet.engine import options_of
-from hamlet.errors import DataError
+from hamlet.errors import DataError, OutputError
 from hamlet.executor import GroupRows, sort_key
 from hamlet.input.input_schema import plain_schema
 from hamlet.input.ordering import SortKey
 from hamlet.output.partial import SCHEMA, GroupCodec, PartialCodec, decode_components, encode_components
 from hamlet.output.result import Results
 from hamlet.slicing.routes import Route, routes
+from hamlet.spark import rows as spark_rows
 from hamlet.spark import tasks as spark_tasks
 from hamlet.spark.rows import Presenter
 from hamlet.spark.tasks import Kernel, Shipment, time_steps
@@ -206,6 +211,29 @@ def test_times_that_cannot_be(times: list[Any], orders: list[Any], message: str)
     shipment = shipment_of("RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN 10 s", table, order_column="seq")
     with pytest.raises(DataError, match=message):
         list(time_steps(table.to_batches(), shipment.schema()))
+
+
+def test_a_full_disk_leaves_no_file_that_looks_complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "RETURN COUNT(*) PATTERN A+ WITHIN 10 s"
+    table = pa.table({"time": [1, 2], "type": ["A", "A"]})
+    shipment = shipment_of(text, table)
+    (route,) = routes(hamlet.Workload.parse(text), shipment.compiled())
+    partial = list(Kernel(shipment, [route]).partial(table.to_batches()))
+    (tmp_path / "query=q1").mkdir()
+
+    @contextlib.contextmanager
+    def full(path: Path, *arguments: Any) -> Iterator[Any]:
+        path.write_bytes(b"PAR1")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        yield
+
+    with monkeypatch.context() as patched:
+        patched.setattr(spark_rows, "part_file", full)
+        with pytest.raises(OutputError, match=r"cannot write .*part-0\.parquet: No space left on device"):
+            list(spark_rows.write_files(shipment, str(tmp_path), "parquet", "0", partial))
+    assert not list(tmp_path.rglob("part-*"))
+    list(spark_rows.write_files(shipment, str(tmp_path), "parquet", "0", partial))
+    assert [path.name for path in tmp_path.rglob("part-*")] == ["part-0.parquet"]
 
 
 # --------------------------------------------------------------------------------------------------- routes
