@@ -245,7 +245,7 @@ def test_the_command_line_in_a_jvm_of_its_own(tmp_path: Path) -> None:
     )
     assert process.returncode == 0, process.stderr
     assert process.stdout == ""
-    assert process.stderr.startswith("3 events, 3 matched, 1 groups, 1 windows, 1 rows, ")
+    assert process.stderr.startswith("3 events, 3 matched, 1 group, 1 window, 1 row, ")
     assert process.stderr.count("\n") == 1
     assert [stage in process.stderr for stage in ("start", "compute", "write")] == [True] * 3
     assert files_of(tmp_path / "out") == {"query=trends/part-00000.csv": "window_start,window_end,k,count\n0,10,1,3\n"}

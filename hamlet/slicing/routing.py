@@ -61,7 +61,13 @@ class ValueBytes:
 
     def of(self, places: Places, key: Sequence[Any]) -> list[bytes]:
         """The bytes of each value of a key that has values for the attributes at `places`."""
-        return [self._codecs[place].encode([(value,)])[0] for place, value in zip(places, key, strict=True)]
+        (found,) = self.of_all(places, [tuple(key)])
+        return found
+
+    def of_all(self, places: Places, keys: Sequence[tuple[Any, ...]]) -> list[list[bytes]]:
+        """The same for several keys."""
+        columns = [self._codecs[place].encode([(key[number],) for key in keys]) for number, place in enumerate(places)]
+        return [list(values) for values in zip(*columns, strict=True)] if columns else [[] for _ in keys]
 
 
 @dataclass
@@ -73,33 +79,37 @@ class _KeyTargets:
     bytes_of: ValueBytes
     attributes: Sequence[str]
     index: KeyIndex = field(init=False)
-    lengths: list[int] = field(init=False)
-    starts: list[int] = field(init=False)
-    slices: list[int] = field(init=False)
+    lengths: Int64Array = field(init=False)
+    starts: Int64Array = field(init=False)
+    slices: Int64Array = field(init=False)
 
     def __post_init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
         self.index = KeyIndex([self.attributes[place] for place in self.places])
-        self.lengths, self.starts, self.slices = [], [], []
+        self.lengths = self.starts = self.slices = np.zeros(0, np.int64)
 
     def pairs(self, batch: pa.RecordBatch) -> Pairs:
         """Rows of a batch and the slices that each goes to."""
         if self.index.size > _MOST_KEYS:
             self.forget()
         numbers = self.index.encode(batch)
-        for key in self.index.tuples(np.arange(len(self.lengths), self.index.size)):
-            found = self.owner.targets(self.places, self.bytes_of.of(self.places, key))
-            self.lengths.append(len(found))
-            self.starts.append(len(self.slices))
-            self.slices.extend(found)
-        lengths = np.array(self.lengths, np.int64)[numbers]
+        if self.index.size > len(self.lengths):
+            self._learn(self.index.tuples(np.arange(len(self.lengths), self.index.size)))
+        lengths = self.lengths[numbers]
         rows = np.repeat(np.arange(batch.num_rows), lengths)
         ends = np.cumsum(lengths)
         within = np.arange(len(rows)) - np.repeat(ends - lengths, lengths)
-        places = np.repeat(np.array(self.starts, np.int64)[numbers], lengths) + within
-        return rows, np.array(self.slices, np.int64)[places]
+        return rows, self.slices[np.repeat(self.starts[numbers], lengths) + within]
+
+    def _learn(self, keys: Sequence[tuple[Any, ...]]) -> None:
+        found = [self.owner.targets(self.places, each) for each in self.bytes_of.of_all(self.places, keys)]
+        lengths = np.array([len(each) for each in found], np.int64)
+        starts = len(self.slices) + np.cumsum(lengths) - lengths
+        slices = np.array([slice for each in found for slice in each], np.int64)
+        self.lengths, self.starts = np.concatenate([self.lengths, lengths]), np.concatenate([self.starts, starts])
+        self.slices = np.concatenate([self.slices, slices])
 
 
 class ClassRouter:
@@ -230,10 +240,11 @@ class Router:
         if not codes:
             return Routed(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64))
         code, mask = np.concatenate(codes), np.concatenate(bits)
-        order = np.argsort(code, kind="stable")
-        code, mask = code[order], mask[order]
-        starts = np.nonzero(np.diff(code, prepend=-1))[0]
-        code, mask = code[starts], np.bitwise_or.reduceat(mask, starts) if len(starts) else mask
+        if not (np.diff(code) > 0).all():
+            order = np.argsort(code, kind="stable")
+            code, mask = code[order], mask[order]
+            starts = np.nonzero(np.diff(code, prepend=-1))[0]
+            code, mask = code[starts], np.bitwise_or.reduceat(mask, starts)
         rows = code // self._slices
         self.sent += int(np.count_nonzero(np.diff(rows, prepend=-1)))
         return Routed(rows, (code % self._slices).astype(np.int32), mask)

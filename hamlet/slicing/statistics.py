@@ -28,7 +28,7 @@ from hamlet.slicing.shares import Places
 BUCKETS = 1024  # of keys that are not heavy; many more than slices, so that a bucket is small
 MOST_HEAVY = 4096  # keys of a class that are placed one by one
 MOST_IMPOSSIBLE = 65_536  # keys of a class that are left behind, those with most events first
-SAMPLES = 64  # times that a task reports of each class
+SAMPLES = 256  # times that a task reports of each class
 KEY, BUCKET, VALUE, RELATION, TIME = range(5)  # kinds of rows
 
 SUMMARY = pa.schema(
@@ -227,29 +227,27 @@ class _ClassSummary:
         return sum(1 << place for place, role in enumerate(self.present.roles) if signature.fits(role))
 
     def _count_values(self, part: pa.RecordBatch, types: Sequence[str]) -> None:
-        carried = np.array(
-            [sorted(set(self._compiled.carried.values())).index(self._compiled.carried[t]) for t in types]
-        )
-        for number, places in enumerate(sorted(set(self._compiled.carried.values()))):
+        sets = list(dict.fromkeys(self._compiled.carried.values()))
+        carried = np.array([sets.index(self._compiled.carried[type]) for type in types])
+        for number, places in enumerate(sets):
             mine = part.filter(pa.array(carried == number))
             self._relations[places] = self._relations.get(places, 0) + mine.num_rows
             for place in places:
                 index = KeyIndex([self._compiled.attributes[place]])
                 counts = np.bincount(index.encode(mine)).tolist()
                 found = self._values.setdefault(place, {})
-                for key, count in zip(index.tuples(np.arange(index.size)), counts, strict=True):
-                    (value,) = self._bytes_of.of((place,), key)
+                keys = self._bytes_of.of_all((place,), index.tuples(np.arange(index.size)))
+                for (value,), count in zip(keys, counts, strict=True):
                     found[value] = found.get(value, 0) + count
 
     def rows(self) -> list[Row]:
         """Rows of `SUMMARY`."""
         number = self._number
         found: list[Row] = []
-        for key, events, roles in zip(
-            self._index.tuples(np.arange(len(self._events))), self._events.tolist(), self._roles.tolist(), strict=True
-        ):
-            encoded = b"".join(self._bytes_of.of(self._places, key))
-            found.append((number, KEY, hashed(encoded) % BUCKETS, encoded, events, roles, 0))
+        keys = self._bytes_of.of_all(self._places, self._index.tuples(np.arange(len(self._events))))
+        for each, events, roles in zip(keys, self._events.tolist(), self._roles.tolist(), strict=True):
+            key = b"".join(each)
+            found.append((number, KEY, hashed(key) % BUCKETS, key, events, roles, 0))
         for place, values in self._values.items():
             found += [(number, VALUE, place, value, events, 0, 0) for value, events in values.items()]
         found += [(number, RELATION, 0, bytes(places), events, 0, 0) for places, events in self._relations.items()]
