@@ -61,17 +61,19 @@ class CompiledQuery:
     like: int | None = None
 
     @cached_property
-    def reads(self) -> tuple[tuple[ReturnItem, int | tuple[ComponentKey, ...]], ...]:
-        """The RETURN items, each with its place among the grouping attributes or the components it is read from."""
-        return tuple(
-            (
-                item,
-                needed(item.value, is_double(item.value, self.types), self.exact)
-                if isinstance(item.value, Aggregate)
-                else self.analysed.grouping.index(item.value.name),
-            )
-            for item in self.analysed.query.items
-        )
+    def reads(self) -> tuple[tuple[ReturnItem, tuple[ComponentKey, ...], tuple[int, ...]], ...]:
+        """The RETURN items, each with the components that it is read from, and their places in the layout.
+
+        An attribute has no component, and the place is that among the grouping attributes.
+        """
+        found: list[tuple[ReturnItem, tuple[ComponentKey, ...], tuple[int, ...]]] = []
+        for item in self.analysed.query.items:
+            if isinstance(item.value, Aggregate):
+                keys = needed(item.value, is_double(item.value, self.types), self.exact)
+                found.append((item, keys, tuple(map(self.layout.keys.index, keys))))
+            else:
+                found.append((item, (), (self.analysed.grouping.index(item.value.name),)))
+        return tuple(found)
 
     @property
     def name(self) -> str:

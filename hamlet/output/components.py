@@ -11,7 +11,7 @@ A column of components has one of these forms, by kind (`hamlet.compiler.aggrega
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -222,7 +222,7 @@ def _normal(mantissas: Doubles, exponents: Int64Array) -> tuple[Doubles, Int64Ar
 # -------------------------------------------------------------------------------------------------- result values
 
 
-def read(item: ReturnItem, keys: Sequence[ComponentKey], found: Mapping[ComponentKey, Column]) -> Values:
+def read(item: ReturnItem, keys: Sequence[ComponentKey], columns: Sequence[Column]) -> Values:
     """One result column from the components of groups and windows.
 
     Parameters
@@ -231,8 +231,8 @@ def read(item: ReturnItem, keys: Sequence[ComponentKey], found: Mapping[Componen
         Of an aggregate.
     keys : sequence of ComponentKey
         What `hamlet.compiler.aggregates.needed` says of the aggregate.
-    found : mapping
-        Columns by component.
+    columns : sequence of Column
+        Of these components.
 
     Returns
     -------
@@ -240,13 +240,13 @@ def read(item: ReturnItem, keys: Sequence[ComponentKey], found: Mapping[Componen
         Of int, float or decimal.Decimal, the last only for what is beyond the range of doubles (DESIGN §5).
     """
     assert isinstance(item.value, Aggregate)
-    column: Column = found[keys[0]]
+    column: Column = columns[0]
     valid: Bools | None = None
     match item.value.function:
         case "SUM":
-            valid = found[keys[1]]
+            valid = columns[1]
         case "AVG":
-            column, valid = _quotients(keys, column, found[keys[1]])
+            column, valid = _quotients(keys, column, columns[1])
         case "MIN" | "MAX":
             column, valid = column
     if item.log2:
@@ -254,16 +254,14 @@ def read(item: ReturnItem, keys: Sequence[ComponentKey], found: Mapping[Componen
     return Values(_presented(*column) if isinstance(column, tuple) else column, valid)
 
 
-def read_listed(
-    item: ReturnItem, keys: Sequence[ComponentKey], found: Mapping[ComponentKey, list[Component]]
-) -> Values:
+def read_listed(item: ReturnItem, keys: Sequence[ComponentKey], columns: Sequence[list[Component]]) -> Values:
     """As `read`, from columns as `listed` gives them."""
     assert isinstance(item.value, Aggregate)
-    column = found[keys[0]]
+    column = columns[0]
     if item.value.function == "SUM":
-        column = [total if there else None for total, there in zip(column, found[keys[1]], strict=True)]
+        column = [total if there else None for total, there in zip(column, columns[1], strict=True)]
     elif item.value.function == "AVG":
-        column = [_quotient(total, number) for total, number in zip(column, found[keys[1]], strict=True)]
+        column = [_quotient(total, number) for total, number in zip(column, columns[1], strict=True)]
     if item.log2:
         return Values([None if value is None else _log2_of(value) for value in column])
     if keys[0].kind in SCALED:

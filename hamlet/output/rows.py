@@ -103,14 +103,14 @@ def present(query: CompiledQuery, columns: tuple[ResultColumn, ...], rows: Group
 
 def piece_of(query: CompiledQuery, columns: tuple[ResultColumn, ...], closed: Closed, units: Units) -> Piece:
     """The values of result rows, column by column."""
-    found = dict(zip(query.layout.keys, closed.components, strict=True))
     within, slide = query.window
     values: list[Values] = []
-    for (item, source), result in zip(query.reads, columns, strict=True):
-        if isinstance(source, int):
-            values.append(closed.groups[source])
+    reader = read_listed if isinstance(closed.windows, list) else read
+    for (item, keys, places), result in zip(query.reads, columns, strict=True):
+        if not keys:
+            values.append(closed.groups[places[0]])
             continue
-        column = (read_listed if isinstance(closed.windows, list) else read)(item, source, found)
+        column = reader(item, keys, [closed.components[place] for place in places])
         if result.kind == "extremum" and result.type is AttributeType.TIMESTAMP:
             assert isinstance(item.value, Aggregate)
             clock = units.get(item.value.attribute or "", ("us", None))  # declared, and no value of it seen yet
