@@ -65,7 +65,9 @@ class Policies:
             expected = oracle.evaluate(text, piece.to_pylist(), order_column=order, ticks_per_second=ticks)
             for policy in POLICIES:
                 rows = hamlet.run(self.workload, piece, sharing=policy, **self.options).rows()
-                answers.compare(text, answers.in_floats(rows), answers.in_floats(expected), (policy, "the oracle"))
+                answers.compare(
+                    text, answers.in_floats(text, rows), answers.in_floats(text, expected), (policy, "the oracle")
+                )
             checked += len(expected)
         if not checked:
             raise answers.WrongAnswer("no slice has a row, so the oracle has checked nothing")
