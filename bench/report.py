@@ -35,6 +35,8 @@ LIMITATIONS = """## Limitations
   cuts the stream by window and partition is not in their time; it is in ours.
 - Latency is that of a replay: a batch is handed over when its last event would arrive, or when the batch before is
   done. Events come in batches of one second of stream time.
+- Peak memory is that of the process, the loaded stream and the interpreter among it; the figures show what came on top
+  of that during the run (what the allocator had kept from the run before is not in it).
 - The rates of real streams are reached by dividing their times by a constant, as in the paper.
 - The brute-force oracle can only check slices of a few events of the real streams. Over a whole stream one query of
   each workload is checked against a recurrence in plain Python, and all against another execution of the same kernel

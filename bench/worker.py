@@ -32,7 +32,8 @@ def measure(contenders: Mapping[str, Contender], repeats: int, expected: str) ->
     Returns
     -------
     dict
-        For each contender ``wall_s`` (every repeat, in order), ``peak_rss_bytes`` (the largest of all repeats),
+        For each contender ``wall_s`` (every repeat, in order), ``peak_rss_bytes`` and ``grown_bytes`` (how much of it
+        came during the run; the largest of all repeats),
         ``same_question`` (whether its rows are ours, and were compared) and ``metrics`` (each of every repeat).
 
     Raises
@@ -41,7 +42,13 @@ def measure(contenders: Mapping[str, Contender], repeats: int, expected: str) ->
         A repeat gave other rows than those that were checked.
     """
     measured: dict[str, dict[str, Any]] = {
-        name: {"wall_s": [], "peak_rss_bytes": 0, "same_question": contender.rows is not None, "metrics": {}}
+        name: {
+            "wall_s": [],
+            "peak_rss_bytes": 0,
+            "grown_bytes": 0,
+            "same_question": contender.rows is not None,
+            "metrics": {},
+        }
         for name, contender in contenders.items()
     }
     for name, contender in contenders.items():
@@ -51,19 +58,21 @@ def measure(contenders: Mapping[str, Contender], repeats: int, expected: str) ->
             measured[name]["question"] = contender.question
     for repeat in range(repeats + 1):
         for name, contender in contenders.items():
-            seconds, peak, metrics = _timed(name, contender, expected)
+            seconds, peak, grown, metrics = _timed(name, contender, expected)
             if repeat:  # the first round fills caches and imports what is imported on first use
                 measured[name]["wall_s"].append(seconds)
                 measured[name]["peak_rss_bytes"] = max(measured[name]["peak_rss_bytes"], peak)
+                measured[name]["grown_bytes"] = max(measured[name]["grown_bytes"], grown)
                 for metric, value in metrics.items():
                     measured[name]["metrics"].setdefault(metric, []).append(value)
     return measured
 
 
-def _timed(name: str, contender: Contender, expected: str) -> tuple[float, int, Mapping[str, float]]:
-    """One run: seconds, peak memory in bytes, metrics."""
+def _timed(name: str, contender: Contender, expected: str) -> tuple[float, int, int, Mapping[str, float]]:
+    """One run: seconds, peak memory and how much of it came during the run in bytes, metrics."""
     gc.collect()
     machine.reset_peak()
+    before = 0 if contender.in_children else machine.peak_rss_bytes()
     with machine.TreeMemory() if contender.in_children else contextlib.nullcontext() as tree:
         start = time.perf_counter()
         result = contender.run()
@@ -73,7 +82,7 @@ def _timed(name: str, contender: Contender, expected: str) -> tuple[float, int, 
         raise answers.WrongAnswer(f"{name} gave other rows than those that were checked")
     if contender.check:
         contender.check(result)
-    return seconds, peak, contender.metrics(result) if contender.metrics else {}
+    return seconds, peak, peak - before, contender.metrics(result) if contender.metrics else {}
 
 
 def report(phase: str, subject: Subject, repeats: int, expected: str, only: str | None = None) -> dict[str, Any]:

@@ -254,8 +254,10 @@ CASES: dict[str, Case] = {
     for name, (title, make, text, within) in SHAPES.items()
 }
 CASES |= {
-    f"one-query-{name}": _case(f"one query SEQ(A, B+), COUNT; {title}", make, ONE.format(within=within), (90, 8))
-    for name, (title, make, _, within) in SHAPES.items()
+    f"one-query-{name}": _case(
+        f"one query SEQ(A, B+), COUNT, over the stream of {name}", make, ONE.format(within=within), (90, 8)
+    )
+    for name, (_, make, _, within) in SHAPES.items()
 }
 CASES["one-window"] = plain(
     "A, then 100,000 B in bursts of 20 with a C of another query between them, one window, exact, beside a Python loop "
