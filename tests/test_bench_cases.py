@@ -60,7 +60,7 @@ def test_the_curves_over_real_streams(make: Callable[[], Subject]) -> None:
 
 def test_the_policies_over_a_real_stream() -> None:
     try:
-        subject = sharing.stock50(4_000)
+        subject = sharing.stock50("float", 900_000, 904_000)
     except DataError as missing:
         pytest.skip(str(missing))
     answer = subject.answer()
