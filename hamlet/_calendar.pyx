@@ -10,6 +10,12 @@ from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY
 
 cdef int schedule(Core* k, State* s, int64_t slot, int64_t time) noexcept nogil:
     """Put a state on the calendar, so that its windows close on time without events of its key."""
+    s.scheduled = True
+    return schedule_slot(k, slot, time)
+
+
+cdef int schedule_slot(Core* k, int64_t slot, int64_t time) noexcept nogil:
+    """Put what a slot stands for on the calendar."""
     cdef Py_ssize_t capacity, child, parent
     cdef Due* due
     if k.calendar.dues == k.calendar.capacity:
@@ -21,7 +27,6 @@ cdef int schedule(Core* k, State* s, int64_t slot, int64_t time) noexcept nogil:
             return OUT_OF_MEMORY
         k.calendar.due = due
         k.calendar.capacity = capacity
-    s.scheduled = True
     child = k.calendar.dues
     k.calendar.dues += 1
     while child > 0:

@@ -31,6 +31,8 @@ from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy, memset
 
+from hamlet._bands cimport free_bands, load_bands, reserve_seats, write_programs
+from hamlet._blocks cimport bytes_in_block, hold_seats, leave_bands
 from hamlet._budget cimport Budget, take
 from hamlet._burst cimport Tally
 from hamlet._decision cimport free_decisions, prepare_decisions
@@ -130,6 +132,8 @@ cdef class Kernel:
         Who decides which queries share a burst; every query on its own where it is None.
     budget : Budget or None
         What all kernels of the run hold together; by default a kernel has one of its own, without a limit.
+    bands : sequence of hamlet.compiler.bands.Band
+        Which queries run side by side; results do not depend on it.
 
     Notes
     -----
@@ -140,9 +144,10 @@ cdef class Kernel:
     cdef Core core
     cdef Budget budget
     cdef list held       # Python objects that own memory the tables point into
+    cdef dict programs   # the same for the programs of bands
     cdef bint remembers  # whether live graphlets are kept per key
 
-    def __cinit__(self, tables, floating=(), sharing=None, budget=None):
+    def __cinit__(self, tables, floating=(), sharing=None, budget=None, bands=()):
         cdef Core* k = &self.core
         cdef int i, j, most = 0, depth = 0
         k.queries = len(tables)
@@ -157,6 +162,7 @@ cdef class Kernel:
             k.chance = sharing.seed
             k.trace.on = sharing.trace
         self.remembers = k.trace.on or k.policy == DYNAMIC
+        self.programs = {}
         k.event_columns = len(floating)
         k.floating = self._ints(floating)
         k.role_tally = <Tally*> calloc(64 * k.event_columns + 1, sizeof(Tally))
@@ -176,6 +182,7 @@ cdef class Kernel:
         k.registers = <Register*> allocate((depth + 1) * sizeof(Register))
         if k.used == NULL or k.registers == NULL or not prepare_decisions(k):
             raise MemoryError
+        load_bands(k, bands, self.programs)
 
     def __dealloc__(self):
         cdef Core* k = &self.core
@@ -183,6 +190,7 @@ cdef class Kernel:
         if k.query != NULL:
             for i in range(k.keys * k.queries):
                 free_state(&k.query[i % k.queries], k.state[i])
+        free_bands(k)
         if k.account != NULL:
             take(k.account, -k.own)
         if k.rows != NULL:
@@ -309,6 +317,7 @@ cdef class Kernel:
         k.classes += 1
         k.entry_first[k.classes] = k.entries
         join_graphlet(k, k.classes - 1, type)
+        write_programs(k, k.classes - 1, self.programs)
         return k.classes - 1
 
     def adopt(self, Kernel other, widened):
@@ -333,6 +342,9 @@ cdef class Kernel:
         cdef int64_t* data
         cdef bint changed
         assert k.queries == old.queries and k.keys == 0 and k.account == old.account
+        self._raise(leave_bands(old))
+        if not reserve_seats(k, old.keys):
+            self._raise(OUT_OF_MEMORY)
         bytes = old.keys * k.queries * sizeof(State*) + old.calendar.capacity * sizeof(Due)
         if old.past != NULL:
             bytes += old.keys * sizeof(Past)
@@ -347,6 +359,7 @@ cdef class Kernel:
         k.past, old.past = old.past, NULL
         old.state = NULL
         old.keys = 0
+        hold_seats(k)
         memset(&old.calendar, 0, sizeof(Calendar))
         for query in range(k.queries):
             q = &k.query[query]
@@ -470,6 +483,8 @@ cdef class Kernel:
                 raise MemoryError
             memset(past + k.keys, 0, (capacity - k.keys) * sizeof(Past))
             k.past = past
+        if not reserve_seats(k, capacity):
+            self._raise(OUT_OF_MEMORY)
         k.keys = capacity
 
     def advance(self, int64_t time):
@@ -527,7 +542,7 @@ cdef class Kernel:
         bounds.exponent = 64 * min(max(events, 0), <int64_t> 1 << 50) + 8192
         bounds.limits = &limits[0] if len(limits) else NULL
         with nogil:
-            failure = read_states(k, &source, &bounds, key_count * k.queries)
+            failure = read_states(k, &source, &bounds, key_count)
         self._raise(failure)
         if failure or source.left:
             raise ValueError("the state of the windows is damaged")
@@ -541,7 +556,7 @@ cdef class Kernel:
         cdef uint8_t[::1] view = found
         for key in range(k.keys):
             for query in range(k.queries):
-                if k.state[key * k.queries + query] != NULL:
+                if k.state[key * k.queries + query] != NULL or bytes_in_block(k, query, key):
                     view[key] = 1
                     break
         return found
@@ -551,12 +566,17 @@ cdef class Kernel:
         cdef Core* k = &self.core
         cdef const uint8_t[::1] live
         cdef Py_ssize_t key
-        if k.past == NULL:
+        cdef int number
+        if k.past == NULL and k.bands == 0:
             return
         live = self.live()
         for key in range(k.keys):
-            if not live[key]:
+            if live[key]:
+                continue
+            if k.past != NULL:
                 memset(&k.past[key], 0, sizeof(Past))
+            for number in range(k.bands):
+                k.band[number].seat[key].until = INT64_MIN
 
     def closed(self):
         """How many rows each query has to drain, of those that have any; a dict of int to int."""
@@ -583,7 +603,7 @@ cdef class Kernel:
         cdef const State* s
         for key in range(k.keys):
             s = k.state[key * k.queries + query]
-            view[key] = 0 if s == NULL else s.bytes
+            view[key] = (0 if s == NULL else s.bytes) + bytes_in_block(k, query, key)
         return found
 
     def drain(self, int query):

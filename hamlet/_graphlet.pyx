@@ -13,19 +13,25 @@ Source: HAMLET (SIGMOD'21) Defs. 3.5-3.11, Algorithm 1.
 from libc.stdint cimport INT64_MAX, int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
+from hamlet._blocks cimport burst_band, find_lanes
 from hamlet._burst cimport Tally, apply_burst, join_tally, tally_rows
 from hamlet._cells cimport add_cell, bit_length, floor_divide, has_trends, lane_of, limbs_bits, words_of
 from hamlet._decision cimport decide, note_burst
-from hamlet._kernel cimport LONGEST_BURST, MOST_GRAPHLETS, Core, Graphlet, Member, column_bit, mixed
+from hamlet._kernel cimport LONGEST_BURST, Core, Graphlet, Member, column_bit, mixed
+from hamlet._lanes cimport Band
 from hamlet._state cimport State, cell_of, start_alive, widen
 from hamlet._step cimport read_source
 from hamlet._tables cimport FROM_CELL, NO_FAILURE, OUT_OF_MEMORY, Arrival, Query, Source
 from hamlet._windows cimport open_state, reserve_scratch, turn_pane
 
+cdef extern from *:
+    int lowest_bit "__builtin_ctzll"(uint64_t bits) noexcept nogil
+
 
 cdef int join_burst(Core* k, Graphlet* g, int kind, int64_t key, int64_t time, int64_t row) noexcept nogil:
     """Add an event to the burst of a graphlet; begin one where none is under way."""
     cdef int failure, i
+    cdef int64_t within = 0, slide = 0
     cdef const Query* q
     if g.active and (time >= g.border or g.events == LONGEST_BURST):
         failure = end_burst(k, g)
@@ -41,11 +47,16 @@ cdef int join_burst(Core* k, Graphlet* g, int kind, int64_t key, int64_t time, i
         g.border = INT64_MAX
         for i in range(g.members):
             q = &k.query[g.member[i].query]
+            if q.within == within and q.slide == slide:
+                continue
+            within, slide = q.within, q.slide
             g.border = min(
                 g.border,
                 (floor_divide(time, q.slide) + 1) * q.slide,
                 (floor_divide(time - q.within, q.slide) + 1) * q.slide + q.within,
             )
+        k.border = min(k.border, g.border) if k.active & (k.active - 1) else g.border
+        k.border = min(k.border, g.border) if k.active & (k.active - 1) else g.border
     if g.of_kind[kind] == 0:
         g.kind[g.kinds] = kind
         g.kinds += 1
@@ -56,12 +67,12 @@ cdef int join_burst(Core* k, Graphlet* g, int kind, int64_t key, int64_t time, i
 
 
 cdef int end_bursts(Core* k, uint64_t graphlets) noexcept nogil:
-    cdef int i, failure
-    for i in range(MOST_GRAPHLETS):
-        if graphlets >> i & 1:
-            failure = end_burst(k, &k.graphlet[i])
-            if failure:
-                return failure
+    cdef int failure
+    while graphlets:
+        failure = end_burst(k, &k.graphlet[lowest_bit(graphlets)])
+        if failure:
+            return failure
+        graphlets &= graphlets - 1
     return NO_FAILURE
 
 
@@ -108,16 +119,30 @@ cdef void count_roles(Core* k, const Graphlet* g) noexcept nogil:
 cdef int find_live(Core* k, Graphlet* g) noexcept nogil:
     """The members with trends that the burst extends; their panes are turned. Returns a Failure."""
     cdef const Member* member
+    cdef const Band* band
     cdef State* s
     cdef int i, failure
     g.lives = 0
     g.every = g.kindred = 0
     for i in range(g.kinds):
         g.kindred += mixed(<uint64_t> g.kind[i] + 1)
+    for i in range(k.bands):
+        failure = find_lanes(k, i, g)
+        if failure:
+            return failure
     for i in range(g.members):
         member = &g.member[i]
         if k.role_events[member.role] == 0:
             continue
+        if k.band_of[member.query] >= 0:
+            band = &k.band[k.band_of[member.query]]
+            if band.reached:
+                if band.found[k.lane_of[member.query]]:
+                    g.live[g.lives] = i
+                    g.lives += 1
+                    g.every |= <uint64_t> 1 << member.role
+                    g.kindred += member.mark
+                continue
         s = k.state[g.key * k.queries + member.query]
         if s == NULL:
             if not member.starts:
@@ -163,8 +188,9 @@ cdef bint extends(const Query* q, const State* s, int arrival) noexcept nogil:
 cdef int apply_coefficients(Core* k, Graphlet* g, uint64_t shared) noexcept nogil:
     """Compute the coefficients of a burst, once for the roles that share it, and serve the live members."""
     cdef const Member* member
-    cdef uint64_t columns = 0, kinds = 0, joined = 0
+    cdef uint64_t columns = 0, kinds = 0, joined = 0, in_bands = 0
     cdef int i, sharing = 0, role, failure
+    cdef bint laned
     for i in range(g.lives):
         member = &g.member[g.live[i]]
         columns |= member.columns
@@ -180,6 +206,9 @@ cdef int apply_coefficients(Core* k, Graphlet* g, uint64_t shared) noexcept nogi
     for i in range(g.lives):
         member = &g.member[g.live[i]]
         role = member.role
+        laned = k.band_of[member.query] >= 0 and k.band[k.band_of[member.query]].reached
+        if laned and not in_bands >> role & 1 and not (shared >> role & 1 and kinds):
+            clear_tally(k, role)  # lanes without trends may ask for other columns
         if not shared >> role & 1:
             tally_member(k, g, member)
             k.coefficients += 1
@@ -187,10 +216,41 @@ cdef int apply_coefficients(Core* k, Graphlet* g, uint64_t shared) noexcept nogi
         elif not joined >> role & 1:
             join_kinds(k, g, kinds, role)
             joined |= <uint64_t> 1 << role
+        if laned:
+            in_bands |= <uint64_t> 1 << role
+            k.applied += 1
+            continue
         failure = serve(k, g, member)
         if failure:
             return failure
+    return serve_bands(k, g, in_bands) if in_bands else NO_FAILURE
+
+
+cdef int serve_bands(Core* k, Graphlet* g, uint64_t roles) noexcept nogil:
+    """Apply a burst's coefficients to the lanes of some roles, or to the states that take them over."""
+    cdef const Member* member
+    cdef int number, role, i, failure
+    for number in range(k.bands):
+        for role in range(g.roles):
+            if not roles >> role & 1 or not k.band[number].reached:
+                continue
+            failure = burst_band(k, number, g, role)
+            if failure:
+                return failure
+            if k.band[number].reached:
+                continue
+            for i in range(g.lives):  # the numbers have become too large for lanes
+                member = &g.member[g.live[i]]
+                if k.band_of[member.query] == number and roles >> member.role & 1 and member.role >= role:
+                    k.applied -= 1
+                    failure = serve(k, g, member)
+                    if failure:
+                        return failure
     return NO_FAILURE
+
+
+cdef void clear_tally(Core* k, int role) noexcept nogil:
+    memset(k.role_tally + role * k.event_columns, 0, k.event_columns * sizeof(Tally))
 
 
 cdef void sort_rows(Core* k, Graphlet* g, bint needed) noexcept nogil:
@@ -261,7 +321,9 @@ cdef void tally_member(Core* k, const Graphlet* g, const Member* member) noexcep
     cdef int i
     if member.columns == 0:
         return
-    memset(tally, 0, k.event_columns * sizeof(Tally))
+    for i in range(k.event_columns):
+        if member.columns & column_bit(i):  # other columns may be those of another lane
+            memset(&tally[i], 0, sizeof(Tally))
     for i in range(g.kinds):
         if k.class_roles[g.kind[i]] >> member.role & 1:
             tally_columns(k, tally, member.columns, k.kind_end[i - 1] if i else 0, k.kind_end[i])

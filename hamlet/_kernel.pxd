@@ -5,6 +5,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from hamlet._budget cimport Account, take
 from hamlet._burst cimport Tally
 from hamlet._expression cimport Column, Register
+from hamlet._lanes cimport Band
 from hamlet._state cimport State
 from hamlet._tables cimport Entry, Query
 from optimizer.benefit cimport CostFacts
@@ -42,6 +43,7 @@ cdef struct Member:      # a query whose Kleene sub-pattern a graphlet serves
     uint64_t mark        # its part of `Graphlet.kindred`
 
 cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-pattern (Def. 3.6)
+    bint changed         # members have come or gone since programs of bands were written
     int members
     int roles
     Member* member       # [members]
@@ -103,7 +105,7 @@ cdef struct Trace:
 
 cdef struct Due:
     int64_t time
-    int64_t slot         # key * queries + query
+    int64_t slot         # key * queries + query, or ~(key * bands + band)
 
 cdef struct Calendar:    # when the next window of each state closes; a binary heap
     Py_ssize_t dues
@@ -127,7 +129,11 @@ cdef struct Core:
     int64_t own          # bytes taken, but for those of the states
     Py_ssize_t keys
     State** state        # [keys][queries]
-    int64_t states       # alive
+    int64_t states       # alive; one for each query in a block
+    int bands
+    Band* band           # [bands]
+    int* band_of         # [queries] -1 for none
+    int* lane_of         # [queries] its place in the band
     Calendar calendar
     Rows* rows           # [queries]
     int64_t step         # number of the step under way, from 1
@@ -165,6 +171,7 @@ cdef struct Core:
     uint64_t* class_roles  # class -> bits of the roles that accept it there
     uint64_t* class_ends   # class -> bits of the graphlets whose burst it ends
     uint64_t active      # bits of the graphlets with a burst under way
+    int64_t border       # of the first of these to reach its border
     int event_columns
     int* floating        # [columns]
     Tally* kind_tally    # [kinds][columns] coefficients of the burst under way, per class of events

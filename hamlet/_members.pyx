@@ -62,6 +62,7 @@ cdef void join_graphlet(Core* k, int kind, int type) except *:
 cdef void ban(Core* k, Graphlet* g, int query) noexcept:
     """Process a query event by event for the type of a graphlet."""
     cdef int i, member
+    g.changed = True
     g.standing[query] = BANNED
     for i in range(k.entries):
         if k.entry[i].query == query and k.entry[i].joins and k.entry[i].type == g - k.graphlet:
@@ -126,6 +127,7 @@ cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
             g.member[g.members].columns |= column_bit(q.component[i].column)
     g.live = <int*> grown(g.live, (g.members + 1) * sizeof(int))
     g.members += 1
+    g.changed = True
     g.standing[entry.query] = MEMBER
     return g.members - 1
 

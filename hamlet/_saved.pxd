@@ -32,4 +32,4 @@ cdef enum:
 
 cdef int counters_of(Core* k, int64_t** counter) noexcept nogil
 cdef void write_states(Core* k, Bytes* to) noexcept nogil
-cdef int read_states(Core* k, Cursor* source, Bounds* bounds, int64_t slots) noexcept nogil
+cdef int read_states(Core* k, Cursor* source, Bounds* bounds, int64_t keys) noexcept nogil

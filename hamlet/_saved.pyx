@@ -4,7 +4,8 @@ Contract
 --------
 **Form.** 64-bit words in the order of the machine: the open windows, bits and width; the progress of the guards; the
 cells, window after window; then per store the number of its nodes, their steps, times, values (window after window) and
-columns. The bytes that say which values of a column are there are filled up to whole words.
+columns. The bytes that say which values of a column are there are filled up to whole words. A block of a band stands
+in the calendar like a state.
 **Left out** is what is derived or without meaning: indexes, numbers of nodes, the border of the pane, and lanes whose
 windows are not open (a lane is cleared when its window opens).
 **Trust.** `read_state` believes nothing. A number that could send the kernel out of an array, into an endless loop or
@@ -15,10 +16,12 @@ of windows that are not open, which cost address space and no memory. Counts the
 from libc.math cimport isfinite
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp, memcpy, memset
 
+from hamlet._blocks cimport new_block, window_of
 from hamlet._cells cimport Scaled, lane_of, limbs_bits, scaled_load, words_of
 from hamlet._kernel cimport Core, Due, take_own
+from hamlet._lanes cimport Band, Block, Seat, Shape, Word, lanes_measure, lanes_power
 from hamlet._state cimport COLUMN, State, Store, allocate, claim, free_state, new_state, release, room_of
 from hamlet._tables cimport COUNT, COUNT_SCALED, NO_FAILURE, OUT_OF_MEMORY, SUM_DOUBLE, Component, Query, StoreTable
 
@@ -354,6 +357,123 @@ cdef int read_state(const Query* q, Cursor* source, const Bounds* bounds, State*
     return NO_FAILURE
 
 
+# ------------------------------------------------------------------------------------------------ blocks
+
+cdef void write_block(const Band* band, const Block* block, Bytes* to) noexcept nogil:
+    """Append a block, window after window and lane after lane, so that the machine's vectors do not matter."""
+    cdef int64_t window
+    cdef Py_ssize_t place
+    cdef int lane
+    cdef const Word* cells
+    put_word(to, block != NULL)
+    if block == NULL:
+        return
+    put_word(to, block.first)
+    put_word(to, block.last)
+    put_word(to, block.bits)
+    put(to, &block.weight, WORD)
+    for window in range(block.first, block.last + 1):
+        cells = window_of(band, block, window)
+        for lane in range(band.queries):
+            for place in range(band.shape.slots * band.shape.planes):
+                put(to, cells + place_in_block(band, lane, place), WORD)
+
+
+cdef inline Py_ssize_t place_in_block(const Band* band, int lane, Py_ssize_t place) noexcept nogil:
+    """Where in a window's cells a lane has its `place`-th word, slot after slot and plane after plane."""
+    cdef int width = band.shape.width
+    return (lane // width * band.shape.slots * band.shape.planes + place) * width + lane % width
+
+
+cdef int read_block(Core* k, Cursor* source, const Bounds* bounds, const Due* due) noexcept nogil:
+    """Make a block of what `write_block` wrote, at a place of the calendar. Returns a Failure, or DAMAGED."""
+    cdef int number = <int> (~due.slot % k.bands)
+    cdef Band* band = &k.band[number]
+    cdef Seat* seat = &band.seat[~due.slot // k.bands]
+    cdef int64_t low = -(MOST_TICKS + min(band.within, MOST_TICKS)) // band.slide - 1, high = MOST_TICKS // band.slide
+    cdef int64_t there, first, last, bits, window
+    cdef double weight, counts, sums
+    cdef Block* block
+    cdef Word* cells
+    cdef Py_ssize_t place
+    cdef int lane
+    if seat.scheduled or not take_word(source, 0, 1, &there):
+        return DAMAGED
+    seat.scheduled = True
+    if not there:
+        return NO_FAILURE
+    if not (
+        seat.until == INT64_MIN
+        and take_word(source, low, high, &first)
+        and take_word(source, first - 1, min(high, first + band.windows - 1), &last)
+        and take_word(source, 0, band.most_bits, &bits)
+        and take(source, &weight, WORD)
+        and 0 <= weight <= lanes_power(band.most_bits - bits)
+        and due.time <= first * band.slide + band.within
+        and (last - first + 1) * band.queries * band.shape.slots * band.shape.planes <= source.left // WORD
+    ):
+        return DAMAGED
+    block = new_block(k, band)
+    if block == NULL:
+        return OUT_OF_MEMORY
+    seat.block = block
+    block.first, block.last, block.bits, block.weight = first, last, bits, weight
+    for window in range(first, last + 1):
+        cells = window_of(band, block, window)
+        memset(cells, 0, band.words * sizeof(Word))
+        for lane in range(band.queries):
+            for place in range(band.shape.slots * band.shape.planes):
+                take(source, cells + place_in_block(band, lane, place), WORD)
+                if not is_number(&band.shape, place % band.shape.planes, cells[place_in_block(band, lane, place)]):
+                    return DAMAGED
+        counts = sums = 0
+        lanes_measure(&band.shape, cells, &counts, &sums)
+        if counts > lanes_power(bits) or sums > weight * lanes_power(bits) * (1 + 1e-9):
+            return DAMAGED
+    return NO_FAILURE
+
+
+cdef inline bint is_number(const Shape* shape, Py_ssize_t plane, Word x) noexcept nogil:
+    """Whether a plane can hold a number: a count is not negative, a double not infinite."""
+    if plane < shape.whole:
+        return plane > 0 or x.i >= 0
+    return isfinite(x.d) and (plane > 0 or not (x.d < 0 or x.i < 0))
+
+
+cdef void write_seats(const Core* k, Bytes* to) noexcept nogil:
+    """Which keys of a band are held by states, and at least how long."""
+    cdef int number
+    cdef Py_ssize_t key
+    cdef int64_t held
+    cdef const Seat* seat
+    for number in range(k.bands):
+        seat = k.band[number].seat
+        held = 0
+        for key in range(k.keys):
+            held += seat[key].until != INT64_MIN
+        put_word(to, held)
+        for key in range(k.keys):
+            if seat[key].until != INT64_MIN:
+                put_word(to, key)
+                put_word(to, seat[key].until)
+
+
+cdef bint read_seats(Core* k, Cursor* source, int64_t keys) noexcept nogil:
+    cdef int number
+    cdef int64_t held, key
+    for number in range(k.bands):
+        if not take_word(source, 0, keys, &held):
+            return False
+        while held:
+            if not (
+                take_word(source, 0, keys - 1, &key)
+                and take_word(source, INT64_MIN + 1, INT64_MAX, &k.band[number].seat[key].until)
+            ):
+                return False
+            held -= 1
+    return True
+
+
 # ------------------------------------------------------------------------------------------------ a kernel
 
 cdef int counters_of(Core* k, int64_t** counter) noexcept nogil:
@@ -384,14 +504,18 @@ cdef void write_states(Core* k, Bytes* to) noexcept nogil:
         put_word(to, counter[i][0])
     put_word(to, min(k.advanced, <int64_t> 1 << 62))  # no event is there, and sums of times have head-room
     put_word(to, k.calendar.dues)
+    write_seats(k, to)
     for i in range(k.calendar.dues):
         slot = k.calendar.due[i].slot
         put_word(to, k.calendar.due[i].time)
         put_word(to, slot)
+        if slot < 0:
+            write_block(&k.band[~slot % k.bands], k.band[~slot % k.bands].seat[~slot // k.bands].block, to)
+            continue
         write_state(&k.query[slot % k.queries], k.state[slot], to)
 
 
-cdef int read_states(Core* k, Cursor* source, Bounds* bounds, int64_t slots) noexcept nogil:
+cdef int read_states(Core* k, Cursor* source, Bounds* bounds, int64_t keys) noexcept nogil:
     cdef int64_t* counter[MOST_COUNTERS]
     cdef const Query* q
     cdef State* s
@@ -413,12 +537,21 @@ cdef int read_states(Core* k, Cursor* source, Bounds* bounds, int64_t slots) noe
     if k.calendar.due == NULL:
         return OUT_OF_MEMORY
     k.calendar.capacity = dues + 1
+    if not read_seats(k, source, keys):
+        return DAMAGED
     for i in range(dues):
         if not (
             take_word(source, k.calendar.due[(i - 1) // 2].time if i else INT64_MIN, INT64_MAX, &k.calendar.due[i].time)
-            and take_word(source, 0, slots - 1, &k.calendar.due[i].slot)
-            and k.state[k.calendar.due[i].slot] == NULL
+            and take_word(source, ~(keys * k.bands - 1) if k.bands else 0, keys * k.queries - 1, &k.calendar.due[i].slot)
         ):
+            return DAMAGED
+        if k.calendar.due[i].slot < 0:
+            failure = read_block(k, source, bounds, &k.calendar.due[i])
+            if failure:
+                return failure
+            k.calendar.dues += 1
+            continue
+        if k.state[k.calendar.due[i].slot] != NULL:
             return DAMAGED
         q = &k.query[k.calendar.due[i].slot % k.queries]
         failure = read_state(q, source, bounds, &k.state[k.calendar.due[i].slot])

@@ -2,9 +2,11 @@
 
 from libc.stdint cimport int64_t
 
+from hamlet._blocks cimport step_band
 from hamlet._decision cimport count_event
 from hamlet._graphlet cimport end_bursts, join_burst
 from hamlet._kernel cimport Core
+from hamlet._lanes cimport LaneProgram
 from hamlet._step cimport entry_of, step_query
 from hamlet._tables cimport NO_FAILURE
 
@@ -15,6 +17,10 @@ cdef int step_events(Core* k, int64_t key, int64_t time, const int64_t* rows, in
     if k.past != NULL and (events > 1 or k.class_graphlet[kind] < 0):
         for i in range(events):
             count_event(k, key, k.class_of[rows[i]])
+    if k.active and time >= k.border:
+        failure = end_bursts(k, k.active)  # before an event of other queries closes windows of its block
+        if failure:
+            return failure
     if events == 1:
         if k.active & k.class_ends[kind]:
             failure = end_bursts(k, k.active & k.class_ends[kind])
@@ -25,23 +31,76 @@ cdef int step_events(Core* k, int64_t key, int64_t time, const int64_t* rows, in
             if failure:
                 return failure
         for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
-            if k.entry[i].joins:
+            if k.entry[i].joins or k.band_of[k.entry[i].query] >= 0:
                 continue
             failure = step_query(k, k.entry[i].query, &k.entry[i], key, time, rows, 1)
             if failure:
                 return failure
-        return NO_FAILURE
+        return step_bands(k, key, time, rows[0])
     if k.active:  # events of one time are no burst
         failure = end_bursts(k, k.active)
         if failure:
             return failure
     for query in range(k.queries):
-        for i in range(events):
-            if entry_of(k, k.class_of[rows[i]], query) != NULL:
-                failure = step_query(k, query, NULL, key, time, rows, events)
+        if k.band_of[query] < 0:
+            failure = step_tied(k, query, key, time, rows, events)
+            if failure:
+                return failure
+    return step_tied_bands(k, key, time, rows, events)
+
+
+cdef int step_bands(Core* k, int64_t key, int64_t time, int64_t row) noexcept nogil:
+    """One event, for the queries in bands that do not take it as part of a burst."""
+    cdef int number, i, failure, kind = k.class_of[row]
+    cdef const LaneProgram* program
+    cdef bint done
+    for number in range(k.bands):
+        program = &k.band[number].program[kind]
+        if program.groups == 0 and program.kills == 0:
+            continue
+        failure = step_band(k, number, key, time, &row, 1, &done)
+        if failure:
+            return failure
+        if done:
+            continue
+        for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
+            if k.band_of[k.entry[i].query] == number and not k.entry[i].joins:
+                failure = step_query(k, k.entry[i].query, &k.entry[i], key, time, &row, 1)
                 if failure:
                     return failure
+    return NO_FAILURE
+
+
+cdef int step_tied(Core* k, int query, int64_t key, int64_t time, const int64_t* rows, int events) noexcept nogil:
+    """Events of one time, for one query."""
+    cdef int i
+    for i in range(events):
+        if entry_of(k, k.class_of[rows[i]], query) != NULL:
+            return step_query(k, query, NULL, key, time, rows, events)
+    return NO_FAILURE
+
+
+cdef int step_tied_bands(Core* k, int64_t key, int64_t time, const int64_t* rows, int events) noexcept nogil:
+    """Events of one time, for the queries in bands."""
+    cdef int number, i, failure
+    cdef const LaneProgram* program
+    cdef bint done
+    for number in range(k.bands):
+        for i in range(events):
+            program = &k.band[number].every[k.class_of[rows[i]]]
+            if program.groups or program.kills:
                 break
+        else:
+            continue
+        failure = step_band(k, number, key, time, rows, events, &done)
+        if failure:
+            return failure
+        if done:
+            continue
+        for i in range(k.band[number].queries):
+            failure = step_tied(k, k.band[number].query[i], key, time, rows, events)
+            if failure:
+                return failure
     return NO_FAILURE
 
 

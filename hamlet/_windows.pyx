@@ -4,6 +4,7 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint64_t
 from libc.stdlib cimport realloc
 from libc.string cimport memset
 
+from hamlet._blocks cimport advance_block
 from hamlet._calendar cimport pop_due, schedule
 from hamlet._cells cimport add_cell, bit_length, floor_divide, has_trends, lane_of, limbs_bits, words_of
 from hamlet._index cimport forget_lane
@@ -71,7 +72,7 @@ cdef int turn_pane(Core* k, int query, State* s, int64_t key, int64_t time) noex
     return NO_FAILURE
 
 
-cdef inline int64_t lowest(Core* k, const Query* q, int64_t time) noexcept nogil:
+cdef int64_t lowest(Core* k, const Query* q, int64_t time) noexcept nogil:
     """The lowest window that holds `time` and is not closed: a late replay must not open what was delivered."""
     cdef int64_t low = floor_divide(time - q.within, q.slide) + 1
     if k.advanced > time:
@@ -129,6 +130,10 @@ cdef int advance_time(Core* k, int64_t time) noexcept nogil:
     k.advanced = max(k.advanced, time)
     while k.calendar.dues and k.calendar.due[0].time <= time:
         slot = pop_due(k)
+        if slot < 0:
+            if advance_block(k, <int> (~slot % k.bands), ~slot // k.bands, time):
+                return OUT_OF_MEMORY
+            continue
         query = <int> (slot % k.queries)
         q = &k.query[query]
         s = k.state[slot]

@@ -149,6 +149,13 @@ class CompiledClass:
         place, part = self.parts[number]
         return self.queries[place].tables[part]
 
+    def likeness(self, number: int) -> tuple[str, ...]:
+        """The event types of one of the kernel's queries, state by state."""
+        place, part = self.parts[number]
+        query = self.queries[place]
+        template = query.templates[part]
+        return tuple(query.analysed.types[template.variable(state)] for state in range(1, template.size))
+
 
 @dataclass(frozen=True)
 class CompiledWorkload:

@@ -1,0 +1,380 @@
+"""The tables of bands: what the events of each class, and the bursts of each role, do to the lanes of a band.
+
+A program is written when its class is registered, and again when queries leave the graphlet of its type: then their
+events are no longer part of bursts. Programs are integers only; `_lanes.h` says what they mean.
+"""
+
+import numpy as np
+
+from libc.stdint cimport INT64_MIN, int64_t, uint8_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memset
+
+from hamlet._blocks cimport free_block
+from hamlet._kernel cimport MOST_GRAPHLETS, Core, Graphlet, take_own
+from hamlet._lanes cimport (
+    LANES_MOST_PLANES,
+    LANES_START,
+    Band,
+    Bind,
+    Group,
+    Input,
+    Kill,
+    LaneProgram,
+    LaneSource,
+    Seat,
+    Word,
+    lanes_machine_for,
+    lanes_machine_of,
+)
+from hamlet._tables cimport FROM_START, Arrival, Component, Entry, OCCURRENCES, OCCURRENCES_SCALED, PRESENT, Query, Source
+
+cdef extern from *:
+    """
+    #include <stdlib.h>
+    #include <string.h>
+    static inline void *hamlet_aligned_again(void *old, size_t had, size_t size) {
+        void *found = NULL;
+        if (posix_memalign(&found, 64, size)) return NULL;
+        if (had) memcpy(found, old, had);
+        free(old);
+        return found;
+    }
+    """
+    void* aligned_again "hamlet_aligned_again"(void* old, size_t had, size_t size) noexcept nogil
+
+
+cdef void load_bands(Core* k, object bands, dict held) except *:
+    """Take over the bands of a kernel (`hamlet.compiler.bands.Band`); its queries are loaded."""
+    cdef Band* band
+    cdef int number, i, lane
+    cdef const Query* q
+    k.band_of = <int*> calloc(k.queries + 1, sizeof(int))
+    k.lane_of = <int*> calloc(k.queries + 1, sizeof(int))
+    k.band = <Band*> calloc(len(bands) + 1, sizeof(Band))
+    if k.band_of == NULL or k.lane_of == NULL or k.band == NULL:
+        raise MemoryError
+    for i in range(k.queries):
+        k.band_of[i] = -1
+    k.bands = len(bands)
+    held["masks"] = [{} for _ in bands]
+    for number, given in enumerate(bands):
+        band = &k.band[number]
+        band.queries = len(given.queries)
+        band.query = ints(held, (number, "queries"), given.queries)
+        for lane, query in enumerate(given.queries):
+            assert k.band_of[query] < 0 and given.planes <= LANES_MOST_PLANES
+            k.band_of[query] = number
+            k.lane_of[query] = lane
+        q = &k.query[band.query[0]]
+        band.within, band.slide, band.windows, band.exact = q.within, q.slide, q.lanes, q.exact
+        band.most_bits = 61 if band.exact else 1000
+        band.machine = lanes_machine_of(given.width) if given.width else lanes_machine_for(band.queries)
+        if band.machine == NULL:
+            raise ValueError(f"this processor has no vectors of {given.width} numbers")
+        band.shape.width = band.machine.width
+        band.shape.chunks = (band.queries + band.shape.width - 1) // band.shape.width
+        band.shape.slots, band.shape.planes, band.shape.whole = given.slots, given.planes, given.whole
+        band.words = <Py_ssize_t> band.shape.chunks * band.shape.slots * band.shape.planes * band.shape.width
+        band.places = max(map(len, given.places))
+        band.place = ints(held, (number, "places"), padded(given.places, band.places))
+        band.sets = max(map(len, given.starts))
+        band.start = ints(held, (number, "starts"), padded(given.starts, band.sets))
+        starts = [
+            (lane // band.shape.width, slot, lane % band.shape.width)
+            for lane, slots in enumerate(given.starts) for slot in slots if slot >= 0
+        ]
+        band.starts = len(starts)
+        band.start_chunk = ints(held, (number, "chunk"), [chunk for chunk, _, _ in starts])
+        band.start_slot = ints(held, (number, "slot"), [slot for _, slot, _ in starts])
+        band.start_lane = ints(held, (number, "lane"), [lane for _, _, lane in starts])
+        band.burst = <LaneProgram*> calloc(MOST_GRAPHLETS * 64, sizeof(LaneProgram))
+        band.found = <int64_t*> aligned_again(NULL, 0, band.shape.chunks * band.shape.width * sizeof(int64_t))
+        if band.burst == NULL or band.found == NULL:
+            raise MemoryError
+        memset(band.found, 0, band.shape.chunks * band.shape.width * sizeof(int64_t))
+        write_finals(k, number, held)
+
+
+cdef list padded(object rows, int size):
+    """Rows of equal length, in one list."""
+    return [number for row in rows for number in (*row, *(-1 for _ in range(size - len(row))))]
+
+
+cdef int* ints(dict held, object name, object numbers) except NULL:
+    """A list of integers as a C array, kept until another takes the name."""
+    cdef const uint8_t[::1] view = np.array([*numbers, 0], dtype=np.int32).view(np.uint8)
+    held[name] = view
+    return <int*> &view[0]
+
+
+# ------------------------------------------------------------------------------------------------ programs
+
+cdef void write_programs(Core* k, int first, dict held) except *:
+    """Write the programs of the classes from `first` on, and of all bursts and classes whose members have changed."""
+    cdef Band* band
+    cdef Graphlet* g
+    cdef int number, kind, type, role
+    for number in range(k.bands):
+        band = &k.band[number]
+        band.program = <LaneProgram*> grown(band.program, (k.classes + 1) * sizeof(LaneProgram))
+        band.every = <LaneProgram*> grown(band.every, (k.classes + 1) * sizeof(LaneProgram))
+        for kind in range(k.classes):
+            if kind >= first:
+                write_class(k, number, kind, True, held)
+            if kind >= first or k.graphlet[type_of(k, kind)].changed:
+                write_class(k, number, kind, False, held)
+        for type in range(MOST_GRAPHLETS):
+            g = &k.graphlet[type]
+            if g.changed:
+                for role in range(g.roles):
+                    write_burst(k, number, type, role, held)
+    for type in range(MOST_GRAPHLETS):
+        k.graphlet[type].changed = False
+
+
+cdef inline int type_of(const Core* k, int kind) noexcept:
+    """The graphlet of the type of a class."""
+    return k.entry[k.entry_first[kind]].type % MOST_GRAPHLETS if k.entry_first[kind] < k.entry_first[kind + 1] else 0
+
+
+cdef void write_class(Core* k, int number, int kind, bint every, dict held) except *:
+    """What an event of a class does: in all lanes, or in those where it joins no burst."""
+    cdef Band* band = &k.band[number]
+    cdef const Entry* entry
+    cdef int i, j
+    cdef list lanes = [], arrivals, guards
+    for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
+        entry = &k.entry[i]
+        if k.band_of[entry.query] == number and (every or not entry.joins):
+            arrivals = [(k.class_member[j], False) for j in range(entry.arrivals, entry.arrivals_end)]
+            guards = [k.class_member[j] for j in range(entry.guards, entry.guards_end)]
+            lanes.append((k.lane_of[entry.query], arrivals, guards))
+    write_program(
+        k, number, &band.every[kind] if every else &band.program[kind], lanes, held, (number, kind, every)
+    )
+
+
+cdef void write_burst(Core* k, int number, int type, int role, dict held) except *:
+    """What a burst does in the lanes of a role."""
+    cdef const Graphlet* g = &k.graphlet[type]
+    cdef int i
+    cdef list lanes = []
+    for i in range(g.members):
+        if g.member[i].role == role and k.band_of[g.member[i].query] == number:
+            lanes.append((k.lane_of[g.member[i].query], [(g.member[i].arrival, g.member[i].loop)], []))
+    write_program(k, number, &k.band[number].burst[type * 64 + role], lanes, held, (number, type, role, "burst"))
+
+
+cdef void write_finals(Core* k, int number, dict held) except *:
+    """The sum of a window's final slots, as one group per chunk."""
+    cdef Band* band = &k.band[number]
+    cdef const Query* q
+    cdef int lane, i, place
+    cdef dict groups = {}
+    cdef object group
+    for lane in range(band.queries):
+        q = &k.query[band.query[lane]]
+        group = groups.setdefault((lane // band.shape.width, False, ()), ({}, {}))
+        for place, i in enumerate(range(q.finals, q.finals_end)):
+            group[0].setdefault((place, q.source[i].place), []).append(lane % band.shape.width)
+    pack(k, number, &band.finals, groups, {}, {}, held, (number, "finals"))
+
+
+cdef void write_program(
+    Core* k, int number, LaneProgram* p, object lanes, dict held, object name
+) except *:
+    """Write a program from (lane, [(arrival, loop)], [guard arrival]) per lane that it concerns."""
+    cdef Band* band = &k.band[number]
+    cdef const Query* q
+    cdef const Arrival* a
+    cdef const Source* source
+    cdef const Component* c
+    cdef int i, place, width = band.shape.width, plane, most = 0, count, slot
+    cdef bint starts = False, counts
+    cdef object group, given, marked, targets, lane, arrival, loop, arrivals, guards
+    cdef dict groups = {}, kills = {}, inputs = {}, reads
+    for lane, arrivals, guards in lanes:
+        q = &k.query[band.query[<int> lane]]
+        reads = {}
+        for arrival, loop in arrivals:
+            a = &q.arrival[<int> arrival]
+            targets = tuple([q.member[i] for i in range(a.cells, a.cells_end)])
+            if not targets:
+                continue
+            group = groups.setdefault((lane // width, loop, targets), ({}, {}))
+            for place, i in enumerate(range(a.sources, a.sources_end)):
+                source = &q.source[i]
+                slot = source.place
+                if source.kind == FROM_START:
+                    slot = LANES_START if source.guards < 0 else band.start[<int> lane * band.sets + source.guards]
+                group[0].setdefault((place, slot), []).append(lane % width)
+                reads[slot] = reads.get(slot, 0) + len(targets)
+            for i in range(1, q.components):
+                c = &q.component[i]
+                if c.variable != a.variable:
+                    continue
+                plane = band.place[<int> lane * band.places + i]
+                counts = c.kind == OCCURRENCES or c.kind == OCCURRENCES_SCALED or c.kind == PRESENT
+                given = (c.column, c.column >= 0 and not counts, plane >= band.shape.whole)
+                marked = group[1].setdefault((plane, inputs.setdefault(given, len(inputs))), [])
+                if lane % width not in marked:  # a plane may hold the presence and the number of values at once
+                    marked.append(lane % width)
+        for count in reads.values():
+            most = max(most, count)
+        if LANES_START in reads:
+            starts = True
+        for slot in killed(q, band, lane, guards):
+            kills.setdefault((lane // width, slot), []).append(lane % width)
+    pack(k, number, p, groups, kills, inputs, held, name)
+    p.most, p.starts = most, starts
+
+
+cdef set killed(const Query* q, const Band* band, int lane, object guards):
+    """The slots of a lane that matches of negated patterns empty."""
+    cdef int cell, set_, i
+    cdef set matched, found
+    matched = {q.guard_arrival[<int> guard].guard for guard in guards if q.guard_arrival[<int> guard].final}
+    found = set()
+    for cell in range(q.cells):
+        set_ = q.cell_guards[cell]
+        if set_ >= 0 and any([q.member[i] in matched for i in range(q.guard_set[2 * set_], q.guard_set[2 * set_ + 1])]):
+            found.add(cell)
+    for set_ in range(band.sets):
+        cell = band.start[lane * band.sets + set_]
+        if cell >= 0 and any([q.member[i] in matched for i in range(q.guard_set[2 * set_], q.guard_set[2 * set_ + 1])]):
+            found.add(cell)
+    return found
+
+
+cdef void pack(
+    Core* k, int number, LaneProgram* p, dict groups, dict kills, dict inputs, dict held, object name
+) except *:
+    """Lay a program out as integers: groups, sources, targets, binds, kills, inputs."""
+    cdef Band* band = &k.band[number]
+    cdef Py_ssize_t room
+    cdef dict masks = held["masks"][number]
+    cdef Py_ssize_t before = len(masks)
+    cdef object at, chunk, loop, goals, reads, values, slot, lanes, plane, given, part, ends
+
+    cdef list rows = [], sources = [], targets = [], binds = []
+    for (chunk, loop, goals), (reads, values) in sorted(groups.items()):
+        at = (len(sources), len(targets), len(binds))
+        sources += [(slot, mask_of(band, masks, lanes)) for (_, slot), lanes in sorted(reads.items())]
+        targets += goals
+        binds += [(plane, given, mask_of(band, masks, lanes)) for (plane, given), lanes in sorted(values.items())]
+        rows.append((chunk, loop, at[0], len(sources), at[1], len(targets), at[2], len(binds)))
+    kill_rows = [(chunk, slot, mask_of(band, masks, lanes)) for (chunk, slot), lanes in sorted(kills.items())]
+    parts = [rows, sources, targets, binds, kill_rows, list(inputs)]
+    flat = [np.array(part, dtype=np.int32).reshape(-1) for part in parts]
+    cdef int* packed = ints(held, name, np.concatenate(flat))
+    ends = np.cumsum([len(part) for part in flat]).tolist()
+    p.group = <Group*> packed
+    p.source = <LaneSource*> (packed + <Py_ssize_t> ends[0])
+    p.target = packed + <Py_ssize_t> ends[1]
+    p.bind = <Bind*> (packed + <Py_ssize_t> ends[2])
+    p.kill = <Kill*> (packed + <Py_ssize_t> ends[3])
+    p.input = <Input*> (packed + <Py_ssize_t> ends[4])
+    p.groups, p.kills, p.inputs = len(rows), len(kill_rows), len(inputs)
+    p.direct = not kills and is_direct(groups)
+    p.loop = any([loop for _, loop, *_ in rows])
+    p.most = p.starts = 0
+    room = max(p.groups, band.shape.chunks) * band.shape.planes * band.shape.width
+    if room > band.sums_room:
+        free(band.sums)
+        band.sums = NULL
+        band.sums_room = 0
+        band.sums = <Word*> aligned_again(NULL, 0, room * sizeof(Word))
+        if band.sums == NULL:
+            raise MemoryError
+        band.sums_room = room
+    band.input = <Word*> grown(band.input, (p.inputs + 1 + band.inputs) * sizeof(Word))
+    band.inputs = max(band.inputs, p.inputs)
+    if len(masks) > before:
+        write_masks(band, masks)
+
+
+cdef int mask_of(const Band* band, dict masks, object lanes) except -1:
+    """The number of the mask of some lanes of a chunk."""
+    cdef int lane
+    return masks.setdefault(tuple([lane in lanes for lane in range(band.shape.width)]), len(masks))
+
+
+cdef bint is_direct(dict groups) except -1:
+    """Whether no group reads what one before it in its chunk has written in the same lanes."""
+    cdef dict written = {}
+    cdef set lanes
+    cdef object chunk, targets, reads, slot, marked, _
+    for (chunk, _, targets), (reads, _) in sorted(groups.items()):
+        lanes = set()
+        for (_, slot), marked in reads.items():
+            if not written.get((chunk, slot), set()).isdisjoint(marked):
+                return False
+            lanes.update(marked)
+        for slot in targets:
+            written.setdefault((chunk, slot), set()).update(lanes)
+    return True
+
+
+cdef void write_masks(Band* band, dict masks) except *:
+    cdef int i, lane
+    cdef int64_t* mask = <int64_t*> aligned_again(NULL, 0, len(masks) * band.shape.width * sizeof(int64_t))
+    if mask == NULL:
+        raise MemoryError
+    for i, lanes in enumerate(masks):
+        for lane in range(band.shape.width):
+            mask[i * band.shape.width + lane] = -1 if lanes[lane] else 0
+    free(band.mask)
+    band.mask = mask
+    band.shape.mask = mask
+
+
+# ------------------------------------------------------------------------------------------------ memory
+
+cdef bint reserve_seats(Core* k, Py_ssize_t capacity) noexcept:
+    """Make room for more keys; False where the run may not take it, or memory is short."""
+    cdef int number
+    cdef Py_ssize_t key
+    cdef Seat* seat
+    for number in range(k.bands):
+        if not take_own(k, (capacity - k.keys) * sizeof(Seat)):
+            return False
+        seat = <Seat*> realloc(k.band[number].seat, (capacity + 1) * sizeof(Seat))
+        if seat == NULL:
+            return False
+        k.band[number].seat = seat
+        for key in range(k.keys, capacity):
+            seat[key].block = NULL
+            seat[key].until = INT64_MIN
+            seat[key].scheduled = False
+    return True
+
+
+cdef void free_bands(Core* k) noexcept:
+    cdef int number
+    cdef Py_ssize_t key
+    cdef Band* band
+    if k.band != NULL:
+        for number in range(k.bands):
+            band = &k.band[number]
+            for key in range(k.keys):
+                free_block(k, band, &band.seat[key])
+            free(band.program)
+            free(band.every)
+            free(band.burst)
+            free(band.mask)
+            free(band.input)
+            free(band.found)
+            free(band.sums)
+            free(band.seat)
+    free(k.band)
+    free(k.band_of)
+    free(k.lane_of)
+
+
+cdef void* grown(void* memory, size_t size) except NULL:
+    """Reallocate; raises MemoryError."""
+    cdef void* moved = realloc(memory, size)
+    if moved == NULL:
+        raise MemoryError
+    return moved

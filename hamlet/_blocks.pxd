@@ -1,0 +1,19 @@
+from libc.stdint cimport int64_t
+
+from hamlet._kernel cimport Core, Graphlet
+from hamlet._lanes cimport Band, Block, LaneProgram, Seat, Word
+
+cdef int step_band(
+    Core* k, int number, int64_t key, int64_t time, const int64_t* rows, int events, bint* done
+) noexcept nogil
+cdef int find_lanes(Core* k, int number, const Graphlet* g) noexcept nogil
+cdef int burst_band(Core* k, int number, const Graphlet* g, int role) noexcept nogil
+cdef int advance_block(Core* k, int number, int64_t key, int64_t time) noexcept nogil
+cdef void measure(const Band* band, Block* block) noexcept nogil
+cdef int hand_over(Core* k, int number, int64_t key) noexcept nogil
+cdef Block* new_block(Core* k, Band* band) noexcept nogil
+cdef void free_block(Core* k, Band* band, Seat* seat) noexcept nogil
+cdef Word* window_of(const Band* band, const Block* block, int64_t window) noexcept nogil
+cdef Py_ssize_t bytes_in_block(const Core* k, int query, Py_ssize_t key) noexcept nogil
+cdef int leave_bands(Core* k) noexcept
+cdef void hold_seats(Core* k) noexcept

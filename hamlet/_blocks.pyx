@@ -1,0 +1,664 @@
+"""Blocks: what is kept of a band of queries for one key, and how events, windows and numbers too large meet it.
+
+Contract
+--------
+**Form.** [open window][chunk][slot][plane][lane of the chunk]; the place of window k is k modulo the most windows open.
+**Bound.** No addition checks for overflow. `bits` and `weight` bound all numbers of a block: an event that makes r
+partial trends of one at most adds log2(1 + r) bits. Where the bound would pass what a plane can hold, it is measured
+anew from the cells; where that does not help, the block is *handed over*: every query goes on in a state of its own,
+whose limbs hold any number, until all windows of that time have closed (``_state``).
+**Doubles** of a block have no exponent of their own. Under numbers=float the same bound keeps them below 2^1000, and
+values that are not between 2^-250 and 2^250 (or zero) hand over as well, so nothing overflows or vanishes.
+
+Source: HAMLET (SIGMOD'21) §3; DESIGN §2 (rungs 4-6, numbers).
+"""
+
+from libc.math cimport fabs, isfinite
+from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from hamlet._budget cimport ALLOCATION, take
+from hamlet._burst cimport Tally
+from hamlet._calendar cimport schedule, schedule_slot
+from hamlet._cells cimport bit_length, floor_divide, lane_of, scaled_normal, scaled_store, words_of
+from hamlet._kernel cimport Core, Graphlet, take_own
+from hamlet._lanes cimport (
+    Band,
+    Block,
+    Input,
+    LaneProgram,
+    Seat,
+    Shape,
+    Word,
+    lanes_bits,
+    lanes_measure,
+    lanes_power,
+)
+from hamlet._rows cimport append_row
+from hamlet._state cimport State, cell_of, clear_state, new_state
+from hamlet._tables cimport (
+    COUNT,
+    NO_FAILURE,
+    OCCURRENCES,
+    OUT_OF_MEMORY,
+    PRESENT,
+    SUM_INT,
+    Component,
+    Query,
+)
+from hamlet._windows cimport close_windows, lowest
+
+cdef extern from *:
+    """
+    #include <stdlib.h>
+    #define HAMLET_ALIGNMENT 64
+    static inline void *hamlet_aligned(size_t size) {
+        void *found = NULL;
+        return posix_memalign(&found, HAMLET_ALIGNMENT, size) ? NULL : found;
+    }
+    """
+    const int ALIGNMENT "HAMLET_ALIGNMENT"
+    void* aligned "hamlet_aligned"(size_t size) noexcept nogil
+
+cdef enum:
+    MOST_WORDS_OF_ROW = 128  # 2 * LANES_MOST_PLANES components of at most 3 words
+
+cdef extern from *:
+    """
+    #define HAMLET_SMALLEST 0x1p-250
+    #define HAMLET_LARGEST 0x1p250
+    """
+    const double SMALLEST "HAMLET_SMALLEST"
+    const double LARGEST "HAMLET_LARGEST"
+
+
+# ------------------------------------------------------------------------------------------------ life
+
+cdef Word* window_of(const Band* band, const Block* block, int64_t window) noexcept nogil:
+    cdef int64_t place = window % band.windows
+    return block.cell + (place + band.windows if place < 0 else place) * band.words
+
+
+cdef Block* new_block(Core* k, Band* band) noexcept nogil:
+    """An empty block; a null pointer without memory."""
+    cdef Py_ssize_t size = band.windows * band.words * sizeof(Word)
+    cdef Py_ssize_t bytes = sizeof(Block) + size + 2 * ALLOCATION + ALIGNMENT
+    cdef Block* block
+    if not take(k.account, bytes):
+        return NULL
+    block = <Block*> calloc(1, sizeof(Block))
+    if block != NULL:
+        block.cell = <Word*> aligned(size)
+    if block == NULL or block.cell == NULL:
+        free(block)
+        take(k.account, -bytes)
+        return NULL
+    block.bytes = bytes
+    block.last = -1
+    block.border = INT64_MIN
+    k.states += band.queries
+    return block
+
+
+cdef void free_block(Core* k, Band* band, Seat* seat) noexcept nogil:
+    if seat.block == NULL:
+        return
+    take(k.account, -seat.block.bytes)
+    k.states -= band.queries
+    free(seat.block.cell)
+    free(seat.block)
+    seat.block = NULL
+
+
+cdef bint in_lanes(Core* k, Band* band, int64_t key, int64_t time, int* failure) noexcept nogil:
+    """Whether a block, and no states, is to take what happens at a time; closes what states have left where it is."""
+    cdef Seat* seat = &band.seat[key]
+    cdef State* s
+    cdef int64_t end, bits = 0
+    cdef int i
+    if seat.until == INT64_MIN:
+        return True
+    end = floor_divide(time, band.slide) * band.slide + band.within
+    if time < seat.until:
+        seat.until = max(seat.until, end)
+        return False
+    for i in range(band.queries):
+        s = k.state[key * k.queries + band.query[i]]
+        if s != NULL:
+            bits = max(bits, s.bits)
+    if band.exact and bits > band.most_bits:
+        seat.until = max(seat.until, end)
+        return False  # the next window's counts will hardly be smaller
+    for i in range(band.queries):
+        s = k.state[key * k.queries + band.query[i]]
+        if s != NULL:
+            failure[0] = close_windows(
+                k, band.query[i], s, key, lowest(k, &k.query[band.query[i]], time)
+            )
+            if failure[0]:
+                return False
+            clear_state(&k.query[band.query[i]], s)
+    seat.until = INT64_MIN
+    return True
+
+
+cdef int reach(Core* k, int number, int64_t key, int64_t time, Block** found) noexcept nogil:
+    """The block of a key with the windows of a time open; a null pointer where no window is. Returns a Failure."""
+    cdef Band* band = &k.band[number]
+    cdef Seat* seat = &band.seat[key]
+    cdef const Query* q = &k.query[band.query[0]]
+    cdef Block* block = seat.block
+    cdef int failure
+    found[0] = NULL
+    if block == NULL:
+        if lowest(k, q, time) > floor_divide(time, q.slide):
+            return NO_FAILURE
+        block = new_block(k, band)
+        if block == NULL:
+            return OUT_OF_MEMORY
+        seat.block = block
+    if time >= block.border:
+        failure = turn_block(k, number, block, key, time)
+        if failure:
+            return failure
+    if block.first <= block.last:
+        found[0] = block
+    return NO_FAILURE
+
+
+cdef int turn_block(Core* k, int number, Block* block, int64_t key, int64_t time) noexcept nogil:
+    """Close the windows that end at or before `time` and open those that hold it."""
+    cdef Band* band = &k.band[number]
+    cdef const Query* q = &k.query[band.query[0]]
+    cdef int64_t low = lowest(k, q, time), high = floor_divide(time, q.slide), window
+    if close_block(k, band, block, key, low):
+        return OUT_OF_MEMORY
+    if block.last < block.first:
+        block.first = low
+        block.last = low - 1
+        block.bits = 0
+        block.weight = 0
+    for window in range(block.last + 1, high + 1):
+        open_window(band, block, window)
+    block.last = max(high, low - 1)
+    block.border = min((high + 1) * q.slide, low * q.slide + q.within)
+    if block.last >= block.first and not band.seat[key].scheduled:
+        band.seat[key].scheduled = True
+        return schedule_slot(k, ~(key * k.bands + number), block.first * q.slide + q.within)
+    return NO_FAILURE
+
+
+cdef void open_window(Band* band, Block* block, int64_t window) noexcept nogil:
+    cdef const Shape* shape = &band.shape
+    cdef Word* cells = window_of(band, block, window)
+    cdef Word one
+    cdef int i
+    memset(cells, 0, band.words * sizeof(Word))
+    if band.starts == 0:
+        return
+    if shape.whole:
+        one.i = 1
+    else:
+        one.d = 1.0
+    for i in range(band.starts):
+        cells[
+            (band.start_chunk[i] * shape.slots + band.start_slot[i]) * shape.planes * shape.width + band.start_lane[i]
+        ] = one
+    block.bits = max(block.bits, bit_length(shape.slots))
+
+
+cdef int close_block(Core* k, Band* band, Block* block, int64_t key, int64_t low) noexcept nogil:
+    """Deliver and close all open windows below `low`."""
+    while block.first <= block.last and block.first < low:
+        if block.bits and deliver_window(k, band, block, key, block.first):
+            return OUT_OF_MEMORY
+        k.windows += band.queries
+        block.first += 1
+    return NO_FAILURE
+
+
+cdef int deliver_window(Core* k, Band* band, Block* block, int64_t key, int64_t window) noexcept nogil:
+    """Append the rows of a window, one for each lane with a trend."""
+    cdef const Shape* shape = &band.shape
+    cdef int lane, width, planes = shape.planes
+    cdef const Word* sum
+    cdef uint64_t row[MOST_WORDS_OF_ROW]
+    cdef const Query* q
+    band.machine.finish(shape, &band.finals, window_of(band, block, window), band.sums)
+    width = shape.width
+    for lane in range(band.queries):
+        sum = band.sums + lane // width * planes * width + lane % width
+        if sum.i == 0:  # also the bits of 0.0
+            continue
+        if band.exact:
+            k.most_bits = max(k.most_bits, bit_length(sum.i))
+        q = &k.query[band.query[lane]]
+        cell_of_lane(band, q, lane, sum, row)
+        if append_row(k, &k.rows[band.query[lane]], key, window, 1, row, words_of(q, 1)):
+            return OUT_OF_MEMORY
+    return NO_FAILURE
+
+
+cdef void cell_of_lane(
+    const Band* band, const Query* q, int lane, const Word* plane, uint64_t* cell
+) noexcept nogil:
+    """Write the numbers of a lane, [planes][width] words apart, as a cell of its query of width 1."""
+    cdef int i
+    cdef const Component* c
+    cdef const Word* x
+    cdef uint64_t* to
+    for i in range(q.components):
+        c = &q.component[i]
+        x = plane + band.place[lane * band.places + i] * band.shape.width
+        to = cell + c.offset + c.slope
+        if c.kind == COUNT:
+            to[0] = <uint64_t> x.i
+        elif c.kind == OCCURRENCES or c.kind == SUM_INT:
+            to[0] = <uint64_t> x.i
+            to[1] = to[c.words] = <uint64_t> (x.i >> 63)  # c.words + 1 limbs
+        elif c.kind == PRESENT:
+            to[0] = x.i != 0
+        else:
+            scaled_store(to, scaled_normal(x.d, 0))
+
+
+cdef int advance_block(Core* k, int number, int64_t key, int64_t time) noexcept nogil:
+    """An entry of the calendar is due."""
+    cdef Band* band = &k.band[number]
+    cdef Seat* seat = &band.seat[key]
+    cdef Block* block = seat.block
+    cdef int64_t low = INT64_MAX if time == INT64_MAX else floor_divide(time - band.within, band.slide) + 1
+    seat.scheduled = False
+    if block == NULL:
+        return NO_FAILURE
+    if close_block(k, band, block, key, low):
+        return OUT_OF_MEMORY
+    if block.last < block.first:
+        free_block(k, band, seat)
+        return NO_FAILURE
+    block.border = INT64_MIN  # the next event looks at the windows anew
+    seat.scheduled = True
+    return schedule_slot(k, ~(key * k.bands + number), block.first * band.slide + band.within)
+
+
+# ------------------------------------------------------------------------------------------------ bounds
+
+cdef bint has_room(
+    Band* band, Block* block, int64_t bits, bint starts, double weight
+) noexcept nogil:
+    """Raise the bounds by what events add, if the planes can hold it."""
+    if bound_raised(band, block, bits, starts, weight):
+        return True
+    measure(band, block)
+    return bound_raised(band, block, bits, starts, weight)
+
+
+cdef inline bint bound_raised(
+    const Band* band, Block* block, int64_t bits, bint starts, double weight
+) noexcept nogil:
+    bits = block.bits + bits if block.bits or starts else 0
+    weight += block.weight
+    if bits > band.most_bits or (weight and weight > lanes_power(band.most_bits - bits)):
+        return False
+    block.bits = bits
+    block.weight = weight
+    return True
+
+
+cdef void measure(const Band* band, Block* block) noexcept nogil:
+    """The bounds, from what is in the cells."""
+    cdef double counts = 0, sums = 0
+    cdef int64_t window
+    for window in range(block.first, block.last + 1):
+        lanes_measure(&band.shape, window_of(band, block, window), &counts, &sums)
+    block.bits = lanes_bits(counts * (1 + 1e-12))
+    block.weight = sums * (1 + 1e-12) / lanes_power(block.bits)
+
+
+cdef int hand_over(Core* k, int number, int64_t key) noexcept nogil:
+    """Let every query of a band go on in a state of its own. Returns a Failure."""
+    cdef Band* band = &k.band[number]
+    cdef Seat* seat = &band.seat[key]
+    cdef Block* block = seat.block
+    cdef int lane
+    cdef int64_t slot
+    if block == NULL:
+        return NO_FAILURE
+    if band.exact:
+        measure(band, block)
+    for lane in range(band.queries):
+        slot = key * k.queries + band.query[lane]
+        if k.state[slot] == NULL:
+            k.state[slot] = new_state(&k.query[band.query[lane]])
+            if k.state[slot] == NULL:
+                return OUT_OF_MEMORY
+            k.states += 1
+        fill_state(k, band, block, lane, k.state[slot])
+        if block.first <= block.last and not k.state[slot].scheduled:
+            if schedule(k, k.state[slot], slot, block.first * band.slide + band.within):
+                return OUT_OF_MEMORY
+    seat.until = block.last * band.slide + band.within
+    free_block(k, band, seat)
+    return NO_FAILURE
+
+
+cdef void fill_state(Core* k, const Band* band, const Block* block, int lane, State* s) noexcept nogil:
+    """What a lane holds, as a state without open windows."""
+    cdef const Query* q = &k.query[band.query[lane]]
+    cdef const Shape* shape = &band.shape
+    cdef int64_t window
+    cdef int slot, set, i, guard
+    cdef Py_ssize_t at
+    cdef const Word* cells
+    clear_state(q, s)
+    s.first, s.last, s.border = block.first, block.last, block.border
+    s.bits = block.bits if band.exact else 0
+    for window in range(block.first, block.last + 1):
+        cells = window_of(band, block, window)
+        at = lane // shape.width * shape.slots * shape.planes * shape.width + lane % shape.width
+        for slot in range(q.cells):
+            cell_of_lane(
+                band, q, lane, cells + at + slot * shape.planes * shape.width,
+                cell_of(q, s, lane_of(q, window), slot),
+            )
+        for set in range(band.sets):
+            slot = band.start[lane * band.sets + set]
+            if slot < 0 or cells[at + slot * shape.planes * shape.width].i:
+                continue
+            for i in range(q.guard_set[2 * set], q.guard_set[2 * set + 1]):
+                guard = q.member[i]
+                if is_dead(q, band, lane, guard, cells + at):
+                    s.killed[guard] = k.step
+                    s.killed_time[guard] = window * q.slide
+
+
+cdef bint is_dead(const Query* q, const Band* band, int lane, int guard, const Word* cells) noexcept nogil:
+    """Whether no start under a guard is alive: then it may count as matched, whichever guard it was."""
+    cdef int set, i, slot
+    for set in range(band.sets):
+        slot = band.start[lane * band.sets + set]
+        if slot >= 0 and cells[slot * band.shape.planes * band.shape.width].i:
+            for i in range(q.guard_set[2 * set], q.guard_set[2 * set + 1]):
+                if q.member[i] == guard:
+                    return False
+    return True
+
+
+cdef int leave_bands(Core* k) noexcept:
+    """Hand all blocks over, and forget when they were due. Returns a Failure."""
+    cdef int number
+    cdef Py_ssize_t key, i, dues = k.calendar.dues
+    for number in range(k.bands):
+        for key in range(k.keys):
+            if hand_over(k, number, key):
+                return OUT_OF_MEMORY
+    dues = k.calendar.dues
+    k.calendar.dues = 0
+    for i in range(dues):  # a place is read before it is written
+        if k.calendar.due[i].slot >= 0 and schedule_slot(k, k.calendar.due[i].slot, k.calendar.due[i].time):
+            return OUT_OF_MEMORY
+    return NO_FAILURE
+
+
+cdef void hold_seats(Core* k) noexcept:
+    """Let states go on that have been taken over from another kernel."""
+    cdef Band* band
+    cdef const State* s
+    cdef int number, i
+    cdef Py_ssize_t key
+    for number in range(k.bands):
+        band = &k.band[number]
+        for key in range(k.keys):
+            for i in range(band.queries):
+                s = k.state[key * k.queries + band.query[i]]
+                if s != NULL and s.first <= s.last:
+                    band.seat[key].until = max(band.seat[key].until, s.last * band.slide + band.within)
+
+
+cdef Py_ssize_t bytes_in_block(const Core* k, int query, Py_ssize_t key) noexcept nogil:
+    """The share of a query in the block of its band."""
+    cdef const Band* band
+    cdef const Block* block
+    if k.band_of[query] < 0:
+        return 0
+    band = &k.band[k.band_of[query]]
+    block = band.seat[key].block
+    if block == NULL:
+        return 0
+    return block.bytes // band.queries + (block.bytes % band.queries if k.lane_of[query] == 0 else 0)
+
+
+# ------------------------------------------------------------------------------------------------ events
+
+cdef inline bint usable(double x) noexcept nogil:
+    return x == 0 or SMALLEST <= fabs(x) <= LARGEST
+
+
+cdef bint load_row(
+    Core* k, const Band* band, const LaneProgram* program, int64_t row, Word* x, double* weight
+) noexcept nogil:
+    """The inputs of one event, and the largest magnitude among them; False where some is out of range."""
+    cdef int i
+    cdef const Input* input
+    cdef bint there
+    cdef double value, most = 0
+    cdef int64_t bits
+    for i in range(program.inputs):
+        input = &program.input[i]
+        there = input.column < 0 or k.columns[input.column].valid == NULL or k.columns[input.column].valid[row]
+        bits = 1 if input.column < 0 or not input.sum else k.columns[input.column].data[row]
+        if input.sum and k.floating[input.column]:
+            value = (<double*> &bits)[0] if there else 0.0
+            if not usable(value):
+                return False
+        else:
+            bits = bits if there else 0
+            value = <double> bits
+        if input.floating:
+            x[i].d = value
+        else:
+            x[i].i = bits
+        if not (input.floating and band.exact):
+            most = max(most, fabs(value))
+    weight[0] += most
+    return True
+
+
+cdef bint load_tally(
+    Core* k, const Band* band, const LaneProgram* program, const Tally* tally, int64_t events, double* weight
+) noexcept nogil:
+    """The inputs of a burst, likewise."""
+    cdef int i
+    cdef const Input* input
+    cdef const Tally* values
+    cdef Word least, greatest
+    cdef Word* x = band.input
+    cdef double most = 0, size
+    for i in range(program.inputs):
+        input = &program.input[i]
+        if input.column < 0 or not input.sum:
+            x[i].i = events if input.column < 0 else tally[input.column].present
+            size = <double> x[i].i
+            if input.floating:
+                x[i].d = size
+        else:
+            values = &tally[input.column]
+            size = 0
+            if values.present:
+                least.i, greatest.i = values.least, values.greatest
+                if k.floating[input.column]:
+                    size = max(fabs(least.d), fabs(greatest.d))
+                    if not (usable(least.d) and usable(greatest.d)) or values.real.e:
+                        return False
+                else:
+                    size = max(fabs(<double> least.i), fabs(<double> greatest.i))
+                size *= <double> values.present
+            if not input.floating:
+                x[i].i = <int64_t> values.total
+            elif k.floating[input.column]:
+                x[i].d = values.real.m
+            else:
+                x[i].d = <double> values.total
+        if not (input.floating and band.exact):
+            most = max(most, size)
+    weight[0] += most
+    return True
+
+
+cdef int reserve_sums(Core* k, Band* band, Py_ssize_t words) noexcept nogil:
+    cdef Word* sums
+    if words <= band.sums_room:
+        return NO_FAILURE
+    if not take_own(k, (2 * words - band.sums_room) * sizeof(Word)):
+        return OUT_OF_MEMORY
+    sums = <Word*> aligned(2 * words * sizeof(Word))
+    if sums == NULL:
+        return OUT_OF_MEMORY
+    free(band.sums)
+    band.sums = sums
+    band.sums_room = 2 * words
+    return NO_FAILURE
+
+
+cdef int step_band(
+    Core* k, int number, int64_t key, int64_t time, const int64_t* rows, int events, bint* done
+) noexcept nogil:
+    """One step of all queries of a band; not done where states hold them. Returns a Failure."""
+    cdef Band* band = &k.band[number]
+    cdef LaneProgram* program = &band.program[k.class_of[rows[0]]]
+    cdef Block* block
+    cdef int64_t window
+    cdef double weight = 0
+    cdef int failure = NO_FAILURE
+    done[0] = False
+    if not in_lanes(k, band, key, time, &failure):
+        return failure
+    if band.seat[key].block == NULL and events == 1 and not program.starts:
+        done[0] = True
+        return NO_FAILURE  # there is nothing to extend
+    failure = reach(k, number, key, time, &block)
+    if failure:
+        return failure
+    done[0] = True
+    if block == NULL:
+        return NO_FAILURE
+    if events > 1:
+        return step_ties(k, number, block, key, rows, events, done)
+    if block.bits == 0 and not program.starts:
+        return NO_FAILURE  # there is nothing to extend
+    if not (
+        load_row(k, band, program, rows[0], band.input, &weight)
+        and has_room(band, block, bit_length(program.most), program.starts, weight)
+    ):
+        done[0] = False
+        return hand_over(k, number, key)
+    for window in range(block.first, block.last + 1):
+        band.machine.apply(&band.shape, program, window_of(band, block, window), band.input, 1, band.sums)
+    return NO_FAILURE
+
+
+cdef int step_ties(
+    Core* k, int number, Block* block, int64_t key, const int64_t* rows, int events, bint* done
+) noexcept nogil:
+    """Events of one time: all reads, then the guards, then all writes."""
+    cdef Band* band = &k.band[number]
+    cdef const LaneProgram* program
+    cdef int64_t bits = 0, window
+    cdef double weight = 0
+    cdef bint starts = False
+    cdef int i
+    cdef Py_ssize_t words = 0, sums = 0, inputs = 0
+    cdef Word* x
+    cdef Word* at
+    cdef Word* cells
+    for i in range(events):
+        program = &band.every[k.class_of[rows[i]]]
+        bits += bit_length(program.most)
+        starts = starts or program.starts
+        sums += program.groups * band.shape.planes * band.shape.width
+        inputs += program.inputs
+    words = sums + inputs
+    if reserve_sums(k, band, words):
+        return OUT_OF_MEMORY
+    x = band.sums + sums
+    for i in range(events):
+        program = &band.every[k.class_of[rows[i]]]
+        if not load_row(k, band, program, rows[i], x, &weight):
+            done[0] = False
+            return hand_over(k, number, key)
+        x += program.inputs
+    if not has_room(band, block, bits, starts, weight):
+        done[0] = False
+        return hand_over(k, number, key)
+    for window in range(block.first, block.last + 1):
+        cells = window_of(band, block, window)
+        at, x = band.sums, band.sums + sums
+        for i in range(events):
+            program = &band.every[k.class_of[rows[i]]]
+            band.machine.read(&band.shape, program, cells, x, 1, at)
+            at += program.groups * band.shape.planes * band.shape.width
+            x += program.inputs
+        for i in range(events):
+            band.machine.kill(&band.shape, &band.every[k.class_of[rows[i]]], cells)
+        at = band.sums
+        for i in range(events):
+            program = &band.every[k.class_of[rows[i]]]
+            band.machine.write(&band.shape, program, cells, at)
+            at += program.groups * band.shape.planes * band.shape.width
+    return NO_FAILURE
+
+
+# ------------------------------------------------------------------------------------------------ bursts
+
+cdef int find_lanes(Core* k, int number, const Graphlet* g) noexcept nogil:
+    """Mark the lanes of a band with trends that a burst extends. Returns a Failure."""
+    cdef Band* band = &k.band[number]
+    cdef const LaneProgram* program = &band.burst[(g - k.graphlet) * 64]
+    cdef int failure = NO_FAILURE, role
+    cdef int64_t window
+    cdef bint concerned = False, starts = False
+    band.reached = False
+    band.block = NULL
+    for role in range(g.roles):
+        if k.role_events[role] and program[role].groups:
+            concerned = True
+            starts = starts or program[role].starts
+    if not concerned or not in_lanes(k, band, g.key, g.time, &failure):
+        return failure
+    band.reached = True
+    memset(band.found, 0, band.shape.chunks * band.shape.width * sizeof(int64_t))
+    if band.seat[g.key].block == NULL and not starts:
+        return NO_FAILURE
+    failure = reach(k, number, g.key, g.time, &band.block)
+    if failure:
+        return failure
+    if band.block != NULL and (band.block.bits or starts):
+        for role in range(g.roles):
+            if k.role_events[role] and program[role].groups:
+                for window in range(band.block.first, band.block.last + 1):
+                    band.machine.find(
+                        &band.shape, &program[role], window_of(band, band.block, window), band.found
+                    )
+    return NO_FAILURE
+
+
+cdef int burst_band(Core* k, int number, const Graphlet* g, int role) noexcept nogil:
+    """Apply a burst's coefficients to all lanes of a role; afterwards the band may no longer be reached."""
+    cdef Band* band = &k.band[number]
+    cdef const LaneProgram* program = &band.burst[(g - k.graphlet) * 64 + role]
+    cdef Block* block = band.block
+    cdef int64_t window, events = k.role_events[role], bits
+    cdef double weight = 0
+    if program.groups == 0 or block == NULL or (block.bits == 0 and not program.starts):
+        return NO_FAILURE
+    bits = events * bit_length(program.most) if program.loop else bit_length(events * program.most)
+    if not (
+        load_tally(k, band, program, k.role_tally + role * k.event_columns, events, &weight)
+        and has_room(band, block, bits, program.starts, weight)
+    ):
+        band.reached = False
+        return hand_over(k, number, g.key)
+    for window in range(block.first, block.last + 1):
+        band.machine.apply(&band.shape, program, window_of(band, block, window), band.input, events, band.sums)
+    return NO_FAILURE

@@ -1,0 +1,156 @@
+/* Lanes: many queries side by side, one vector element per query (contract: _lanes.pyx).
+ *
+ * A block keeps, for one key and one band of queries, [window][chunk][slot][plane][width] 64-bit words. A *lane* is the
+ * place of a query, a *chunk* as many lanes as a vector of this machine has, a *slot* a cell of the queries, a *plane*
+ * one number of a cell: plane 0 the count. Planes below `whole` hold integers, the others doubles.
+ *
+ * A program says what events of one class add: per *group* (lanes of one chunk whose event goes into the same slots)
+ * the slots that are read, the slots that are added to, and the planes that the event's own values go into. All reads
+ * of a step come before its writes; where no group reads what another one writes, both are done at once (`direct`).
+ *
+ * The source of the loops, _lanes_body.h, is compiled for several instruction sets, each at its own vector width; the
+ * choice is made at run time, so that wheels stay portable.
+ */
+#ifndef HAMLET_LANES_H
+#define HAMLET_LANES_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#define LANES_MOST_PLANES 16
+#define LANES_START (-1)
+
+typedef union { int64_t i; double d; } lanes_word;
+
+typedef struct { int slot, mask; } lanes_source;       /* LANES_START: the empty trend */
+typedef struct { int plane, input, mask; } lanes_bind; /* plane += count * input, in the lanes of the mask */
+typedef struct { int chunk, slot, mask; } lanes_kill;  /* lanes that are set to zero */
+typedef struct { int column, sum, floating; } lanes_input; /* sum of a column's values, or how many there are (-1: events) */
+
+typedef struct {
+    int chunk;
+    int loop; /* whether events of a burst may follow one another */
+    int sources, sources_end, targets, targets_end, binds, binds_end;
+} lanes_group;
+
+typedef struct {
+    int groups, kills, inputs;
+    int direct;
+    int most;   /* one event makes at most 1 + most partial trends of one; it begins at most so many */
+    int starts; /* whether it may begin a trend */
+    int loop;   /* whether some group has a loop */
+    lanes_group *group;
+    lanes_source *source;
+    int *target;
+    lanes_bind *bind;
+    lanes_kill *kill;
+    lanes_input *input;
+} lanes_program;
+
+typedef struct {
+    int width, chunks, slots, planes, whole;
+    const int64_t *mask; /* [masks][width], all ones or zero */
+} lanes_shape;
+
+typedef struct {
+    int width;
+    /* add what m events make of a window's cells; x: their inputs */
+    void (*apply)(const lanes_shape *, const lanes_program *, lanes_word *cells, const lanes_word *x, int64_t m,
+                  lanes_word *sums);
+    /* the same in three parts, for events of one time */
+    void (*read)(const lanes_shape *, const lanes_program *, const lanes_word *cells, const lanes_word *x, int64_t m,
+                 lanes_word *sums);
+    void (*kill)(const lanes_shape *, const lanes_program *, lanes_word *cells);
+    void (*write)(const lanes_shape *, const lanes_program *, lanes_word *cells, const lanes_word *sums);
+    /* mark the lanes [chunks][width] with trends that an event extends */
+    void (*find)(const lanes_shape *, const lanes_program *, const lanes_word *cells, int64_t *found);
+    /* the sums of the lanes' final slots, [chunks][planes][width] */
+    void (*finish)(const lanes_shape *, const lanes_program *, const lanes_word *cells, lanes_word *sums);
+} lanes_machine;
+
+#define LANES_JOIN_(a, b) a##b
+#define LANES_JOIN(a, b) LANES_JOIN_(a, b)
+#define LANES_NAME(name) LANES_JOIN(name##_, LANES_WIDTH)
+
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__OPTIMIZE__)
+#define LANES_TARGETS 1
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")
+#define LANES_WIDTH 8
+#include "_lanes_body.h"
+#undef LANES_WIDTH
+#pragma GCC pop_options
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#define LANES_WIDTH 4
+#include "_lanes_body.h"
+#undef LANES_WIDTH
+#pragma GCC pop_options
+#endif
+#define LANES_WIDTH 2
+#include "_lanes_body.h"
+#undef LANES_WIDTH
+
+/* The machine of a width, or of the widest vectors that this processor has (0); a null pointer where it lacks them. */
+static inline const lanes_machine *lanes_machine_of(int width) {
+#ifdef LANES_TARGETS
+    __builtin_cpu_init();
+    if ((width == 8 || width == 0) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
+        return &lanes_machine_8;
+    if ((width == 4 || width == 0) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return &lanes_machine_4;
+#endif
+    return width == 2 || width == 0 ? &lanes_machine_2 : (const lanes_machine *)0;
+}
+
+/* The largest sum of counts over a window's slots in one lane, and of magnitudes per lane in the other whole planes
+ * (or, without whole planes, in all); a bound of everything that is in the cells. */
+static inline void lanes_measure(const lanes_shape *s, const lanes_word *cells, double *counts, double *sums) {
+    long chunk_words = (long)s->slots * s->planes * s->width;
+    int end = s->whole ? s->whole : s->planes;
+    for (int chunk = 0; chunk < s->chunks; chunk++)
+        for (int lane = 0; lane < s->width; lane++) {
+            const lanes_word *at = cells + chunk * chunk_words + lane;
+            for (int plane = 0; plane < end; plane++) {
+                double total = 0;
+                for (int slot = 0; slot < s->slots; slot++) {
+                    lanes_word x = at[(long)(slot * s->planes + plane) * s->width];
+                    total += s->whole ? fabs((double)x.i) : fabs(x.d);
+                }
+                double *most = plane ? sums : counts;
+                if (total > *most) *most = total;
+            }
+        }
+}
+
+/* bits of a number >= 0: it is below 2^bits, also where its double was rounded */
+static inline int64_t lanes_bits(double x) {
+    int bits;
+    if (x <= 0) return 0;
+    frexp(x, &bits);
+    return bits < 1 ? 1 : bits;
+}
+
+/* 2^bits, -1022 <= bits <= 1023 */
+static inline double lanes_power(int64_t bits) {
+    lanes_word x;
+    x.i = (bits + 1023) << 52;
+    return x.d;
+}
+
+/* The machine for so many lanes: no wider than they need. */
+static inline const lanes_machine *lanes_machine_for(int lanes) {
+    int width = lanes_machine_of(0)->width;
+    while (width > 2 && width / 2 >= lanes) width /= 2;
+    return lanes_machine_of(width);
+}
+
+static inline int lanes_ones(const int64_t *found, int n) {
+    int ones = 0;
+    for (int i = 0; i < n; i++) ones += found[i] != 0;
+    return ones;
+}
+
+#endif

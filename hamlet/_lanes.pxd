@@ -1,0 +1,120 @@
+"""Lanes: queries side by side. What a band of queries is, and what is kept of it per key; the loops are in _lanes.h."""
+
+from libc.stdint cimport int64_t
+
+cdef extern from "_lanes.h" nogil:
+    ctypedef union Word "lanes_word":
+        int64_t i
+        double d
+    ctypedef struct Group "lanes_group":
+        int chunk
+        int loop
+        int sources
+        int sources_end
+        int targets
+        int targets_end
+        int binds
+        int binds_end
+    ctypedef struct LaneSource "lanes_source":
+        int slot
+        int mask
+    ctypedef struct Bind "lanes_bind":
+        int plane
+        int input
+        int mask
+    ctypedef struct Kill "lanes_kill":
+        int chunk
+        int slot
+        int mask
+    ctypedef struct Input "lanes_input":
+        int column
+        int sum
+        int floating
+    ctypedef struct LaneProgram "lanes_program":
+        int groups
+        int kills
+        int inputs
+        int direct
+        int most
+        int starts
+        int loop
+        Group* group
+        LaneSource* source
+        int* target
+        Bind* bind
+        Kill* kill
+        Input* input
+    ctypedef struct Shape "lanes_shape":
+        int width
+        int chunks
+        int slots
+        int planes
+        int whole
+        const int64_t* mask
+    ctypedef struct Machine "lanes_machine":
+        int width
+        void (*apply)(
+            const Shape*, const LaneProgram*, Word* cells, const Word* x, int64_t m, Word* sums
+        ) noexcept nogil
+        void (*read)(
+            const Shape*, const LaneProgram*, const Word* cells, const Word* x, int64_t m, Word* sums
+        ) noexcept nogil
+        void (*kill)(const Shape*, const LaneProgram*, Word* cells) noexcept nogil
+        void (*write)(const Shape*, const LaneProgram*, Word* cells, const Word* sums) noexcept nogil
+        void (*find)(const Shape*, const LaneProgram*, const Word* cells, int64_t* found) noexcept nogil
+        void (*finish)(const Shape*, const LaneProgram*, const Word* cells, Word* sums) noexcept nogil
+    const Machine* lanes_machine_of(int width)
+    const Machine* lanes_machine_for(int lanes)
+    void lanes_measure(const Shape* s, const Word* cells, double* counts, double* sums)
+    int64_t lanes_bits(double x)
+    double lanes_power(int64_t bits)
+    int lanes_ones(const int64_t* found, int n)
+    int LANES_START
+    int LANES_MOST_PLANES
+
+cdef struct Block:       # a band and a key
+    int64_t first        # windows first..last are open, none where last < first
+    int64_t last
+    int64_t border       # no window opens or closes before this time
+    int64_t bits         # the counts of a lane, summed over a window's slots, are below 2^bits
+    double weight        # magnitudes of sums, added up likewise, are at most weight * 2^bits
+    Py_ssize_t bytes     # allocated
+    Word* cell           # [windows][chunks][slots][planes][width]
+
+cdef struct Seat:        # where a band is kept for a key
+    Block* block         # a null pointer: nothing is, or states hold it
+    int64_t until        # states hold the band's queries, at least to this time; INT64_MIN: they do not
+    bint scheduled       # an entry of the calendar points here
+
+cdef struct Band:
+    int queries
+    int* query           # [queries] lane by lane
+    int64_t within
+    int64_t slide
+    int windows          # most of them open at once
+    bint exact
+    int64_t most_bits    # of the largest number that a plane can hold
+    Shape shape
+    const Machine* machine
+    int* place           # [queries][most components] the plane of each component
+    int places           # most components
+    int* start           # [queries][most guard sets] the slot of the start under a guard set, -1 for none
+    int sets             # most guard sets
+    int starts           # slots of starts
+    int* start_chunk     # [starts]
+    int* start_slot
+    int* start_lane
+    LaneProgram* program # [classes] what single events do in the lanes where they join no burst
+    LaneProgram* every   # [classes] what they do in all lanes
+    LaneProgram* burst   # [MOST_GRAPHLETS * 64] what bursts do, by type and role
+    LaneProgram finals
+    int64_t* mask        # [masks][width], aligned
+    Py_ssize_t words     # of a window
+    Word* input          # [inputs] of the program under way
+    int inputs           # most of them
+    bint reached         # whether the burst under way finds the queries in a block, and not in states
+    Block* block         # that block, a null pointer where nothing is to be extended
+    int64_t* found       # [chunks][width], aligned: lanes with trends that the burst extends
+    Word* sums           # aligned
+    Py_ssize_t sums_room # words
+    Seat* seat           # [keys]

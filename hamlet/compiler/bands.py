@@ -1,0 +1,161 @@
+"""Bands: queries that the kernel runs side by side, one vector element each (``hamlet/_lanes.pyx``).
+
+A band holds queries of equal windows whose transitions read sums and no single events (the rung "state-grained"), whose
+negated patterns kill at once, and whose aggregates are sums. Their cells lie in one block per key, so the block must
+not be larger than what the queries would hold on their own.
+
+Source: DESIGN §2, rung 4 and "lanes over queries"; HAMLET (SIGMOD'21) §3.1 (merged template).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from hamlet._core import COMPONENTS, SOURCES
+from hamlet.compiler.memory import WORD, bound
+from hamlet.compiler.tables import NONE, QueryTables
+
+LEAST = 2  # queries; one alone is no band
+MOST_PLANES = 16  # as in _lanes.h
+WIDTH = 8  # lanes of the widest vectors
+
+_SUMS = ("occurrences", "sum_int", "present", "sum_double", "count_scaled", "occurrences_scaled")
+_LINEAR = frozenset(COMPONENTS[kind] for kind in ("count", *_SUMS))
+_NUMBERS = frozenset(COMPONENTS[kind] for kind in ("occurrences", "present", "occurrences_scaled"))
+_DOUBLES = frozenset(COMPONENTS[kind] for kind in ("sum_double", "count_scaled", "occurrences_scaled"))
+_COUNTS = frozenset(COMPONENTS[kind] for kind in ("count", "count_scaled"))
+
+
+@dataclass(frozen=True)
+class Band:
+    """Queries side by side.
+
+    Attributes
+    ----------
+    queries : tuple of int
+        Numbers of the kernel's queries, lane by lane.
+    slots : int
+        Cells of the query that has most of them, and one per guarded start.
+    planes : int
+        Numbers per cell; the first is the count.
+    whole : int
+        Planes that hold integers, the first ones; 0 under ``numbers=float``, where all are doubles.
+    places : tuple of tuple of int
+        Per lane the plane of each component.
+    starts : tuple of tuple of int
+        Per lane and guard set the slot of the start under it, -1 where no transition reads it.
+    width : int
+        Lanes of a vector; 0 for what the machine has.
+    """
+
+    queries: tuple[int, ...]
+    slots: int
+    planes: int
+    whole: int
+    places: tuple[tuple[int, ...], ...]
+    starts: tuple[tuple[int, ...], ...]
+    width: int = 0
+
+
+@dataclass(frozen=True)
+class _Lane:
+    query: int
+    slots: int
+    whole: int
+    doubles: int
+    places: tuple[int, ...]
+    starts: tuple[int, ...]
+    bytes: float  # what the query may hold on its own, with all windows open and every count in one word
+
+
+def fits(tables: QueryTables) -> bool:
+    """Whether a query can be run in a band."""
+    looks_back = tables.stores or tables.indexes or tables.predicates
+    return not looks_back and all(tables.simple) and all(row[0] in _LINEAR for row in tables.components)
+
+
+def bands(tables: Sequence[QueryTables], likeness: Sequence[Hashable] = (), *, width: int = 0) -> list[Band]:
+    """The bands of a kernel's queries; a query is in one band or in none.
+
+    Parameters
+    ----------
+    tables : sequence of QueryTables
+        One per query.
+    likeness : sequence of sortable, optional
+        One per query; queries of near values are put into near lanes, so that events skip whole vectors.
+    width : int
+        See `Band`.
+    """
+    found: dict[tuple[int, ...], list[_Lane]] = {}
+    for query, one in enumerate(tables):
+        if fits(one):
+            lane = _lane(query, one)
+            key = (one.within, one.slide, int(one.exact), lane.whole, lane.doubles)
+            found.setdefault(key, []).append(lane)
+    result = []
+    for (within, slide, _, whole, doubles), lanes in found.items():
+        if whole + doubles > MOST_PLANES:
+            continue
+        cell = -(-within // slide) * (whole + doubles) * WORD
+        for chosen in _split(sorted(lanes, key=lambda lane: lane.slots), cell):
+            if likeness:
+                chosen.sort(key=lambda lane: likeness[lane.query])  # type: ignore[arg-type, return-value]
+            result.append(
+                Band(
+                    tuple(lane.query for lane in chosen),
+                    max(lane.slots for lane in chosen),
+                    whole + doubles,
+                    whole,
+                    tuple(lane.places for lane in chosen),
+                    tuple(lane.starts for lane in chosen),
+                    width,
+                )
+            )
+    return result
+
+
+def _lane(query: int, tables: QueryTables) -> _Lane:
+    """The planes of a query's components and the slots of its guarded starts."""
+    numbers: dict[tuple[int, int], int] = {}  # which presence, which number of values: one plane holds both
+    kinds: list[tuple[int, tuple[int, ...]]] = []
+    for row in tables.components:
+        kind, variable, column = row[0], row[1], row[2]
+        if kind in _COUNTS:
+            place = (0, ())
+        elif kind in _NUMBERS:
+            place = (1, (numbers.setdefault((variable, column), len(numbers)),))
+        else:
+            place = (2, (variable, column))
+        kinds.append((int(tables.exact and kind in _DOUBLES), (*place[:1], *place[1])))
+    order = sorted(set(kinds))
+    slots = len(tables.cell_guards)
+    starts = [NONE] * len(tables.guard_sets)
+    for kind, _, guards, _, _ in tables.sources:
+        if kind == SOURCES["start"] and guards != NONE and starts[guards] == NONE:
+            starts[guards] = slots
+            slots += 1
+    whole = sum(1 for double, _ in order if not double) if tables.exact else 0
+    of, windows = bound([tables]), -(-tables.within // tables.slide)
+    held = of.partition + windows * of.window.at(0)
+    places = tuple(order.index(each) for each in kinds)
+    return _Lane(query, slots, whole, len(order) - whole, places, tuple(starts), held)
+
+
+def _split(lanes: list[_Lane], cell: int) -> list[list[_Lane]]:
+    """Bands of lanes in order of their slots; `cell` are the bytes of a slot of one lane in all windows."""
+    result: list[list[_Lane]] = []
+    chosen: list[_Lane] = []
+    for lane in lanes:
+        if chosen and not _is_small([*chosen, lane], cell):
+            result.append(chosen)
+            chosen = []
+        chosen.append(lane)
+    result.append(chosen)
+    return [each for each in result if len(each) >= LEAST and _is_small(each, cell)]
+
+
+def _is_small(lanes: Sequence[_Lane], cell: int) -> bool:
+    width = min(WIDTH, 1 << (len(lanes) - 1).bit_length())
+    padded = -(-len(lanes) // width) * width
+    return padded * max(lane.slots for lane in lanes) * cell <= sum(lane.bytes for lane in lanes)
