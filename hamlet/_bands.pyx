@@ -27,7 +27,17 @@ from hamlet._lanes cimport (
     lanes_machine_for,
     lanes_machine_of,
 )
-from hamlet._tables cimport FROM_START, Arrival, Component, Entry, OCCURRENCES, OCCURRENCES_SCALED, PRESENT, Query, Source
+from hamlet._tables cimport (
+    FROM_START,
+    OCCURRENCES,
+    OCCURRENCES_SCALED,
+    PRESENT,
+    Arrival,
+    Component,
+    Entry,
+    Query,
+    Source,
+)
 
 cdef extern from *:
     """
@@ -88,9 +98,8 @@ cdef void load_bands(Core* k, object bands, dict held) except *:
         band.start_chunk = ints(held, (number, "chunk"), [chunk for chunk, _, _ in starts])
         band.start_slot = ints(held, (number, "slot"), [slot for _, slot, _ in starts])
         band.start_lane = ints(held, (number, "lane"), [lane for _, _, lane in starts])
-        band.burst = <LaneProgram*> calloc(MOST_GRAPHLETS * 64, sizeof(LaneProgram))
         band.found = <int64_t*> aligned_again(NULL, 0, band.shape.chunks * band.shape.width * sizeof(int64_t))
-        if band.burst == NULL or band.found == NULL:
+        if band.found == NULL:
             raise MemoryError
         memset(band.found, 0, band.shape.chunks * band.shape.width * sizeof(int64_t))
         write_finals(k, number, held)
@@ -114,7 +123,13 @@ cdef void write_programs(Core* k, int first, dict held) except *:
     """Write the programs of the classes from `first` on, and of all bursts and classes whose members have changed."""
     cdef Band* band
     cdef Graphlet* g
-    cdef int number, kind, type, role
+    cdef int number, kind, type, role, i
+    k.class_loose = <uint8_t*> grown(k.class_loose, k.classes + 1)
+    for kind in range(k.classes):
+        k.class_loose[kind] = False
+        for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
+            if not k.entry[i].joins and k.band_of[k.entry[i].query] < 0:
+                k.class_loose[kind] = True
     for number in range(k.bands):
         band = &k.band[number]
         band.program = <LaneProgram*> grown(band.program, (k.classes + 1) * sizeof(LaneProgram))
@@ -158,12 +173,19 @@ cdef void write_class(Core* k, int number, int kind, bint every, dict held) exce
 cdef void write_burst(Core* k, int number, int type, int role, dict held) except *:
     """What a burst does in the lanes of a role."""
     cdef const Graphlet* g = &k.graphlet[type]
+    cdef Band* band = &k.band[number]
     cdef int i
     cdef list lanes = []
     for i in range(g.members):
         if g.member[i].role == role and k.band_of[g.member[i].query] == number:
             lanes.append((k.lane_of[g.member[i].query], [(g.member[i].arrival, g.member[i].loop)], []))
-    write_program(k, number, &k.band[number].burst[type * 64 + role], lanes, held, (number, type, role, "burst"))
+    if band.burst[type] == NULL:
+        if not lanes:
+            return
+        band.burst[type] = <LaneProgram*> calloc(MOST_GRAPHLETS, sizeof(LaneProgram))
+        if band.burst[type] == NULL:
+            raise MemoryError
+    write_program(k, number, &band.burst[type][role], lanes, held, (number, type, role, "burst"))
 
 
 cdef void write_finals(Core* k, int number, dict held) except *:
@@ -351,7 +373,7 @@ cdef bint reserve_seats(Core* k, Py_ssize_t capacity) noexcept:
 
 
 cdef void free_bands(Core* k) noexcept:
-    cdef int number
+    cdef int number, type
     cdef Py_ssize_t key
     cdef Band* band
     if k.band != NULL:
@@ -361,13 +383,15 @@ cdef void free_bands(Core* k) noexcept:
                 free_block(k, band, &band.seat[key])
             free(band.program)
             free(band.every)
-            free(band.burst)
+            for type in range(MOST_GRAPHLETS):
+                free(band.burst[type])
             free(band.mask)
             free(band.input)
             free(band.found)
             free(band.sums)
             free(band.seat)
     free(k.band)
+    free(k.class_loose)
     free(k.band_of)
     free(k.lane_of)
 

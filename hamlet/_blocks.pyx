@@ -13,7 +13,7 @@ values that are not between 2^-250 and 2^250 (or zero) hand over as well, so not
 Source: HAMLET (SIGMOD'21) §3; DESIGN §2 (rungs 4-6, numbers).
 """
 
-from libc.math cimport fabs, isfinite
+from libc.math cimport fabs
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
@@ -353,7 +353,7 @@ cdef void fill_state(Core* k, const Band* band, const Block* block, int lane, St
     cdef const Word* cells
     clear_state(q, s)
     s.first, s.last, s.border = block.first, block.last, block.border
-    s.bits = block.bits if band.exact else 0
+    s.bits = block.bits if band.exact and q.cells else 0  # what has no cells has no counts
     for window in range(block.first, block.last + 1):
         cells = window_of(band, block, window)
         at = lane // shape.width * shape.slots * shape.planes * shape.width + lane % shape.width
@@ -369,7 +369,7 @@ cdef void fill_state(Core* k, const Band* band, const Block* block, int lane, St
             for i in range(q.guard_set[2 * set], q.guard_set[2 * set + 1]):
                 guard = q.member[i]
                 if is_dead(q, band, lane, guard, cells + at):
-                    s.killed[guard] = k.step
+                    s.killed[guard] = max(1, k.step - 1)  # the step under way may kill again
                     s.killed_time[guard] = window * q.slide
 
 
@@ -534,7 +534,7 @@ cdef int step_band(
     done[0] = False
     if not in_lanes(k, band, key, time, &failure):
         return failure
-    if band.seat[key].block == NULL and events == 1 and not program.starts:
+    if band.seat[key].block == NULL and events == 1 and not program.starts and not band.starts:
         done[0] = True
         return NO_FAILURE  # there is nothing to extend
     failure = reach(k, number, key, time, &block)
@@ -614,12 +614,14 @@ cdef int step_ties(
 cdef int find_lanes(Core* k, int number, const Graphlet* g) noexcept nogil:
     """Mark the lanes of a band with trends that a burst extends. Returns a Failure."""
     cdef Band* band = &k.band[number]
-    cdef const LaneProgram* program = &band.burst[(g - k.graphlet) * 64]
+    cdef const LaneProgram* program = band.burst[g - k.graphlet]
     cdef int failure = NO_FAILURE, role
     cdef int64_t window
     cdef bint concerned = False, starts = False
     band.reached = False
     band.block = NULL
+    if program == NULL:
+        return NO_FAILURE
     for role in range(g.roles):
         if k.role_events[role] and program[role].groups:
             concerned = True
@@ -628,7 +630,7 @@ cdef int find_lanes(Core* k, int number, const Graphlet* g) noexcept nogil:
         return failure
     band.reached = True
     memset(band.found, 0, band.shape.chunks * band.shape.width * sizeof(int64_t))
-    if band.seat[g.key].block == NULL and not starts:
+    if band.seat[g.key].block == NULL and not starts and not band.starts:
         return NO_FAILURE
     failure = reach(k, number, g.key, g.time, &band.block)
     if failure:
@@ -646,7 +648,7 @@ cdef int find_lanes(Core* k, int number, const Graphlet* g) noexcept nogil:
 cdef int burst_band(Core* k, int number, const Graphlet* g, int role) noexcept nogil:
     """Apply a burst's coefficients to all lanes of a role; afterwards the band may no longer be reached."""
     cdef Band* band = &k.band[number]
-    cdef const LaneProgram* program = &band.burst[(g - k.graphlet) * 64 + role]
+    cdef const LaneProgram* program = &band.burst[g - k.graphlet][role]
     cdef Block* block = band.block
     cdef int64_t window, events = k.role_events[role], bits
     cdef double weight = 0

@@ -167,6 +167,7 @@ cdef struct Core:
     Past* past           # [keys]
     Trace trace
     Graphlet graphlet[MOST_GRAPHLETS]
+    uint8_t* class_loose  # class -> whether it does something to a query in no band that is not part of a burst
     int* class_graphlet  # class -> the graphlet that its events join, -1 for none
     uint64_t* class_roles  # class -> bits of the roles that accept it there
     uint64_t* class_ends   # class -> bits of the graphlets whose burst it ends

@@ -104,9 +104,9 @@ cdef struct Band:
     int* start_chunk     # [starts]
     int* start_slot
     int* start_lane
-    LaneProgram* program # [classes] what single events do in the lanes where they join no burst
+    LaneProgram* program  # [classes] what single events do in the lanes where they join no burst
     LaneProgram* every   # [classes] what they do in all lanes
-    LaneProgram* burst   # [MOST_GRAPHLETS * 64] what bursts do, by type and role
+    LaneProgram* burst[64]  # [64] by the type of a graphlet what its bursts do, by role; null pointers: nothing
     LaneProgram finals
     int64_t* mask        # [masks][width], aligned
     Py_ssize_t words     # of a window
@@ -116,5 +116,5 @@ cdef struct Band:
     Block* block         # that block, a null pointer where nothing is to be extended
     int64_t* found       # [chunks][width], aligned: lanes with trends that the burst extends
     Word* sums           # aligned
-    Py_ssize_t sums_room # words
+    Py_ssize_t sums_room  # words
     Seat* seat           # [keys]

@@ -395,7 +395,7 @@ cdef int read_block(Core* k, Cursor* source, const Bounds* bounds, const Due* du
     cdef double weight, counts, sums
     cdef Block* block
     cdef Word* cells
-    cdef Py_ssize_t place
+    cdef Py_ssize_t place, at
     cdef int lane
     if seat.scheduled or not take_word(source, 0, 1, &there):
         return DAMAGED
@@ -423,8 +423,9 @@ cdef int read_block(Core* k, Cursor* source, const Bounds* bounds, const Due* du
         memset(cells, 0, band.words * sizeof(Word))
         for lane in range(band.queries):
             for place in range(band.shape.slots * band.shape.planes):
-                take(source, cells + place_in_block(band, lane, place), WORD)
-                if not is_number(&band.shape, place % band.shape.planes, cells[place_in_block(band, lane, place)]):
+                at = place_in_block(band, lane, place)
+                take(source, cells + at, WORD)
+                if not is_number(&band.shape, place % band.shape.planes, cells[at]):
                     return DAMAGED
         counts = sums = 0
         lanes_measure(&band.shape, cells, &counts, &sums)
@@ -542,7 +543,7 @@ cdef int read_states(Core* k, Cursor* source, Bounds* bounds, int64_t keys) noex
     for i in range(dues):
         if not (
             take_word(source, k.calendar.due[(i - 1) // 2].time if i else INT64_MIN, INT64_MAX, &k.calendar.due[i].time)
-            and take_word(source, ~(keys * k.bands - 1) if k.bands else 0, keys * k.queries - 1, &k.calendar.due[i].slot)
+            and take_word(source, -keys * k.bands, keys * k.queries - 1, &k.calendar.due[i].slot)
         ):
             return DAMAGED
         if k.calendar.due[i].slot < 0:

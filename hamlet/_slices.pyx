@@ -30,12 +30,13 @@ cdef int step_events(Core* k, int64_t key, int64_t time, const int64_t* rows, in
             failure = join_burst(k, &k.graphlet[k.class_graphlet[kind]], kind, key, time, rows[0])
             if failure:
                 return failure
-        for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
-            if k.entry[i].joins or k.band_of[k.entry[i].query] >= 0:
-                continue
-            failure = step_query(k, k.entry[i].query, &k.entry[i], key, time, rows, 1)
-            if failure:
-                return failure
+        if k.class_loose[kind]:
+            for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
+                if k.entry[i].joins or k.band_of[k.entry[i].query] >= 0:
+                    continue
+                failure = step_query(k, k.entry[i].query, &k.entry[i], key, time, rows, 1)
+                if failure:
+                    return failure
         return step_bands(k, key, time, rows[0])
     if k.active:  # events of one time are no burst
         failure = end_bursts(k, k.active)

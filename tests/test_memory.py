@@ -57,8 +57,8 @@ def allocated() -> int:
     return int(found.uordblks + found.hblkhd)
 
 
-def compiled(pattern: str, exact: bool) -> CompiledQuery:
-    workload = Workload.parse(f"RETURN COUNT(*), SUM(B.v), MIN(B.v) PATTERN {pattern}")
+def compiled(pattern: str, exact: bool, items: str = "COUNT(*), SUM(B.v), MIN(B.v)") -> CompiledQuery:
+    workload = Workload.parse(f"RETURN {items} PATTERN {pattern}")
     schema = Schema({"v": AttributeType.INT}, Clock("time", "s", pa.int64()), closed=False)
     (query,) = compile_workload(workload.analysis, schema, StringPool(), exact=exact).queries
     return query

@@ -117,17 +117,11 @@ def bands(tables: Sequence[QueryTables], likeness: Sequence[Hashable] = (), *, w
 
 def _lane(query: int, tables: QueryTables) -> _Lane:
     """The planes of a query's components and the slots of its guarded starts."""
-    numbers: dict[tuple[int, int], int] = {}  # which presence, which number of values: one plane holds both
-    kinds: list[tuple[int, tuple[int, ...]]] = []
-    for row in tables.components:
-        kind, variable, column = row[0], row[1], row[2]
-        if kind in _COUNTS:
-            place = (0, ())
-        elif kind in _NUMBERS:
-            place = (1, (numbers.setdefault((variable, column), len(numbers)),))
-        else:
-            place = (2, (variable, column))
-        kinds.append((int(tables.exact and kind in _DOUBLES), (*place[:1], *place[1])))
+    kinds = []  # doubles behind integers, the count first, then numbers of values, then sums
+    for kind, variable, column, *_ in tables.components:
+        rank = 0 if kind in _COUNTS else 1 if kind in _NUMBERS else 2
+        place = (variable, column) if rank else (0, 0)  # one plane holds the presence and the number of values
+        kinds.append((int(tables.exact and kind in _DOUBLES), rank, *place))
     order = sorted(set(kinds))
     slots = len(tables.cell_guards)
     starts = [NONE] * len(tables.guard_sets)
@@ -135,7 +129,7 @@ def _lane(query: int, tables: QueryTables) -> _Lane:
         if kind == SOURCES["start"] and guards != NONE and starts[guards] == NONE:
             starts[guards] = slots
             slots += 1
-    whole = sum(1 for double, _ in order if not double) if tables.exact else 0
+    whole = sum(1 for double, *_ in order if not double) if tables.exact else 0
     of, windows = bound([tables]), -(-tables.within // tables.slide)
     held = of.partition + windows * of.window.at(0)
     places = tuple(order.index(each) for each in kinds)

@@ -1,0 +1,220 @@
+"""Bands: queries side by side in vectors give the rows of the same queries run each on its own."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hamlet
+from hamlet import runner
+from hamlet._budget import Budget
+from hamlet._core import Kernel
+from hamlet.compiler.bands import Band, bands, fits
+from hamlet.compiler.compile import CompiledQuery
+from tests.comparison import difference
+from tests.test_memory import allocated, bound, compiled
+
+Rows = list[dict[str, Any]]
+
+PATTERNS = [
+    "SEQ(A, B b+)",
+    "(SEQ(A, B b+))+",
+    "SEQ(A, B b+, C)",
+    "B b+",
+    "SEQ(C?, A, B b)",
+    "SEQ(B x+, B b+)",
+    "(A OR B b)+",
+    "SEQ(A, NOT C, B b)",
+    "SEQ(A+, NOT C, B b+, NOT D)",
+    "SEQ(NOT D, A, B b*, C)",
+    "(SEQ(NOT C, A, B b))+",
+    "SEQ(A{2,3}, B b)",
+]
+ITEMS = [
+    "COUNT(*)",
+    "COUNT(*), SUM(b.v)",
+    "COUNT(*), SUM(b.v), AVG(b.v), COUNT(b)",
+    "COUNT(*), SUM(b.w), AVG(b.w)",
+]
+WINDOWS = ["WITHIN 50 s", "WITHIN 40 s SLIDE 9 s", "WITHIN 7 s SLIDE 10 s"]
+
+
+def workload(items: str, window: str, patterns: list[str] = PATTERNS) -> hamlet.Workload:
+    wheres = ["", "WHERE b.v > 0", "WHERE b.s = 'x'"]
+    return hamlet.Workload.parse(
+        "".join(
+            f"RETURN k, {items} PATTERN {pattern} {wheres[number % 3]} GROUP-BY k {window};\n"
+            for number, pattern in enumerate(patterns)
+        )
+    )
+
+
+def stream(seed: int, events: int, step: float = 0.7, most: int = 9) -> Rows:
+    """Events in bursts of one type, some at one time, some values NULL."""
+    draw = random.Random(seed)
+    found: Rows = []
+    time, type = 0.0, "A"
+    for number in range(events):
+        time += draw.random() * 2 * step
+        if draw.random() < 0.4:
+            type = draw.choice("AABBCD")
+        found.append(
+            {
+                "time": int(time),
+                "type": type,
+                "k": draw.choice((1, 2, None)),
+                "v": draw.choice((None, *range(-most, most))),
+                "w": draw.choice((None, 0.5, -2.25, 1e-3)),
+                "s": draw.choice("xy"),
+                "o": number if draw.random() < 0.7 else 0,
+            }
+        )
+    return sorted(found, key=lambda event: (event["time"], event["o"]))
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Band]:
+    """The bands of the runs of a test."""
+    found: list[Band] = []
+
+    def noted(*arguments: Any, **options: Any) -> list[Band]:
+        found.extend(mine := bands(*arguments, **options))
+        return mine
+
+    monkeypatch.setattr(runner, "bands", noted)
+    return found
+
+
+def both(queries: hamlet.Workload, events: Any, monkeypatch: pytest.MonkeyPatch, **options: Any) -> tuple[Rows, Rows]:
+    """The rows with bands and without."""
+    with_bands = hamlet.run(queries, events, **options).rows()
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "bands", lambda *_, **__: [])
+        return with_bands, hamlet.run(queries, events, **options).rows()
+
+
+def scales(rows: Rows, most: float) -> Rows:
+    """What an error is relative to: `most` in every trend, for values of both signs."""
+    return [{name: most if "avg" in name else Fraction(row["count"]) * Fraction(most) for name in row} for row in rows]
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("items", ITEMS)
+@pytest.mark.parametrize("options", [{}, {"numbers": "float"}, {"sharing": "never"}, {"threads": 2}], ids=str)
+def test_side_by_side_is_one_by_one(
+    items: str, window: str, options: dict[str, Any], made: list[Band], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards, ties, bursts, overlapping windows, NULL, and counts that stay below 64 bits and that do not."""
+    for seed, step in ((1, 0.7), (2, 0.05), (3, 3.0)):
+        found, expected = both(
+            workload(items, window), stream(seed, 400, step), monkeypatch, order_column="o", **options
+        )
+        assert sum(len(band.queries) for band in made) >= len(PATTERNS) / 2
+        assert found
+        if options.get("numbers") == "float" or ".w" in items:
+            floats = options.get("numbers") == "float"
+            assert difference(found, expected, magnitudes=scales(expected, 9.0), floats=floats) is None
+        else:
+            assert found == expected
+        made.clear()
+
+
+@pytest.mark.parametrize("width", [2, 4, 8])
+def test_vectors_of_every_width(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    queries, events = workload(ITEMS[2], WINDOWS[1]), stream(5, 500)
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "bands", lambda *_, **__: [])
+        expected = hamlet.run(queries, events).rows()
+    monkeypatch.setattr(runner, "bands", lambda tables, likeness: bands(tables, likeness, width=width))
+    try:
+        assert hamlet.run(queries, events).rows() == expected
+    except ValueError as error:
+        pytest.skip(str(error))
+
+
+def test_hand_over_at_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts and sums around 2^61 to 2^63, where a block gives way to states, and back in the next window."""
+    queries = workload("COUNT(*), SUM(b.v), COUNT(b)", "WITHIN 1000 s", PATTERNS[:6])
+    for events in range(52, 68):
+        for value in (1, -(2**62), 2**63 - 1, -(2**63)):
+            rows = [
+                {"time": 1000 * window + t, "type": "A" if t == 0 else "B", "k": 1, "v": value, "s": "x"}
+                for window, n in enumerate((events, 5, events))
+                for t in range(n)
+            ]
+            for options in ({}, {"sharing": "never"}):
+                found, expected = both(queries, rows, monkeypatch, **options)
+                assert found == expected
+    assert max(row["count"] for row in found) >= 2**63
+
+
+@pytest.mark.parametrize("events", [990, 1010, 10_000])
+def test_float_counts_far_beyond_doubles(events: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts of up to 10,000 bits, and values that are almost too small or too large for doubles."""
+    queries = workload("COUNT(*), SUM(b.v), AVG(b.v)", "WITHIN 100000 s", PATTERNS[:6])
+    for values in ((1.0, -3.5), (1e-300, 1e-290), (1e300, 1.0), (5e-324, float("inf"))):
+        rows = [{"time": t, "type": "AB"[t % 97 != 0], "k": 1, "v": values[t % 2], "s": "x"} for t in range(events)]
+        found, expected = both(queries, rows, monkeypatch, numbers="float")
+        assert found
+        if isfinite(sum(values)):
+            assert difference(found, expected, magnitudes=scales(expected, max(values)), floats=True) is None
+        else:
+            assert repr(found) == repr(expected)
+
+
+def test_what_stays_on_its_own() -> None:
+    """Queries that look back at single events, longer negated patterns, extrema; windows that differ; a lone query."""
+    for pattern in ("SEQ(A, B+) WHERE B.v < NEXT(B).v", "SEQ(A, NOT SEQ(C, D), B)"):
+        assert not fits(compiled(f"{pattern} WITHIN 9 s", True).tables[0])
+    assert not fits(compiled("SEQ(A, B+) WITHIN 9 s", True).tables[0])  # it asks for MIN
+    plain = [_counting("SEQ(A, B+)", seconds) for seconds in (9, 10, 11)]
+    assert bands([query.tables[0] for query in plain]) == []
+    (band,) = bands([query.tables[0] for query in plain * 2 if query.window[0] == 9])
+    assert band.queries == (0, 1)
+    assert (band.slots, band.planes, band.whole) == (2, 1, 1)
+
+
+def _counting(pattern: str, seconds: int, items: str = "COUNT(*)") -> CompiledQuery:
+    return compiled(f"{pattern} WITHIN {seconds} s", True, items)
+
+
+@pytest.mark.parametrize("queries", [2, 3, 8, 9, 50])
+@pytest.mark.parametrize("exact", [True, False])
+def test_the_memory_bound_holds_for_blocks(queries: int, exact: bool) -> None:
+    """What the allocator gave is what was counted, and no more than what the queries may hold on their own."""
+    patterns = [f"{PATTERNS[number % 4]} WITHIN 2000 s SLIDE {500} s" for number in range(queries)]
+    each = [compiled(pattern, exact, "COUNT(*), SUM(b.v)") for pattern in patterns]
+    tables = [query.tables[0] for query in each]
+    (band,) = bands(tables)
+    before, budget, keys = allocated(), Budget(), 100
+    kernel = Kernel(tables, [0], budget=budget, bands=[band])
+    for place, variables in enumerate((("A",), ("b",))):
+        entries = [
+            (number, [row for name in variables for row in one.arrivals_of.get(name, ())], [], place)
+            for number, one in enumerate(tables)
+        ]
+        kernel.add_class([entry for entry in entries if entry[1]], place)
+    n = keys * 40
+    kernel.process(
+        np.tile(np.arange(keys, dtype=np.int64), 40),
+        np.repeat(np.arange(40, dtype=np.int64) * 40, keys),
+        None,
+        np.repeat(np.arange(40) % 2, keys).astype(np.int32),
+        [(np.arange(n, dtype=np.int64), None)],
+        np.zeros(1, np.int64),
+        keys,
+    )
+    assert kernel.counters["live_states"] == keys * queries
+    found = allocated() - before
+    windows = 4
+    most = sum(bound(query.tables).partition + windows * bound(query.tables).window.at(41) for query in each)
+    areas = sum(windows * bound(query.tables).thread.at(41) for query in each)
+    allowance = 192 * 1024  # of Python and numpy themselves, and the tables
+    assert found <= keys * most + areas + allowance
+    assert 0.9 * budget.held - allowance <= found <= 1.1 * budget.held + allowance
+    assert sum(int(kernel.memory(query).sum()) for query in range(queries)) > 0
