@@ -30,7 +30,7 @@ help: ## list the targets
 	tools/prepare compiler $(BIN)/python
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet "setuptools>=77" "cython>=3.1"
-	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[spark,bench,dev,docs]"
+	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[spark,bench,draw,dev,docs]"
 	touch $@
 
 .venv/.built: setup.py $(KERNELS) .venv/.installed

@@ -12,8 +12,8 @@ anything else          is only shown
 =====================  ==============================================================================================
 
 Commands run in process where they begin with ``hamlet``, else in bash; ``python -m datasets`` finds this project.
-A line ``...`` in an output stands for any number of lines, and times such as ``0.29 s`` are not compared. A block
-behind the comment ``<!-- not run: reason -->`` is only shown.
+A line ``...`` in an output stands for any number of lines. Times such as ``0.29 s`` and bytes held are not compared. A
+block behind the comment ``<!-- not run: reason -->`` is only shown.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 _BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n+)?^( *)```([^\n`]*)\n(.*?)^\2```", re.MULTILINE | re.DOTALL)
 _TIMES = re.compile(r"\b\d+\.\d+ s\b")
+_SIZES = re.compile(r"\btake \d+ bytes\b")
 
 
 @dataclass(frozen=True)
@@ -177,4 +178,4 @@ def check(where: str, command: str, found: str, shown: str) -> None:
 
 def lines_of(text: str) -> list[str]:
     """Lines without what differs from run to run, blanks at their ends, and empty ends."""
-    return [_TIMES.sub("# s", line.rstrip()) for line in text.strip("\n").splitlines()]
+    return [_SIZES.sub("take # bytes", _TIMES.sub("# s", line.rstrip())) for line in text.strip("\n").splitlines()]

@@ -19,7 +19,7 @@ from hamlet.language.parse_condition import RESERVED
 from hamlet.testing import assert_trends
 from tests.documents import ROOT, Reader, blocks, check
 
-PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
+PAGES = ["ARCHITECTURE.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))]
 
 
 @pytest.fixture(scope="session")
@@ -113,3 +113,28 @@ def test_the_three_semantics_of_the_language_page() -> None:
         "skip till next match": sorted(listed(stream, lambda kind: kind == "X", all_starts=True)),
         "skip till any match": sorted(listed(stream, lambda _: True, all_starts=True)),
     }
+
+
+# ------------------------------------------------------------------------------------------------- ARCHITECTURE.md
+
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+
+
+def test_the_names_of_the_paper_are_where_the_table_says() -> None:
+    table = ARCHITECTURE[ARCHITECTURE.index("| in the paper | symbol | in the code | file |") :].split("\n\n")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+    assert len(rows) >= 9
+    for paper, _, code, files in rows:
+        text = "".join((ROOT / file).read_text(encoding="utf-8") for file in files.split(", "))
+        names = re.findall(r"`([^`]+)`", code) or code.split(", ")
+        assert names, paper
+        for name in names:
+            for part in name.split("."):
+                assert re.search(rf"\b{re.escape(part)}\b", text), f"{paper}: {part} is not in {files}"
+
+
+def test_the_files_that_are_named_are_there() -> None:
+    for path in re.findall(
+        r"(?<![\w/*])((?:hamlet|optimizer|tests|bench|tools)/[\w/]+\.(?:pyx|pxd|py|h)\b)", ARCHITECTURE
+    ):
+        assert (ROOT / path).is_file(), path
