@@ -28,6 +28,7 @@ help: ## list the targets
 # The extension is built by its own rule below, hence no build isolation: build and run use one environment.
 .venv/.installed: pyproject.toml | .venv/bin/python
 	tools/prepare compiler $(BIN)/python
+	@echo "installing what is needed and compiling the extensions: some minutes, the first time only"
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet "setuptools>=77" "cython>=3.1"
 	$(BIN)/python -m pip install --quiet --no-build-isolation --editable ".[spark,bench,draw,dev,docs]"

@@ -54,5 +54,6 @@ setup(
         [extension(source) for source in sources()],
         compiler_directives=DIRECTIVES,
         build_dir="build/cython-debug" if DEBUG else "build/cython",  # no generated C beside the sources
-    )
+    ),
+    options={"build_ext": {"parallel": os.cpu_count() or 1}},
 )

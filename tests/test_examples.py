@@ -109,6 +109,35 @@ def test_spark_job(spark: Any, tmp_path: Path) -> None:
     assert spark.read.parquet(str(tmp_path / "out")).collect() == [("UA", 1, 98)]
 
 
+# ----------------------------------------------------------------------------------------------------- streaming_job
+
+
+@pytest.mark.slow
+def test_streaming_job(spark: Any, tmp_path: Path) -> None:
+    """Two runs over one checkpoint: the second goes on in the window that the first has left open."""
+    example = module("streaming_job")
+    incoming, target, state = (str(tmp_path / name) for name in ("incoming", "target", "state"))
+    before = {name: spark.conf.get(name) for name in example.SETTINGS}
+    for name, value in example.SETTINGS.items():
+        spark.conf.set(name, value)
+    try:
+        Path(incoming).mkdir()
+        for place, times in enumerate((range(1, 8), range(8, 14), [700])):
+            events = [{"time": 0, "type": "Request", "driver": 1, "district": "Soho"}] if place == 0 else []
+            events += [
+                {"time": time, "type": "Travel", "driver": 1, "district": "Soho", "speed": 5.0} for time in times
+            ]
+            lines = "".join(json.dumps(event) + "\n" for event in events)
+            Path(incoming, f"{place}.json").write_text(lines, encoding="utf-8")
+            if place:  # the first two files in one run, the third in another
+                example.start(spark, incoming, target, state, once=True).awaitTermination(120)
+        rows = spark.read.parquet(target).collect()
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value)
+    assert [(row["district"], row["count"], row["mean_speed"]) for row in rows] == [("Soho", str(2**13 - 14), 5.0)]
+
+
 # -------------------------------------------------------------------------------------------------------------- fleet
 
 

@@ -17,6 +17,7 @@ _PRICES = ("coefficient", "spread", "application", "join", "snapshot", "event", 
 
 @click.command(
     "calibrate",
+    short_help="Measure what sharing costs on this machine.",
     epilog="""\b
     Examples:
       hamlet calibrate
