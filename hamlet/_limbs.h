@@ -137,6 +137,7 @@ static inline hamlet_scaled scaled_add(hamlet_scaled a, hamlet_scaled b) {
     if (b.m == 0) return a;
     if (a.e < b.e) { hamlet_scaled swap = a; a = b; b = swap; }
     if (a.e - b.e == SCALE_STEP) return scaled_normal(a.m + b.m * 0x1p-512, a.e);
+    if (!isfinite(b.m)) b.m += a.m; /* no number where both are infinite, of different signs */
     return isfinite(b.m) ? a : b;
 }
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from hamlet.language.meaning import Analysis
-from optimizer.condition import Condition, has_arithmetic
+from optimizer.condition import Condition, has_arithmetic, leaves
 from optimizer.plan import QueryFacts
-from optimizer.predicates import classes
+from optimizer.predicates import MAX_LEAVES, classes
 
 MOST_COMPARED = 256  # predicates on events of one type
 
@@ -35,11 +35,11 @@ def role_keys(analysis: Analysis, facts: Sequence[QueryFacts]) -> dict[tuple[int
     by_type: dict[str, dict[Condition, list[tuple[int, str]]]] = {}
     for place, (query, known) in enumerate(zip(analysis.queries, facts, strict=True)):
         for variable, condition in known.local.items():
-            if not has_arithmetic(condition):
+            if not has_arithmetic(condition) and sum(1 for _ in leaves(condition)) <= MAX_LEAVES:
                 by_type.setdefault(query.types[variable], {}).setdefault(condition, []).append((place, variable))
     found: dict[tuple[int, str], Hashable] = {}
     for conditions in by_type.values():
-        if len(conditions) <= MOST_COMPARED:
+        if 1 < len(conditions) <= MOST_COMPARED:
             numbers = classes(list(conditions)).numbers
             for number, places in zip(numbers, conditions.values(), strict=True):
                 found |= dict.fromkeys(places, number)
