@@ -80,9 +80,7 @@ class ClassRunner:
         self.tables = [compiled.tables(number) for number in range(len(compiled.parts))]
         floating = [int(type is AttributeType.DOUBLE) for _, type in compiled.columns]
         side_by_side = bands(self.tables, [compiled.likeness(number) for number in range(len(self.tables))])
-        self.kernels = [
-            Kernel(self.tables, floating, sharing, budget, side_by_side) for _ in range(workers.threads)
-        ]
+        self.kernels = [Kernel(self.tables, floating, sharing, budget, side_by_side) for _ in range(workers.threads)]
         self._ranks = _ranks(compiled, self.index)
         self._closed: list[list[Closed]] = [[] for _ in compiled.queries]  # taken from the kernels, not delivered
         self._drawn: list[list[Drained]] = [[] for _ in compiled.queries]  # drained for a query that is alike
