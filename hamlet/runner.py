@@ -363,7 +363,7 @@ class ClassRunner:
         for part in parts:
             keys, windows, widths, words = self._drained(part)
             columns = decoded(query.layout, widths, words, np.arange(len(keys)))
-            found = [listed(key, column) for key, column in zip(query.layout.keys, columns, strict=True)]
+            found = [listed(column) for column in columns]
             sides.append(
                 dict(zip(zip(keys.tolist(), windows.tolist(), strict=True), zip(*found, strict=True), strict=True))
             )

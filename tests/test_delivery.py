@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import hamlet
 from hamlet import runner
+from hamlet.output import scaled
 from hamlet.output.digits import number_text
+from hamlet.output.numbers import BeyondDoubles, Integers, ScaledDoubles
 
 TEXT = """
     plain: RETURN g, COUNT(*), COUNT(B), SUM(B.i), SUM(B.d), AVG(B.i), AVG(B.d), MIN(B.i), MAX(B.d), MIN(B.t),
@@ -102,3 +108,70 @@ def test_many_events_in_one_push_are_cut_between_times() -> None:
         befores = [(inside & (times == time) & (values % 3 == 0)).sum() for time in range(first, first + 10)]
         counts.append(sum(int(b) * int(each.sum()) for b, each in zip(befores, later, strict=True)))
     assert [row["count"] for row in engine.push(stream) + engine.close()] == counts
+
+
+BITS = st.one_of(st.integers(0, 200), st.integers(900, 1100), st.integers(0, 5000))
+INTEGERS = st.builds(
+    lambda sign, bits, head, tail: sign * ((1 << bits) + (head << max(0, bits - 60)) + tail),
+    st.sampled_from([-1, 1]),
+    BITS,
+    st.integers(0, 1 << 59),
+    st.sampled_from([-1, 0, 1]),
+)
+HALF = 1 << 970  # half the distance of the largest doubles
+
+
+def or_infinite(convert: Callable[[int], float], value: int) -> float:
+    try:
+        return convert(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+@given(st.lists(INTEGERS, max_size=8))
+@example([0, 1, -1, 2**63, -(2**63), 2**64 - 1, 2**64, 2**53 + 1, 2**54 + 2, 2**54 + 6, -(2**1023)])
+@example([2**1024 - HALF - 1, 2**1024 - HALF, -(2**1024) + HALF, 2**1024, 2**2000, (2**54 - 1) << 1000])
+def test_limbs_become_what_python_makes_of_the_integers(values: Sequence[int]) -> None:
+    column = Integers.of(values)
+    assert column.tolist() == list(values)
+    assert column[np.arange(len(values))[::-1]].tolist() == values[::-1]
+    assert column.doubles().tolist() == [or_infinite(float, value) for value in values]
+    logarithms, above = column.logarithms()
+    assert above.tolist() == [value > 0 for value in values]
+    assert logarithms[above].tolist() == [math.log2(value) for value in values if value > 0]
+    assert Integers.of([abs(value) for value in values]).scaled().pairs() == [
+        scaled.of_integer(abs(value)) for value in values
+    ]
+
+
+PAIRS = st.builds(
+    scaled.normal,
+    st.floats(allow_subnormal=False),
+    st.sampled_from([-2048, -1024, -512, 0, 512, 1024, 10**9 // 512 * 512]),
+)
+
+
+@given(st.lists(PAIRS, max_size=8))
+def test_scaled_doubles_become_python_numbers_on_demand(pairs: Sequence[scaled.Scaled]) -> None:
+    column = ScaledDoubles.of(pairs)
+    found = column.presented()
+    expected = [scaled.presented(pair) for pair in pairs]
+    assert list(map(repr, found.tolist())) == list(map(repr, expected))
+    assert isinstance(found, BeyondDoubles) == any(isinstance(each, decimal.Decimal) for each in expected)
+    logarithms, above = column.logarithms()
+    assert list(map(repr, logarithms[above].tolist())) == [
+        repr(scaled.log2(pair)) for pair in pairs if not pair[0] <= 0
+    ]
+
+
+def test_infinite_tables_make_no_python_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Values beyond doubles are infinite in a table of doubles without becoming decimals first."""
+    for owner in (Integers, ScaledDoubles, BeyondDoubles):
+        if hasattr(owner, "tolist"):
+            monkeypatch.setattr(owner, "tolist", None)
+    stream = {"time": np.arange(3000), "type": np.where(np.arange(3000) % 1500, "B", "A"), "v": np.arange(3000)}
+    workload = hamlet.Workload.parse("RETURN COUNT(*), SUM(B.v), LOG2(COUNT(*)) PATTERN SEQ(A, B+) WITHIN 1500 s")
+    for numbers in ("exact", "float"):
+        table = hamlet.run(workload, stream, numbers=numbers, count_type="double").table("q1")
+        assert table["count"].to_pylist() == table["sum_B_v"].to_pylist() == [math.inf] * 2
+        assert table["log2_count"].to_pylist() == [1499.0] * 2

@@ -26,6 +26,7 @@ from hamlet.input.widening import plain_type
 from hamlet.output.components import Values
 from hamlet.output.digits import decimal_digits, integer_of, number_text
 from hamlet.output.exchange import arrays, union
+from hamlet.output.numbers import BeyondDoubles, Integers
 from hamlet.query import AttributeType
 from hamlet.schema import Clock, timestamp
 
@@ -337,8 +338,10 @@ def _arrays(rows: QueryRows, piece: Piece, schema: pa.Schema, clock: Clock, coun
         kind, values = schema.field(3 + place).type, piece.values[place]
         if column.kind in ("attribute", "extremum"):
             arrays.append(_plain_array(values, kind))
-        elif not isinstance(values.data, list) and _is_direct(values.data, kind):
-            arrays.append(_numbers(values.data, kind, None if values.valid is None else ~values.valid))
+            continue
+        direct = _direct(values.data, kind, infinite=count_type == "double")
+        if direct is not None:
+            arrays.append(_numbers(direct, kind, None if values.valid is None else ~values.valid))
         else:
             arrays.append(_fitted(rows, piece, place, kind, clock, count_type))
     return arrays
@@ -354,11 +357,17 @@ def _plain_array(values: Values, kind: pa.DataType) -> pa.Array:
     return objects.take(pa.array(values.data, mask=mask))
 
 
-def _is_direct(data: npt.NDArray[Any], kind: pa.DataType) -> bool:
-    """Whether Arrow turns all numbers of an array into a type as `_fit` does."""
+def _direct(data: Any, kind: pa.DataType, infinite: bool) -> npt.NDArray[Any] | None:
+    """Numbers as an array that Arrow turns into a type as `_fit` does; None where there is none."""
+    if isinstance(data, Integers) and pa.types.is_floating(kind):
+        return data.doubles()
+    if isinstance(data, BeyondDoubles) and infinite:
+        return data.nearest
+    if not isinstance(data, np.ndarray):
+        return None
     if data.dtype == np.int64 or pa.types.is_floating(kind):
-        return True
-    return bool(pa.types.is_int64(kind)) and bool((np.abs(data) < 2.0**63).all())
+        return data
+    return data if pa.types.is_int64(kind) and (np.abs(data) < 2.0**63).all() else None
 
 
 def _numbers(data: npt.NDArray[Any], kind: pa.DataType, mask: npt.NDArray[np.bool_] | None) -> pa.Array:

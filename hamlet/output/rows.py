@@ -69,8 +69,8 @@ def group_rows(query: CompiledQuery, pieces: Sequence[Closed]) -> GroupRows:
         rows.groups += (
             zip(*(each.tolist() for each in piece.groups), strict=True) if piece.groups else [()] * len(windows)
         )
-        for column, key, more in zip(rows.components, query.layout.keys, piece.components, strict=True):
-            column += more if short else listed(key, more)
+        for column, more in zip(rows.components, piece.components, strict=True):
+            column += more if short else listed(more)
     return rows
 
 
@@ -105,12 +105,12 @@ def piece_of(query: CompiledQuery, columns: tuple[ResultColumn, ...], closed: Cl
     """The values of result rows, column by column."""
     within, slide = query.window
     values: list[Values] = []
-    reader = read_listed if isinstance(closed.windows, list) else read
     for (item, keys, places), result in zip(query.reads, columns, strict=True):
         if not keys:
             values.append(closed.groups[places[0]])
             continue
-        column = reader(item, keys, [closed.components[place] for place in places])
+        components = [closed.components[place] for place in places]
+        column = read_listed(item, keys, components) if isinstance(closed.windows, list) else read(item, components)
         if result.kind == "extremum" and result.type is AttributeType.TIMESTAMP:
             assert isinstance(item.value, Aggregate)
             clock = units.get(item.value.attribute or "", ("us", None))  # declared, and no value of it seen yet

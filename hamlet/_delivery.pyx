@@ -1,0 +1,327 @@
+"""Rows of closed windows as columns: components out of the kernel's words, and numbers of any size as doubles.
+
+An integer lies as limbs where the kernel has left it: `size` words from `start` on, two's complement, the least limb
+first. What is made of it here is what Python makes of the same integer, to the last digit.
+"""
+
+import numpy as np
+
+from libc.math cimport frexp, isinf, isnan, ldexp, log2
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+
+from hamlet._cells cimport Scaled, scaled_normal
+
+cdef extern from *:
+    int clzll "__builtin_clzll"(unsigned long long) noexcept nogil
+
+cdef enum:
+    BLOCK = 1024       # rows that are read for all components while they are in the cache
+    STEP = 512         # exponents of scaled doubles are multiples of it
+    MOST_EXPONENT = 1 << 20  # beyond all that doubles have
+
+cdef enum Form:        # of a component in the kernel's words
+    INTEGER
+    PAIR               # mantissa and exponent
+    FLAG
+    EXTREMUM           # whether there is one, and its value
+
+FORMS = {"integer": INTEGER, "pair": PAIR, "flag": FLAG, "extremum": EXTREMUM}
+
+cdef struct Part:      # one component of every row
+    int form
+    int64_t offset     # in the row, plus slope words for each limb of width
+    int64_t slope
+    int64_t words
+    int64_t wide
+    int64_t* first
+    int64_t* second
+    uint8_t* there
+    bint whole         # all integers fit 64 bits, all flags are set, all extrema are there
+
+
+# ------------------------------------------------------------------------------------------------- words to columns
+
+
+def gathered(const uint64_t[::1] words, const int32_t[::1] widths, const int64_t[::1] order, layout):
+    """The components of rows, in another order.
+
+    Parameters
+    ----------
+    words : uint64 array
+        The rows, one after the other.
+    widths : int32 array of shape (rows,)
+        Limbs of a count in each row.
+    order : int64 array of shape (rows,)
+        Places of rows.
+    layout : sequence of (str, int, int)
+        Per component its form (`FORMS`), and the words that it has: so many, plus so many for each limb of width.
+
+    Returns
+    -------
+    list of tuple
+        Per component: of an integer (int64 array, None), or (starts, sizes) of its limbs in `words`, int64 arrays,
+        where some need more than 64 bits; of a pair (float64 array, int64 array); of a flag (bool array, whether all
+        are set); of an extremum (int64 array, bool array or None where there always is one). Each of shape (rows,).
+    """
+    cdef Py_ssize_t n = len(order), begin, count, i
+    cdef int parts = len(layout), number
+    cdef uint8_t[::1] part_bytes = np.zeros((parts + 1) * sizeof(Part), np.uint8)
+    cdef Part* part = <Part*> &part_bytes[0]
+    cdef int64_t[::1] first, second, row_start
+    cdef uint8_t[::1] there
+    cdef int64_t start[BLOCK]
+    cdef int64_t width[BLOCK]
+    cdef int64_t offset = 0, slope = 0
+    cdef bint even = True
+    if n == 0:
+        words, widths = np.zeros(1, np.uint64), np.zeros(1, np.int32)
+    held = []
+    for number, (form, fixed, wide) in enumerate(layout):
+        first = np.empty(max(1, 0 if form == "flag" else n), np.int64)
+        second = np.empty(max(1, n if form == "pair" else 0), np.int64)
+        there = np.empty(max(1, n if form in ("flag", "extremum") else 0), np.uint8)
+        held.append((first, second, there))
+        part[number].form = FORMS[form]
+        part[number].offset, part[number].slope = offset, slope
+        part[number].words, part[number].wide = fixed, wide
+        part[number].first, part[number].second, part[number].there = &first[0], &second[0], &there[0]
+        part[number].whole = True
+        offset += fixed
+        slope += wide
+    with nogil:
+        for i in range(1, n):
+            even = even and widths[i] == widths[0]
+    row_start = np.empty(1 if even else n, np.int64)
+    with nogil:
+        if not even:
+            row_start[0] = 0
+            for i in range(1, n):
+                row_start[i] = row_start[i - 1] + offset + slope * widths[i - 1]
+        begin = 0
+        while begin < n:
+            count = min(BLOCK, n - begin)
+            for i in range(count):
+                width[i] = widths[order[begin + i]]
+                start[i] = order[begin + i] * (offset + slope * width[0]) if even else row_start[order[begin + i]]
+            for number in range(parts):
+                gather_part(&part[number], &words[0], start, width, begin, count)
+            begin += count
+    return [_gathered(&part[number], held[number], n, widths, order, row_start, even, offset, slope)
+            for number in range(parts)]
+
+
+cdef object _gathered(
+    const Part* p, tuple arrays, Py_ssize_t n, const int32_t[::1] widths, const int64_t[::1] order,
+    const int64_t[::1] row_start, bint even, int64_t fixed, int64_t wide
+):
+    """A component as `gathered` returns it."""
+    first, second, there = (np.asarray(each)[:n] for each in arrays)
+    cdef int64_t[::1] start, size
+    cdef Py_ssize_t i
+    cdef int64_t width
+    if p.form == FLAG:
+        return there.view(np.bool_), p.whole
+    if p.form == PAIR:
+        return first.view(np.float64), second
+    if p.form == EXTREMUM:
+        return first, None if p.whole else there.view(np.bool_)
+    if p.whole:
+        return first, None
+    start, size = first, np.empty(n, np.int64)  # the low words are of no use
+    for i in range(n):
+        width = widths[order[i]]
+        start[i] = order[i] * (fixed + wide * width) if even else row_start[order[i]]
+        start[i] += p.offset + p.slope * width
+        size[i] = p.words + p.wide * width
+    return first, np.asarray(size)
+
+
+cdef void gather_part(
+    Part* p, const uint64_t* words, const int64_t* start, const int64_t* width, Py_ssize_t begin, Py_ssize_t count
+) noexcept nogil:
+    """A component of some rows."""
+    cdef Py_ssize_t i
+    cdef int64_t limb, size
+    cdef const uint64_t* word
+    cdef int64_t* first = p.first + begin
+    cdef int64_t* second = p.second + begin
+    cdef uint8_t* there = p.there + begin
+    cdef bint whole = p.whole
+    words += p.offset
+    if p.form == INTEGER:
+        for i in range(count):
+            word = words + start[i] + p.slope * width[i]
+            size = p.words + p.wide * width[i]
+            first[i] = <int64_t> word[0]
+            for limb in range(1, size):
+                whole = whole and word[limb] == <uint64_t> (<int64_t> word[0] >> 63)
+    elif p.form == PAIR:
+        for i in range(count):
+            word = words + start[i] + p.slope * width[i]
+            first[i] = <int64_t> word[0]
+            second[i] = <int64_t> word[1]
+    elif p.form == FLAG:
+        for i in range(count):
+            there[i] = words[start[i] + p.slope * width[i]] != 0
+            whole = whole and there[i]
+    else:
+        for i in range(count):
+            word = words + start[i] + p.slope * width[i]
+            there[i] = word[0] != 0
+            first[i] = <int64_t> word[1]
+            whole = whole and there[i]
+    p.whole = whole
+
+
+# ------------------------------------------------------------------------------------------------ limbs to doubles
+
+
+cdef double leading(const uint64_t* a, int64_t n, int64_t* exponent) noexcept nogil:
+    """The number m in [2^63, 2^64], or 0, for which m * 2^exponent is the double nearest to |a|; ties go to even."""
+    cdef bint negative = n > 0 and a[n - 1] >> 63
+    cdef int64_t low = 0, top = n - 1
+    cdef uint64_t x, below = 0
+    cdef int zeros
+    exponent[0] = 0
+    while low < n and a[low] == 0:
+        low += 1
+    if low == n:
+        return 0.0
+    while top > low and magnitude(a, top, low, negative) == 0:
+        top -= 1
+    x = magnitude(a, top, low, negative)
+    zeros = clzll(x)
+    if top > low:
+        below = magnitude(a, top - 1, low, negative)
+    if zeros:
+        x = x << zeros | below >> (64 - zeros)
+        below <<= zeros
+    if below or low < top - 1:  # whatever lies below decides ties, 11 bits further down than doubles reach
+        x |= 1
+    exponent[0] = 64 * top - zeros
+    return <double> x
+
+
+cdef inline uint64_t magnitude(const uint64_t* a, int64_t limb, int64_t low, bint negative) noexcept nogil:
+    """A limb of |a|, where `low` is the lowest that is not zero."""
+    return a[limb] if not negative else ~a[limb] + (limb == low)
+
+
+cdef inline double doubled(const uint64_t* a, int64_t n) noexcept nogil:
+    """The double nearest to an integer; infinite beyond their range."""
+    cdef int64_t exponent
+    cdef double m = leading(a, n, &exponent)
+    m = ldexp(m, <int> min(exponent, MOST_EXPONENT))
+    return -m if n > 0 and a[n - 1] >> 63 else m
+
+
+def doubles_of(const uint64_t[::1] words, const int64_t[::1] starts, const int64_t[::1] sizes):
+    """The nearest doubles of integers, infinite beyond their range; float64 array of shape (rows,)."""
+    cdef Py_ssize_t n = len(starts), i
+    found = np.empty(n, np.float64)
+    cdef double[::1] view = found
+    with nogil:
+        for i in range(n):
+            view[i] = doubled(&words[starts[i]], sizes[i])
+    return found
+
+
+def scaled_of(const uint64_t[::1] words, const int64_t[::1] starts, const int64_t[::1] sizes):
+    """Integers of at least 0 as scaled doubles: mantissas and exponents, as `hamlet.output.scaled.of_integer`."""
+    cdef Py_ssize_t n = len(starts), i
+    cdef int64_t exponent, size, bits, dropped
+    cdef Scaled x
+    cdef const uint64_t* a
+    mantissas, exponents = np.empty(n, np.float64), np.empty(n, np.int64)
+    cdef double[::1] m = mantissas
+    cdef int64_t[::1] e = exponents
+    with nogil:
+        for i in range(n):
+            a, size = &words[starts[i]], sizes[i]
+            while size > 0 and a[size - 1] == 0:
+                size -= 1
+            bits = 64 * size - clzll(a[size - 1]) if size else 0
+            dropped = max(0, (bits - STEP) // STEP * STEP)
+            x.m = leading(a + dropped // 64, sizes[i] - dropped // 64, &exponent)
+            x = scaled_normal(ldexp(x.m, <int> exponent), dropped)
+            m[i], e[i] = x.m, x.e
+    return mantissas, exponents
+
+
+# ------------------------------------------------------------------------------------------------------- logarithms
+
+
+def logarithms_of_limbs(const uint64_t[::1] words, const int64_t[::1] starts, const int64_t[::1] sizes):
+    """Binary logarithms of integers, and which are above 0; float64 and bool arrays of shape (rows,)."""
+    cdef Py_ssize_t n = len(starts), i
+    cdef int64_t exponent, size
+    cdef int more
+    cdef double m, nearest
+    cdef const uint64_t* a
+    found, above = np.zeros(n, np.float64), np.zeros(n, np.uint8)
+    cdef double[::1] view = found
+    cdef uint8_t[::1] there = above
+    with nogil:
+        for i in range(n):
+            a, size = &words[starts[i]], sizes[i]
+            m = leading(a, size, &exponent)
+            if m == 0 or a[size - 1] >> 63:
+                continue
+            there[i] = 1
+            nearest = ldexp(m, <int> min(exponent, MOST_EXPONENT))
+            view[i] = log2(nearest)
+            if isinf(nearest):
+                view[i] = log2(frexp(m, &more)) + <double> (exponent + more)
+    return found, above.view(np.bool_)
+
+
+def logarithms(const double[::1] mantissas, const int64_t[::1] exponents=None):
+    """Binary logarithms of (scaled) doubles, and which are above 0 or no number.
+
+    Parameters
+    ----------
+    mantissas : float64 array of shape (rows,)
+    exponents : int64 array of shape (rows,) or None
+        0 for all where it is None.
+
+    Returns
+    -------
+    float64 and bool arrays of shape (rows,)
+    """
+    cdef Py_ssize_t n = len(mantissas), i
+    cdef bint scaled = exponents is not None
+    found, above = np.zeros(n, np.float64), np.zeros(n, np.uint8)
+    cdef double[::1] view = found
+    cdef uint8_t[::1] there = above
+    with nogil:
+        for i in range(n):
+            if mantissas[i] > 0 or isnan(mantissas[i]):
+                there[i] = 1
+                view[i] = log2(mantissas[i]) + (exponents[i] if scaled else 0)
+    return found, above.view(np.bool_)
+
+
+# ---------------------------------------------------------------------------------------------------------- scaled
+
+
+def presented(const double[::1] mantissas, const int64_t[::1] exponents):
+    """Scaled doubles as doubles, infinite beyond their range.
+
+    Returns
+    -------
+    found : float64 array of shape (rows,)
+    beyond : int
+        How many are infinite though their mantissa is not.
+    """
+    cdef Py_ssize_t n = len(mantissas), i, beyond = 0
+    cdef double x
+    found = np.empty(n, np.float64)
+    cdef double[::1] view = found
+    with nogil:
+        for i in range(n):
+            x = mantissas[i]
+            if exponents[i]:
+                x = ldexp(x, <int> max(min(exponents[i], MOST_EXPONENT), -(MOST_EXPONENT)))
+                beyond += x - x != 0 and mantissas[i] - mantissas[i] == 0
+            view[i] = x
+    return found, beyond

@@ -1,0 +1,136 @@
+"""Columns of numbers beyond 64 bits and beyond doubles: arrays until somebody asks for Python's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+import numpy.typing as npt
+
+from hamlet import _delivery
+from hamlet.output import scaled
+
+Int64Array = npt.NDArray[np.int64]
+Doubles = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Integers:
+    """Integers of any size.
+
+    Attributes
+    ----------
+    words : uint64 array
+        Limbs, of other numbers too: two's complement, the least limb first.
+    starts, sizes : int64 arrays of shape (rows,)
+        Where the limbs of each row begin, and how many there are.
+    """
+
+    words: npt.NDArray[np.uint64]
+    starts: Int64Array
+    sizes: Int64Array
+
+    @classmethod
+    def of(cls, values: Sequence[int]) -> Integers:
+        """A column of Python integers."""
+        sizes = [(value.bit_length() >> 6) + 1 for value in values]
+        pairs = zip(values, sizes, strict=True)
+        raw = b"".join(value.to_bytes(8 * size, "little", signed=True) for value, size in pairs)
+        counts = np.array(sizes, np.int64)
+        return cls(np.frombuffer(raw, np.uint64), np.cumsum(counts) - counts, counts)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, rows: Int64Array) -> Integers:
+        return Integers(self.words, self.starts[rows], self.sizes[rows])
+
+    def tolist(self) -> list[int]:
+        """The values as Python integers."""
+        raw = self.words.view(np.uint8).data
+        places = zip((8 * self.starts).tolist(), (8 * self.sizes).tolist(), strict=True)
+        return [int.from_bytes(raw[start : start + size], "little", signed=True) for start, size in places]
+
+    def doubles(self) -> Doubles:
+        """The nearest doubles, infinite beyond their range."""
+        return _delivery.doubles_of(self.words, self.starts, self.sizes)
+
+    def scaled(self) -> ScaledDoubles:
+        """As scaled doubles; all are at least 0."""
+        return ScaledDoubles(*_delivery.scaled_of(self.words, self.starts, self.sizes))
+
+    def logarithms(self) -> tuple[Doubles, Bools]:
+        """Binary logarithms, and where there is one."""
+        return _delivery.logarithms_of_limbs(self.words, self.starts, self.sizes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScaledDoubles:
+    """Doubles with an exponent of their own (`hamlet.output.scaled`).
+
+    Attributes
+    ----------
+    mantissas : float64 array of shape (rows,)
+    exponents : int64 array of shape (rows,)
+    """
+
+    mantissas: Doubles
+    exponents: Int64Array
+
+    @classmethod
+    def of(cls, values: Sequence[scaled.Scaled]) -> ScaledDoubles:
+        """A column of pairs."""
+        return cls(np.array([each[0] for each in values], np.float64), np.array([each[1] for each in values], np.int64))
+
+    def __len__(self) -> int:
+        return len(self.mantissas)
+
+    def __getitem__(self, rows: Int64Array) -> ScaledDoubles:
+        return ScaledDoubles(self.mantissas[rows], self.exponents[rows])
+
+    def pairs(self) -> list[scaled.Scaled]:
+        """The values as pairs."""
+        return list(zip(self.mantissas.tolist(), self.exponents.tolist(), strict=True))
+
+    def presented(self) -> Doubles | BeyondDoubles:
+        """As doubles, where all of them are."""
+        found, beyond = _delivery.presented(self.mantissas, self.exponents)
+        return BeyondDoubles(found, self) if beyond else found
+
+    def logarithms(self) -> tuple[Doubles, Bools]:
+        """Binary logarithms, and where there is one."""
+        return _delivery.logarithms(self.mantissas, self.exponents)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BeyondDoubles:
+    """Result values some of which are beyond the range of doubles.
+
+    Attributes
+    ----------
+    nearest : float64 array of shape (rows,)
+        Infinite for those.
+    values : ScaledDoubles
+    """
+
+    nearest: Doubles
+    values: ScaledDoubles
+
+    def __len__(self) -> int:
+        return len(self.nearest)
+
+    @property
+    def beyond(self) -> Bools:
+        """Which values are beyond doubles."""
+        return np.isinf(self.nearest) & np.isfinite(self.values.mantissas)
+
+    def tolist(self) -> list[float | Decimal]:
+        """The values as Python has them: Decimal beyond doubles (DESIGN §5)."""
+        found: list[float | Decimal] = self.nearest.tolist()
+        mantissas, exponents = self.values.mantissas, self.values.exponents
+        for row in np.nonzero(self.beyond)[0].tolist():
+            found[row] = scaled.presented((float(mantissas[row]), int(exponents[row])))
+        return found
