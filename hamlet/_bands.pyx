@@ -13,8 +13,13 @@ from libc.string cimport memset
 from hamlet._blocks cimport free_block
 from hamlet._kernel cimport MOST_GRAPHLETS, Core, Graphlet, take_own
 from hamlet._lanes cimport (
+    LANES_GREATEST,
+    LANES_LEAST,
     LANES_MOST_PLANES,
+    LANES_NUMBER,
+    LANES_PRESENCE,
     LANES_START,
+    LANES_SUM,
     Band,
     Bind,
     Group,
@@ -29,6 +34,10 @@ from hamlet._lanes cimport (
 )
 from hamlet._tables cimport (
     FROM_START,
+    GREATEST_DOUBLE,
+    GREATEST_INT,
+    LEAST_DOUBLE,
+    LEAST_INT,
     OCCURRENCES,
     OCCURRENCES_SCALED,
     PRESENT,
@@ -78,14 +87,15 @@ cdef void load_bands(Core* k, object bands, dict held) except *:
             k.lane_of[query] = lane
         q = &k.query[band.query[0]]
         band.within, band.slide, band.windows, band.exact = q.within, q.slide, q.lanes, q.exact
-        band.most_bits = 61 if band.exact else 1000
+        band.most_bits = 61
         band.machine = lanes_machine_of(given.width) if given.width else lanes_machine_for(band.queries)
         if band.machine == NULL:
             raise ValueError(f"this processor has no vectors of {given.width} numbers")
         band.shape.width = band.machine.width
         band.shape.chunks = (band.queries + band.shape.width - 1) // band.shape.width
-        band.shape.slots, band.shape.planes, band.shape.whole = given.slots, given.planes, given.whole
-        band.words = <Py_ssize_t> band.shape.chunks * band.shape.slots * band.shape.planes * band.shape.width
+        band.shape.slots, band.shape.planes = given.slots, given.planes
+        band.shape.whole, band.shape.linear, band.shape.vectors = given.whole, given.linear, given.vectors
+        band.words = <Py_ssize_t> band.shape.chunks * band.shape.slots * band.shape.vectors * band.shape.width
         band.places = max(map(len, given.places))
         band.place = ints(held, (number, "places"), padded(given.places, band.places))
         band.sets = max(map(len, given.starts))
@@ -213,7 +223,7 @@ cdef void write_program(
     cdef const Source* source
     cdef const Component* c
     cdef int i, place, width = band.shape.width, plane, most = 0, count, slot
-    cdef bint starts = False, counts
+    cdef bint starts = False, added
     cdef object group, given, marked, targets, lane, arrival, loop, arrivals, guards
     cdef dict groups = {}, kills = {}, inputs = {}, reads
     for lane, arrivals, guards in lanes:
@@ -237,8 +247,8 @@ cdef void write_program(
                 if c.variable != a.variable:
                     continue
                 plane = band.place[<int> lane * band.places + i]
-                counts = c.kind == OCCURRENCES or c.kind == OCCURRENCES_SCALED or c.kind == PRESENT
-                given = (c.column, c.column >= 0 and not counts, plane >= band.shape.whole)
+                added = plane < band.shape.linear
+                given = (c.column, input_of(c, added), added and plane >= band.shape.whole)
                 marked = group[1].setdefault((plane, inputs.setdefault(given, len(inputs))), [])
                 if lane % width not in marked:  # a plane may hold the presence and the number of values at once
                     marked.append(lane % width)
@@ -250,6 +260,17 @@ cdef void write_program(
             kills.setdefault((lane // width, slot), []).append(lane % width)
     pack(k, number, p, groups, kills, inputs, held, name)
     p.most, p.starts = most, starts
+
+
+cdef int input_of(const Component* c, bint counted) noexcept:
+    """What of a column's values goes into a component; presence may be told by their number."""
+    if c.kind == PRESENT and not counted:
+        return LANES_PRESENCE
+    if c.column < 0 or c.kind == OCCURRENCES or c.kind == OCCURRENCES_SCALED or c.kind == PRESENT:
+        return LANES_NUMBER
+    if c.kind == LEAST_INT or c.kind == LEAST_DOUBLE:
+        return LANES_LEAST
+    return LANES_GREATEST if c.kind == GREATEST_INT or c.kind == GREATEST_DOUBLE else LANES_SUM
 
 
 cdef set killed(const Query* q, const Band* band, int lane, object guards):
@@ -301,7 +322,7 @@ cdef void pack(
     p.direct = not kills and is_direct(groups)
     p.loop = any([loop for _, loop, *_ in rows])
     p.most = p.starts = 0
-    room = max(p.groups, band.shape.chunks) * band.shape.planes * band.shape.width
+    room = max(p.groups, band.shape.chunks) * band.shape.vectors * band.shape.width
     if room > band.sums_room:
         free(band.sums)
         band.sums = NULL

@@ -2,13 +2,14 @@
 
 Contract
 --------
-**Form.** [open window][chunk][slot][plane][lane of the chunk]; the place of window k is k modulo the most windows open.
-**Bound.** No addition checks for overflow. `bits` and `weight` bound all numbers of a block: an event that makes r
-partial trends of one at most adds log2(1 + r) bits. Where the bound would pass what a plane can hold, it is measured
-anew from the cells; where that does not help, the block is *handed over*: every query goes on in a state of its own,
-whose limbs hold any number, until all windows of that time have closed (``_state``).
-**Doubles** of a block have no exponent of their own. Under numbers=float the same bound keeps them below 2^1000, and
-values that are not between 2^-250 and 2^250 (or zero) hand over as well, so nothing overflows or vanishes.
+**Form.** [open window][chunk][slot][vector][lane of the chunk]; window k is at k modulo the most windows open.
+**Bound.** No addition of integers checks for overflow. `bits` and `weight` bound all counts and sums of a block: an
+event that makes r partial trends of one at most adds log2(1 + r) bits. Where the bound would pass what a plane can
+hold, it is measured anew from the cells; where that does not help, the block is *handed over*: every query goes on in a
+state of its own, whose limbs hold any number, until all windows of that time have closed (``_state``).
+**Doubles** have exponents of their own under numbers=float, so that counts may be of any size. Values that are not
+between 2^-200 and 2^200 (or zero) hand the block over, so that no product overflows or vanishes; so do extrema that
+have no rank, or that do not differ from another value with other bits (-0.0).
 
 Source: HAMLET (SIGMOD'21) §3; DESIGN §2 (rungs 4-6, numbers).
 """
@@ -24,6 +25,13 @@ from hamlet._calendar cimport schedule, schedule_slot
 from hamlet._cells cimport bit_length, floor_divide, lane_of, scaled_normal, scaled_store, words_of
 from hamlet._kernel cimport Core, Graphlet, take_own
 from hamlet._lanes cimport (
+    LANES_GREATEST,
+    LANES_LEAST,
+    LANES_LEAST_VALUE,
+    LANES_MOST_VALUE,
+    LANES_NUMBER,
+    LANES_PRESENCE,
+    LANES_SUM,
     Band,
     Block,
     Input,
@@ -34,11 +42,16 @@ from hamlet._lanes cimport (
     lanes_bits,
     lanes_measure,
     lanes_power,
+    lanes_rank,
+    lanes_value,
 )
 from hamlet._rows cimport append_row
 from hamlet._state cimport State, cell_of, clear_state, new_state
 from hamlet._tables cimport (
     COUNT,
+    GREATEST_DOUBLE,
+    LEAST_DOUBLE,
+    LEAST_INT,
     NO_FAILURE,
     OCCURRENCES,
     OUT_OF_MEMORY,
@@ -63,14 +76,6 @@ cdef extern from *:
 
 cdef enum:
     MOST_WORDS_OF_ROW = 128  # 2 * LANES_MOST_PLANES components of at most 3 words
-
-cdef extern from *:
-    """
-    #define HAMLET_SMALLEST 0x1p-250
-    #define HAMLET_LARGEST 0x1p250
-    """
-    const double SMALLEST "HAMLET_SMALLEST"
-    const double LARGEST "HAMLET_LARGEST"
 
 
 # ------------------------------------------------------------------------------------------------ life
@@ -203,7 +208,7 @@ cdef void open_window(Band* band, Block* block, int64_t window) noexcept nogil:
         one.d = 1.0
     for i in range(band.starts):
         cells[
-            (band.start_chunk[i] * shape.slots + band.start_slot[i]) * shape.planes * shape.width + band.start_lane[i]
+            (band.start_chunk[i] * shape.slots + band.start_slot[i]) * shape.vectors * shape.width + band.start_lane[i]
         ] = one
     block.bits = max(block.bits, bit_length(shape.slots))
 
@@ -221,14 +226,14 @@ cdef int close_block(Core* k, Band* band, Block* block, int64_t key, int64_t low
 cdef int deliver_window(Core* k, Band* band, Block* block, int64_t key, int64_t window) noexcept nogil:
     """Append the rows of a window, one for each lane with a trend."""
     cdef const Shape* shape = &band.shape
-    cdef int lane, width, planes = shape.planes
+    cdef int lane, width
     cdef const Word* sum
     cdef uint64_t row[MOST_WORDS_OF_ROW]
     cdef const Query* q
     band.machine.finish(shape, &band.finals, window_of(band, block, window), band.sums)
     width = shape.width
     for lane in range(band.queries):
-        sum = band.sums + lane // width * planes * width + lane % width
+        sum = band.sums + lane // width * shape.vectors * width + lane % width
         if sum.i == 0:  # also the bits of 0.0
             continue
         if band.exact:
@@ -243,14 +248,16 @@ cdef int deliver_window(Core* k, Band* band, Block* block, int64_t key, int64_t 
 cdef void cell_of_lane(
     const Band* band, const Query* q, int lane, const Word* plane, uint64_t* cell
 ) noexcept nogil:
-    """Write the numbers of a lane, [planes][width] words apart, as a cell of its query of width 1."""
-    cdef int i
+    """Write the numbers of a lane, [vectors][width] words apart, as a cell of its query of width 1."""
+    cdef int i, place
+    cdef bint floating
     cdef const Component* c
     cdef const Word* x
     cdef uint64_t* to
     for i in range(q.components):
         c = &q.component[i]
-        x = plane + band.place[lane * band.places + i] * band.shape.width
+        place = band.place[lane * band.places + i]
+        x = plane + place * band.shape.width
         to = cell + c.offset + c.slope
         if c.kind == COUNT:
             to[0] = <uint64_t> x.i
@@ -259,8 +266,14 @@ cdef void cell_of_lane(
             to[1] = to[c.words] = <uint64_t> (x.i >> 63)  # c.words + 1 limbs
         elif c.kind == PRESENT:
             to[0] = x.i != 0
-        else:
+        elif place >= band.shape.linear:
+            floating = c.kind == LEAST_DOUBLE or c.kind == GREATEST_DOUBLE
+            to[0] = x.i != 0
+            to[1] = <uint64_t> lanes_value(x.i, floating, c.kind == LEAST_INT or c.kind == LEAST_DOUBLE)
+        elif band.exact:
             scaled_store(to, scaled_normal(x.d, 0))
+        else:
+            scaled_store(to, scaled_normal(x.d, x[band.shape.planes * band.shape.width].i))
 
 
 cdef int advance_block(Core* k, int number, int64_t key, int64_t time) noexcept nogil:
@@ -288,6 +301,9 @@ cdef bint has_room(
     Band* band, Block* block, int64_t bits, bint starts, double weight
 ) noexcept nogil:
     """Raise the bounds by what events add, if the planes can hold it."""
+    if not band.exact:
+        block.bits = block.bits or starts
+        return True
     if bound_raised(band, block, bits, starts, weight):
         return True
     measure(band, block)
@@ -356,15 +372,15 @@ cdef void fill_state(Core* k, const Band* band, const Block* block, int lane, St
     s.bits = block.bits if band.exact and q.cells else 0  # what has no cells has no counts
     for window in range(block.first, block.last + 1):
         cells = window_of(band, block, window)
-        at = lane // shape.width * shape.slots * shape.planes * shape.width + lane % shape.width
+        at = lane // shape.width * shape.slots * shape.vectors * shape.width + lane % shape.width
         for slot in range(q.cells):
             cell_of_lane(
-                band, q, lane, cells + at + slot * shape.planes * shape.width,
+                band, q, lane, cells + at + slot * shape.vectors * shape.width,
                 cell_of(q, s, lane_of(q, window), slot),
             )
         for set in range(band.sets):
             slot = band.start[lane * band.sets + set]
-            if slot < 0 or cells[at + slot * shape.planes * shape.width].i:
+            if slot < 0 or cells[at + slot * shape.vectors * shape.width].i:
                 continue
             for i in range(q.guard_set[2 * set], q.guard_set[2 * set + 1]):
                 guard = q.member[i]
@@ -378,7 +394,7 @@ cdef bint is_dead(const Query* q, const Band* band, int lane, int guard, const W
     cdef int set, i, slot
     for set in range(band.sets):
         slot = band.start[lane * band.sets + set]
-        if slot >= 0 and cells[slot * band.shape.planes * band.shape.width].i:
+        if slot >= 0 and cells[slot * band.shape.vectors * band.shape.width].i:
             for i in range(q.guard_set[2 * set], q.guard_set[2 * set + 1]):
                 if q.member[i] == guard:
                     return False
@@ -432,7 +448,18 @@ cdef Py_ssize_t bytes_in_block(const Core* k, int query, Py_ssize_t key) noexcep
 # ------------------------------------------------------------------------------------------------ events
 
 cdef inline bint usable(double x) noexcept nogil:
-    return x == 0 or SMALLEST <= fabs(x) <= LARGEST
+    return x == 0 or LANES_LEAST_VALUE <= fabs(x) <= LANES_MOST_VALUE
+
+
+cdef inline bint rank_of(int64_t bits, bint floating, bint least, Word* rank) noexcept nogil:
+    """The rank of an extremum; False where the value has none, or is equal to one with other bits."""
+    cdef double value
+    if floating:
+        value = (<double*> &bits)[0]
+        if value != value or bits == INT64_MIN:  # NaN, -0.0
+            return False
+    rank.i = lanes_rank(bits, floating, least)
+    return rank.i != 0
 
 
 cdef bint load_row(
@@ -447,20 +474,25 @@ cdef bint load_row(
     for i in range(program.inputs):
         input = &program.input[i]
         there = input.column < 0 or k.columns[input.column].valid == NULL or k.columns[input.column].valid[row]
-        bits = 1 if input.column < 0 or not input.sum else k.columns[input.column].data[row]
-        if input.sum and k.floating[input.column]:
-            value = (<double*> &bits)[0] if there else 0.0
+        x[i].i = 0
+        if not there:
+            continue
+        bits = k.columns[input.column].data[row] if input.of >= LANES_SUM else 1
+        if input.of == LANES_LEAST or input.of == LANES_GREATEST:
+            if not rank_of(bits, k.floating[input.column], input.of == LANES_LEAST, &x[i]):
+                return False
+            continue
+        if input.of == LANES_SUM and k.floating[input.column]:
+            value = (<double*> &bits)[0]
             if not usable(value):
                 return False
         else:
-            bits = bits if there else 0
             value = <double> bits
         if input.floating:
             x[i].d = value
         else:
             x[i].i = bits
-        if not (input.floating and band.exact):
-            most = max(most, fabs(value))
+            most = max(most, fabs(value) if input.of != LANES_PRESENCE else 0)
     weight[0] += most
     return True
 
@@ -477,30 +509,37 @@ cdef bint load_tally(
     cdef double most = 0, size
     for i in range(program.inputs):
         input = &program.input[i]
-        if input.column < 0 or not input.sum:
+        if input.of == LANES_NUMBER:
             x[i].i = events if input.column < 0 else tally[input.column].present
             size = <double> x[i].i
             if input.floating:
                 x[i].d = size
-        else:
-            values = &tally[input.column]
-            size = 0
-            if values.present:
-                least.i, greatest.i = values.least, values.greatest
-                if k.floating[input.column]:
-                    size = max(fabs(least.d), fabs(greatest.d))
-                    if not (usable(least.d) and usable(greatest.d)) or values.real.e:
-                        return False
-                else:
-                    size = max(fabs(<double> least.i), fabs(<double> greatest.i))
-                size *= <double> values.present
-            if not input.floating:
-                x[i].i = <int64_t> values.total
-            elif k.floating[input.column]:
-                x[i].d = values.real.m
             else:
-                x[i].d = <double> values.total
-        if not (input.floating and band.exact):
+                most = max(most, size)
+            continue
+        if input.of == LANES_PRESENCE:
+            x[i].i = (events if input.column < 0 else tally[input.column].present) > 0
+            continue
+        values = &tally[input.column]
+        x[i].i = 0
+        if values.present == 0:
+            continue
+        least.i, greatest.i = values.least, values.greatest
+        if input.of == LANES_LEAST or input.of == LANES_GREATEST:
+            if not rank_of(
+                least.i if input.of == LANES_LEAST else greatest.i, k.floating[input.column],
+                input.of == LANES_LEAST, &x[i],
+            ):
+                return False
+        elif k.floating[input.column]:
+            if not (usable(least.d) and usable(greatest.d)) or values.real.e:
+                return False
+            x[i].d = values.real.m
+        elif input.floating:
+            x[i].d = <double> values.total
+        else:
+            size = max(fabs(<double> least.i), fabs(<double> greatest.i)) * <double> values.present
+            x[i].i = <int64_t> values.total
             most = max(most, size)
     weight[0] += most
     return True
@@ -576,7 +615,7 @@ cdef int step_ties(
         program = &band.every[k.class_of[rows[i]]]
         bits += bit_length(program.most)
         starts = starts or program.starts
-        sums += program.groups * band.shape.planes * band.shape.width
+        sums += program.groups * band.shape.vectors * band.shape.width
         inputs += program.inputs
     words = sums + inputs
     if reserve_sums(k, band, words):
@@ -597,7 +636,7 @@ cdef int step_ties(
         for i in range(events):
             program = &band.every[k.class_of[rows[i]]]
             band.machine.read(&band.shape, program, cells, x, 1, at)
-            at += program.groups * band.shape.planes * band.shape.width
+            at += program.groups * band.shape.vectors * band.shape.width
             x += program.inputs
         for i in range(events):
             band.machine.kill(&band.shape, &band.every[k.class_of[rows[i]]], cells)
@@ -605,7 +644,7 @@ cdef int step_ties(
         for i in range(events):
             program = &band.every[k.class_of[rows[i]]]
             band.machine.write(&band.shape, program, cells, at)
-            at += program.groups * band.shape.planes * band.shape.width
+            at += program.groups * band.shape.vectors * band.shape.width
     return NO_FAILURE
 
 
@@ -616,7 +655,6 @@ cdef int find_lanes(Core* k, int number, const Graphlet* g) noexcept nogil:
     cdef Band* band = &k.band[number]
     cdef const LaneProgram* program = band.burst[g - k.graphlet]
     cdef int failure = NO_FAILURE, role
-    cdef int64_t window
     cdef bint concerned = False, starts = False
     band.reached = False
     band.block = NULL
@@ -638,10 +676,9 @@ cdef int find_lanes(Core* k, int number, const Graphlet* g) noexcept nogil:
     if band.block != NULL and (band.block.bits or starts):
         for role in range(g.roles):
             if k.role_events[role] and program[role].groups:
-                for window in range(band.block.first, band.block.last + 1):
-                    band.machine.find(
-                        &band.shape, &program[role], window_of(band, band.block, window), band.found
-                    )
+                band.machine.find(  # the first window has seen all that the others have
+                    &band.shape, &program[role], window_of(band, band.block, band.block.first), band.found
+                )
     return NO_FAILURE
 
 

@@ -1,8 +1,14 @@
 /* Lanes: many queries side by side, one vector element per query (contract: _lanes.pyx).
  *
- * A block keeps, for one key and one band of queries, [window][chunk][slot][plane][width] 64-bit words. A *lane* is the
+ * A block keeps, for one key and one band of queries, [window][chunk][slot][vector][width] 64-bit words. A *lane* is the
  * place of a query, a *chunk* as many lanes as a vector of this machine has, a *slot* a cell of the queries, a *plane*
- * one number of a cell: plane 0 the count. Planes below `whole` hold integers, the others doubles.
+ * one number of a cell: plane 0 the count. Planes below `whole` hold integers, those below `linear` doubles, the others
+ * extrema. Where doubles are *scaled*, each has an exponent of its own, a multiple of 512, in a vector behind the planes:
+ * such a number is m * 2^e with |m| < 2^256 and e >= 0, and neither overflows nor vanishes.
+ *
+ * An extremum is a *rank*: a positive 64-bit number, larger for values further out, 0 for none (lanes_rank). So the
+ * empty extremum is all zeros, like every other number of a cell, and joining two is taking the larger. Whether there is
+ * a value at all is kept in the same way, as 1 or 0.
  *
  * A program says what events of one class add: per *group* (lanes of one chunk whose event goes into the same slots)
  * the slots that are read, the slots that are added to, and the planes that the event's own values go into. All reads
@@ -18,15 +24,27 @@
 #include <stdint.h>
 #include <string.h>
 
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__OPTIMIZE__)
+#define LANES_TARGETS 1
+#include <immintrin.h>
+#endif
+
 #define LANES_MOST_PLANES 16
 #define LANES_START (-1)
+#define LANES_STEP 512 /* exponents of scaled doubles are multiples of it */
+#define LANES_LEAST_MANTISSA 0x1p-512
+#define LANES_MOST_MANTISSA 0x1p256
+#define LANES_LEAST_VALUE 0x1p-200 /* that an event may bring; the least mantissa is this one, divided by 2^256 */
+#define LANES_MOST_VALUE 0x1p200
 
 typedef union { int64_t i; double d; } lanes_word;
 
 typedef struct { int slot, mask; } lanes_source;       /* LANES_START: the empty trend */
-typedef struct { int plane, input, mask; } lanes_bind; /* plane += count * input, in the lanes of the mask */
+typedef struct { int plane, input, mask; } lanes_bind; /* plane += count * input, in the lanes of the mask; or extremum */
 typedef struct { int chunk, slot, mask; } lanes_kill;  /* lanes that are set to zero */
-typedef struct { int column, sum, floating; } lanes_input; /* sum of a column's values, or how many there are (-1: events) */
+
+enum { LANES_NUMBER, LANES_PRESENCE, LANES_SUM, LANES_LEAST, LANES_GREATEST };
+typedef struct { int column, of, floating; } lanes_input; /* what of a column's values (-1: events), as int64 or double */
 
 typedef struct {
     int chunk;
@@ -49,7 +67,8 @@ typedef struct {
 } lanes_program;
 
 typedef struct {
-    int width, chunks, slots, planes, whole;
+    int width, chunks, slots, planes, whole, linear;
+    int vectors; /* of a cell: planes, and exponents behind them where doubles are scaled */
     const int64_t *mask; /* [masks][width], all ones or zero */
 } lanes_shape;
 
@@ -65,16 +84,22 @@ typedef struct {
     void (*write)(const lanes_shape *, const lanes_program *, lanes_word *cells, const lanes_word *sums);
     /* mark the lanes [chunks][width] with trends that an event extends */
     void (*find)(const lanes_shape *, const lanes_program *, const lanes_word *cells, int64_t *found);
-    /* the sums of the lanes' final slots, [chunks][planes][width] */
+    /* the sums of the lanes' final slots, [chunks][vectors][width] */
     void (*finish)(const lanes_shape *, const lanes_program *, const lanes_word *cells, lanes_word *sums);
 } lanes_machine;
+
+/* 2^bits, -1022 <= bits <= 1023 */
+static inline double lanes_power(int64_t bits) {
+    lanes_word x;
+    x.i = (bits + 1023) << 52;
+    return x.d;
+}
 
 #define LANES_JOIN_(a, b) a##b
 #define LANES_JOIN(a, b) LANES_JOIN_(a, b)
 #define LANES_NAME(name) LANES_JOIN(name##_, LANES_WIDTH)
 
-#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__OPTIMIZE__)
-#define LANES_TARGETS 1
+#ifdef LANES_TARGETS
 #pragma GCC push_options
 #pragma GCC target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")
 #define LANES_WIDTH 8
@@ -105,24 +130,33 @@ static inline const lanes_machine *lanes_machine_of(int width) {
     return width == 2 || width == 0 ? &lanes_machine_2 : (const lanes_machine *)0;
 }
 
-/* The largest sum of counts over a window's slots in one lane, and of magnitudes per lane in the other whole planes
- * (or, without whole planes, in all); a bound of everything that is in the cells. */
+/* Where doubles are not scaled: the largest sum of counts over a window's slots in one lane, and of magnitudes per lane
+ * in the other whole planes; a bound of everything that is in the cells but the doubles. */
 static inline void lanes_measure(const lanes_shape *s, const lanes_word *cells, double *counts, double *sums) {
-    long chunk_words = (long)s->slots * s->planes * s->width;
-    int end = s->whole ? s->whole : s->planes;
+    long chunk_words = (long)s->slots * s->vectors * s->width;
     for (int chunk = 0; chunk < s->chunks; chunk++)
         for (int lane = 0; lane < s->width; lane++) {
             const lanes_word *at = cells + chunk * chunk_words + lane;
-            for (int plane = 0; plane < end; plane++) {
+            for (int plane = 0; plane < s->whole; plane++) {
                 double total = 0;
-                for (int slot = 0; slot < s->slots; slot++) {
-                    lanes_word x = at[(long)(slot * s->planes + plane) * s->width];
-                    total += s->whole ? fabs((double)x.i) : fabs(x.d);
-                }
+                for (int slot = 0; slot < s->slots; slot++)
+                    total += fabs((double)at[(long)(slot * s->vectors + plane) * s->width].i);
                 double *most = plane ? sums : counts;
                 if (total > *most) *most = total;
             }
         }
+}
+
+/* The rank of a value among extrema, as its bits: 0 where it has none (the last integer there is). */
+static inline int64_t lanes_rank(int64_t bits, int floating, int least) {
+    uint64_t up = floating && bits < 0 ? ~(uint64_t)bits : (uint64_t)bits ^ (uint64_t)1 << 63;
+    return (int64_t)(least ? ~up : up);
+}
+
+/* The bits of the value of a rank. */
+static inline int64_t lanes_value(int64_t rank, int floating, int least) {
+    uint64_t up = least ? ~(uint64_t)rank : (uint64_t)rank;
+    return (int64_t)(floating && !(up >> 63) ? ~up : up ^ (uint64_t)1 << 63);
 }
 
 /* bits of a number >= 0: it is below 2^bits, also where its double was rounded */
@@ -131,13 +165,6 @@ static inline int64_t lanes_bits(double x) {
     if (x <= 0) return 0;
     frexp(x, &bits);
     return bits < 1 ? 1 : bits;
-}
-
-/* 2^bits, -1022 <= bits <= 1023 */
-static inline double lanes_power(int64_t bits) {
-    lanes_word x;
-    x.i = (bits + 1023) << 52;
-    return x.d;
 }
 
 /* The machine for so many lanes: no wider than they need. */

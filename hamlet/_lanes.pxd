@@ -28,7 +28,7 @@ cdef extern from "_lanes.h" nogil:
         int mask
     ctypedef struct Input "lanes_input":
         int column
-        int sum
+        int of
         int floating
     ctypedef struct LaneProgram "lanes_program":
         int groups
@@ -50,6 +50,8 @@ cdef extern from "_lanes.h" nogil:
         int slots
         int planes
         int whole
+        int linear
+        int vectors
         const int64_t* mask
     ctypedef struct Machine "lanes_machine":
         int width
@@ -69,17 +71,29 @@ cdef extern from "_lanes.h" nogil:
     int64_t lanes_bits(double x)
     double lanes_power(int64_t bits)
     int lanes_ones(const int64_t* found, int n)
+    int64_t lanes_rank(int64_t bits, bint floating, bint least)
+    int64_t lanes_value(int64_t rank, bint floating, bint least)
+    const int LANES_NUMBER
+    const int LANES_PRESENCE
+    const int LANES_SUM
+    const int LANES_LEAST
+    const int LANES_GREATEST
+    const double LANES_LEAST_MANTISSA
+    const double LANES_LEAST_VALUE
+    const double LANES_MOST_VALUE
+    const double LANES_MOST_MANTISSA
     int LANES_START
+    int LANES_STEP
     int LANES_MOST_PLANES
 
 cdef struct Block:       # a band and a key
     int64_t first        # windows first..last are open, none where last < first
     int64_t last
     int64_t border       # no window opens or closes before this time
-    int64_t bits         # the counts of a lane, summed over a window's slots, are below 2^bits
+    int64_t bits         # the counts of a lane, summed over a window's slots, are below 2^bits; 0: nothing has begun
     double weight        # magnitudes of sums, added up likewise, are at most weight * 2^bits
     Py_ssize_t bytes     # allocated
-    Word* cell           # [windows][chunks][slots][planes][width]
+    Word* cell           # [windows][chunks][slots][vectors][width]
 
 cdef struct Seat:        # where a band is kept for a key
     Block* block         # a null pointer: nothing is, or states hold it
@@ -93,7 +107,7 @@ cdef struct Band:
     int64_t slide
     int windows          # most of them open at once
     bint exact
-    int64_t most_bits    # of the largest number that a plane can hold
+    int64_t most_bits    # of the largest number that a whole plane can hold
     Shape shape
     const Machine* machine
     int* place           # [queries][most components] the plane of each component

@@ -1,74 +1,154 @@
 /* The loops of _lanes.h for vectors of LANES_WIDTH 64-bit elements; included once per instruction set. */
 
 typedef int64_t LANES_NAME(lanes_ints) __attribute__((vector_size(8 * LANES_WIDTH)));
+typedef uint64_t LANES_NAME(lanes_bits_of) __attribute__((vector_size(8 * LANES_WIDTH)));
 typedef double LANES_NAME(lanes_doubles) __attribute__((vector_size(8 * LANES_WIDTH)));
 #define LANE_INTS LANES_NAME(lanes_ints)
+#define LANE_BITS LANES_NAME(lanes_bits_of)
 #define LANE_DOUBLES LANES_NAME(lanes_doubles)
+#define LANES_UNROLLED _Pragma("GCC unroll 4")
 #define LANE_INLINE static inline __attribute__((always_inline))
 
-/* What the lanes of a group read, times what m events make of it, into sum[planes]. */
+/* Whether any bit of a vector is set. */
+LANE_INLINE int LANES_NAME(lanes_any)(LANE_INTS x) {
+#if LANES_WIDTH == 8
+    return _mm512_test_epi64_mask((__m512i)x, (__m512i)x) != 0;
+#elif LANES_WIDTH == 4
+    return !_mm256_testz_si256((__m256i)x, (__m256i)x);
+#else
+    return (x[0] | x[1]) != 0;
+#endif
+}
+
+LANE_INLINE LANE_INTS LANES_NAME(lanes_larger)(LANE_INTS a, LANE_INTS b) {
+    LANE_INTS larger = (LANE_INTS)((LANE_BITS)a > (LANE_BITS)b);
+    return (a & larger) | (b & ~larger);
+}
+
+/* Bring mantissas back below LANES_MOST_MANTISSA. */
+LANE_INLINE void LANES_NAME(lanes_normalise)(LANE_INTS *mantissa, LANE_INTS *exponent) {
+    for (;;) {
+        LANE_INTS size = *mantissa & INT64_MAX;
+        LANE_INTS large = (LANE_INTS)(size >= ((int64_t)(1023 + LANES_STEP / 2) << 52));
+        if (__builtin_expect(!LANES_NAME(lanes_any)(large), 1)) return;
+        large &= (LANE_INTS)(size < ((int64_t)2047 << 52)); /* no infinity comes in, but none may hang us either */
+        if (!LANES_NAME(lanes_any)(large)) return;
+        *mantissa -= large & ((int64_t)LANES_STEP << 52);
+        *exponent += large & LANES_STEP;
+    }
+}
+
+/* a += b for doubles with exponents of their own; the sum of a few is normalised by the caller. */
+LANE_INLINE void LANES_NAME(lanes_scaled_add)(
+    LANE_INTS *mantissa, LANE_INTS *exponent, LANE_INTS more, LANE_INTS more_exponent
+) {
+    if (LANES_NAME(lanes_any)(*exponent ^ more_exponent)) {
+        LANE_INTS none = (LANE_INTS)(*mantissa == 0), no_more = (LANE_INTS)(more == 0);
+        LANE_INTS a = (*exponent & ~none) | (more_exponent & none); /* zero has any exponent */
+        LANE_INTS b = (more_exponent & ~no_more) | (a & no_more), above = (LANE_INTS)(a > b);
+        LANE_INTS most = (a & above) | (b & ~above), down = most - a, more_down = most - b;
+        *mantissa = (LANE_INTS)((LANE_DOUBLES)*mantissa
+                                * (LANE_DOUBLES)(((1023 - down) << 52) & (LANE_INTS)(down <= LANES_STEP)));
+        more = (LANE_INTS)((LANE_DOUBLES)more
+                           * (LANE_DOUBLES)(((1023 - more_down) << 52) & (LANE_INTS)(more_down <= LANES_STEP)));
+        *exponent = most;
+    }
+    *mantissa = (LANE_INTS)((LANE_DOUBLES)*mantissa + (LANE_DOUBLES)more);
+}
+
+/* cell += more; exponents follow the planes. Scaled doubles are not normalised. */
+LANE_INLINE void LANES_NAME(lanes_plus)(
+    LANE_INTS *cell, const LANE_INTS *more, LANE_INTS mask, const int planes, const int whole, const int linear,
+    const int scaled
+) {
+    LANES_UNROLLED
+    for (int k = 0; k < planes; k++) {
+        if (k < whole) cell[k] += more[k] & mask;
+        else if (k >= linear) cell[k] = LANES_NAME(lanes_larger)(cell[k], more[k] & mask);
+        else if (!scaled) cell[k] = (LANE_INTS)((LANE_DOUBLES)cell[k] + (LANE_DOUBLES)(more[k] & mask));
+        else LANES_NAME(lanes_scaled_add)(&cell[k], &cell[planes + k], more[k] & mask, more[planes + k] & mask);
+    }
+}
+
+/* What the lanes of a group read, times what m events make of it, into a cell `sum`. */
 LANE_INLINE void LANES_NAME(lanes_sum)(
     const lanes_shape *s, const lanes_program *p, const lanes_group *g, const lanes_word *cells, const lanes_word *x,
-    int64_t m, LANE_INTS *sum, const int planes, const int whole
+    int64_t m, LANE_INTS *sum, const int planes, const int whole, const int linear, const int scaled
 ) {
     const LANE_INTS *masks = (const LANE_INTS *)s->mask;
-    const LANE_INTS *chunk = (const LANE_INTS *)cells + (long)g->chunk * s->slots * planes;
-    for (int k = 0; k < planes; k++) sum[k] = (LANE_INTS){0};
+    const int vectors = scaled ? planes + linear : planes;
+    const LANE_INTS *chunk = (const LANE_INTS *)cells + (long)g->chunk * s->slots * vectors;
+    LANES_UNROLLED
+    for (int k = 0; k < vectors; k++) sum[k] = (LANE_INTS){0};
     for (int i = g->sources; i < g->sources_end; i++) {
         LANE_INTS mask = masks[p->source[i].mask];
         int slot = p->source[i].slot;
-        if (slot == LANES_START) {
-            if (whole) sum[0] -= mask;
-            else sum[0] = (LANE_INTS)((LANE_DOUBLES)sum[0] + (LANE_DOUBLES)(mask & (LANE_INTS)((LANE_DOUBLES){0} + 1.0)));
+        if (slot != LANES_START) {
+            LANES_NAME(lanes_plus)(sum, chunk + slot * vectors, mask, planes, whole, linear, scaled);
+        } else if (whole) {
+            sum[0] -= mask;
         } else {
-            const LANE_INTS *cell = chunk + slot * planes;
-            for (int k = 0; k < planes; k++) {
-                if (k < whole) sum[k] += cell[k] & mask;
-                else sum[k] = (LANE_INTS)((LANE_DOUBLES)sum[k] + (LANE_DOUBLES)(cell[k] & mask));
-            }
+            LANE_INTS one = mask & (LANE_INTS)((LANE_DOUBLES){0} + 1.0);
+            if (scaled) LANES_NAME(lanes_scaled_add)(&sum[0], &sum[planes], one, (LANE_INTS){0});
+            else sum[0] = (LANE_INTS)((LANE_DOUBLES)sum[0] + (LANE_DOUBLES)one);
         }
     }
-    LANE_INTS trends = sum[0];
+    LANE_INTS trends = sum[0], any = (LANE_INTS)(trends != 0);
     LANE_DOUBLES weight = whole ? __builtin_convertvector(trends, LANE_DOUBLES) : (LANE_DOUBLES)trends;
-    lanes_word shift = {1};
-    if (!whole) shift.d = 1.0;
-    double real_shift = 1.0;
+    int64_t repeat = 1, shift = 1, raised = 0;
+    double real_repeat = 1.0, real_shift = 1.0;
     if (m != 1) {
-        int64_t repeat = m;
-        double real_repeat = (double)m;
+        repeat = m;
+        real_repeat = (double)m;
         if (g->loop) {
             repeat = m < 63 ? ((int64_t)1 << m) - 1 : -1;
-            real_repeat = ldexp(1.0, (int)m) - 1.0;
-            shift.i = m < 64 ? (int64_t)((uint64_t)1 << (m - 1)) : 0;
-            real_shift = ldexp(1.0, (int)(m - 1));
+            shift = m < 64 ? (int64_t)((uint64_t)1 << (m - 1)) : 0;
+            /* sums of mantissas are below 2^260, the factor below 2^512, inputs below 2^212: nothing overflows */
+            if (scaled) raised = m / LANES_STEP * LANES_STEP;
+            real_repeat = lanes_power(m - raised) - (m < 64 ? 1.0 : 0.0);
+            real_shift = lanes_power(m - raised - 1);
         }
-        for (int k = 0; k < planes; k++) {
+        LANES_UNROLLED
+        for (int k = 0; k < linear; k++) {
             if (k < whole) sum[k] *= repeat;
             else sum[k] = (LANE_INTS)((LANE_DOUBLES)sum[k] * real_repeat);
+            if (scaled) sum[planes + k] += raised;
         }
     }
     for (int i = g->binds; i < g->binds_end; i++) {
         const lanes_bind *b = &p->bind[i];
         LANE_INTS mask = masks[b->mask];
+        LANES_UNROLLED
         for (int k = 1; k < planes; k++) {
             if (b->plane != k) continue;
-            if (k < whole) sum[k] += (trends & mask) * (int64_t)((uint64_t)x[b->input].i * (uint64_t)shift.i);
-            else sum[k] = (LANE_INTS)((LANE_DOUBLES)sum[k] + (LANE_DOUBLES)((LANE_INTS)weight & mask) * (x[b->input].d * real_shift));
+            if (k < whole) {
+                sum[k] += (trends & mask) * (int64_t)((uint64_t)x[b->input].i * (uint64_t)shift);
+            } else if (k >= linear) {
+                sum[k] = LANES_NAME(lanes_larger)(sum[k], any & mask & x[b->input].i);
+            } else {
+                LANE_INTS more = (LANE_INTS)((LANE_DOUBLES)((LANE_INTS)weight & mask) * (x[b->input].d * real_shift));
+                if (scaled) LANES_NAME(lanes_scaled_add)(&sum[k], &sum[planes + k], more, sum[planes] & mask);
+                else sum[k] = (LANE_INTS)((LANE_DOUBLES)sum[k] + (LANE_DOUBLES)more);
+            }
         }
     }
+    if (scaled)
+        LANES_UNROLLED
+        for (int k = 0; k < linear; k++) LANES_NAME(lanes_normalise)(&sum[k], &sum[planes + k]);
 }
 
 LANE_INLINE void LANES_NAME(lanes_add)(
     const lanes_shape *s, const lanes_program *p, const lanes_group *g, lanes_word *cells, const LANE_INTS *sum,
-    const int planes, const int whole
+    const int planes, const int whole, const int linear, const int scaled
 ) {
-    LANE_INTS *chunk = (LANE_INTS *)cells + (long)g->chunk * s->slots * planes;
+    const int vectors = scaled ? planes + linear : planes;
+    LANE_INTS *chunk = (LANE_INTS *)cells + (long)g->chunk * s->slots * vectors;
     for (int i = g->targets; i < g->targets_end; i++) {
-        LANE_INTS *cell = chunk + p->target[i] * planes;
-        for (int k = 0; k < planes; k++) {
-            if (k < whole) cell[k] += sum[k];
-            else cell[k] = (LANE_INTS)((LANE_DOUBLES)cell[k] + (LANE_DOUBLES)sum[k]);
-        }
+        LANE_INTS *cell = chunk + p->target[i] * vectors;
+        LANES_NAME(lanes_plus)(cell, sum, ~(LANE_INTS){0}, planes, whole, linear, scaled);
+        if (scaled)
+            LANES_UNROLLED
+            for (int k = 0; k < linear; k++) LANES_NAME(lanes_normalise)(&cell[k], &cell[planes + k]);
     }
 }
 
@@ -76,58 +156,68 @@ static void LANES_NAME(lanes_kill)(const lanes_shape *s, const lanes_program *p,
     const LANE_INTS *masks = (const LANE_INTS *)s->mask;
     for (int i = 0; i < p->kills; i++) {
         const lanes_kill *kill = &p->kill[i];
-        LANE_INTS *cell = (LANE_INTS *)cells + ((long)kill->chunk * s->slots + kill->slot) * s->planes;
-        for (int k = 0; k < s->planes; k++) cell[k] &= ~masks[kill->mask];
+        LANE_INTS *cell = (LANE_INTS *)cells + ((long)kill->chunk * s->slots + kill->slot) * s->vectors;
+        LANES_UNROLLED
+        for (int k = 0; k < s->vectors; k++) cell[k] &= ~masks[kill->mask];
     }
 }
 
 /* Small numbers of planes are compiled as constants, so that sums stay in registers. */
 #define LANES_BY_SHAPE(CALL) do { \
-    int planes = s->planes, whole = s->whole; \
-    if (planes == 1 && whole == 1) CALL(1, 1); \
-    else if (planes == 1) CALL(1, 0); \
-    else if (planes == 2 && whole == 2) CALL(2, 2); \
-    else if (planes == 2 && whole == 0) CALL(2, 0); \
-    else if (planes == 3 && whole == 3) CALL(3, 3); \
-    else if (planes == 3 && whole == 0) CALL(3, 0); \
-    else if (planes == 3 && whole == 2) CALL(3, 2); \
-    else CALL(planes, whole); \
+    int planes = s->planes, whole = s->whole, linear = s->linear, scaled = s->vectors > s->planes; \
+    if (scaled) { \
+        if (planes == 1) CALL(1, 0, 1, 1); \
+        else if (planes == 2 && linear == 2) CALL(2, 0, 2, 1); \
+        else if (planes == 2) CALL(2, 0, 1, 1); \
+        else if (planes == 3 && linear == 3) CALL(3, 0, 3, 1); \
+        else if (planes == 3 && linear == 2) CALL(3, 0, 2, 1); \
+        else CALL(planes, 0, linear, 1); \
+    } \
+    else if (planes == 1) CALL(1, 1, 1, 0); \
+    else if (planes == 2 && whole == 2) CALL(2, 2, 2, 0); \
+    else if (planes == 2 && linear == 1) CALL(2, 1, 1, 0); \
+    else if (planes == 3 && whole == 3) CALL(3, 3, 3, 0); \
+    else if (planes == 3 && whole == 2 && linear == 2) CALL(3, 2, 2, 0); \
+    else if (planes == 3 && whole == 2 && linear == 3) CALL(3, 2, 3, 0); \
+    else CALL(planes, whole, linear, 0); \
 } while (0)
 
 LANE_INLINE void LANES_NAME(lanes_direct)(
     const lanes_shape *s, const lanes_program *p, lanes_word *cells, const lanes_word *x, int64_t m,
-    const int planes, const int whole
+    const int planes, const int whole, const int linear, const int scaled
 ) {
-    LANE_INTS sum[LANES_MOST_PLANES];
+    LANE_INTS sum[2 * LANES_MOST_PLANES];
     for (int i = 0; i < p->groups; i++) {
-        LANES_NAME(lanes_sum)(s, p, &p->group[i], cells, x, m, sum, planes, whole);
-        LANES_NAME(lanes_add)(s, p, &p->group[i], cells, sum, planes, whole);
+        LANES_NAME(lanes_sum)(s, p, &p->group[i], cells, x, m, sum, planes, whole, linear, scaled);
+        LANES_NAME(lanes_add)(s, p, &p->group[i], cells, sum, planes, whole, linear, scaled);
     }
 }
 
 LANE_INLINE void LANES_NAME(lanes_gather)(
     const lanes_shape *s, const lanes_program *p, const lanes_word *cells, const lanes_word *x, int64_t m,
-    lanes_word *sums, const int planes, const int whole
+    lanes_word *sums, const int planes, const int whole, const int linear, const int scaled
 ) {
     for (int i = 0; i < p->groups; i++) {
-        LANE_INTS *sum = (LANE_INTS *)sums + (long)i * planes;
-        LANES_NAME(lanes_sum)(s, p, &p->group[i], cells, x, m, sum, planes, whole);
+        LANE_INTS *sum = (LANE_INTS *)sums + (long)i * s->vectors;
+        LANES_NAME(lanes_sum)(s, p, &p->group[i], cells, x, m, sum, planes, whole, linear, scaled);
     }
 }
 
 LANE_INLINE void LANES_NAME(lanes_scatter)(
     const lanes_shape *s, const lanes_program *p, lanes_word *cells, const lanes_word *sums,
-    const int planes, const int whole
+    const int planes, const int whole, const int linear, const int scaled
 ) {
     for (int i = 0; i < p->groups; i++)
-        LANES_NAME(lanes_add)(s, p, &p->group[i], cells, (const LANE_INTS *)sums + (long)i * planes, planes, whole);
+        LANES_NAME(lanes_add)(
+            s, p, &p->group[i], cells, (const LANE_INTS *)sums + (long)i * s->vectors, planes, whole, linear, scaled
+        );
 }
 
 static void LANES_NAME(lanes_read)(
     const lanes_shape *s, const lanes_program *p, const lanes_word *cells, const lanes_word *x, int64_t m,
     lanes_word *sums
 ) {
-#define CALL(planes, whole) LANES_NAME(lanes_gather)(s, p, cells, x, m, sums, planes, whole)
+#define CALL(planes, whole, linear, scaled) LANES_NAME(lanes_gather)(s, p, cells, x, m, sums, planes, whole, linear, scaled)
     LANES_BY_SHAPE(CALL);
 #undef CALL
 }
@@ -135,7 +225,7 @@ static void LANES_NAME(lanes_read)(
 static void LANES_NAME(lanes_write)(
     const lanes_shape *s, const lanes_program *p, lanes_word *cells, const lanes_word *sums
 ) {
-#define CALL(planes, whole) LANES_NAME(lanes_scatter)(s, p, cells, sums, planes, whole)
+#define CALL(planes, whole, linear, scaled) LANES_NAME(lanes_scatter)(s, p, cells, sums, planes, whole, linear, scaled)
     LANES_BY_SHAPE(CALL);
 #undef CALL
 }
@@ -144,7 +234,7 @@ static void LANES_NAME(lanes_apply)(
     const lanes_shape *s, const lanes_program *p, lanes_word *cells, const lanes_word *x, int64_t m, lanes_word *sums
 ) {
     if (p->direct) {
-#define CALL(planes, whole) LANES_NAME(lanes_direct)(s, p, cells, x, m, planes, whole)
+#define CALL(planes, whole, linear, scaled) LANES_NAME(lanes_direct)(s, p, cells, x, m, planes, whole, linear, scaled)
         LANES_BY_SHAPE(CALL);
 #undef CALL
         return;
@@ -161,30 +251,40 @@ static void LANES_NAME(lanes_find)(
     const LANE_INTS *masks = (const LANE_INTS *)s->mask;
     for (int i = 0; i < p->groups; i++) {
         const lanes_group *g = &p->group[i];
-        const LANE_INTS *chunk = (const LANE_INTS *)cells + (long)g->chunk * s->slots * s->planes;
+        const LANE_INTS *chunk = (const LANE_INTS *)cells + (long)g->chunk * s->slots * s->vectors;
         LANE_INTS *mark = (LANE_INTS *)found + g->chunk;
         for (int j = g->sources; j < g->sources_end; j++) {
             LANE_INTS mask = masks[p->source[j].mask];
             int slot = p->source[j].slot;
             if (slot == LANES_START) *mark |= mask;
-            else *mark |= (chunk[slot * s->planes] != 0) & mask; /* the bits of a count >= 0.0, too */
+            else *mark |= (LANE_INTS)(chunk[slot * s->vectors] != 0) & mask; /* the bits of a count >= 0.0, too */
         }
+    }
+}
+
+LANE_INLINE void LANES_NAME(lanes_total)(
+    const lanes_shape *s, const lanes_program *p, const lanes_word *cells, lanes_word *sums,
+    const int planes, const int whole, const int linear, const int scaled
+) {
+    const LANE_INTS every = ~(LANE_INTS){0};
+    memset(sums, 0, sizeof(LANE_INTS) * (size_t)s->chunks * s->vectors);
+    for (int i = 0; i < p->groups; i++) {
+        const lanes_group *g = &p->group[i];
+        LANE_INTS sum[2 * LANES_MOST_PLANES], *total = (LANE_INTS *)sums + (long)g->chunk * s->vectors;
+        LANES_NAME(lanes_sum)(s, p, g, cells, 0, 1, sum, planes, whole, linear, scaled);
+        LANES_NAME(lanes_plus)(total, sum, every, planes, whole, linear, scaled);
+        if (scaled)
+            LANES_UNROLLED
+            for (int k = 0; k < linear; k++) LANES_NAME(lanes_normalise)(&total[k], &total[planes + k]);
     }
 }
 
 static void LANES_NAME(lanes_finish)(
     const lanes_shape *s, const lanes_program *p, const lanes_word *cells, lanes_word *sums
 ) {
-    memset(sums, 0, sizeof(LANE_INTS) * (size_t)s->chunks * s->planes);
-    for (int i = 0; i < p->groups; i++) {
-        const lanes_group *g = &p->group[i];
-        LANE_INTS sum[LANES_MOST_PLANES], *total = (LANE_INTS *)sums + (long)g->chunk * s->planes;
-        LANES_NAME(lanes_sum)(s, p, g, cells, 0, 1, sum, s->planes, s->whole);
-        for (int k = 0; k < s->planes; k++) {
-            if (k < s->whole) total[k] += sum[k];
-            else total[k] = (LANE_INTS)((LANE_DOUBLES)total[k] + (LANE_DOUBLES)sum[k]);
-        }
-    }
+#define CALL(planes, whole, linear, scaled) LANES_NAME(lanes_total)(s, p, cells, sums, planes, whole, linear, scaled)
+    LANES_BY_SHAPE(CALL);
+#undef CALL
 }
 
 static const lanes_machine LANES_NAME(lanes_machine) = {
@@ -193,6 +293,8 @@ static const lanes_machine LANES_NAME(lanes_machine) = {
 };
 
 #undef LANE_INTS
+#undef LANE_BITS
 #undef LANE_DOUBLES
+#undef LANES_UNROLLED
 #undef LANE_INLINE
 #undef LANES_BY_SHAPE

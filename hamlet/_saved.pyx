@@ -13,7 +13,7 @@ into a sum without head-room is refused; memory is asked for only once the bytes
 of windows that are not open, which cost address space and no memory. Counts themselves cannot be checked.
 """
 
-from libc.math cimport isfinite
+from libc.math cimport fabs, isfinite
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
@@ -21,13 +21,23 @@ from libc.string cimport memcmp, memcpy, memset
 from hamlet._blocks cimport new_block, window_of
 from hamlet._cells cimport Scaled, lane_of, limbs_bits, scaled_load, words_of
 from hamlet._kernel cimport Core, Due, take_own
-from hamlet._lanes cimport Band, Block, Seat, Shape, Word, lanes_measure, lanes_power
+from hamlet._lanes cimport (
+    LANES_LEAST_MANTISSA,
+    LANES_MOST_MANTISSA,
+    LANES_STEP,
+    Band,
+    Block,
+    Seat,
+    Shape,
+    Word,
+    lanes_measure,
+    lanes_power,
+)
 from hamlet._state cimport COLUMN, State, Store, allocate, claim, free_state, new_state, release, room_of
 from hamlet._tables cimport COUNT, COUNT_SCALED, NO_FAILURE, OUT_OF_MEMORY, SUM_DOUBLE, Component, Query, StoreTable
 
 cdef enum:
     WORD = 8
-    EXPONENT_STEP = 512      # exponents of scaled doubles are multiples of it, see _limbs.h
     MOST_WORDS = 1 << 30     # of a cell
 
 cdef extern from *:
@@ -161,7 +171,7 @@ cdef bint is_sane(const Query* q, const State* s, const Bounds* bounds, const ui
                 return False
         elif c.kind == SUM_DOUBLE or c.kind >= COUNT_SCALED:
             number = scaled_load(cell + c.offset + c.slope * s.width)
-            if number.e % EXPONENT_STEP or not -bounds.exponent <= number.e <= bounds.exponent:
+            if number.e % LANES_STEP or not -bounds.exponent <= number.e <= bounds.exponent:
                 return False
             if c.kind >= COUNT_SCALED and not (isfinite(number.m) and number.m >= 0):
                 return False
@@ -375,14 +385,14 @@ cdef void write_block(const Band* band, const Block* block, Bytes* to) noexcept 
     for window in range(block.first, block.last + 1):
         cells = window_of(band, block, window)
         for lane in range(band.queries):
-            for place in range(band.shape.slots * band.shape.planes):
+            for place in range(band.shape.slots * band.shape.vectors):
                 put(to, cells + place_in_block(band, lane, place), WORD)
 
 
 cdef inline Py_ssize_t place_in_block(const Band* band, int lane, Py_ssize_t place) noexcept nogil:
-    """Where in a window's cells a lane has its `place`-th word, slot after slot and plane after plane."""
+    """Where in a window's cells a lane has its `place`-th word, slot after slot and vector after vector."""
     cdef int width = band.shape.width
-    return (lane // width * band.shape.slots * band.shape.planes + place) * width + lane % width
+    return (lane // width * band.shape.slots * band.shape.vectors + place) * width + lane % width
 
 
 cdef int read_block(Core* k, Cursor* source, const Bounds* bounds, const Due* due) noexcept nogil:
@@ -410,7 +420,7 @@ cdef int read_block(Core* k, Cursor* source, const Bounds* bounds, const Due* du
         and take(source, &weight, WORD)
         and 0 <= weight <= lanes_power(band.most_bits - bits)
         and due.time <= first * band.slide + band.within
-        and (last - first + 1) * band.queries * band.shape.slots * band.shape.planes <= source.left // WORD
+        and (last - first + 1) * band.queries * band.shape.slots * band.shape.vectors <= source.left // WORD
     ):
         return DAMAGED
     block = new_block(k, band)
@@ -422,10 +432,10 @@ cdef int read_block(Core* k, Cursor* source, const Bounds* bounds, const Due* du
         cells = window_of(band, block, window)
         memset(cells, 0, band.words * sizeof(Word))
         for lane in range(band.queries):
-            for place in range(band.shape.slots * band.shape.planes):
+            for place in range(band.shape.slots * band.shape.vectors):
                 at = place_in_block(band, lane, place)
                 take(source, cells + at, WORD)
-                if not is_number(&band.shape, place % band.shape.planes, cells[at]):
+                if not is_number(&band.shape, place % band.shape.vectors, cells[at], bounds.exponent):
                     return DAMAGED
         counts = sums = 0
         lanes_measure(&band.shape, cells, &counts, &sums)
@@ -434,11 +444,17 @@ cdef int read_block(Core* k, Cursor* source, const Bounds* bounds, const Due* du
     return NO_FAILURE
 
 
-cdef inline bint is_number(const Shape* shape, Py_ssize_t plane, Word x) noexcept nogil:
-    """Whether a plane can hold a number: a count is not negative, a double not infinite."""
-    if plane < shape.whole:
-        return plane > 0 or x.i >= 0
-    return isfinite(x.d) and (plane > 0 or not (x.d < 0 or x.i < 0))
+cdef inline bint is_number(const Shape* shape, Py_ssize_t vector, Word x, int64_t exponent) noexcept nogil:
+    """Whether a vector of a cell can hold a number: a count is not negative, a scaled double normal."""
+    if vector < shape.whole:
+        return vector > 0 or x.i >= 0
+    if vector >= shape.planes:
+        return x.i % LANES_STEP == 0 and 0 <= x.i <= exponent
+    if vector >= shape.linear:
+        return True  # every rank is one of a value
+    if shape.vectors > shape.planes:
+        return x.i == 0 or (LANES_LEAST_MANTISSA <= fabs(x.d) < LANES_MOST_MANTISSA and (vector > 0 or x.d > 0))
+    return isfinite(x.d)
 
 
 cdef void write_seats(const Core* k, Bytes* to) noexcept nogil:

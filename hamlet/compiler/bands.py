@@ -1,7 +1,7 @@
 """Bands: queries that the kernel runs side by side, one vector element each (``hamlet/_lanes.pyx``).
 
 A band holds queries of equal windows whose transitions read sums and no single events (the rung "state-grained"), whose
-negated patterns kill at once, and whose aggregates are sums. Their cells lie in one block per key, so the block must
+negated patterns kill at once. Their cells lie in one block per key, so the block must
 not be larger than what the queries would hold on their own.
 
 Source: DESIGN §2, rung 4 and "lanes over queries"; HAMLET (SIGMOD'21) §3.1 (merged template).
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from hamlet._core import COMPONENTS, SOURCES
 from hamlet.compiler.memory import WORD, bound
@@ -20,10 +21,13 @@ LEAST = 2  # queries; one alone is no band
 MOST_PLANES = 16  # as in _lanes.h
 WIDTH = 8  # lanes of the widest vectors
 
+_PRESENT = COMPONENTS["present"]
 _SUMS = ("occurrences", "sum_int", "present", "sum_double", "count_scaled", "occurrences_scaled")
-_LINEAR = frozenset(COMPONENTS[kind] for kind in ("count", *_SUMS))
-_NUMBERS = frozenset(COMPONENTS[kind] for kind in ("occurrences", "present", "occurrences_scaled"))
+_EXTREMA = frozenset(COMPONENTS[kind] for kind in ("least_int", "greatest_int", "least_double", "greatest_double"))
+_KNOWN = _EXTREMA | {COMPONENTS[kind] for kind in ("count", *_SUMS)}
+_NUMBERS = frozenset(COMPONENTS[kind] for kind in ("occurrences", "occurrences_scaled"))
 _DOUBLES = frozenset(COMPONENTS[kind] for kind in ("sum_double", "count_scaled", "occurrences_scaled"))
+_WHOLE, _DOUBLE, _EXTREMUM = range(3)  # what a plane holds
 _COUNTS = frozenset(COMPONENTS[kind] for kind in ("count", "count_scaled"))
 
 
@@ -40,7 +44,11 @@ class Band:
     planes : int
         Numbers per cell; the first is the count.
     whole : int
-        Planes that hold integers, the first ones; 0 under ``numbers=float``, where all are doubles.
+        Planes that hold integers, the first ones; 0 under ``numbers=float``.
+    linear : int
+        Planes that are added up: those and doubles behind them. The others are extrema; presence is one, too.
+    vectors : int
+        Of a cell: planes, and under ``numbers=float`` an exponent for each that is a double.
     places : tuple of tuple of int
         Per lane the plane of each component.
     starts : tuple of tuple of int
@@ -53,6 +61,8 @@ class Band:
     slots: int
     planes: int
     whole: int
+    linear: int
+    vectors: int
     places: tuple[tuple[int, ...], ...]
     starts: tuple[tuple[int, ...], ...]
     width: int = 0
@@ -62,8 +72,10 @@ class Band:
 class _Lane:
     query: int
     slots: int
+    planes: int
     whole: int
-    doubles: int
+    linear: int
+    vectors: int
     places: tuple[int, ...]
     starts: tuple[int, ...]
     bytes: float  # what the query may hold on its own, with all windows open and every count in one word
@@ -72,7 +84,7 @@ class _Lane:
 def fits(tables: QueryTables) -> bool:
     """Whether a query can be run in a band."""
     looks_back = tables.stores or tables.indexes or tables.predicates
-    return not looks_back and all(tables.simple) and all(row[0] in _LINEAR for row in tables.components)
+    return not looks_back and all(tables.simple) and all(row[0] in _KNOWN for row in tables.components)
 
 
 def bands(tables: Sequence[QueryTables], likeness: Sequence[Hashable] = (), *, width: int = 0) -> list[Band]:
@@ -87,17 +99,17 @@ def bands(tables: Sequence[QueryTables], likeness: Sequence[Hashable] = (), *, w
     width : int
         See `Band`.
     """
-    found: dict[tuple[int, ...], list[_Lane]] = {}
+    found: dict[tuple[int, ...], list[_Lane]] = {}  # by what all lanes of a band have in common
     for query, one in enumerate(tables):
         if fits(one):
             lane = _lane(query, one)
-            key = (one.within, one.slide, int(one.exact), lane.whole, lane.doubles)
+            key = (one.within, one.slide, lane.planes, lane.whole, lane.linear, lane.vectors)
             found.setdefault(key, []).append(lane)
     result = []
-    for (within, slide, _, whole, doubles), lanes in found.items():
-        if whole + doubles > MOST_PLANES:
+    for (within, slide, planes, whole, linear, vectors), lanes in found.items():
+        if planes > MOST_PLANES:
             continue
-        cell = -(-within // slide) * (whole + doubles) * WORD
+        cell = -(-within // slide) * vectors * WORD
         for chosen in _split(sorted(lanes, key=lambda lane: lane.slots), cell):
             if likeness:
                 chosen.sort(key=lambda lane: likeness[lane.query])  # type: ignore[arg-type, return-value]
@@ -105,8 +117,10 @@ def bands(tables: Sequence[QueryTables], likeness: Sequence[Hashable] = (), *, w
                 Band(
                     tuple(lane.query for lane in chosen),
                     max(lane.slots for lane in chosen),
-                    whole + doubles,
+                    planes,
                     whole,
+                    linear,
+                    vectors,
                     tuple(lane.places for lane in chosen),
                     tuple(lane.starts for lane in chosen),
                     width,
@@ -117,11 +131,15 @@ def bands(tables: Sequence[QueryTables], likeness: Sequence[Hashable] = (), *, w
 
 def _lane(query: int, tables: QueryTables) -> _Lane:
     """The planes of a query's components and the slots of its guarded starts."""
-    kinds = []  # doubles behind integers, the count first, then numbers of values, then sums
+    kinds = []  # integers, then doubles, then extrema; the count first, then numbers of values, then sums
+    numbers = {(variable, column) for kind, variable, column, *_ in tables.components if kind in _NUMBERS}
     for kind, variable, column, *_ in tables.components:
-        rank = 0 if kind in _COUNTS else 1 if kind in _NUMBERS else 2
-        place = (variable, column) if rank else (0, 0)  # one plane holds the presence and the number of values
-        kinds.append((int(tables.exact and kind in _DOUBLES), rank, *place))
+        counted = kind in _NUMBERS or (kind == _PRESENT and (tables.exact or (variable, column) in numbers))
+        rank = 0 if kind in _COUNTS else 1 if counted else kind  # presence and number of values are one plane
+        place = (variable, column) if rank else (0, 0)
+        larger = kind in _EXTREMA or (kind == _PRESENT and not counted)
+        form = _EXTREMUM if larger else _DOUBLE if kind in _DOUBLES or not tables.exact else _WHOLE
+        kinds.append((form, rank, *place))
     order = sorted(set(kinds))
     slots = len(tables.cell_guards)
     starts = [NONE] * len(tables.guard_sets)
@@ -129,27 +147,31 @@ def _lane(query: int, tables: QueryTables) -> _Lane:
         if kind == SOURCES["start"] and guards != NONE and starts[guards] == NONE:
             starts[guards] = slots
             slots += 1
-    whole = sum(1 for double, *_ in order if not double) if tables.exact else 0
+    whole = sum(1 for form, *_ in order if form == _WHOLE)
+    linear = whole + sum(1 for form, *_ in order if form == _DOUBLE)
+    vectors = len(order) if tables.exact else len(order) + linear
     of, windows = bound([tables]), -(-tables.within // tables.slide)
     held = of.partition + windows * of.window.at(0)
     places = tuple(order.index(each) for each in kinds)
-    return _Lane(query, slots, whole, len(order) - whole, places, tuple(starts), held)
+    return _Lane(query, slots, len(order), whole, linear, vectors, places, tuple(starts), held)
 
 
 def _split(lanes: list[_Lane], cell: int) -> list[list[_Lane]]:
-    """Bands of lanes in order of their slots; `cell` are the bytes of a slot of one lane in all windows."""
+    """Bands of lanes in order of their slots, each as large as it may be; `cell`: bytes of a slot of one lane."""
+    held = list(accumulate((lane.bytes for lane in lanes), initial=0.0))
     result: list[list[_Lane]] = []
-    chosen: list[_Lane] = []
-    for lane in lanes:
-        if chosen and not _is_small([*chosen, lane], cell):
-            result.append(chosen)
-            chosen = []
-        chosen.append(lane)
-    result.append(chosen)
-    return [each for each in result if len(each) >= LEAST and _is_small(each, cell)]
+    begin = 0
+    while begin < len(lanes):
+        end = len(lanes)
+        while end > begin + 1 and _padded(end - begin) * lanes[end - 1].slots * cell > held[end] - held[begin]:
+            end -= 1
+        if end - begin >= LEAST:
+            result.append(lanes[begin:end])
+        begin = end
+    return result
 
 
-def _is_small(lanes: Sequence[_Lane], cell: int) -> bool:
-    width = min(WIDTH, 1 << (len(lanes) - 1).bit_length())
-    padded = -(-len(lanes) // width) * width
-    return padded * max(lane.slots for lane in lanes) * cell <= sum(lane.bytes for lane in lanes)
+def _padded(lanes: int) -> int:
+    """Lanes with those that fill the last vector."""
+    width = min(WIDTH, 1 << (lanes - 1).bit_length())
+    return -(-lanes // width) * width
