@@ -417,7 +417,7 @@ cdef class Kernel:
         if n == 0:
             return
         self._reserve_keys(key_count)
-        cdef const int64_t[::1] key_view = keys
+        cdef const int64_t[::1] key_view = np.asarray(keys, dtype=np.int64)
         cdef const int64_t[::1] time_view = times
         cdef const int64_t[::1] order_view = times if orders is None else orders
         cdef const int32_t[::1] class_view = classes

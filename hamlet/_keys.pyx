@@ -1,5 +1,8 @@
 """Numbers for keys: a hash table from tuples of 64-bit codes, NULL a value like others, to small numbers.
 
+Where a key is one code and the codes lie close together, a plain table beside it has the number of each, so that most
+rows are numbered without a branch.
+
 The numbers of keys that are forgotten are given to new ones, so that memory and the kernel's arrays follow the keys
 that are alive, not those ever seen. What a code stands for is known in Python (`hamlet.keys`).
 """
@@ -7,7 +10,7 @@ that are alive, not those ever seen. What a code stands for is known in Python (
 import cython
 import numpy as np
 
-from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
@@ -16,6 +19,13 @@ cdef enum:
     LEAST_SLOTS = 64
     EMPTY = -1
     NO_MEMORY = -2
+    PIECE = 1024          # rows that are numbered before a look at which are new
+    ROOM = 1024           # codes that are few whatever the number of keys
+    SPREAD = 4            # times as many codes as keys still lie close together
+
+ctypedef fused Code:
+    int32_t
+    int64_t
 
 
 @cython.final
@@ -49,6 +59,9 @@ cdef class KeyTable:
     cdef Py_ssize_t spares
     cdef int32_t* slot           # [slots] numbers, or EMPTY
     cdef Py_ssize_t slots        # a power of two, at least twice `count`
+    cdef int32_t* near           # [reach + 1] numbers by code - base, EMPTY for others and at its end; NULL: not kept
+    cdef int64_t base
+    cdef uint64_t reach
 
     def __cinit__(self, int columns):
         self.columns = columns
@@ -58,24 +71,28 @@ cdef class KeyTable:
         if self.slot == NULL:
             raise MemoryError
         memset(self.slot, 0xFF, self.slots * sizeof(int32_t))
+        if not self._draw_near():
+            raise MemoryError
 
     def __dealloc__(self):
         free(self.word)
         free(self.used)
         free(self.spare)
         free(self.slot)
+        free(self.near)
 
     @property
     def nbytes(self):
         """Bytes of the table."""
-        return self.capacity * (self.width * sizeof(int64_t) + 5) + self.slots * sizeof(int32_t)
+        cdef Py_ssize_t near = 0 if self.near == NULL else self.reach + 1
+        return self.capacity * (self.width * sizeof(int64_t) + 5) + (self.slots + near) * sizeof(int32_t)
 
     def encode(self, columns, classes, Py_ssize_t rows):
         """The number of each row's key; a new one where it is not known.
 
         Parameters
         ----------
-        columns : sequence of (int64 array of shape (rows,), uint8 array of shape (rows,) or None)
+        columns : sequence of (int64 or int32 array of shape (rows,), uint8 array of shape (rows,) or None)
             Codes, and 1 where there is a value.
         classes : int32 array of shape (rows,) or None
             Rows where it is negative get no number.
@@ -83,13 +100,14 @@ cdef class KeyTable:
 
         Returns
         -------
-        int64 array of shape (rows,)
+        int32 array of shape (rows,)
             -1 for rows without a number.
         """
-        found = np.empty(rows, dtype=np.int64)
-        cdef int64_t[::1] number_view = found
+        found = np.empty(rows, dtype=np.int32)
+        cdef int32_t[::1] number_view = found
         cdef const int32_t[::1] class_view
         cdef const int64_t[::1] data_view
+        cdef const int32_t[::1] short_view
         cdef const uint8_t[::1] valid_view
         cdef const int32_t* chosen = NULL
         cdef const int64_t** data
@@ -101,15 +119,25 @@ cdef class KeyTable:
         if classes is not None:
             class_view = classes
             chosen = &class_view[0]
+        if self.columns == 1 and columns[0][1] is None and columns[0][0].dtype == np.int32:
+            short_view = columns[0][0]
+            assert len(short_view) == rows
+            with nogil:
+                fits = self._encode_column(&short_view[0], chosen, rows, &number_view[0])
+            if not fits:
+                raise MemoryError
+            return found
         data = <const int64_t**> calloc(self.columns + 1, sizeof(void*))
         valid = <const uint8_t**> calloc(self.columns + 1, sizeof(void*))
         if data == NULL or valid == NULL:
             free(data)
             free(valid)
             raise MemoryError
+        held = []
         try:
             for i, (codes, present) in enumerate(columns):
-                data_view = codes
+                data_view = codes.astype(np.int64, copy=False)
+                held.append(data_view)
                 assert len(data_view) == rows
                 data[i] = &data_view[0]
                 if present is not None:
@@ -129,7 +157,7 @@ cdef class KeyTable:
         return found
 
     cdef bint _encode(
-        self, const int64_t** data, const uint8_t** valid, const int32_t* chosen, Py_ssize_t rows, int64_t* found
+        self, const int64_t** data, const uint8_t** valid, const int32_t* chosen, Py_ssize_t rows, int32_t* found
     ) noexcept nogil:
         cdef int64_t* key = <int64_t*> calloc(self.width + 1, sizeof(int64_t))
         cdef int64_t last = EMPTY
@@ -160,20 +188,53 @@ cdef class KeyTable:
                 last = self._number(key)
                 if last == NO_MEMORY:
                     break
-            found[i] = last
+            found[i] = <int32_t> last
         free(key)
         return last != NO_MEMORY
 
     cdef bint _encode_column(
-        self, const int64_t* data, const int32_t* chosen, Py_ssize_t rows, int64_t* found
+        self, const Code* data, const int32_t* chosen, Py_ssize_t rows, int32_t* found
     ) noexcept nogil:
         """As `_encode` for keys of one column without NULL."""
+        cdef Py_ssize_t start = 0, stop
+        while start < rows:
+            stop = min(start + PIECE, rows)
+            if self.near == NULL or not self._encode_near(data, chosen, start, stop, found):
+                if not self._encode_piece(data, chosen, start, stop, found):
+                    return False
+            start = stop
+        return True
+
+    cdef bint _encode_near(
+        self, const Code* data, const int32_t* chosen, Py_ssize_t start, Py_ssize_t stop, int32_t* found
+    ) noexcept nogil:
+        """Number rows by the plain table; False where that has not the number of each."""
+        cdef const int32_t* near = self.near
+        cdef uint64_t base = <uint64_t> self.base, reach = self.reach
+        cdef int32_t number, missing = 0
+        cdef Py_ssize_t i
+        if chosen == NULL:
+            for i in range(start, stop):
+                number = near[min(<uint64_t> <int64_t> data[i] - base, reach)]
+                found[i] = number
+                missing |= number
+        else:
+            for i in range(start, stop):
+                number = near[min(<uint64_t> <int64_t> data[i] - base, reach)]
+                found[i] = number | chosen[i] >> 31
+                missing |= number & ~(chosen[i] >> 31)
+        return missing >= 0
+
+    cdef bint _encode_piece(
+        self, const Code* data, const int32_t* chosen, Py_ssize_t start, Py_ssize_t stop, int32_t* found
+    ) noexcept nogil:
+        """Number rows by the hash table; new keys get a number there."""
         cdef int64_t[2] key
         cdef int64_t last = EMPTY
         cdef uint64_t place
         cdef Py_ssize_t i
         key[1] = 0
-        for i in range(rows):
+        for i in range(start, stop):
             if chosen != NULL and chosen[i] < 0:
                 found[i] = EMPTY
                 continue
@@ -185,7 +246,7 @@ cdef class KeyTable:
                     last = self._number(key)
                     if last == NO_MEMORY:
                         return False
-            found[i] = last
+            found[i] = <int32_t> last
         return True
 
     cdef inline uint64_t _hash(self, const int64_t* key) noexcept nogil:
@@ -222,6 +283,11 @@ cdef class KeyTable:
         self.slot[place] = <int32_t> number
         if 2 * self.count > self.slots and not self._rebuild(2 * self.slots):
             return NO_MEMORY
+        if self.near != NULL and key[1] == 0:
+            if <uint64_t> key[0] - <uint64_t> self.base < self.reach:
+                self.near[<uint64_t> key[0] - <uint64_t> self.base] = <int32_t> number
+            elif not self._draw_near():
+                return NO_MEMORY
         return number
 
     cdef bint _grow(self, Py_ssize_t least) noexcept nogil:
@@ -262,6 +328,38 @@ cdef class KeyTable:
                 while slot[place] >= 0:
                     place = (place + 1) & <uint64_t> (slots - 1)
                 slot[place] = <int32_t> number
+        return self._draw_near()
+
+    cdef bint _draw_near(self) noexcept nogil:
+        """Make the plain table anew, with room on the side where codes were new; False where memory is short."""
+        cdef int64_t least = INT64_MAX, most = INT64_MIN, code
+        cdef uint64_t wide, room
+        cdef Py_ssize_t number
+        free(self.near)
+        self.near = NULL
+        if self.columns != 1:
+            return True
+        for number in range(self.size):
+            if self.used[number] and self.word[2 * number + 1] == 0:
+                code = self.word[2 * number]
+                least, most = min(least, code), max(most, code)
+        if least > most:
+            least = most = 0
+        wide = <uint64_t> most - <uint64_t> least
+        if wide >= <uint64_t> (SPREAD * self.count + ROOM):
+            return True
+        room = wide // 2 + 64  # on both sides, so that this is seldom done again
+        if <uint64_t> least - <uint64_t> INT64_MIN < room or <uint64_t> INT64_MAX - <uint64_t> most < room:
+            room = 0
+        self.base = least - <int64_t> room
+        self.reach = wide + 2 * room + 1
+        self.near = <int32_t*> malloc((self.reach + 1) * sizeof(int32_t))
+        if self.near == NULL:
+            return False
+        memset(self.near, 0xFF, (self.reach + 1) * sizeof(int32_t))
+        for number in range(self.size):
+            if self.used[number] and self.word[2 * number + 1] == 0:
+                self.near[<uint64_t> self.word[2 * number] - <uint64_t> self.base] = <int32_t> number
         return True
 
     cdef void _tidy(self) except *:

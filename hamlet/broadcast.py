@@ -137,7 +137,7 @@ class Broadcast:
         combined = whole.combine_chunks().to_batches()[0]
         pairs: list[tuple[Int64Array, Int64Array]] = []
         complete = chosen.get(self._whole, np.zeros(0, np.int64))
-        keys = self.index.encode(combined.take(pa.array(complete)))
+        keys = self.index.encode(combined.take(pa.array(complete))).astype(np.int64)
         if self.owns is not None:
             owned = np.array([self.owns(key) for key in self.index.tuples(keys)], bool)
             complete, keys = complete[owned], keys[owned]
@@ -168,7 +168,7 @@ class Broadcast:
         if carried.index.crowded:  # its numbers are of use in this batch only
             carried.index = KeyIndex(carried.index.attributes)
         rows = np.concatenate([carried.rows, chosen.get(places, np.zeros(0, np.int64))])
-        return rows, carried.index.encode(combined.take(pa.array(rows)))
+        return rows, carried.index.encode(combined.take(pa.array(rows))).astype(np.int64)
 
     def _joined(self, partial: Mapping[Places, tuple[Int64Array, Int64Array]]) -> set[int]:
         """Partitions whose keys are complete by partial events of the longest window together."""

@@ -62,14 +62,17 @@ class _Values:
                 self.objects[number] = value
         return number
 
-    def encode(self, array: pa.Array | None, rows: int, chosen: npt.NDArray[np.bool_] | None) -> Any:
-        """Codes of a column and 1 where there is a value; of rows that are not chosen they may be anything."""
+    def encode(self, array: pa.Array | None, rows: int, classes: npt.NDArray[np.int32] | None) -> Any:
+        """Codes of a column and 1 where there is a value; of rows without a class they may be anything."""
         if array is None or pa.types.is_null(array.type):
             return np.zeros(rows, np.int64), np.zeros(rows, np.uint8)
         if self.plain and pa.types.is_integer(array.type):
+            if pa.types.is_int32(array.type) and not array.null_count:
+                return array.to_numpy(), None
             return integers(array, self.name)
-        if chosen is None:
+        if classes is None:
             return self._encoded(array)
+        chosen = classes >= 0
         codes, valid = np.zeros(rows, np.int64), np.zeros(rows, np.uint8)
         codes[chosen], found = self._encoded(array.filter(pa.array(chosen)))
         valid[chosen] = 1 if found is None else found
@@ -147,7 +150,7 @@ class KeyIndex:
         self._names_of = 0
         self._names: dict[int, Key] = {}  # as of `_names_of`
 
-    def encode(self, batch: pa.RecordBatch, classes: npt.NDArray[np.int32] | None = None) -> Int64Array:
+    def encode(self, batch: pa.RecordBatch, classes: npt.NDArray[np.int32] | None = None) -> npt.NDArray[np.int32]:
         """The partition number of each row.
 
         Parameters
@@ -157,14 +160,13 @@ class KeyIndex:
             Rows where it is negative belong to no partition and get -1.
         """
         rows = batch.num_rows
-        chosen = None if classes is None or not len(classes) or int(classes.min()) >= 0 else classes >= 0
         columns = []
         for place, values in enumerate(self._values):
             array = column(batch, values.name)
             if values.plain and array is not None and not _is_plain(array.type):
                 self._number_objects(place)
-            columns.append(values.encode(array, rows, chosen))
-        return self._table.encode(columns, None if chosen is None else classes, rows)
+            columns.append(values.encode(array, rows, classes))
+        return self._table.encode(columns, classes, rows)
 
     def number(self, key: Key) -> int:
         """The number of a partition; a new one where it has not been seen."""

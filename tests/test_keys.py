@@ -63,6 +63,48 @@ def test_a_key_table_is_a_dict() -> None:
     assert table.size < 2 * max(60, len(known)) + 60 < table.created
 
 
+@pytest.mark.parametrize("type", [np.int32, np.int64])
+@pytest.mark.parametrize(
+    "codes",
+    [
+        lambda draw: draw.randrange(-50, 50),
+        lambda draw: draw.randrange(-50, 50) * 10**8,
+        lambda draw: draw.choice((-(2**31), 2**31 - 1)) + draw.choice((0, 1, -1)) * draw.randrange(3),
+        lambda draw: draw.randrange(draw.randrange(1, 10**6)),
+    ],
+    ids=["near", "far", "edges", "mixed"],
+)
+def test_a_table_of_one_column_is_a_dict(codes: Any, type: Any) -> None:
+    """Codes that lie close together, or do not, or first do and then do not; some rows without a class."""
+    draw = random.Random(5)
+    table, known = KeyTable(1), dict[int, int]()
+    for _ in range(80):
+        keys = np.clip([codes(draw) for _ in range(draw.choice((1, 60, 3000)))], -(2**31), 2**31 - 1).astype(type)
+        classes = np.array([draw.randrange(-1, 3) for _ in keys], np.int32) if draw.random() < 0.5 else None
+        numbers = table.encode([(keys, None)], classes, len(keys)).tolist()
+        for place, (key, number) in enumerate(zip(keys.tolist(), numbers, strict=True)):
+            if classes is not None and classes[place] < 0:
+                assert number == -1
+            else:
+                assert known.setdefault(key, number) == number
+        assert len(set(known.values())) == len(known) == table.count
+        if draw.random() < 0.2:
+            alive = {key: number for key, number in known.items() if draw.random() < 0.5}
+            live = np.zeros(table.size, np.uint8)
+            live[list(alive.values())] = 1
+            table.forget(live)
+            known = alive
+    assert table.nbytes < 150 * (table.size + 1) + 40_000
+
+
+def test_the_widest_codes_are_told_apart() -> None:
+    table, edges = KeyTable(1), [2**63 - 1, -(2**63), 0, 2**63 - 2, -(2**63) + 1]
+    assert table.encode([(np.array(edges * 2), None)], None, 10).tolist() == [0, 1, 2, 3, 4] * 2
+    for edge in (2**63 - 1, -(2**63)):
+        alone = KeyTable(1)
+        assert alone.encode([(np.array([edge, edge, 0, edge]), None)], None, 4).tolist() == [0, 0, 1, 0]
+
+
 def test_rows_without_a_class_get_no_number() -> None:
     table = KeyTable(1)
     classes = np.array([-1, 0, -1, 3], np.int32)
