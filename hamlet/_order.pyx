@@ -6,8 +6,13 @@ in order. A batch's rows and counters stay in the cache, so its cost is a few na
 
 import numpy as np
 
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
+
+ctypedef fused Code:
+    int8_t
+    int16_t
+    int32_t
 
 cdef enum:
     FEW = 24               # rows that are put in place one by one
@@ -146,8 +151,13 @@ def ordered(const int64_t[::1] numbers, int64_t limit):
     return rows if count == n else rows[:count]
 
 
-def looked_up(const int32_t[::1] numbers, const int32_t[::1] table):
+def looked_up(const Code[::1] numbers, const int32_t[::1] table):
     """`table[number]` for each number, and the table's last element for negative ones.
+
+    Parameters
+    ----------
+    numbers : int8, int16 or int32 array of shape (n,)
+    table : int32 array of shape (m,), m >= 1
 
     Returns
     -------
@@ -155,14 +165,25 @@ def looked_up(const int32_t[::1] numbers, const int32_t[::1] table):
     count : int
         How many of them are not negative.
     """
-    cdef Py_ssize_t n = len(numbers), i, count = 0
-    cdef Py_ssize_t last = len(table) - 1
+    cdef Py_ssize_t n = len(numbers), i
+    cdef uint32_t last = <uint32_t> (len(table) - 1)
+    cdef int64_t without = 0
     cdef int32_t one
     found = np.empty(n, dtype=np.int32)
     cdef int32_t[::1] view = found
     with nogil:
-        for i in range(n):
-            one = table[numbers[i] if numbers[i] >= 0 else last]
+        for i in range(n):  # without a branch: numbers come in any order
+            one = table[min(<uint32_t> <int32_t> numbers[i], last)]
             view[i] = one
-            count += one >= 0
-    return found, count
+            without += one >> 31
+    return found, n + without
+
+
+def ascending(const int64_t[::1] numbers):
+    """Whether no number is less than the one before."""
+    cdef Py_ssize_t n = len(numbers), i
+    cdef bint less = False
+    with nogil:
+        for i in range(1, n):
+            less |= numbers[i] < numbers[i - 1]
+    return not less

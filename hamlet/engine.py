@@ -321,8 +321,9 @@ class Engine:
         With `wait`, rows of closed windows may wait for a later call, so that many are delivered at once; then
         `close_columns` gives the last of them, and `save` must not come between.
         """
-        times = self._times(batch)
+        times = integers(batch.column(self.options.time_column), self.options.time_column)[0]
         last = int(times[-1])
+        _refuse_far(self.options.time_column, int(times[0]), last)
         cut = int(np.searchsorted(times, last))
         ready: list[pa.RecordBatch] = []
         if cut or last > self._open_time:
@@ -370,11 +371,8 @@ class Engine:
         if isinstance(chunk, pa.ChunkedArray):
             chunk = chunk.chunk(0) if chunk.num_chunks == 1 else chunk.combine_chunks()
         times = integers(chunk, self.options.time_column)[0]
-        if len(times) and (int(times.min()) < -MOST_TICKS or int(times.max()) > MOST_TICKS):
-            raise DataError(
-                f"the time column '{self.options.time_column}' holds a time beyond 2^61 ticks\n"
-                "hint: is it in a coarser unit than the data (nanoseconds read as seconds)?"
-            )
+        if len(times):
+            _refuse_far(self.options.time_column, int(times.min()), int(times.max()))
         return times
 
     def _release(self) -> list[QueryRows]:
@@ -444,6 +442,15 @@ def options_of(options: dict[str, Any]) -> Options:
         if name not in known:
             raise OptionError(f"there is no option {name!r}; the options are {', '.join(known)}")
     return Options(**options)
+
+
+def _refuse_far(column: str, first: int, last: int) -> None:
+    """Whether times from `first` to `last` are so few ticks that no sum of two overflows."""
+    if first < -MOST_TICKS or last > MOST_TICKS:
+        raise DataError(
+            f"the time column '{column}' holds a time beyond 2^61 ticks\n"
+            "hint: is it in a coarser unit than the data (nanoseconds read as seconds)?"
+        )
 
 
 def _joined(events: pa.Table | Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:

@@ -129,8 +129,8 @@ class Executor:
         columns = BatchColumns(batch, self.workload.strings)
         try:
             with self.stages.measured("classify"):
-                signatures = self.workload.classifier.classify(columns, self.workload.schema.type_column)
-                jobs = [runner.jobs(columns, signatures) for runner in self._classes]
+                coded = self.workload.classifier.coded(columns, self.workload.schema.type_column)
+                jobs = [runner.jobs(columns, coded) for runner in self._classes]
         except HamletError:
             self._workers.settle()  # an error of an event before goes first
             raise

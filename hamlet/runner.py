@@ -18,7 +18,7 @@ from hamlet.broadcast import Broadcast
 from hamlet.columns import BatchColumns, Int64Array
 from hamlet.compiler.aggregates import Component, has_trends, nothing, paired
 from hamlet.compiler.bands import bands
-from hamlet.compiler.classify import FOREIGN, Role, Signature, overflow_error
+from hamlet.compiler.classify import FOREIGN, Coded, Role, Signature, overflow_error
 from hamlet.compiler.compile import CompiledClass, CompiledQuery, CompiledWorkload
 from hamlet.compiler.tables import QueryTables
 from hamlet.keys import KeyIndex
@@ -106,7 +106,7 @@ class ClassRunner:
             self.broadcast.adopt(
                 other.broadcast,
                 lambda batch: self._classes(
-                    classifier.classify(BatchColumns(batch, self.workload.strings), schema.type_column)
+                    classifier.coded(BatchColumns(batch, self.workload.strings), schema.type_column)
                 )[0],
             )
 
@@ -121,7 +121,7 @@ class ClassRunner:
 
     def load(self, state: RunnerState) -> None:
         """Go on from a saved state; raises ValueError where it cannot be one of this class."""
-        classes, _ = self._classes(np.zeros(0, np.int32))  # registers what the classifier knows, in its order
+        self._kernel_classes()  # registers what the classifier knows, in its order
         self.matched = state.matched
         self.index.load(state.keys, state.used, state.created)
         ends = {AttributeType.STRING: len(self.workload.strings), None: 0}
@@ -133,27 +133,26 @@ class ClassRunner:
                 raise ValueError("events are kept though all carry their keys")
             known = self.workload.classifier
             types: list[str] = []
+            classes = np.zeros(0, np.int32)
             for batch in state.kept.combine_chunks().to_batches():
-                signatures = known.classify(
-                    BatchColumns(batch, self.workload.strings), self.workload.schema.type_column
-                )
-                classes, _ = self._classes(signatures)
-                types = [known.signatures[number].type for number in signatures.tolist()]
+                coded = known.coded(BatchColumns(batch, self.workload.strings), self.workload.schema.type_column)
+                classes, _ = self._classes(coded)
+                types = [known.signatures[number].type for number in looked_up(*coded)[0].tolist()]
             if (classes == FOREIGN).any():
                 raise ValueError("an event is kept that no query asks for")
             self.broadcast.load(state.kept, types, classes)
 
-    def jobs(self, batch: BatchColumns, signatures: npt.NDArray[np.int32]) -> list[Callable[[], None]]:
+    def jobs(self, batch: BatchColumns, coded: Coded) -> list[Callable[[], None]]:
         """What the kernels have to do for a batch; jobs of one batch may run side by side."""
-        classes, matched = self._classes(signatures)
+        classes, matched = self._classes(coded)
         self.matched += matched
         if not matched:
             return []
         schema = self.workload.schema
         if self.broadcast is None:
-            keys = self.index.encode(batch.batch, classes if matched < len(classes) else None)
+            keys: npt.NDArray[Any] = self.index.encode(batch.batch, classes if matched < len(classes) else None)
         else:
-            batch, keys, classes = self._delivered(self.broadcast, batch, signatures, classes)
+            batch, keys, classes = self._delivered(self.broadcast, batch, looked_up(*coded)[0], classes)
         times = batch.integers(schema.clock.column)
         orders = None if schema.order_column is None else batch.integers(schema.order_column)
         columns = [batch.values(name, type) for name, type in self.compiled.columns]
@@ -205,8 +204,13 @@ class ClassRunner:
         for kernel in self.kernels:
             kernel.forget()
 
-    def _classes(self, signatures: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], int]:
-        """The kernel class of each event, and how many have one; a new signature is registered with every kernel."""
+    def _classes(self, coded: Coded) -> tuple[npt.NDArray[np.int32], int]:
+        """The kernel class of each event, and how many have one."""
+        codes, table = coded
+        return looked_up(codes, self._kernel_classes()[table])
+
+    def _kernel_classes(self) -> npt.NDArray[np.int32]:
+        """The kernel class of each signature, `FOREIGN` last; a new signature is registered with every kernel."""
         known = self.workload.classifier.signatures
         if len(self.class_of) <= len(known):
             more = np.full(len(known) + 1 - len(self.class_of), UNMAPPED, np.int32)
@@ -216,7 +220,7 @@ class ClassRunner:
             self.class_of[-1] = UNMAPPED
         lookup = self.class_of.copy()
         lookup[-1] = FOREIGN  # signature FOREIGN (-1) reads the last place
-        return looked_up(signatures, lookup)
+        return lookup
 
     def _register(self, signature: Signature) -> int:
         entries = []

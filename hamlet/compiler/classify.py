@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,10 @@ FOREIGN = -1  # signature of an event that no query can match, whatever its attr
 
 
 Loads = list[tuple[str, AttributeType | None]]  # the columns that a program reads, and as what
+
+# Small codes of events, negative or beyond the table where there is none; a table: the signature of each code, and
+# `FOREIGN` at its end.
+Coded = tuple[npt.NDArray[np.signedinteger[Any]], npt.NDArray[np.int32]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +102,14 @@ class Classifier:
 
     def classify(self, batch: BatchColumns, type_column: str) -> npt.NDArray[np.int32]:
         """The signature number of each event, `FOREIGN` where its type stands in no pattern; shape (rows,)."""
+        return looked_up(*self.coded(batch, type_column))[0]
+
+    def coded(self, batch: BatchColumns, type_column: str) -> Coded:
+        """As `classify`, before the signatures are looked up."""
         rows = batch.batch.num_rows
         types = column(batch.batch, type_column)
         if types is None or pa.types.is_null(types.type) or rows == 0:
-            return np.full(rows, FOREIGN, np.int32)
+            return np.zeros(rows, np.int8), np.array([FOREIGN], np.int32)
         if not pa.types.is_dictionary(types.type):
             types = types.dictionary_encode()
         elif len(types.dictionary) > rows:
@@ -108,21 +117,25 @@ class Classifier:
         places: dict[str, list[int]] = {}
         for place, type in enumerate(types.dictionary.to_pylist()):
             places.setdefault(type, []).append(place)
-        indices = pc.fill_null(types.indices, len(types.dictionary)) if types.null_count else types.indices
-        numbers = indices.to_numpy(zero_copy_only=False).astype(np.int32, copy=False)
+        indices = pc.fill_null(types.indices.cast(pa.int32()), -1) if types.null_count else types.indices
+        numbers = indices.to_numpy(zero_copy_only=False)
+        if numbers.dtype not in (np.int8, np.int16):
+            numbers = numbers.astype(np.int32, copy=False)
         table = np.full(len(types.dictionary) + 1, FOREIGN, np.int32)  # what has no type stands at its end
         for type, predicates in self._by_type.items():
             if type in places and not predicates:
                 table[places[type]] = self._number(Signature(type, frozenset()))
+        chosen = {type: predicates for type, predicates in self._by_type.items() if type in places and predicates}
+        if not chosen:
+            return numbers, table
         result, _ = looked_up(numbers, table)
-        for type, predicates in self._by_type.items():
-            if type in places and predicates:
-                table[:] = 0
-                table[places[type]] = 1
-                found = np.nonzero(looked_up(numbers, table)[0])[0]
-                if len(found):
-                    result[found] = self._of_type(batch, type, predicates, found)
-        return result
+        for type, predicates in chosen.items():
+            table[:] = 0
+            table[places[type]] = 1
+            found = np.nonzero(looked_up(numbers, table)[0])[0]
+            if len(found):
+                result[found] = self._of_type(batch, type, predicates, found)
+        return result, np.append(np.arange(len(self.signatures), dtype=np.int32), np.int32(FOREIGN))
 
     def _of_type(
         self, batch: BatchColumns, type: str, predicates: Sequence[int], rows: Int64Array

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hamlet._order import ascending
 from hamlet.errors import DataError
 from hamlet.input.widening import cast, clock_type, unified
 
@@ -108,7 +109,7 @@ class OrderCheck:
 
 def _is_sorted(time: Ints, order: Ints | None) -> bool:
     if order is None:
-        return bool(np.all(time[1:] >= time[:-1]))
+        return bool(ascending(time))
     later, same = time[1:] > time[:-1], time[1:] == time[:-1]
     return bool(np.all(later | (same & (order[1:] >= order[:-1]))))
 
