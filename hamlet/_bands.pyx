@@ -6,7 +6,7 @@ events are no longer part of bursts. Programs are integers only; `_lanes.h` says
 
 import numpy as np
 
-from libc.stdint cimport INT64_MIN, int64_t, uint8_t
+from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
@@ -108,10 +108,9 @@ cdef void load_bands(Core* k, object bands, dict held) except *:
         band.start_chunk = ints(held, (number, "chunk"), [chunk for chunk, _, _ in starts])
         band.start_slot = ints(held, (number, "slot"), [slot for _, slot, _ in starts])
         band.start_lane = ints(held, (number, "lane"), [lane for _, _, lane in starts])
-        band.found = <int64_t*> aligned_again(NULL, 0, band.shape.chunks * band.shape.width * sizeof(int64_t))
-        if band.found == NULL:
-            raise MemoryError
-        memset(band.found, 0, band.shape.chunks * band.shape.width * sizeof(int64_t))
+        band.marks = (band.shape.chunks * band.shape.width + 63) // 64
+        band.found = <uint64_t*> grown(NULL, band.marks * sizeof(uint64_t))
+        band.marked = <uint64_t*> grown(NULL, band.marks * sizeof(uint64_t))
         write_finals(k, number, held)
 
 
@@ -409,6 +408,7 @@ cdef void free_bands(Core* k) noexcept:
             free(band.mask)
             free(band.input)
             free(band.found)
+            free(band.marked)
             free(band.sums)
             free(band.seat)
     free(k.band)

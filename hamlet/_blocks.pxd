@@ -6,7 +6,7 @@ from hamlet._lanes cimport Band, Block, LaneProgram, Seat, Word
 cdef int step_band(
     Core* k, int number, int64_t key, int64_t time, const int64_t* rows, int events, bint* done
 ) noexcept nogil
-cdef int find_lanes(Core* k, int number, const Graphlet* g) noexcept nogil
+cdef int find_lanes(Core* k, int number, Graphlet* g) noexcept nogil
 cdef int burst_band(Core* k, int number, const Graphlet* g, int role) noexcept nogil
 cdef int advance_block(Core* k, int number, int64_t key, int64_t time) noexcept nogil
 cdef void measure(const Band* band, Block* block) noexcept nogil

@@ -23,7 +23,7 @@ from hamlet._budget cimport ALLOCATION, take
 from hamlet._burst cimport Tally
 from hamlet._calendar cimport schedule, schedule_slot
 from hamlet._cells cimport bit_length, floor_divide, lane_of, scaled_normal, scaled_store, words_of
-from hamlet._kernel cimport Core, Graphlet, take_own
+from hamlet._kernel cimport Core, Graphlet, mixed, take_own
 from hamlet._lanes cimport (
     LANES_GREATEST,
     LANES_LEAST,
@@ -41,6 +41,7 @@ from hamlet._lanes cimport (
     Word,
     lanes_bits,
     lanes_measure,
+    lanes_ones,
     lanes_power,
     lanes_rank,
     lanes_value,
@@ -650,8 +651,8 @@ cdef int step_ties(
 
 # ------------------------------------------------------------------------------------------------ bursts
 
-cdef int find_lanes(Core* k, int number, const Graphlet* g) noexcept nogil:
-    """Mark the lanes of a band with trends that a burst extends. Returns a Failure."""
+cdef int find_lanes(Core* k, int number, Graphlet* g) noexcept nogil:
+    """Find the lanes of a band with trends that a burst extends. Returns a Failure."""
     cdef Band* band = &k.band[number]
     cdef const LaneProgram* program = band.burst[g - k.graphlet]
     cdef int failure = NO_FAILURE, role
@@ -664,10 +665,13 @@ cdef int find_lanes(Core* k, int number, const Graphlet* g) noexcept nogil:
         if k.role_events[role] and program[role].groups:
             concerned = True
             starts = starts or program[role].starts
-    if not concerned or not in_lanes(k, band, g.key, g.time, &failure):
+    if not concerned:
+        return NO_FAILURE
+    if not in_lanes(k, band, g.key, g.time, &failure):
+        g.handed = True
         return failure
     band.reached = True
-    memset(band.found, 0, band.shape.chunks * band.shape.width * sizeof(int64_t))
+    memset(band.found, 0, band.marks * sizeof(uint64_t))
     if band.seat[g.key].block == NULL and not starts and not band.starts:
         return NO_FAILURE
     failure = reach(k, number, g.key, g.time, &band.block)
@@ -676,10 +680,28 @@ cdef int find_lanes(Core* k, int number, const Graphlet* g) noexcept nogil:
     if band.block != NULL and (band.block.bits or starts):
         for role in range(g.roles):
             if k.role_events[role] and program[role].groups:
-                band.machine.find(  # the first window has seen all that the others have
-                    &band.shape, &program[role], window_of(band, band.block, band.block.first), band.found
-                )
+                find_role(k, number, g, role)
     return NO_FAILURE
+
+
+cdef void find_role(Core* k, int number, Graphlet* g, int role) noexcept nogil:
+    """Find the live lanes of a role, in the first window: it has seen all that the others have."""
+    cdef Band* band = &k.band[number]
+    cdef int i, lanes = 0
+    memset(band.marked, 0, band.marks * sizeof(uint64_t))
+    band.machine.find(
+        &band.shape, &band.burst[g - k.graphlet][role], window_of(band, band.block, band.block.first), band.marked
+    )
+    for i in range(band.marks):
+        if band.marked[i]:
+            lanes += lanes_ones(band.marked[i])
+            g.kindred += mixed(band.marked[i] ^ mixed(<uint64_t> number << 32 | i))
+            band.found[i] |= band.marked[i]
+    if lanes:
+        g.every |= <uint64_t> 1 << role
+        g.lives += lanes
+        k.role_lives[role] += lanes
+        k.role_laned[role] += lanes
 
 
 cdef int burst_band(Core* k, int number, const Graphlet* g, int role) noexcept nogil:

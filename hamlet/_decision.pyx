@@ -35,6 +35,7 @@ from hamlet._kernel cimport (
     mixed,
     take_own,
 )
+from hamlet._members cimport list_live
 from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY, Query
 from optimizer.benefit cimport BurstFacts, CostFacts, price_shared, price_unshared
 from optimizer.choose cimport (
@@ -148,6 +149,7 @@ cdef void describe(Core* k, Graphlet* g, Burst* burst) noexcept nogil:
     cdef int i, j, reference = 0
     cdef int64_t values = 0  # that the queries would read, each on its own
     cdef uint64_t wanted = 0
+    list_live(k, g)
     burst.candidates = 0
     burst.facts.t = 1
     for i in range(g.lives):

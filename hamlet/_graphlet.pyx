@@ -18,7 +18,8 @@ from hamlet._burst cimport Tally, apply_burst, join_tally, tally_rows
 from hamlet._cells cimport add_cell, bit_length, floor_divide, has_trends, lane_of, limbs_bits, words_of
 from hamlet._decision cimport decide, note_burst
 from hamlet._kernel cimport LONGEST_BURST, Core, Graphlet, Member, column_bit, mixed
-from hamlet._lanes cimport Band
+from hamlet._lanes cimport Band, is_found
+from hamlet._members cimport list_live
 from hamlet._state cimport State, cell_of, start_alive, widen
 from hamlet._step cimport read_source
 from hamlet._tables cimport FROM_CELL, NO_FAILURE, OUT_OF_MEMORY, Arrival, Query, Source
@@ -100,67 +101,75 @@ cdef int end_burst(Core* k, Graphlet* g) noexcept nogil:
     return NO_FAILURE
 
 
-cdef void count_roles(Core* k, const Graphlet* g) noexcept nogil:
-    """How many events of the burst each role accepts, and a number for the set of their classes."""
+cdef void count_roles(Core* k, Graphlet* g) noexcept nogil:
+    """How many events of the burst each role accepts, and numbers for the sets of their classes."""
     cdef int role, i, kind
-    cdef uint64_t roles
+    cdef uint64_t roles, number
+    g.kindred = 0
     for role in range(g.roles):
         k.role_events[role] = 0
         k.role_kinds[role] = 0
     for i in range(g.kinds):
         kind = g.kind[i]
         roles = k.class_roles[kind]
+        number = mixed(<uint64_t> kind + 1)
+        g.kindred += number  # a sum over the set
         for role in range(g.roles):
             if roles >> role & 1:
                 k.role_events[role] += g.of_kind[kind]
-                k.role_kinds[role] += mixed(<uint64_t> kind + 1)  # a sum over the set
+                k.role_kinds[role] += number
 
 
 cdef int find_live(Core* k, Graphlet* g) noexcept nogil:
     """The members with trends that the burst extends; their panes are turned. Returns a Failure."""
-    cdef const Member* member
-    cdef const Band* band
-    cdef State* s
     cdef int i, failure
-    g.lives = 0
-    g.every = g.kindred = 0
-    for i in range(g.kinds):
-        g.kindred += mixed(<uint64_t> g.kind[i] + 1)
-    for i in range(k.bands):
-        failure = find_lanes(k, i, g)
+    g.lives = g.lone = 0
+    g.every = 0
+    g.listed = g.handed = False
+    for i in range(g.roles):
+        k.role_lives[i] = k.role_laned[i] = 0
+    if g.loose < g.members:
+        for i in range(k.bands):
+            failure = find_lanes(k, i, g)
+            if failure:
+                return failure
+    if g.loose or g.handed:
+        for i in range(g.members):
+            if k.role_events[g.member[i].role] and not in_block(k, &g.member[i]):
+                failure = find_lone(k, g, i)
+                if failure:
+                    return failure
+    return NO_FAILURE
+
+
+cdef inline bint in_block(const Core* k, const Member* member) noexcept nogil:
+    """Whether the burst under way finds a member in a block."""
+    cdef int number = k.band_of[member.query]
+    return number >= 0 and k.band[number].reached
+
+
+cdef int find_lone(Core* k, Graphlet* g, int place) noexcept nogil:
+    """Look at a member whose query is held by a state of its own. Returns a Failure."""
+    cdef const Member* member = &g.member[place]
+    cdef State* s = k.state[g.key * k.queries + member.query]
+    cdef int failure
+    if s == NULL:
+        if not member.starts:
+            return NO_FAILURE  # nothing is there to extend
+        failure = open_state(k, member.query, g.key, g.time, &s)
+        if failure or s == NULL:
+            return failure
+    if g.time >= s.border:
+        failure = turn_pane(k, member.query, s, g.key, g.time)
         if failure:
             return failure
-    for i in range(g.members):
-        member = &g.member[i]
-        if k.role_events[member.role] == 0:
-            continue
-        if k.band_of[member.query] >= 0:
-            band = &k.band[k.band_of[member.query]]
-            if band.reached:
-                if band.found[k.lane_of[member.query]]:
-                    g.live[g.lives] = i
-                    g.lives += 1
-                    g.every |= <uint64_t> 1 << member.role
-                    g.kindred += member.mark
-                continue
-        s = k.state[g.key * k.queries + member.query]
-        if s == NULL:
-            if not member.starts:
-                continue  # nothing is there to extend
-            failure = open_state(k, member.query, g.key, g.time, &s)
-            if failure:
-                return failure
-            if s == NULL:
-                continue
-        if g.time >= s.border:
-            failure = turn_pane(k, member.query, s, g.key, g.time)
-            if failure:
-                return failure
-        if s.first <= s.last and extends(&k.query[member.query], s, member.arrival):
-            g.live[g.lives] = i
-            g.lives += 1
-            g.every |= <uint64_t> 1 << member.role
-            g.kindred += member.mark
+    if s.first <= s.last and extends(&k.query[member.query], s, member.arrival):
+        g.live[g.lone] = place
+        g.lone += 1
+        g.lives += 1
+        g.every |= <uint64_t> 1 << member.role
+        g.kindred += member.mark
+        k.role_lives[member.role] += 1
     return NO_FAILURE
 
 
@@ -188,64 +197,69 @@ cdef bint extends(const Query* q, const State* s, int arrival) noexcept nogil:
 cdef int apply_coefficients(Core* k, Graphlet* g, uint64_t shared) noexcept nogil:
     """Compute the coefficients of a burst, once for the roles that share it, and serve the live members."""
     cdef const Member* member
-    cdef uint64_t columns = 0, kinds = 0, joined = 0, in_bands = 0
+    cdef uint64_t columns = 0, kinds = 0, in_bands = 0, bit
     cdef int i, sharing = 0, role, failure
-    cdef bint laned
-    for i in range(g.lives):
-        member = &g.member[g.live[i]]
-        columns |= member.columns
-        if shared >> member.role & 1:
-            kinds |= member.columns
-            sharing += 1
+    for role in range(g.roles):
+        if g.every >> role & 1:
+            columns |= g.columns[role]
+            if shared >> role & 1:
+                kinds |= g.columns[role]
+                sharing += k.role_lives[role]
     sort_rows(k, g, columns != 0)
     if sharing:
         tally_kinds(k, g, kinds, shared)
         k.coefficients += 1
         k.shared_graphlets += sharing > 1
         k.snapshots += 1
-    for i in range(g.lives):
+    for role in range(g.roles):
+        bit = <uint64_t> 1 << role
+        if not g.every & bit:
+            continue
+        if shared & bit:
+            join_kinds(k, g, kinds, role)
+        elif k.role_laned[role]:
+            clear_tally(k, role)
+        if k.role_laned[role]:
+            in_bands |= bit
+            k.applied += k.role_laned[role]
+    if g.every & ~shared:
+        list_live(k, g)
+    for i in range(g.lives if g.listed else g.lone):
         member = &g.member[g.live[i]]
-        role = member.role
-        laned = k.band_of[member.query] >= 0 and k.band[k.band_of[member.query]].reached
-        if laned and not in_bands >> role & 1 and not (shared >> role & 1 and kinds):
-            clear_tally(k, role)  # lanes without trends may ask for other columns
-        if not shared >> role & 1:
+        if not shared >> member.role & 1:
             tally_member(k, g, member)
             k.coefficients += 1
             k.snapshots += 1
-        elif not joined >> role & 1:
-            join_kinds(k, g, kinds, role)
-            joined |= <uint64_t> 1 << role
-        if laned:
-            in_bands |= <uint64_t> 1 << role
-            k.applied += 1
-            continue
-        failure = serve(k, g, member)
-        if failure:
-            return failure
+        if not in_block(k, member):
+            failure = serve(k, g, member)
+            if failure:
+                return failure
     return serve_bands(k, g, in_bands) if in_bands else NO_FAILURE
 
 
 cdef int serve_bands(Core* k, Graphlet* g, uint64_t roles) noexcept nogil:
     """Apply a burst's coefficients to the lanes of some roles, or to the states that take them over."""
     cdef const Member* member
+    cdef Band* band
     cdef int number, role, i, failure
     for number in range(k.bands):
+        band = &k.band[number]
         for role in range(g.roles):
-            if not roles >> role & 1 or not k.band[number].reached:
+            if not roles >> role & 1 or not band.reached:
                 continue
             failure = burst_band(k, number, g, role)
             if failure:
                 return failure
-            if k.band[number].reached:
+            if band.reached:
                 continue
-            for i in range(g.lives):  # the numbers have become too large for lanes
-                member = &g.member[g.live[i]]
+            for i in range(g.members):  # the numbers have become too large for lanes
+                member = &g.member[i]
                 if k.band_of[member.query] == number and roles >> member.role & 1 and member.role >= role:
-                    k.applied -= 1
-                    failure = serve(k, g, member)
-                    if failure:
-                        return failure
+                    if is_found(band, k.lane_of[member.query]):
+                        k.applied -= 1
+                        failure = serve(k, g, member)
+                        if failure:
+                            return failure
     return NO_FAILURE
 
 

@@ -58,8 +58,13 @@ cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-
     int kinds            # classes among the events
     int* kind            # [classes]
     int64_t* of_kind     # [classes] events of each
+    int loose            # members in no band
+    uint64_t* columns    # [roles] bits of the columns that members of a role read
     int lives            # members with trends that the burst extends: k
-    int* live            # [members]
+    bint handed          # some of the band members are held by states
+    int lone             # live members whose queries are held by states
+    int* live            # [members] these; once listed all live members, in order
+    bint listed
     uint64_t every       # bits of their roles
     uint64_t kindred     # a number for its classes and live members, of which equal bursts have the same
     Choices* choices     # what was decided for bursts of the same kind
@@ -179,6 +184,8 @@ cdef struct Core:
     Tally* role_tally    # [64][columns] the same per role
     int64_t role_events[64]
     uint64_t role_kinds[64]  # a number for the set of classes that a role accepts
+    int role_lives[64]   # live members of a role
+    int role_laned[64]   # those of them that are in blocks
     const int64_t* rows_by_kind  # its rows, class after class
     int64_t* kind_end    # [kinds] where the rows of each class of the burst end
     int64_t* kind_at     # [classes] where the next row of a class belongs

@@ -82,8 +82,8 @@ typedef struct {
                  lanes_word *sums);
     void (*kill)(const lanes_shape *, const lanes_program *, lanes_word *cells);
     void (*write)(const lanes_shape *, const lanes_program *, lanes_word *cells, const lanes_word *sums);
-    /* mark the lanes [chunks][width] with trends that an event extends */
-    void (*find)(const lanes_shape *, const lanes_program *, const lanes_word *cells, int64_t *found);
+    /* set the bits of the lanes with trends that an event extends */
+    void (*find)(const lanes_shape *, const lanes_program *, const lanes_word *cells, uint64_t *found);
     /* the sums of the lanes' final slots, [chunks][vectors][width] */
     void (*finish)(const lanes_shape *, const lanes_program *, const lanes_word *cells, lanes_word *sums);
 } lanes_machine;
@@ -174,10 +174,6 @@ static inline const lanes_machine *lanes_machine_for(int lanes) {
     return lanes_machine_of(width);
 }
 
-static inline int lanes_ones(const int64_t *found, int n) {
-    int ones = 0;
-    for (int i = 0; i < n; i++) ones += found[i] != 0;
-    return ones;
-}
+static inline int lanes_ones(uint64_t bits) { return __builtin_popcountll(bits); }
 
 #endif

@@ -1,6 +1,6 @@
 """Lanes: queries side by side. What a band of queries is, and what is kept of it per key; the loops are in _lanes.h."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 cdef extern from "_lanes.h" nogil:
     ctypedef union Word "lanes_word":
@@ -63,14 +63,14 @@ cdef extern from "_lanes.h" nogil:
         ) noexcept nogil
         void (*kill)(const Shape*, const LaneProgram*, Word* cells) noexcept nogil
         void (*write)(const Shape*, const LaneProgram*, Word* cells, const Word* sums) noexcept nogil
-        void (*find)(const Shape*, const LaneProgram*, const Word* cells, int64_t* found) noexcept nogil
+        void (*find)(const Shape*, const LaneProgram*, const Word* cells, uint64_t* found) noexcept nogil
         void (*finish)(const Shape*, const LaneProgram*, const Word* cells, Word* sums) noexcept nogil
     const Machine* lanes_machine_of(int width)
     const Machine* lanes_machine_for(int lanes)
     void lanes_measure(const Shape* s, const Word* cells, double* counts, double* sums)
     int64_t lanes_bits(double x)
     double lanes_power(int64_t bits)
-    int lanes_ones(const int64_t* found, int n)
+    int lanes_ones(uint64_t bits)
     int64_t lanes_rank(int64_t bits, bint floating, bint least)
     int64_t lanes_value(int64_t rank, bint floating, bint least)
     const int LANES_NUMBER
@@ -128,7 +128,14 @@ cdef struct Band:
     int inputs           # most of them
     bint reached         # whether the burst under way finds the queries in a block, and not in states
     Block* block         # that block, a null pointer where nothing is to be extended
-    int64_t* found       # [chunks][width], aligned: lanes with trends that the burst extends
+    uint64_t* found      # [marks] bits of the lanes with trends that the burst extends
+    uint64_t* marked     # [marks] the same for one role
+    int marks            # words of one bit per lane
     Word* sums           # aligned
     Py_ssize_t sums_room  # words
     Seat* seat           # [keys]
+
+
+cdef inline bint is_found(const Band* band, int lane) noexcept nogil:
+    """Whether the burst under way extends a trend in a lane."""
+    return band.found[lane // 64] >> lane % 64 & 1

@@ -244,21 +244,33 @@ static void LANES_NAME(lanes_apply)(
     LANES_NAME(lanes_write)(s, p, cells, sums);
 }
 
-/* Marks the lanes in which an event would extend a trend, the empty one included. */
+/* The lanes of a vector with a bit set, as bits. */
+LANE_INLINE uint64_t LANES_NAME(lanes_some)(LANE_INTS x) {
+#if LANES_WIDTH == 8
+    return _mm512_test_epi64_mask((__m512i)x, (__m512i)x);
+#elif LANES_WIDTH == 4
+    return (uint64_t)_mm256_movemask_pd((__m256d)(LANE_INTS)(x != 0));
+#else
+    return (uint64_t)(x[0] != 0) | (uint64_t)(x[1] != 0) << 1;
+#endif
+}
+
+/* Finds the lanes in which an event would extend a trend, the empty one included. */
 static void LANES_NAME(lanes_find)(
-    const lanes_shape *s, const lanes_program *p, const lanes_word *cells, int64_t *found
+    const lanes_shape *s, const lanes_program *p, const lanes_word *cells, uint64_t *found
 ) {
     const LANE_INTS *masks = (const LANE_INTS *)s->mask;
     for (int i = 0; i < p->groups; i++) {
         const lanes_group *g = &p->group[i];
         const LANE_INTS *chunk = (const LANE_INTS *)cells + (long)g->chunk * s->slots * s->vectors;
-        LANE_INTS *mark = (LANE_INTS *)found + g->chunk;
+        const int lane = g->chunk * LANES_WIDTH;
+        LANE_INTS some = {0};
         for (int j = g->sources; j < g->sources_end; j++) {
             LANE_INTS mask = masks[p->source[j].mask];
             int slot = p->source[j].slot;
-            if (slot == LANES_START) *mark |= mask;
-            else *mark |= (LANE_INTS)(chunk[slot * s->vectors] != 0) & mask; /* the bits of a count >= 0.0, too */
+            some |= slot == LANES_START ? mask : chunk[slot * s->vectors] & mask; /* no count is -0.0 */
         }
+        found[lane / 64] |= LANES_NAME(lanes_some)(some) << lane % 64;
     }
 }
 

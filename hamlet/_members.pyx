@@ -20,6 +20,7 @@ from hamlet._kernel cimport (
     column_bit,
     mixed,
 )
+from hamlet._lanes cimport Band, is_found
 from hamlet._tables cimport FROM_CELL, FROM_START, FROM_STORE, Arrival, Entry, Query
 
 
@@ -69,6 +70,7 @@ cdef void ban(Core* k, Graphlet* g, int query) noexcept:
             k.entry[i].joins = False
     for member in range(g.members):
         if g.member[member].query == query:
+            g.loose -= k.band_of[query] < 0
             g.members -= 1
             g.member[member] = g.member[g.members]
             break
@@ -105,7 +107,9 @@ cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
         return -1
     if role == g.roles:
         g.role = <int*> grown(g.role, (g.roles + 1) * sizeof(int))
+        g.columns = <uint64_t*> grown(g.columns, (g.roles + 1) * sizeof(uint64_t))
         g.role[role] = entry.role
+        g.columns[role] = 0
         g.roles += 1
     if g.rows == NULL:
         g.rows = <int64_t*> grown(NULL, LONGEST_BURST * sizeof(int64_t))
@@ -125,11 +129,34 @@ cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
     for i in range(q.components):
         if q.component[i].variable == a.variable and q.component[i].column >= 0:
             g.member[g.members].columns |= column_bit(q.component[i].column)
+    g.columns[role] |= g.member[g.members].columns
     g.live = <int*> grown(g.live, (g.members + 1) * sizeof(int))
     g.members += 1
+    g.loose += k.band_of[entry.query] < 0
     g.changed = True
     g.standing[entry.query] = MEMBER
     return g.members - 1
+
+
+cdef void list_live(const Core* k, Graphlet* g) noexcept nogil:
+    """Put all live members of a burst on its list, in order; so far only those that states hold are there."""
+    cdef int i, lone = g.lone - 1, at = g.lives, lane
+    cdef const Band* band
+    if g.listed:
+        return
+    g.listed = True
+    for i in range(g.members - 1, -1, -1):  # from behind: the list is not longer than what it becomes
+        if lone >= 0 and g.live[lone] == i:
+            lone -= 1
+        elif k.band_of[g.member[i].query] < 0 or k.role_events[g.member[i].role] == 0:
+            continue
+        else:
+            band = &k.band[k.band_of[g.member[i].query]]
+            lane = k.lane_of[g.member[i].query]
+            if not (band.reached and is_found(band, lane)):
+                continue
+        at -= 1
+        g.live[at] = i
 
 
 cdef uint64_t ended_by(Core* k, int kind) noexcept:
@@ -151,6 +178,7 @@ cdef void free_graphlets(Core* k) noexcept:
     for i in range(MOST_GRAPHLETS):
         free(k.graphlet[i].member)
         free(k.graphlet[i].role)
+        free(k.graphlet[i].columns)
         free(k.graphlet[i].standing)
         free(k.graphlet[i].rows)
         free(k.graphlet[i].kind)
