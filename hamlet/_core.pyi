@@ -34,7 +34,7 @@ class Kernel:
     def adopt(self, other: Kernel, widened: Sequence[Sequence[tuple[int, int]]]) -> None: ...
     def process(
         self,
-        keys: npt.NDArray[np.int64],
+        keys: npt.NDArray[np.integer[Any]],
         times: npt.NDArray[np.int64],
         orders: npt.NDArray[np.int64] | None,
         classes: npt.NDArray[np.int32],

@@ -54,8 +54,8 @@ from hamlet._kernel cimport (
     Rows,
     take_own,
 )
-from hamlet._members cimport free_graphlets, join_graphlet
-from hamlet._order cimport order_rows
+from hamlet._members cimport find_plain, free_graphlets, join_graphlet
+from hamlet._order cimport Area, area_for, give_back
 from hamlet._rows cimport free_rows, listed_rows
 from hamlet._saved cimport (
     MOST_COUNTERS,
@@ -318,6 +318,7 @@ cdef class Kernel:
         k.entry_first[k.classes] = k.entries
         join_graphlet(k, k.classes - 1, type)
         write_programs(k, k.classes - 1, self.programs)
+        find_plain(k)
         return k.classes - 1
 
     def adopt(self, Kernel other, widened):
@@ -381,13 +382,13 @@ cdef class Kernel:
                         (<double*> data)[node] = <double> data[node]
 
     def process(
-        self, keys, times, orders, classes, columns, ranks, Py_ssize_t key_count, int64_t part=0, int64_t parts=1
+        self, keys, times, orders, classes, columns, ranks, Py_ssize_t key_count, int32_t part=0, int32_t parts=1
     ):
         """Feed rows in (time, order) order; rows of one key, time and order are one step.
 
         Parameters
         ----------
-        keys : int64 array of shape (n,)
+        keys : int32 array of shape (n,)
             Number of the partition, below `key_count`; rows where it is negative are left out.
         times : int64 array of shape (n,)
             Ticks, ascending, not before any time given to `process` or `advance` earlier.
@@ -413,22 +414,26 @@ cdef class Kernel:
         MemoryError
         """
         cdef Core* k = &self.core
-        cdef Py_ssize_t n = len(keys), i
+        cdef Py_ssize_t n = len(keys), slices
         if n == 0:
             return
         self._reserve_keys(key_count)
-        cdef const int64_t[::1] key_view = np.asarray(keys, dtype=np.int64)
+        cdef const int32_t[::1] key_view = np.asarray(keys, dtype=np.int32)
         cdef const int64_t[::1] time_view = times
         cdef const int64_t[::1] order_view = times if orders is None else orders
+        cdef const int64_t* order = NULL if orders is None else &order_view[0]
         cdef const int32_t[::1] class_view = classes
         cdef const int64_t[::1] rank_view = ranks
-        cdef int64_t[::1] row_view = np.empty(n, dtype=np.int64)
-        cdef int64_t[::1] own_view = np.empty(n if parts > 1 else 1, dtype=np.int64)
-        cdef const int64_t* number = &key_view[0]
+        cdef Area area
         cdef Column* bound = <Column*> calloc(len(columns) + 1, sizeof(Column))
         cdef int failure
         if bound == NULL:
             raise MemoryError
+        try:
+            area = area_for(n)
+        except MemoryError:
+            free(bound)
+            raise
         held = []
         for i, (data, valid) in enumerate(columns):
             bound[i].data = <const int64_t*> address(held, data.view(np.int64))
@@ -438,15 +443,12 @@ cdef class Kernel:
         k.ranks = &rank_view[0]
         try:
             with nogil:
-                n = order_rows(number, n, key_count * parts, part, parts, &row_view[0])
-                if parts > 1:
-                    for i in range(n):
-                        own_view[row_view[i]] = number[row_view[i]] // parts
-                    number = &own_view[0]
                 failure = OUT_OF_MEMORY
-                if n >= 0:
-                    failure = process_slices(k, &row_view[0], n, number, &time_view[0], &order_view[0])
+                slices = area.arrange(&key_view[0], n, key_count, part, parts, &time_view[0], &class_view[0])
+                if slices >= 0:
+                    failure = process_slices(k, area.event, area.slice, slices, order, area.row)
         finally:
+            give_back(area)
             free(bound)
             k.columns = NULL
         self._raise(failure)

@@ -10,7 +10,7 @@ computes them for itself. Then every query applies them to its snapshot, the sum
 Source: HAMLET (SIGMOD'21) Defs. 3.5-3.11, Algorithm 1.
 """
 
-from libc.stdint cimport INT64_MAX, int64_t, uint64_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from hamlet._blocks cimport burst_band, find_lanes
@@ -20,6 +20,7 @@ from hamlet._decision cimport decide, note_burst
 from hamlet._kernel cimport LONGEST_BURST, Core, Graphlet, Member, column_bit, mixed
 from hamlet._lanes cimport Band, is_found
 from hamlet._members cimport list_live
+from hamlet._order cimport Event
 from hamlet._state cimport State, cell_of, start_alive, widen
 from hamlet._step cimport read_source
 from hamlet._tables cimport FROM_CELL, NO_FAILURE, OUT_OF_MEMORY, Arrival, Query, Source
@@ -29,42 +30,73 @@ cdef extern from *:
     int lowest_bit "__builtin_ctzll"(uint64_t bits) noexcept nogil
 
 
-cdef int join_burst(Core* k, Graphlet* g, int kind, int64_t key, int64_t time, int64_t row) noexcept nogil:
-    """Add an event to the burst of a graphlet; begin one where none is under way."""
-    cdef int failure, i
-    cdef int64_t within = 0, slide = 0
-    cdef const Query* q
-    if g.active and (time >= g.border or g.events == LONGEST_BURST):
-        failure = end_burst(k, g)
-        if failure:
-            return failure
-    if not g.active:
-        g.active = True
-        k.active |= <uint64_t> 1 << (g - k.graphlet)
-        g.key = key
-        g.time = time
-        g.events = 0
-        g.kinds = 0
-        g.border = INT64_MAX
-        for i in range(g.members):
-            q = &k.query[g.member[i].query]
-            if q.within == within and q.slide == slide:
-                continue
-            within, slide = q.within, q.slide
-            g.border = min(
-                g.border,
-                (floor_divide(time, q.slide) + 1) * q.slide,
-                (floor_divide(time - q.within, q.slide) + 1) * q.slide + q.within,
-            )
-        k.border = min(k.border, g.border) if k.active & (k.active - 1) else g.border
-        k.border = min(k.border, g.border) if k.active & (k.active - 1) else g.border
-    if g.of_kind[kind] == 0:
-        g.kind[g.kinds] = kind
-        g.kinds += 1
-    g.of_kind[kind] += 1
-    g.rows[g.events] = row
-    g.events += 1
+cdef int end_before(Core* k, int kind, int64_t time) noexcept nogil:
+    """End the bursts that an event must not find under way. Returns a Failure."""
+    cdef uint64_t ending = k.active if time >= k.border else k.active & k.class_ends[kind]
+    return end_bursts(k, ending) if ending else NO_FAILURE
+
+
+cdef int join_burst(Core* k, Graphlet* g, int kind, int64_t key, const Event* event, Py_ssize_t n) noexcept nogil:
+    """Add events of one class, each of another time, to the burst of a graphlet; begin one where none is under way."""
+    cdef Py_ssize_t taken, i
+    cdef int failure
+    while n:
+        if k.active:
+            failure = end_before(k, kind, event.time)  # where others end, so that windows of a block close in order
+            if failure:
+                return failure
+        if g.active and g.events == LONGEST_BURST:
+            failure = end_burst(k, g)
+            if failure:
+                return failure
+        if not g.active:
+            begin_burst(k, g, key, event.time)
+        taken = min(n, <Py_ssize_t> (LONGEST_BURST - g.events))
+        if event[taken - 1].time >= k.border:
+            taken = 1
+            while event[taken].time < k.border:
+                taken += 1
+        if g.of_kind[kind] == 0:
+            g.kind[g.kinds] = kind
+            g.kinds += 1
+        g.of_kind[kind] += taken
+        if g.reads:
+            for i in range(taken):
+                g.rows[g.events + i] = event[i].row
+        g.events += taken
+        event += taken
+        n -= taken
     return NO_FAILURE
+
+
+cdef void begin_burst(Core* k, Graphlet* g, int64_t key, int64_t time) noexcept nogil:
+    g.active = True
+    k.active |= <uint64_t> 1 << (g - k.graphlet)
+    g.key = key
+    g.time = time
+    g.events = 0
+    g.kinds = 0
+    if not g.pane <= time < g.pane_end:
+        find_pane(k, g, time)
+    g.border = g.pane_end
+    k.border = min(k.border, g.border) if k.active & (k.active - 1) else g.border
+
+
+cdef void find_pane(const Core* k, Graphlet* g, int64_t time) noexcept nogil:
+    """The pane of the members that holds a time."""
+    cdef const Query* q
+    cdef int64_t within = 0, slide = 0, first, low
+    cdef int i
+    g.pane, g.pane_end = INT64_MIN, INT64_MAX
+    for i in range(g.members):
+        q = &k.query[g.member[i].query]
+        if q.within == within and q.slide == slide:
+            continue
+        within, slide = q.within, q.slide
+        first = floor_divide(time, slide) * slide
+        low = floor_divide(time - within, slide) * slide + within
+        g.pane = max(g.pane, first, low)
+        g.pane_end = min(g.pane_end, first + slide, low + slide)
 
 
 cdef int end_bursts(Core* k, uint64_t graphlets) noexcept nogil:

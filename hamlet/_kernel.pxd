@@ -49,12 +49,15 @@ cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-
     Member* member       # [members]
     uint8_t* standing    # [queries] whether a query is a member, may become one, or must not
     int* role            # [roles] the role's number among all
+    bint reads           # whether some member reads a column of its events
+    int64_t pane         # no window of a member opens or closes from here...
+    int64_t pane_end     # ...to before this time
     bint active          # a burst is under way
     int64_t key
     int64_t time         # of its first event
     int64_t border       # no window of a member opens or closes before
     int64_t events       # b
-    int64_t* rows        # [LONGEST_BURST] the events
+    int64_t* rows        # [LONGEST_BURST] the events, where a member reads them
     int kinds            # classes among the events
     int* kind            # [classes]
     int64_t* of_kind     # [classes] events of each
@@ -173,6 +176,7 @@ cdef struct Core:
     Trace trace
     Graphlet graphlet[MOST_GRAPHLETS]
     uint8_t* class_loose  # class -> whether it does something to a query in no band that is not part of a burst
+    uint8_t* class_plain  # class -> whether an event does nothing but join the burst of its graphlet
     int* class_graphlet  # class -> the graphlet that its events join, -1 for none
     uint64_t* class_roles  # class -> bits of the roles that accept it there
     uint64_t* class_ends   # class -> bits of the graphlets whose burst it ends

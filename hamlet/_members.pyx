@@ -58,6 +58,21 @@ cdef void join_graphlet(Core* k, int kind, int type) except *:
     k.kind_at = <int64_t*> grown(k.kind_at, (kind + 1) * sizeof(int64_t))
     for i in range(k.classes):
         k.class_ends[i] = ended_by(k, i)
+    g.reads = False
+    for i in range(g.members):
+        g.reads = g.reads or g.member[i].columns != 0
+    g.pane = g.pane_end = 0  # found anew for the first burst
+
+
+cdef void find_plain(Core* k) except *:
+    """Find the classes whose events do nothing but join a burst; the programs of bands are written."""
+    cdef int kind, number
+    k.class_plain = <uint8_t*> grown(k.class_plain, k.classes + 1)
+    for kind in range(k.classes):
+        k.class_plain[kind] = k.class_graphlet[kind] >= 0 and not k.class_loose[kind]
+        for number in range(k.bands):
+            if k.band[number].program[kind].groups or k.band[number].program[kind].kills:
+                k.class_plain[kind] = False
 
 
 cdef void ban(Core* k, Graphlet* g, int query) noexcept:
@@ -185,6 +200,7 @@ cdef void free_graphlets(Core* k) noexcept:
         free(k.graphlet[i].of_kind)
         free(k.graphlet[i].live)
         free(k.graphlet[i].choices)
+    free(k.class_plain)
     free(k.class_graphlet)
     free(k.class_roles)
     free(k.class_ends)

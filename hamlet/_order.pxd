@@ -1,8 +1,36 @@
 """Rows in the order of small numbers."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
+
+cdef struct Event:       # a row of the batch under way
+    int64_t time
+    int32_t row
+    int32_t kind         # its class
+
+cdef struct Slice:       # the events of one key, from the end of the slice before
+    int32_t key
+    int32_t end
 
 
-cdef Py_ssize_t order_rows(
-    const int64_t* number, Py_ssize_t n, int64_t limit, int64_t part, int64_t parts, int64_t* rows
-) noexcept nogil
+cdef class Area:
+    cdef Py_ssize_t room
+    cdef int64_t* row    # [room] chosen rows, their keys in the upper half; afterwards room for rows of one step
+    cdef Event* event    # [room] by key, as they come
+    cdef Slice* slice    # [room]
+
+    cdef Py_ssize_t arrange(
+        self, const int32_t* number, Py_ssize_t n, int64_t limit, int32_t part, int32_t parts, const int64_t* times,
+        const int32_t* classes,
+    ) noexcept nogil
+    cdef Py_ssize_t _choose(
+        self, const int32_t* number, Py_ssize_t n, int32_t part, int32_t parts, bint* sorted
+    ) noexcept nogil
+    cdef Py_ssize_t _count(
+        self, Py_ssize_t count, int64_t limit, const int64_t* times, const int32_t* classes
+    ) noexcept nogil
+    cdef bint _sort(self, Py_ssize_t count, int64_t limit) noexcept nogil
+    cdef Py_ssize_t _copy(self, Py_ssize_t count, const int64_t* times, const int32_t* classes) noexcept nogil
+
+
+cdef Area area_for(Py_ssize_t rows)
+cdef int give_back(Area area) except -1

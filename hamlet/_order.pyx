@@ -4,9 +4,10 @@ A counting sort where the numbers are about as many as the rows, else a radix so
 in order. A batch's rows and counters stay in the cache, so its cost is a few nanoseconds per row.
 """
 
+import cython
 import numpy as np
 
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport INT32_MAX, int8_t, int16_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
 ctypedef fused Code:
@@ -19,12 +20,13 @@ cdef enum:
     DIGIT = 11             # bits of a pass of the radix sort
     COUNTERS = 1 << DIGIT
     ROOM = 4096            # counters that are cheap whatever the number of rows
+    KEPT = 1 << 18         # rows of an area that is kept for later batches
+
+cdef list spare = []       # areas that nobody uses; there are as many as kernels that ever ran at one time
 
 
-cdef Py_ssize_t order_rows(
-    const int64_t* number, Py_ssize_t n, int64_t limit, int64_t part, int64_t parts, int64_t* rows
-) noexcept nogil:
-    """The rows whose number is not negative and gives `part` modulo `parts`, by number, equal ones as they come.
+cdef Py_ssize_t order_rows(const int64_t* number, Py_ssize_t n, int64_t limit, int64_t* rows) noexcept nogil:
+    """The rows whose number is not negative, by number, equal ones as they come.
 
     Parameters
     ----------
@@ -43,7 +45,7 @@ cdef Py_ssize_t order_rows(
     cdef bint sorted = True
     for i in range(n):
         one = number[i]
-        if one < 0 or (parts > 1 and one % parts != part):
+        if one < 0:
             continue
         sorted = sorted and one >= last
         last = one
@@ -127,6 +129,174 @@ cdef Py_ssize_t radix_rows(const int64_t* number, Py_ssize_t count, int64_t limi
     return count
 
 
+@cython.final
+cdef class Area:
+    """Where the events of a batch are put in the order of their keys; used again and again, for pages cost time."""
+
+    def __dealloc__(self):
+        free(self.row)
+        free(self.event)
+        free(self.slice)
+
+    cdef Py_ssize_t arrange(
+        self, const int32_t* number, Py_ssize_t n, int64_t limit, int32_t part, int32_t parts, const int64_t* times,
+        const int32_t* classes,
+    ) noexcept nogil:
+        """Fill `event` and `slice`.
+
+        Parameters
+        ----------
+        number : int32 array of shape (n,)
+            Rows where it is negative, or does not give `part` modulo `parts`, are left out; the quotient is the key.
+        limit : int
+            Keys are below.
+        times : int64 array of shape (n,)
+        classes : int32 array of shape (n,)
+
+        Returns
+        -------
+        int
+            How many slices there are; -1 where memory is short.
+        """
+        cdef Py_ssize_t count
+        cdef bint sorted
+        count = self._choose(number, n, part, parts, &sorted)
+        if not sorted:
+            if count > FEW and limit <= 4 * count + ROOM:
+                return self._count(count, limit, times, classes)
+            if not self._sort(count, limit):
+                return -1
+        return self._copy(count, times, classes)
+
+    cdef Py_ssize_t _choose(
+        self, const int32_t* number, Py_ssize_t n, int32_t part, int32_t parts, bint* sorted
+    ) noexcept nogil:
+        """Find the rows; without a branch, for they are chosen in any order. Returns how many there are."""
+        cdef int64_t* row = self.row
+        cdef Py_ssize_t i, count = 0
+        cdef int32_t one, last = 0, less = 0
+        if parts == 1:
+            for i in range(n):
+                one = number[i]
+                row[count] = <int64_t> one << 32 | i
+                less |= (one >= 0) & (one < last)
+                last = max(last, one)
+                count += one >= 0
+        else:
+            for i in range(n):
+                one = number[i] // parts
+                row[count] = <int64_t> one << 32 | i
+                if number[i] >= 0 and number[i] - one * parts == part:
+                    less |= one < last
+                    last = one
+                    count += 1
+        sorted[0] = not less
+        return count
+
+    cdef Py_ssize_t _count(
+        self, Py_ssize_t count, int64_t limit, const int64_t* times, const int32_t* classes
+    ) noexcept nogil:
+        """A counting sort."""
+        cdef int32_t* place = <int32_t*> calloc(limit + 1, sizeof(int32_t))
+        cdef const int64_t* row = self.row
+        cdef Event* event
+        cdef Py_ssize_t i, slices = 0
+        cdef int32_t one, key, end
+        if place == NULL:
+            return -1
+        for i in range(count):
+            place[(row[i] >> 32) + 1] += 1
+        for key in range(limit):
+            place[key + 1] += place[key]
+        for i in range(count):
+            key = <int32_t> (row[i] >> 32)
+            one = <int32_t> row[i]
+            event = &self.event[place[key]]
+            place[key] += 1
+            event.time = times[one]
+            event.row = one
+            event.kind = classes[one]
+        end = 0
+        for key in range(limit):
+            self.slice[slices].key = key
+            self.slice[slices].end = place[key]
+            slices += place[key] > end
+            end = place[key]
+        free(place)
+        return slices
+
+    cdef bint _sort(self, Py_ssize_t count, int64_t limit) noexcept nogil:
+        """Put the chosen rows in order where they are few beside the keys; False where memory is short."""
+        cdef int64_t* row = self.row
+        cdef int64_t* given
+        cdef Py_ssize_t i, place
+        cdef int64_t one
+        if count <= FEW:
+            for i in range(1, count):
+                one = row[i]
+                place = i
+                while place > 0 and row[place - 1] > one:
+                    row[place] = row[place - 1]
+                    place -= 1
+                row[place] = one
+            return True
+        given = <int64_t*> malloc(3 * count * sizeof(int64_t))
+        if given == NULL:
+            return False
+        for i in range(count):
+            given[i] = row[i]
+            given[count + i] = row[i] >> 32
+            given[2 * count + i] = i
+        if radix_rows(given + count, count, limit, given + 2 * count) < 0:
+            free(given)
+            return False
+        for i in range(count):
+            row[i] = given[given[2 * count + i]]
+        free(given)
+        return True
+
+    cdef Py_ssize_t _copy(self, Py_ssize_t count, const int64_t* times, const int32_t* classes) noexcept nogil:
+        """The events of rows that are in order."""
+        cdef Py_ssize_t i, slices = 0
+        cdef int32_t one
+        for i in range(count):
+            one = <int32_t> self.row[i]
+            self.event[i].time = times[one]
+            self.event[i].row = one
+            self.event[i].kind = classes[one]
+            if i == 0 or self.row[i] >> 32 != self.slice[slices - 1].key:
+                self.slice[slices].key = <int32_t> (self.row[i] >> 32)
+                slices += 1
+            self.slice[slices - 1].end = <int32_t> (i + 1)
+        return slices
+
+
+cdef Area area_for(Py_ssize_t rows):
+    """An area for a batch of so many rows."""
+    cdef Area area = spare.pop() if spare else Area()
+    if rows >= INT32_MAX:
+        raise MemoryError
+    if rows > area.room:
+        free(area.row)
+        free(area.event)
+        free(area.slice)
+        area.room = rows
+        area.row = <int64_t*> malloc((rows + 1) * sizeof(int64_t))
+        area.event = <Event*> malloc(rows * sizeof(Event))
+        area.slice = <Slice*> malloc((rows + 1) * sizeof(Slice))
+        if area.row == NULL or area.event == NULL or area.slice == NULL:
+            area.room = 0
+            raise MemoryError
+    return area
+
+
+cdef int give_back(Area area) except -1:
+    """Let later batches use an area."""
+    if area.room <= KEPT:
+        spare.append(area)
+    return 0
+
+
 def ordered(const int64_t[::1] numbers, int64_t limit):
     """The places of numbers in ascending order, equal ones as they come.
 
@@ -145,7 +315,7 @@ def ordered(const int64_t[::1] numbers, int64_t limit):
     cdef int64_t[::1] row_view = rows
     if n:
         with nogil:
-            count = order_rows(&numbers[0], n, limit, 0, 1, &row_view[0])
+            count = order_rows(&numbers[0], n, limit, &row_view[0])
         if count < 0:
             raise MemoryError
     return rows if count == n else rows[:count]

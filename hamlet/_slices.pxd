@@ -1,7 +1,11 @@
+"""A batch, cut into slices of one key and steps of one time."""
+
 from libc.stdint cimport int64_t
 
 from hamlet._kernel cimport Core
+from hamlet._order cimport Event, Slice
+
 
 cdef int process_slices(
-    Core* k, const int64_t* rows, Py_ssize_t n, const int64_t* keys, const int64_t* times, const int64_t* orders
+    Core* k, const Event* event, const Slice* slice, Py_ssize_t slices, const int64_t* orders, int64_t* rows
 ) noexcept nogil

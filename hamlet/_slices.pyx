@@ -4,41 +4,47 @@ from libc.stdint cimport int64_t
 
 from hamlet._blocks cimport step_band
 from hamlet._decision cimport count_event
-from hamlet._graphlet cimport end_bursts, join_burst
+from hamlet._graphlet cimport end_before, end_bursts, join_burst
 from hamlet._kernel cimport Core
 from hamlet._lanes cimport LaneProgram
+from hamlet._order cimport Event, Slice
 from hamlet._step cimport entry_of, step_query
 from hamlet._tables cimport NO_FAILURE
 
 
-cdef int step_events(Core* k, int64_t key, int64_t time, const int64_t* rows, int events) noexcept nogil:
-    cdef int i, query, failure, kind = k.class_of[rows[0]]
+cdef int step_event(Core* k, int64_t key, const Event* event) noexcept nogil:
+    """One event that has its time for itself."""
+    cdef int i, failure, kind = event.kind
+    cdef int64_t row = event.row
     k.step += 1
-    if k.past != NULL and (events > 1 or k.class_graphlet[kind] < 0):
-        for i in range(events):
-            count_event(k, key, k.class_of[rows[i]])
-    if k.active and time >= k.border:
-        failure = end_bursts(k, k.active)  # before an event of other queries closes windows of its block
+    if k.past != NULL and k.class_graphlet[kind] < 0:
+        count_event(k, key, kind)
+    if k.active:
+        failure = end_before(k, kind, event.time)  # before an event of other queries closes windows of its block
         if failure:
             return failure
-    if events == 1:
-        if k.active & k.class_ends[kind]:
-            failure = end_bursts(k, k.active & k.class_ends[kind])
+    if k.class_graphlet[kind] >= 0:
+        failure = join_burst(k, &k.graphlet[k.class_graphlet[kind]], kind, key, event, 1)
+        if failure:
+            return failure
+    if k.class_loose[kind]:
+        for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
+            if k.entry[i].joins or k.band_of[k.entry[i].query] >= 0:
+                continue
+            failure = step_query(k, k.entry[i].query, &k.entry[i], key, event.time, &row, 1)
             if failure:
                 return failure
-        if k.class_graphlet[kind] >= 0:
-            failure = join_burst(k, &k.graphlet[k.class_graphlet[kind]], kind, key, time, rows[0])
-            if failure:
-                return failure
-        if k.class_loose[kind]:
-            for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
-                if k.entry[i].joins or k.band_of[k.entry[i].query] >= 0:
-                    continue
-                failure = step_query(k, k.entry[i].query, &k.entry[i], key, time, rows, 1)
-                if failure:
-                    return failure
-        return step_bands(k, key, time, rows[0])
-    if k.active:  # events of one time are no burst
+    return step_bands(k, key, event.time, row)
+
+
+cdef int step_events(Core* k, int64_t key, int64_t time, const int64_t* rows, int events) noexcept nogil:
+    """Several events of one time."""
+    cdef int i, query, failure
+    k.step += 1
+    if k.past != NULL:
+        for i in range(events):
+            count_event(k, key, k.class_of[rows[i]])
+    if k.active:  # they are no burst
         failure = end_bursts(k, k.active)
         if failure:
             return failure
@@ -105,27 +111,63 @@ cdef int step_tied_bands(Core* k, int64_t key, int64_t time, const int64_t* rows
     return NO_FAILURE
 
 
-cdef int process_slices(
-    Core* k, const int64_t* rows, Py_ssize_t n, const int64_t* keys, const int64_t* times, const int64_t* orders
+cdef inline bint tied(const Event* event, const int64_t* orders) noexcept nogil:
+    """Whether an event is of one step with the event before it."""
+    cdef const Event* before = event - 1
+    return event.time == before.time and (orders == NULL or orders[event.row] == orders[before.row])
+
+
+cdef int process_slice(
+    Core* k, int64_t key, const Event* event, Py_ssize_t n, const int64_t* orders, int64_t* rows
 ) noexcept nogil:
-    """Cut rows that are sorted by key and time into steps."""
+    """Cut the events of one key into steps; those that do nothing but join one burst are taken together."""
     cdef Py_ssize_t i = 0, j
-    cdef int64_t row, key, time, order
-    cdef int failure
+    cdef int failure, kind
     while i < n:
-        row = rows[i]
-        key = keys[row]
-        time = times[row]
-        order = orders[row]
+        kind = event[i].kind
         j = i + 1
-        while j < n and times[rows[j]] == time and keys[rows[j]] == key and orders[rows[j]] == order:
-            j += 1
-        failure = step_events(k, key, time, rows + i, <int> (j - i))
+        if k.class_plain[kind]:
+            while j < n and event[j].kind == kind and event[j].time != event[j - 1].time:
+                j += 1
+        if j < n and tied(&event[j], orders):
+            j -= 1  # the last of them is none of these
+        if j == i:
+            rows[0] = event[i].row
+            j = i + 1
+            while j < n and tied(&event[j], orders):
+                rows[j - i] = event[j].row
+                j += 1
+            failure = step_events(k, key, event[i].time, rows, <int> (j - i))
+        elif k.class_plain[kind]:
+            k.step += j - i
+            failure = join_burst(k, &k.graphlet[k.class_graphlet[kind]], kind, key, &event[i], j - i)
+        else:
+            failure = step_event(k, key, &event[i])
         if failure:
             return failure
         i = j
-        if k.active and (i == n or keys[rows[i]] != key):
-            failure = end_bursts(k, k.active)
-            if failure:
-                return failure
+    return end_bursts(k, k.active)
+
+
+cdef int process_slices(
+    Core* k, const Event* event, const Slice* slice, Py_ssize_t slices, const int64_t* orders, int64_t* rows
+) noexcept nogil:
+    """Take the events of a batch, key by key.
+
+    Parameters
+    ----------
+    event : Event array, by key and time
+    slice : Slice array of shape (slices,)
+    orders : int64 array by row, or NULL
+        Orders rows of equal time.
+    rows : int64 array
+        Room for as many rows as there are events.
+    """
+    cdef Py_ssize_t i, begin = 0
+    cdef int failure
+    for i in range(slices):
+        failure = process_slice(k, slice[i].key, event + begin, slice[i].end - begin, orders, rows)
+        if failure:
+            return failure
+        begin = slice[i].end
     return NO_FAILURE

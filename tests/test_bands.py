@@ -17,7 +17,7 @@ from hamlet._core import Kernel
 from hamlet.compiler.bands import Band, bands, fits
 from hamlet.compiler.compile import CompiledQuery
 from tests.comparison import difference
-from tests.test_memory import allocated, bound, compiled
+from tests.test_memory import allocated, bound, compiled, work_area
 
 Rows = list[dict[str, Any]]
 
@@ -222,7 +222,10 @@ def test_the_memory_bound_holds_for_blocks(queries: int, exact: bool) -> None:
     each = [compiled(pattern, exact, "COUNT(*), SUM(b.v)") for pattern in patterns]
     tables = [query.tables[0] for query in each]
     (band,) = bands(tables)
-    before, budget, keys = allocated(), Budget(), 100
+    keys = 100
+    n = keys * 40
+    work_area(n)
+    before, budget = allocated(), Budget()
     kernel = Kernel(tables, [0], budget=budget, bands=[band])
     for place, variables in enumerate((("A",), ("b",))):
         entries = [
@@ -230,7 +233,6 @@ def test_the_memory_bound_holds_for_blocks(queries: int, exact: bool) -> None:
             for number, one in enumerate(tables)
         ]
         kernel.add_class([entry for entry in entries if entry[1]], place)
-    n = keys * 40
     kernel.process(
         np.tile(np.arange(keys, dtype=np.int64), 40),
         np.repeat(np.arange(40, dtype=np.int64) * 40, keys),
