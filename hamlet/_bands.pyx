@@ -8,9 +8,8 @@ import numpy as np
 
 from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memset
 
-from hamlet._blocks cimport free_block
+from hamlet._blocks cimport drop_block, free_block
 from hamlet._kernel cimport MOST_GRAPHLETS, Core, Graphlet, take_own
 from hamlet._lanes cimport (
     LANES_GREATEST,
@@ -401,6 +400,7 @@ cdef void free_bands(Core* k) noexcept:
             band = &k.band[number]
             for key in range(k.keys):
                 free_block(k, band, &band.seat[key])
+            drop_block(k, band.spare)
             free(band.program)
             free(band.every)
             for type in range(MOST_GRAPHLETS):

@@ -9,6 +9,8 @@ cdef int step_band(
 cdef int find_lanes(Core* k, int number, Graphlet* g) noexcept nogil
 cdef int burst_band(Core* k, int number, const Graphlet* g, int role) noexcept nogil
 cdef int advance_block(Core* k, int number, int64_t key, int64_t time) noexcept nogil
+cdef int leave_block(Core* k, int number, int64_t key, int64_t time) noexcept nogil
+cdef void drop_block(Core* k, Block* block) noexcept nogil
 cdef void measure(const Band* band, Block* block) noexcept nogil
 cdef int hand_over(Core* k, int number, int64_t key) noexcept nogil
 cdef Block* new_block(Core* k, Band* band) noexcept nogil

@@ -90,18 +90,22 @@ cdef Block* new_block(Core* k, Band* band) noexcept nogil:
     """An empty block; a null pointer without memory."""
     cdef Py_ssize_t size = band.windows * band.words * sizeof(Word)
     cdef Py_ssize_t bytes = sizeof(Block) + size + 2 * ALLOCATION + ALIGNMENT
-    cdef Block* block
-    if not take(k.account, bytes):
-        return NULL
-    block = <Block*> calloc(1, sizeof(Block))
-    if block != NULL:
-        block.cell = <Word*> aligned(size)
-    if block == NULL or block.cell == NULL:
-        free(block)
-        take(k.account, -bytes)
-        return NULL
-    block.bytes = bytes
+    cdef Block* block = band.spare
+    band.spare = NULL
+    if block == NULL:
+        if not take(k.account, bytes):
+            return NULL
+        block = <Block*> calloc(1, sizeof(Block))
+        if block != NULL:
+            block.cell = <Word*> aligned(size)
+        if block == NULL or block.cell == NULL:
+            free(block)
+            take(k.account, -bytes)
+            return NULL
+        block.bytes = bytes
+    block.first = block.bits = 0
     block.last = -1
+    block.weight = 0
     block.border = INT64_MIN
     k.states += band.queries
     return block
@@ -110,11 +114,20 @@ cdef Block* new_block(Core* k, Band* band) noexcept nogil:
 cdef void free_block(Core* k, Band* band, Seat* seat) noexcept nogil:
     if seat.block == NULL:
         return
-    take(k.account, -seat.block.bytes)
     k.states -= band.queries
-    free(seat.block.cell)
-    free(seat.block)
+    if band.spare == NULL:
+        band.spare = seat.block
+    else:
+        drop_block(k, seat.block)
     seat.block = NULL
+
+
+cdef void drop_block(Core* k, Block* block) noexcept nogil:
+    """Give back the memory of a block or of none."""
+    if block != NULL:
+        take(k.account, -block.bytes)
+        free(block.cell)
+        free(block)
 
 
 cdef bint in_lanes(Core* k, Band* band, int64_t key, int64_t time, int* failure) noexcept nogil:
@@ -189,9 +202,6 @@ cdef int turn_block(Core* k, int number, Block* block, int64_t key, int64_t time
         open_window(band, block, window)
     block.last = max(high, low - 1)
     block.border = min((high + 1) * q.slide, low * q.slide + q.within)
-    if block.last >= block.first and not band.seat[key].scheduled:
-        band.seat[key].scheduled = True
-        return schedule_slot(k, ~(key * k.bands + number), block.first * q.slide + q.within)
     return NO_FAILURE
 
 
@@ -279,19 +289,29 @@ cdef void cell_of_lane(
 
 cdef int advance_block(Core* k, int number, int64_t key, int64_t time) noexcept nogil:
     """An entry of the calendar is due."""
+    k.band[number].seat[key].scheduled = False
+    return leave_block(k, number, key, time)
+
+
+cdef int leave_block(Core* k, int number, int64_t key, int64_t time) noexcept nogil:
+    """Close the windows that end at or before `time`; put what stays open on the calendar. Returns a Failure."""
     cdef Band* band = &k.band[number]
     cdef Seat* seat = &band.seat[key]
     cdef Block* block = seat.block
-    cdef int64_t low = INT64_MAX if time == INT64_MAX else floor_divide(time - band.within, band.slide) + 1
-    seat.scheduled = False
     if block == NULL:
         return NO_FAILURE
-    if close_block(k, band, block, key, low):
-        return OUT_OF_MEMORY
+    if block.first <= block.last and block.first * band.slide + band.within <= time:
+        if close_block(
+            k, band, block, key,
+            INT64_MAX if time == INT64_MAX else floor_divide(time - band.within, band.slide) + 1,
+        ):
+            return OUT_OF_MEMORY
+        block.border = INT64_MIN  # the next event looks at the windows anew
     if block.last < block.first:
         free_block(k, band, seat)
         return NO_FAILURE
-    block.border = INT64_MIN  # the next event looks at the windows anew
+    if seat.scheduled:
+        return NO_FAILURE
     seat.scheduled = True
     return schedule_slot(k, ~(key * k.bands + number), block.first * band.slide + band.within)
 

@@ -382,7 +382,8 @@ cdef class Kernel:
                         (<double*> data)[node] = <double> data[node]
 
     def process(
-        self, keys, times, orders, classes, columns, ranks, Py_ssize_t key_count, int32_t part=0, int32_t parts=1
+        self, keys, times, orders, classes, columns, ranks, Py_ssize_t key_count, int32_t part=0, int32_t parts=1,
+        int64_t until=INT64_MIN,
     ):
         """Feed rows in (time, order) order; rows of one key, time and order are one step.
 
@@ -404,6 +405,8 @@ cdef class Kernel:
             Partitions known so far.
         part, parts : int
             Only keys with this remainder are this kernel's, each under its quotient; `key_count` is of quotients.
+        until : int
+            No event before this time will follow: windows that end by then may be closed at once.
 
         Raises
         ------
@@ -446,7 +449,7 @@ cdef class Kernel:
                 failure = OUT_OF_MEMORY
                 slices = area.arrange(&key_view[0], n, key_count, part, parts, &time_view[0], &class_view[0])
                 if slices >= 0:
-                    failure = process_slices(k, area.event, area.slice, slices, order, area.row)
+                    failure = process_slices(k, area.event, area.slice, slices, order, area.row, until)
         finally:
             give_back(area)
             free(bound)

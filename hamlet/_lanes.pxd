@@ -134,6 +134,7 @@ cdef struct Band:
     Word* sums           # aligned
     Py_ssize_t sums_room  # words
     Seat* seat           # [keys]
+    Block* spare         # one that was freed, for the next key
 
 
 cdef inline bint is_found(const Band* band, int lane) noexcept nogil:

@@ -7,5 +7,6 @@ from hamlet._order cimport Event, Slice
 
 
 cdef int process_slices(
-    Core* k, const Event* event, const Slice* slice, Py_ssize_t slices, const int64_t* orders, int64_t* rows
+    Core* k, const Event* event, const Slice* slice, Py_ssize_t slices, const int64_t* orders, int64_t* rows,
+    int64_t until,
 ) noexcept nogil

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from hamlet._blocks cimport step_band
+from hamlet._blocks cimport leave_block, step_band
 from hamlet._decision cimport count_event
 from hamlet._graphlet cimport end_before, end_bursts, join_burst
 from hamlet._kernel cimport Core
@@ -150,7 +150,8 @@ cdef int process_slice(
 
 
 cdef int process_slices(
-    Core* k, const Event* event, const Slice* slice, Py_ssize_t slices, const int64_t* orders, int64_t* rows
+    Core* k, const Event* event, const Slice* slice, Py_ssize_t slices, const int64_t* orders, int64_t* rows,
+    int64_t until,
 ) noexcept nogil:
     """Take the events of a batch, key by key.
 
@@ -162,12 +163,18 @@ cdef int process_slices(
         Orders rows of equal time.
     rows : int64 array
         Room for as many rows as there are events.
+    until : int64
+        No event before this time will follow.
     """
     cdef Py_ssize_t i, begin = 0
-    cdef int failure
+    cdef int failure, number
     for i in range(slices):
         failure = process_slice(k, slice[i].key, event + begin, slice[i].end - begin, orders, rows)
         if failure:
             return failure
+        for number in range(k.bands):  # while their blocks are in the cache
+            failure = leave_block(k, number, slice[i].key, until)
+            if failure:
+                return failure
         begin = slice[i].end
     return NO_FAILURE

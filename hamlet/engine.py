@@ -21,7 +21,7 @@ from hamlet.compiler.compile import compile_workload
 from hamlet.disorder import MOST_TICKS as MOST_TICKS
 from hamlet.disorder import Disorder, Lateness
 from hamlet.errors import DataError, HamletError, OptionError, one_of
-from hamlet.executor import END_OF_TIME, Executor
+from hamlet.executor import BEGINNING_OF_TIME, END_OF_TIME, Executor
 from hamlet.input.events import batch_of
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import BATCH_ROWS, SortKey
@@ -324,7 +324,7 @@ class Engine:
         times = integers(batch.column(self.options.time_column), self.options.time_column)[0]
         last = int(times[-1])
         _refuse_far(self.options.time_column, int(times[0]), last)
-        cut = int(np.searchsorted(times, last))
+        cut = self._border(times, last) or int(np.searchsorted(times, last))
         ready: list[pa.RecordBatch] = []
         if cut or last > self._open_time:
             ready, self._open = self._open, []
@@ -333,7 +333,7 @@ class Engine:
         self._open.append(batch.slice(cut))
         self._open_time = last
         if ready:
-            self._process(ready if len(ready) == 1 else _joined(ready), last)
+            self._process(ready if len(ready) == 1 else _joined(ready), int(times[cut]))
         if wait and self._budget.limit is None and (self._executor is None or self._executor.waiting < MOST_WAITING):
             return []
         return self.drain()
@@ -390,13 +390,14 @@ class Engine:
         if self._budget.limit is not None:
             self._executor.held_back = self._disorder.nbytes + sum(each.nbytes for each in self._open)
         with self._failing():
-            for batch in batches:
+            for place, batch in enumerate(batches, 1):
                 start = 0
                 for cut, following in self._cuts(batch):
-                    self._executor.process(batch.slice(start, cut - start))
+                    self._executor.process(batch.slice(start, cut - start), following)
                     self._executor.advance(following)
                     start = cut
-                self._executor.process(batch.slice(start) if start else batch)
+                until = watermark if place == len(batches) else BEGINNING_OF_TIME
+                self._executor.process(batch.slice(start) if start else batch, until)
             self._executor.advance(watermark)
 
     @contextmanager
@@ -413,12 +414,19 @@ class Engine:
         if batch.num_rows < 2 * BATCH_ROWS:
             return
         times = self._times(batch)
-        cut = BATCH_ROWS
+        start, cut = 0, BATCH_ROWS
         while cut < len(times):
-            cut = int(np.searchsorted(times, times[cut]))
-            if cut:
+            border = self._border(times, int(times[cut]))
+            cut = border if border > start else int(np.searchsorted(times, times[cut]))
+            if cut > start:
                 yield cut, int(times[cut])
+                start = cut
             cut = max(cut + BATCH_ROWS, int(np.searchsorted(times, times[cut], "right")))
+
+    def _border(self, times: Int64Array, time: int) -> int:
+        """The first event of the pane of a time: where windows end before it, few stay open for the next piece."""
+        pane = 1 if self._executor is None else self._executor.pane
+        return int(np.searchsorted(times, time // pane * pane))
 
     def _dicts(self, rows: list[QueryRows]) -> list[dict[str, Any]]:
         clock = self.clock

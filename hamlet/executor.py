@@ -30,7 +30,7 @@ from hamlet.workers import Workers
 
 __all__ = ["END_OF_TIME", "Executor", "GroupRows", "RunnerState", "present", "result_columns", "sort_key"]
 
-END_OF_TIME = np.iinfo(np.int64).max
+BEGINNING_OF_TIME, END_OF_TIME = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
 class Executor:
@@ -115,8 +115,8 @@ class Executor:
             if runner.broadcast is not None:
                 runner.broadcast.owns = owns
 
-    def process(self, batch: pa.RecordBatch) -> None:
-        """Take events in (time, order) order, not before any time given earlier.
+    def process(self, batch: pa.RecordBatch, until: int = BEGINNING_OF_TIME) -> None:
+        """Take events in (time, order) order, not before any time given earlier, and none before `until` after them.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class Executor:
         try:
             with self.stages.measured("classify"):
                 coded = self.workload.classifier.coded(columns, self.workload.schema.type_column)
-                jobs = [runner.jobs(columns, coded) for runner in self._classes]
+                jobs = [runner.jobs(columns, coded, until) for runner in self._classes]
         except HamletError:
             self._workers.settle()  # an error of an event before goes first
             raise
@@ -195,6 +195,11 @@ class Executor:
         """Take the records of bursts since the last call."""
         batches, self._trace = self._trace, []
         return pa.Table.from_batches(batches, trace.SCHEMA)
+
+    @property
+    def pane(self) -> int:
+        """Ticks between the times at which windows of the class with the longest panes may open or close."""
+        return max((runner.pane for runner in self._classes), default=1)
 
     @property
     def waiting(self) -> int:

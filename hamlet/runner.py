@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import gcd
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,7 @@ class ClassRunner:
         self.index = KeyIndex(compiled.attributes)
         self.tables = [compiled.tables(number) for number in range(len(compiled.parts))]
         floating = [int(type is AttributeType.DOUBLE) for _, type in compiled.columns]
+        self.pane = gcd(*(ticks for each in self.tables for ticks in (each.within, each.slide)))
         side_by_side = bands(self.tables, [compiled.likeness(number) for number in range(len(self.tables))])
         self.kernels = [Kernel(self.tables, floating, sharing, budget, side_by_side) for _ in range(workers.threads)]
         self._ranks = _ranks(compiled, self.index)
@@ -142,8 +144,11 @@ class ClassRunner:
                 raise ValueError("an event is kept that no query asks for")
             self.broadcast.load(state.kept, types, classes)
 
-    def jobs(self, batch: BatchColumns, coded: Coded) -> list[Callable[[], None]]:
-        """What the kernels have to do for a batch; jobs of one batch may run side by side."""
+    def jobs(self, batch: BatchColumns, coded: Coded, until: int) -> list[Callable[[], None]]:
+        """What the kernels have to do for a batch; jobs of one batch may run side by side.
+
+        No event before `until` will follow.
+        """
         classes, matched = self._classes(coded)
         self.matched += matched
         if not matched:
@@ -160,7 +165,7 @@ class ClassRunner:
         count = -(-self.index.size // parts)
         arguments = (keys, times, orders, classes, columns, self.workload.strings.ranks, count)
         return [
-            lambda kernel=kernel, part=part: self._process(kernel, batch.batch, *arguments, part, parts)  # type: ignore[misc]
+            lambda kernel=kernel, part=part: self._process(kernel, batch.batch, *arguments, part, parts, until)  # type: ignore[misc]
             for part, kernel in enumerate(self.kernels)
         ]
 
