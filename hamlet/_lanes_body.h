@@ -177,6 +177,7 @@ static void LANES_NAME(lanes_kill)(const lanes_shape *s, const lanes_program *p,
     else if (planes == 2 && whole == 2) CALL(2, 2, 2, 0); \
     else if (planes == 2 && linear == 1) CALL(2, 1, 1, 0); \
     else if (planes == 3 && whole == 3) CALL(3, 3, 3, 0); \
+    else if (planes == 4 && whole == 3 && linear == 3) CALL(4, 3, 3, 0); \
     else if (planes == 3 && whole == 2 && linear == 2) CALL(3, 2, 2, 0); \
     else if (planes == 3 && whole == 2 && linear == 3) CALL(3, 2, 3, 0); \
     else CALL(planes, whole, linear, 0); \

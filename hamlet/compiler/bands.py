@@ -9,7 +9,7 @@ Source: DESIGN §2, rung 4 and "lanes over queries"; HAMLET (SIGMOD'21) §3.1 (m
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -20,6 +20,7 @@ from hamlet.compiler.tables import NONE, QueryTables
 LEAST = 2  # queries; one alone is no band
 MOST_PLANES = 16  # as in _lanes.h
 WIDTH = 8  # lanes of the widest vectors
+FEW_WINDOWS = 2  # open at once; so few that one band of unlike queries costs less than several of like ones
 
 _PRESENT = COMPONENTS["present"]
 _SUMS = ("occurrences", "sum_int", "present", "sum_double", "count_scaled", "occurrences_scaled")
@@ -68,15 +69,17 @@ class Band:
     width: int = 0
 
 
+_Forms = tuple[int, int, int]  # how many planes hold integers, doubles, extrema
+
+
 @dataclass(frozen=True)
 class _Lane:
     query: int
+    exact: bool
+    windows: int
     slots: int
-    planes: int
-    whole: int
-    linear: int
-    vectors: int
-    places: tuple[int, ...]
+    forms: _Forms
+    places: tuple[tuple[int, int], ...]  # of each component: the form of its plane, and which of them
     starts: tuple[int, ...]
     bytes: float  # what the query may hold on its own, with all windows open and every count in one word
 
@@ -99,39 +102,25 @@ def bands(tables: Sequence[QueryTables], likeness: Sequence[Hashable] = (), *, w
     width : int
         See `Band`.
     """
-    found: dict[tuple[int, ...], list[_Lane]] = {}  # by what all lanes of a band have in common
+    found: dict[tuple[object, ...], list[_Lane]] = {}  # by what all lanes of a band have in common
     for query, one in enumerate(tables):
         if fits(one):
             lane = _lane(query, one)
-            key = (one.within, one.slide, lane.planes, lane.whole, lane.linear, lane.vectors)
-            found.setdefault(key, []).append(lane)
+            windows = -(-one.within // one.slide)
+            alike = lane.forms if windows > FEW_WINDOWS else None
+            found.setdefault((one.within, one.slide, one.exact, alike), []).append(lane)
     result = []
-    for (within, slide, planes, whole, linear, vectors), lanes in found.items():
-        if planes > MOST_PLANES:
-            continue
-        cell = -(-within // slide) * vectors * WORD
-        for chosen in _split(sorted(lanes, key=lambda lane: lane.slots), cell):
+    for lanes in found.values():
+        for chosen in _split(sorted(lanes, key=lambda lane: lane.slots)):
             if likeness:
                 chosen.sort(key=lambda lane: likeness[lane.query])  # type: ignore[arg-type, return-value]
-            result.append(
-                Band(
-                    tuple(lane.query for lane in chosen),
-                    max(lane.slots for lane in chosen),
-                    planes,
-                    whole,
-                    linear,
-                    vectors,
-                    tuple(lane.places for lane in chosen),
-                    tuple(lane.starts for lane in chosen),
-                    width,
-                )
-            )
+            result.append(_band(chosen, width))
     return result
 
 
 def _lane(query: int, tables: QueryTables) -> _Lane:
     """The planes of a query's components and the slots of its guarded starts."""
-    kinds = []  # integers, then doubles, then extrema; the count first, then numbers of values, then sums
+    kinds = []  # the count first, then numbers of values, then sums
     numbers = {(variable, column) for kind, variable, column, *_ in tables.components if kind in _NUMBERS}
     for kind, variable, column, *_ in tables.components:
         counted = kind in _NUMBERS or (kind == _PRESENT and (tables.exact or (variable, column) in numbers))
@@ -140,31 +129,60 @@ def _lane(query: int, tables: QueryTables) -> _Lane:
         larger = kind in _EXTREMA or (kind == _PRESENT and not counted)
         form = _EXTREMUM if larger else _DOUBLE if kind in _DOUBLES or not tables.exact else _WHOLE
         kinds.append((form, rank, *place))
-    order = sorted(set(kinds))
+    order = [sorted({kind for kind in kinds if kind[0] == form}) for form in (_WHOLE, _DOUBLE, _EXTREMUM)]
     slots = len(tables.cell_guards)
     starts = [NONE] * len(tables.guard_sets)
     for kind, _, guards, _, _ in tables.sources:
         if kind == SOURCES["start"] and guards != NONE and starts[guards] == NONE:
             starts[guards] = slots
             slots += 1
-    whole = sum(1 for form, *_ in order if form == _WHOLE)
-    linear = whole + sum(1 for form, *_ in order if form == _DOUBLE)
-    vectors = len(order) if tables.exact else len(order) + linear
     of, windows = bound([tables]), -(-tables.within // tables.slide)
+    places = tuple((kind[0], order[kind[0]].index(kind)) for kind in kinds)
+    whole, doubles, extrema = map(len, order)
     held = of.partition + windows * of.window.at(0)
-    places = tuple(order.index(each) for each in kinds)
-    return _Lane(query, slots, len(order), whole, linear, vectors, places, tuple(starts), held)
+    return _Lane(query, tables.exact, windows, slots, (whole, doubles, extrema), places, tuple(starts), held)
 
 
-def _split(lanes: list[_Lane], cell: int) -> list[list[_Lane]]:
-    """Bands of lanes in order of their slots, each as large as it may be; `cell`: bytes of a slot of one lane."""
+def _band(lanes: Sequence[_Lane], width: int) -> Band:
+    """These lanes side by side: each has the planes of all of them."""
+    forms = _widest([lane.forms for lane in lanes])
+    before = tuple(accumulate(forms, initial=0))  # planes before those of a form
+    return Band(
+        tuple(lane.query for lane in lanes),
+        max(lane.slots for lane in lanes),
+        sum(forms),
+        forms[_WHOLE],
+        before[_EXTREMUM],
+        _vectors(forms, lanes[0].exact),
+        tuple(tuple(before[form] + place for form, place in lane.places) for lane in lanes),
+        tuple(lane.starts for lane in lanes),
+        width,
+    )
+
+
+def _widest(forms: Iterable[_Forms]) -> _Forms:
+    whole, doubles, extrema = map(max, zip(*forms, strict=True))
+    return whole, doubles, extrema
+
+
+def _vectors(forms: _Forms, exact: bool) -> int:
+    """Vectors of a cell."""
+    return sum(forms) if exact else sum(forms) + forms[_DOUBLE]
+
+
+def _split(lanes: list[_Lane]) -> list[list[_Lane]]:
+    """Bands of lanes in order of their slots, each as large as memory allows."""
     held = list(accumulate((lane.bytes for lane in lanes), initial=0.0))
     result: list[list[_Lane]] = []
     begin = 0
     while begin < len(lanes):
-        end = len(lanes)
-        while end > begin + 1 and _padded(end - begin) * lanes[end - 1].slots * cell > held[end] - held[begin]:
-            end -= 1
+        forms = list(accumulate((lane.forms for lane in lanes[begin:]), lambda a, b: _widest((a, b))))
+        for end in range(len(lanes), begin, -1):
+            last = lanes[end - 1]
+            cell = last.windows * last.slots * _vectors(forms[end - begin - 1], last.exact) * WORD
+            small = _padded(end - begin) * cell <= held[end] - held[begin]
+            if small and sum(forms[end - begin - 1]) <= MOST_PLANES:
+                break
         if end - begin >= LEAST:
             result.append(lanes[begin:end])
         begin = end
