@@ -24,7 +24,7 @@ from hamlet.errors import DataError, HamletError, OptionError, one_of
 from hamlet.executor import BEGINNING_OF_TIME, END_OF_TIME, Executor
 from hamlet.input.events import batch_of
 from hamlet.input.input_schema import schema_of
-from hamlet.input.ordering import BATCH_ROWS, SortKey
+from hamlet.input.ordering import PIECE_ROWS, SortKey
 from hamlet.input.widening import unified
 from hamlet.limit import Size, bytes_of
 from hamlet.output.result import COUNT_TYPES, QueryRows, dicts_of
@@ -133,8 +133,8 @@ class Engine:
         self._budget = Budget(bytes_of(chosen.max_memory))
         self._disorder = Disorder(self._key, lateness, late)
         self._promise: Any = None  # a time given before the first event, which says in what unit it is
-        self._open: list[pa.RecordBatch] = []  # the last time step of a stream that is fed in order
-        self._open_time = -MOST_TICKS
+        self._open: list[pa.RecordBatch] = []  # of a stream that is fed in order: its last time step, or batch
+        self._open_first = self._open_time = -MOST_TICKS
         self._closed = False
         self._failed: str | None = None
 
@@ -291,7 +291,7 @@ class Engine:
         self._disorder.promise(END_OF_TIME)
         if not self._open:
             return self._release()
-        self._process(_joined(self._open), END_OF_TIME)
+        self._process(self._open if len(self._open) == 1 else _joined(self._open), END_OF_TIME)
         return self.drain()
 
     def open(self, schema: Schema) -> None:
@@ -315,6 +315,11 @@ class Engine:
         """Every query, without rows."""
         return self._executor.without_rows() if self._executor is not None else []
 
+    @property
+    def pane(self) -> int:
+        """Ticks between times at which windows may open or close; 1 before the engine knows its columns."""
+        return 1 if self._executor is None else self._executor.pane
+
     def feed(self, batch: pa.RecordBatch, *, wait: bool = False) -> list[QueryRows]:
         """Take the next batch of a stream that is complete and in (time, order) order: nothing is checked again.
 
@@ -322,19 +327,25 @@ class Engine:
         `close_columns` gives the last of them, and `save` must not come between.
         """
         times = integers(batch.column(self.options.time_column), self.options.time_column)[0]
-        last = int(times[-1])
-        _refuse_far(self.options.time_column, int(times[0]), last)
-        cut = self._border(times, last) or int(np.searchsorted(times, last))
+        first, last = int(times[0]), int(times[-1])
+        _refuse_far(self.options.time_column, first, last)
+        wait = wait and self._budget.limit is None
+        if wait and self._is_whole(first):
+            cut = 0
+        else:
+            cut = self._border(times, last) or int(np.searchsorted(times, last))
         ready: list[pa.RecordBatch] = []
         if cut or last > self._open_time:
             ready, self._open = self._open, []
         if cut:
             ready.append(batch.slice(0, cut))
-        self._open.append(batch.slice(cut))
+        if not self._open:
+            self._open_first = int(times[cut])
+        self._open.append(batch.slice(cut) if cut else batch)
         self._open_time = last
         if ready:
             self._process(ready if len(ready) == 1 else _joined(ready), int(times[cut]))
-        if wait and self._budget.limit is None and (self._executor is None or self._executor.waiting < MOST_WAITING):
+        if wait and (self._executor is None or self._executor.waiting < MOST_WAITING):
             return []
         return self.drain()
 
@@ -411,22 +422,28 @@ class Engine:
 
     def _cuts(self, batch: pa.RecordBatch) -> Iterator[tuple[int, int]]:
         """Where to cut many events between time steps so that a piece fits the cache; the first time after each."""
-        if batch.num_rows < 2 * BATCH_ROWS:
+        if batch.num_rows < 2 * PIECE_ROWS:
             return
         times = self._times(batch)
-        start, cut = 0, BATCH_ROWS
+        start, cut = 0, PIECE_ROWS
         while cut < len(times):
             border = self._border(times, int(times[cut]))
             cut = border if border > start else int(np.searchsorted(times, times[cut]))
             if cut > start:
                 yield cut, int(times[cut])
                 start = cut
-            cut = max(cut + BATCH_ROWS, int(np.searchsorted(times, times[cut], "right")))
+            cut = max(cut + PIECE_ROWS, int(np.searchsorted(times, times[cut], "right")))
 
     def _border(self, times: Int64Array, time: int) -> int:
         """The first event of the pane of a time: where windows end before it, few stay open for the next piece."""
-        pane = 1 if self._executor is None else self._executor.pane
-        return int(np.searchsorted(times, time // pane * pane))
+        return int(np.searchsorted(times, time // self.pane * self.pane))
+
+    def _is_whole(self, following: int) -> bool:
+        """Whether what is held of a stream ends with a time step, and not behind a border that would be better."""
+        if not self._open:
+            return True
+        border = following // self.pane * self.pane
+        return following > self._open_time and not self._open_first < border <= self._open_time
 
     def _dicts(self, rows: list[QueryRows]) -> list[dict[str, Any]]:
         clock = self.clock

@@ -80,7 +80,7 @@ def run(
     engine.open(source.schema)
     observer = _observer(workload, source, chosen, report)
     collected = {each.name: each for each in engine.without_rows()}
-    batches = source.batches(_columns(workload, source), progress=progress)
+    batches = source.batches(_columns(workload, source), progress=progress, pane=engine.pane)
     with TraceFile(trace) if trace is not None else nullcontext() as file:
         for batch in engine.stages.measured_steps("read", batches):
             _extend(collected, engine.feed(batch, wait=True))

@@ -123,11 +123,11 @@ class FilteredEvents(EventSource):
         self._filter = Filter(condition, source.schema)
 
     def batches(
-        self, columns: Sequence[str] | None = None, *, progress: Progress | None = None
+        self, columns: Sequence[str] | None = None, *, progress: Progress | None = None, pane: int = 1
     ) -> Iterator[pa.RecordBatch]:
         """As `EventSource.batches`; columns that the condition reads are there too, and progress counts all events."""
         wanted = None if columns is None else list(dict.fromkeys([*columns, *self._filter.columns]))
-        for batch in self._source.batches(wanted, progress=progress):
+        for batch in self._source.batches(wanted, progress=progress, pane=pane):
             self.sample = self._source.sample
             kept = self._filter.select(batch)
             if kept.num_rows:

@@ -6,6 +6,7 @@ import datetime
 import decimal
 import tempfile
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -99,10 +100,21 @@ def test_projection_keeps_the_key_columns_and_the_schema_order() -> None:
 
 def test_progress_counts_delivered_events() -> None:
     seen: list[int] = []
-    table = pa.table({"time": range(100_000), "type": pa.repeat("A", 100_000)})
+    table = pa.table({"time": range(300_000), "type": pa.repeat("A", 300_000)})
     batches = list(open_events(table).batches(progress=seen.append))
-    assert seen == [65_536, 100_000]
-    assert max(batch.num_rows for batch in batches) <= 65_536
+    assert seen == [262_144, 300_000]
+    assert max(batch.num_rows for batch in batches) <= 262_144
+
+
+def test_a_table_is_cut_between_time_steps() -> None:
+    times = np.repeat(np.arange(9), [1, 200_000, 100_000, 300_000, 5, 262_144, 262_144, 1, 1])
+    table = pa.table({"time": times, "type": pa.repeat("A", len(times))})
+    for chunked in (table, pa.concat_tables([table.slice(0, 250_000), table.slice(250_000)])):
+        found = [batch.column("time").to_numpy() for batch in open_events(chunked).batches()]
+        assert np.concatenate(found).tolist() == times.tolist()
+        assert max(map(len, found)) <= 262_144
+        cut = [one[-1] for one, other in pairwise(found) if one[-1] == other[0]]
+        assert cut == ([3] if chunked is table else [2, 3])
 
 
 @pytest.mark.parametrize(

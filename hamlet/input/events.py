@@ -17,9 +17,9 @@ import pyarrow as pa
 from hamlet.errors import DataError, OptionError, one_of
 from hamlet.input.files import Reader, open_path
 from hamlet.input.input_schema import missing_column, plain_schema, schema_of
-from hamlet.input.ordering import BATCH_ROWS, SPILL_ROWS, OrderCheck, SortKey, ordered_batches, slices, sorted_batches
+from hamlet.input.ordering import PIECE_ROWS, SPILL_ROWS, OrderCheck, SortKey, ordered_batches, slices, sorted_batches
 from hamlet.input.records import table_of_columns, table_of_records
-from hamlet.input.widening import cast, conform, is_readable
+from hamlet.input.widening import cast, conform, is_readable, validate
 from hamlet.schema import UNITS_PER_SECOND, Schema
 
 Progress = Callable[[int], None]
@@ -56,7 +56,7 @@ class EventSource:
         self._spill_rows = spill_rows
 
     def batches(
-        self, columns: Sequence[str] | None = None, *, progress: Progress | None = None
+        self, columns: Sequence[str] | None = None, *, progress: Progress | None = None, pane: int = 1
     ) -> Iterator[pa.RecordBatch]:
         """The events in (time, order) order; events that these leave equal come as they were read.
 
@@ -67,11 +67,13 @@ class EventSource:
             `arrow_schema`. By default all. Of dicts, an attribute that no dict has may be asked for: it is NULL.
         progress : callable, optional
             Called with the number of events delivered so far, after each batch.
+        pane : int
+            Ticks; a table in memory that is in order is cut between panes of so many where it can be.
 
         Returns
         -------
         iterator of pyarrow.RecordBatch
-            At most 65,536 rows each, none empty; one schema throughout. A stream that can be read only once
+            At most 262,144 rows each, none empty; one schema throughout. A stream that can be read only once
             (a RecordBatchReader) gives its batches only once.
 
         Raises
@@ -82,9 +84,9 @@ class EventSource:
         """
         names, absent = self._wanted(columns)
         done = 0
-        for large in self._in_order(names) if self.rows != 0 else ():
-            for start in range(0, large.num_rows, BATCH_ROWS):
-                batch = large.slice(start, BATCH_ROWS)
+        for large in self._in_order(names, pane) if self.rows != 0 else ():
+            for start in range(0, large.num_rows, PIECE_ROWS):
+                batch = large.slice(start, PIECE_ROWS)
                 for name in absent:
                     batch = batch.append_column(name, pa.nulls(batch.num_rows))
                 if self.sample is None:
@@ -114,11 +116,11 @@ class EventSource:
             missing.append(self.schema.type_column)
         return present, missing
 
-    def _in_order(self, names: list[str]) -> Iterator[pa.RecordBatch]:
+    def _in_order(self, names: list[str], pane: int) -> Iterator[pa.RecordBatch]:
         reader = self._reader
         schema = pa.schema([self.arrow_schema.field(name) for name in names])
         if isinstance(reader, _Table):
-            return sorted_batches(_plain_table(reader.table, schema), self._key)
+            return sorted_batches(_plain_table(reader.table, schema), self._key, pane=pane)
         plain = (conform(batch, schema) for batch in reader.batches(names))
         if not isinstance(reader, _Stream) and self._is_ordered():
             return plain
@@ -171,7 +173,7 @@ class _Stream:
                 for batch in reader:
                     if batch.num_rows:
                         chosen = batch.select(list(columns)).replace_schema_metadata()
-                        chosen.validate(full=True)
+                        validate(chosen)
                         yield chosen
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"the Arrow stream broke off: {error}") from error
@@ -310,7 +312,7 @@ def batch_of(
 def _plain_table(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """The table with the columns and types of the schema; columns that are right already are not copied."""
     try:
-        table.select(schema.names).validate(full=True)  # text that is no UTF-8, places beyond a dictionary
+        validate(table.select(schema.names))  # text that is no UTF-8, places beyond a dictionary
     except pa.ArrowException as error:
         raise DataError(f"the events are no valid Arrow data: {error}") from error
     columns = [cast(table.column(field.name), field.type, field.name) for field in schema]

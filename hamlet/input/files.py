@@ -16,7 +16,7 @@ from hamlet.errors import DataError, OptionError, near_miss, one_of
 from hamlet.input.csvfile import CsvFile
 from hamlet.input.jsonfile import JsonFile
 from hamlet.input.ordering import BATCH_ROWS, SortKey
-from hamlet.input.widening import conform, merged_schema
+from hamlet.input.widening import conform, merged_schema, validate
 
 FORMATS = ("parquet", "csv", "json")
 _EXTENSIONS = {
@@ -182,7 +182,7 @@ class ParquetFile:
             with pq.ParquetFile(self.name, pre_buffer=False, buffer_size=1 << 20, read_dictionary=dictionaries) as file:
                 for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns), use_threads=False):
                     if batch.num_rows:
-                        batch.validate(full=True)  # Arrow checks neither UTF-8 nor the places in a dictionary
+                        validate(batch)  # Arrow checks neither UTF-8 nor the places in a dictionary
                         yield conform(batch, schema)
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{self.name}: the Parquet file cannot be read to its end: {error}") from error

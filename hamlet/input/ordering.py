@@ -24,7 +24,8 @@ from hamlet.input.widening import cast, clock_type, unified
 
 Ints = npt.NDArray[np.int64]
 
-BATCH_ROWS = 65_536  # rows of a batch as the engine gets it
+BATCH_ROWS = 65_536  # rows that are read at once
+PIECE_ROWS = 262_144  # rows that the kernels get at once: with fewer the calls cost more than the cache saves
 SPILL_ROWS = 4_000_000  # rows that are sorted in memory at once
 
 
@@ -125,15 +126,35 @@ def slices(table: pa.Table, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
             yield batch
 
 
-def sorted_batches(table: pa.Table, key: SortKey, first_row: int = 0) -> Iterator[pa.RecordBatch]:
+def _whole_panes(table: pa.Table, key: SortKey, pane: int) -> Iterator[pa.RecordBatch]:
+    """As `slices`, but larger, and cut between panes, else between time steps, where a piece holds such a border."""
+    for batch in table.to_batches():
+        time, _ = key.columns_of(batch)
+        start = 0
+        while start < len(time):
+            end = min(start + PIECE_ROWS, len(time))
+            if end < len(time):
+                borders = (int(time[end]) // pane * pane, time[end])
+                cuts = (int(np.searchsorted(time[start:end], border)) for border in borders)
+                end = start + (next(filter(None, cuts), 0) or PIECE_ROWS)
+            yield batch.slice(start, end - start)
+            start = end
+
+
+def sorted_batches(table: pa.Table, key: SortKey, first_row: int = 0, *, pane: int = 1) -> Iterator[pa.RecordBatch]:
     """A table in memory, in (time, order) order; the table itself where it is in order already.
 
     Only one batch is copied at a time.
     """
-    time, order = key.columns_of(table, first_row)
-    if _is_sorted(time, order):
-        yield from slices(table)
+    check = OrderCheck(key, first_row)
+    for batch in table.to_batches():
+        check.feed(batch)
+        if not check.ordered:
+            break
+    else:
+        yield from _whole_panes(table, key, pane)
         return
+    time, order = key.columns_of(table, first_row)
     places = _sorted_places(time, order)
     table = unified(table)
     for start in range(0, len(places), BATCH_ROWS):
