@@ -14,8 +14,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+import hamlet
+from hamlet import oracle
 from hamlet.output.digits import integer_of
 from hamlet.query import Aggregate, Attribute, WorkloadText
+from hamlet.schema import UNITS_PER_SECOND
 
 Row = Mapping[str, Any]
 EDGES = ("window_start", "window_end")
@@ -68,6 +71,16 @@ def _bits(count: int | float | Decimal) -> int:
     if not value or not value.is_finite():
         return 0
     return int(_WIDE.divide(value.ln(_WIDE), Decimal(2).ln(_WIDE))) + 1
+
+
+def sizes(workload: WorkloadText, events: int, rows: Sequence[Row]) -> dict[str, Any]:
+    """The facts that every answer in rows begins with."""
+    return {
+        "events": events,
+        "queries": len(workload.queries),
+        "rows": len(rows),
+        "largest_count_bits": largest_count_bits(workload, rows),
+    }
 
 
 def largest_bits(tables: Mapping[str, pa.Table]) -> int:
@@ -237,6 +250,57 @@ def small_slices(events: pa.Table, key: str, *, slices: int, length: int, seed: 
             pool = events.filter(pc.equal(events[key], names[source.randrange(len(names))]))
         starts = [source.randrange(max(1, len(pool) - length)) for _ in range(DRAWS)]
         yield max((pool.slice(start, length) for start in starts), key=lambda run: len(run["type"].unique()))
+
+
+def check_slices(
+    workload: hamlet.Workload,
+    events: pa.Table,
+    key: str,
+    *,
+    slices: int,
+    length: int,
+    policies: Sequence[str] = ("dynamic",),
+    **options: Any,
+) -> str:
+    """Compare runs over small slices of a stream with the brute-force oracle.
+
+    Parameters
+    ----------
+    workload : Workload
+    events, key, slices, length
+        As for `small_slices`.
+    policies : sequence of str
+        Values of `sharing`, each of which is run.
+    **options
+        Of `hamlet.run`.
+
+    Returns
+    -------
+    str
+        What was checked, in a sentence.
+
+    Raises
+    ------
+    WrongAnswer
+        At the first difference, and where no slice has a row.
+    """
+    text, checked = workload.analysis.text, 0
+    comparable = in_floats if options.get("numbers") == "float" else lambda _, rows: rows
+    for piece in small_slices(events, key, slices=slices, length=length):
+        expected = oracle.evaluate(
+            text,
+            piece.to_pylist(),
+            type_column=options.get("type_column", "type"),
+            order_column=options.get("order_column"),
+            ticks_per_second=UNITS_PER_SECOND[options.get("time_unit", "s")],
+        )
+        for policy in policies:
+            rows = hamlet.run(workload, piece, sharing=policy, **options).rows()
+            compare(text, comparable(text, rows), comparable(text, expected), (f"hamlet.run, {policy}", "the oracle"))
+        checked += len(expected)
+    if not checked:
+        raise WrongAnswer("no slice has a row, so the oracle has checked nothing")
+    return f"{checked:,} rows of {slices} slices of {length} events equal those of the brute-force oracle"
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ cdef struct Vertices:
 
 
 cdef class Graph:
-    """The graph of one query, window and partition; see ``_greta.pyi``."""
+    """The graph of one query, window and partition; see ``strategy.Counter``."""
 
     cdef Automaton automaton  # keeps the tables alive
     cdef const Tables *tables
@@ -75,7 +75,7 @@ cdef class Graph:
 
     def feed(self, const int64_t[::1] events, const int64_t[::1] steps, const uint64_t[::1] masks,
              const double[:, ::1] values):
-        """Take the events of these numbers, in order; see ``_greta.pyi``."""
+        """Take the events of these numbers, in order; see ``strategy.Counter``."""
         cdef long at
         cdef int64_t event
         cdef int state
@@ -218,7 +218,7 @@ cdef class Graph:
                 self.first[guard * self.tables.states + state] = first
 
     def result(self):
-        """Sums over all trends, and their exponent; see ``_greta.pyi``."""
+        """Sums over all trends, and their exponent; see ``strategy.Counter``."""
         cdef int final, array, state, exponent = 0
         cdef long first
         cdef Vertices *vertices

@@ -19,7 +19,7 @@ from bench.baselines._automaton cimport (
 
 
 cdef class Counters:
-    """The prefix counters of all queries in one window and partition; see ``_sharon.pyi``."""
+    """The prefix counters of all queries in one window and partition; see ``strategy.Counter``."""
 
     cdef Automaton automaton  # keeps the tables alive
     cdef const Tables *tables
@@ -81,7 +81,7 @@ cdef class Counters:
 
     def feed(self, const int64_t[::1] events, const int64_t[::1] steps, const uint64_t[::1] masks,
              const double[:, ::1] values):
-        """Take the events of these numbers, in order, whole steps at a time; see ``_sharon.pyi``."""
+        """Take the events of these numbers, in order, whole steps at a time; see ``strategy.Counter``."""
         cdef long begin = 0, end, count = events.shape[0]
         with nogil:
             while begin < count:
@@ -193,7 +193,7 @@ cdef class Counters:
         return False
 
     def result(self):
-        """Sums over all trends of each query, and their exponent; see ``_sharon.pyi``."""
+        """Sums over all trends of each query, and their exponent; see ``strategy.Counter``."""
         cdef int query, final, array, state, exponent
         cdef long j
         cdef double *sums

@@ -30,7 +30,7 @@ cdef struct Level:
 
 
 cdef class Constructor:
-    """All trends of all queries in one window and partition; see ``_two_step.pyi``."""
+    """All trends of all queries in one window and partition; see ``strategy.Counter``."""
 
     cdef Automaton automaton  # keeps the tables alive
     cdef const Tables *tables
@@ -113,7 +113,7 @@ cdef class Constructor:
 
     def feed(self, const int64_t[::1] events, const int64_t[::1] steps, const uint64_t[::1] masks,
              const double[:, ::1] values):
-        """Keep the events of these numbers until the window is over; see ``_two_step.pyi``."""
+        """Keep the events of these numbers until the window is over; see ``strategy.Counter``."""
         self.held.append((events, steps, masks, values))
 
     cdef int gather(self) except -1:
@@ -255,7 +255,7 @@ cdef class Constructor:
                     totals[1 + component] += self.sums[trend * tables.components + component]
 
     def result(self):
-        """Construct, aggregate, and give the sums of each query; see ``_two_step.pyi``."""
+        """Construct, aggregate, and give the sums of each query; see ``strategy.Counter``."""
         cdef int query, array, width = 1 + self.tables.components
         self.gather()
         with nogil:

@@ -10,7 +10,10 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from bench.baselines._automaton import Automaton
 from bench.baselines._greta import Graph
@@ -20,10 +23,43 @@ from bench.baselines.question import ONE, Piece, PlainQuery, QueryClass, Questio
 from bench.baselines.tables import side_by_side, slots_of, with_merged_prefixes
 from hamlet.query import Aggregate, ReturnItem
 
-Counter = Graph | Counters | Constructor
 Rows = list[dict[str, Any]]
 Sums = tuple[list[float], int]  # the count and the components, and the power of two that they are multiplied by
 _WIDE = decimal.Context(prec=30, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
+
+
+class Counter(Protocol):
+    """What the three compiled modules hold of one window and partition; the source of each says how it counts."""
+
+    @property
+    def steps(self) -> int:
+        """How often the inner loop ran."""
+        ...
+
+    def feed(
+        self,
+        events: npt.NDArray[np.int64],
+        steps: npt.NDArray[np.int64],
+        masks: npt.NDArray[np.uint64],
+        values: npt.NDArray[np.float64],
+    ) -> None:
+        """Take the events of these numbers, in order and whole steps at a time.
+
+        Parameters
+        ----------
+        events : numpy.ndarray of int64
+            Rows of the other three.
+        steps : numpy.ndarray of int64
+            Equal for events that neither precedes the other.
+        masks : numpy.ndarray of uint64
+            The roles that accept each event, as bits.
+        values : numpy.ndarray of float64, shape (rows, columns), C-contiguous
+        """
+        ...
+
+    def result(self) -> list[Sums]:
+        """For each query the count and the components, and the power of two by which they are multiplied."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from bench.baselines.question import Question
 from bench.subject import Answer, Case, Contender, Points, Subject
 from datasets import ridesharing, trips
 from datasets.location import real_stream
-from hamlet import oracle
 from hamlet.schema import UNITS_PER_SECOND
 
 MINUTES = 10  # of a stream: two windows
@@ -133,23 +132,10 @@ class Replayed:
     def answer(self) -> Answer:
         """The oracle on slices; all policies, online, against a run that shares nothing, at once."""
         answer, text = Answer(), self.workload.analysis.text
-        checked = 0
-        for piece in answers.small_slices(self._named(), self.key, slices=SLICES, length=SLICE_EVENTS):
-            expected = oracle.evaluate(
-                text,
-                piece.to_pylist(),
-                order_column="seq",
-                ticks_per_second=self.ticks,
-                type_column=self.options.get("type_column", "type"),
-            )
-            rows = hamlet.run(self.workload, piece.drop_columns(["slice"]), **self.options).rows()
-            answers.compare(
-                text, answers.in_floats(text, rows), answers.in_floats(text, expected), ("hamlet.run", "the oracle")
-            )
-            checked += len(rows)
-        if not checked:
-            raise answers.WrongAnswer("no slice has a row, so the oracle has checked nothing")
-        answer.checks.append(f"{checked:,} rows of {SLICES} slices of {SLICE_EVENTS} events equal the oracle's")
+        said = answers.check_slices(
+            self.workload, self._for_slices(), "slice", slices=SLICES, length=SLICE_EVENTS, **self.options
+        )
+        answer.checks.append(said)
         alone = hamlet.run(self.workload, self.events, sharing="never", **self.options).rows()
         for policy in self.policies:
             answers.compare(text, self.replayed(policy).rows, alone, (policy, "never, over the whole stream"))
@@ -161,20 +147,16 @@ class Replayed:
         minutes = (self.stream[-1].until - self.stream[0].until) / self.ticks / 60
         answer.digest = answers.digest(alone)
         answer.facts = {
-            "events": len(self.events),
-            "queries": len(self.workload.queries),
-            "rows": len(alone),
-            "largest_count_bits": answers.largest_count_bits(text, alone),
+            **answers.sizes(text, len(self.events), alone),
             "numbers": "float",
             "measured_events_per_min": round(len(self.events) / max(minutes, 1e-9)),
             **self.facts,
         }
         return answer
 
-    def _named(self) -> pa.Table:
-        """The stream with the types in a column `type`, as slices are drawn by it."""
+    def _for_slices(self) -> pa.Table:
+        """The stream with the key in a column `slice` and the types in `type`, as slices are drawn by these."""
         table = self.events.append_column("slice", self.whole[self.key])
-        self.key = "slice"
         return table if "type" in table.column_names else table.append_column("type", table["event"])
 
     def contenders(self) -> Mapping[str, Contender]:

@@ -20,7 +20,6 @@ from bench.baselines import strategy
 from bench.baselines.question import Question
 from bench.peers.duckdb_groupby import GroupBy
 from bench.subject import Answer, Case, Contender, Subject, Tables, plain
-from hamlet import oracle
 from hamlet.query import Aggregate
 from hamlet.schema import UNITS_PER_SECOND
 
@@ -69,7 +68,10 @@ class Beside:
     def answer(self) -> Answer:
         """The oracle on slices, GRETA on some keys, and the whole run against the run over those keys alone."""
         answer = Answer()
-        self._check_slices(answer)
+        said = answers.check_slices(
+            self.workload, self.events, "key", slices=SLICES, length=SLICE_EVENTS, **self.options
+        )
+        answer.checks.append(said)
         sample, keys, until = self._sample()
         of_sample = hamlet.run(self.workload, sample, **self.options)
         self._check_greta(sample, of_sample.rows(), answer)
@@ -93,19 +95,6 @@ class Beside:
             "count_type": self.options.get("count_type", "string"),
         }
         return answer
-
-    def _check_slices(self, answer: Answer) -> None:
-        text, checked = self.workload.analysis.text, 0
-        for piece in answers.small_slices(self.events, "key", slices=SLICES, length=SLICE_EVENTS):
-            expected = oracle.evaluate(text, piece.to_pylist(), ticks_per_second=self.ticks)
-            rows = hamlet.run(self.workload, piece, **self.options).rows()
-            answers.compare(
-                text, answers.in_floats(text, rows), answers.in_floats(text, expected), ("hamlet.run", "the oracle")
-            )
-            checked += len(rows)
-        if not checked:
-            raise WrongAnswer("no slice has a row, so the oracle has checked nothing")
-        answer.checks.append(f"{checked:,} rows of {SLICES} slices of {SLICE_EVENTS} events equal the oracle's")
 
     def _sample(self) -> tuple[pa.Table, pa.Array, int]:
         """Events of a few keys, whole keys up to some time: the events, the keys, the time."""

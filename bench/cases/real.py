@@ -19,7 +19,6 @@ from bench.machine import ROOT
 from bench.peers.duckdb_groupby import GroupBy
 from bench.subject import Answer, Case, Contender, Rows, plain
 from datasets.location import real_stream
-from hamlet import oracle
 from hamlet.output.digits import integer_of
 from hamlet.query import WorkloadText
 
@@ -57,7 +56,8 @@ class RealStream:
         """Check against the oracle on slices, a recurrence on one query, and the engine over other batches on all."""
         answer = Answer()
         events = pq.read_table(self.path)
-        self._check_slices(events, answer)
+        said = answers.check_slices(self.workload, events, self.key, slices=SLICES, length=SLICE_EVENTS, **OPTIONS)
+        answer.checks.append(said)
         rows = self.in_process()
         counted = self.recurrence.check(events, self.key, rows)
         answer.checks.append(
@@ -68,10 +68,7 @@ class RealStream:
         answer.checks.append(f"all {len(rows):,} rows equal those of hamlet.Engine over batches of random sizes")
         answer.digest = answers.digest(rows)
         answer.facts = {
-            "events": len(events),
-            "queries": len(self.text.queries),
-            "rows": len(rows),
-            "largest_count_bits": answers.largest_count_bits(self.text, rows),
+            **answers.sizes(self.text, len(events), rows),
             "numbers": "exact",
             "threads": 1,
         }
@@ -80,19 +77,6 @@ class RealStream:
     def contenders(self) -> Mapping[str, Contender]:
         """Hamlet alone."""
         return {"hamlet": Contender(lambda: hamlet.run(self.workload, self.path, **OPTIONS), lambda r: r.rows())}
-
-    def _check_slices(self, events: pa.Table, answer: Answer) -> None:
-        checked = 0
-        for piece in answers.small_slices(events, self.key, slices=SLICES, length=SLICE_EVENTS):
-            expected = oracle.evaluate(self.text, piece.to_pylist(), order_column="seq", ticks_per_second=MICROSECONDS)
-            rows = hamlet.run(self.workload, piece, **OPTIONS).rows()
-            answers.compare(self.text, rows, expected, ("hamlet.run", "the oracle"))
-            checked += len(rows)
-        if not checked:
-            raise answers.WrongAnswer("no slice has a row, so the oracle has checked nothing")
-        answer.checks.append(
-            f"{checked:,} rows of {SLICES} slices of {SLICE_EVENTS} events equal those of the brute-force oracle"
-        )
 
     def _pushed(self, events: pa.Table) -> Rows:
         engine = hamlet.Engine(self.workload, **OPTIONS)
@@ -147,10 +131,7 @@ class SparkJob(RealStream):
         return Answer(
             checks=[f"all {len(rows):,} rows equal those of hamlet.run"],
             facts={
-                "events": pq.read_metadata(self.path).num_rows,
-                "queries": len(self.text.queries),
-                "rows": len(rows),
-                "largest_count_bits": answers.largest_count_bits(self.text, rows),
+                **answers.sizes(self.text, pq.read_metadata(self.path).num_rows, rows),
                 "numbers": "exact",
                 "master": "local[*]",
             },

@@ -83,10 +83,7 @@ class Latency:
         ours = hamlet.run(workload, first, **self.options).rows()
         answers.compare(workload.analysis.text, ours, expected, ("hamlet.run", "GRETA"))
         facts = {
-            "events": len(self.events),
-            "queries": len(self.workload.queries),
-            "rows": len(whole),
-            "largest_count_bits": answers.largest_count_bits(text, whole),
+            **answers.sizes(text, len(self.events), whole),
             "numbers": "float",
             "groups": self.groups,
             "events_per_min": PER_MINUTE,

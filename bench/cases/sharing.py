@@ -16,8 +16,6 @@ from bench.cases.curves import COUNTED
 from bench.machine import ROOT
 from bench.subject import Answer, Case, Contender, Points
 from datasets.location import real_stream
-from hamlet import oracle
-from hamlet.schema import UNITS_PER_SECOND
 
 POLICIES = ("dynamic", "static", "never")
 SLICE_EVENTS = 10
@@ -57,31 +55,25 @@ class Policies:
 
     def answer(self) -> Answer:
         """The oracle on slices, and every policy against `never`."""
-        answer, text, checked = Answer(), self.workload.analysis.text, 0
-        order = self.options.get("order_column")
-        ticks = UNITS_PER_SECOND[self.options.get("time_unit", "s")]
+        answer, text = Answer(), self.workload.analysis.text
         slices = max(4, 400 // len(self.workload.queries))  # few queries match few slices
-        for piece in answers.small_slices(self.events, self.key, slices=slices, length=SLICE_EVENTS):
-            expected = oracle.evaluate(text, piece.to_pylist(), order_column=order, ticks_per_second=ticks)
-            for policy in POLICIES:
-                rows = hamlet.run(self.workload, piece, sharing=policy, **self.options).rows()
-                answers.compare(
-                    text, answers.in_floats(text, rows), answers.in_floats(text, expected), (policy, "the oracle")
-                )
-            checked += len(expected)
-        if not checked:
-            raise answers.WrongAnswer("no slice has a row, so the oracle has checked nothing")
-        answer.checks.append(f"{checked:,} rows of {slices} slices of {SLICE_EVENTS} events equal the oracle's")
+        said = answers.check_slices(
+            self.workload,
+            self.events,
+            self.key,
+            slices=slices,
+            length=SLICE_EVENTS,
+            policies=POLICIES,
+            **self.options,
+        )
+        answer.checks.append(said)
         alone = self.run("never").rows()
         for policy in POLICIES[:2]:
             answers.compare(text, self.run(policy).rows(), alone, (policy, "never"))
         answer.checks.append(f"all {len(alone):,} rows of dynamic and static equal those of never")
         answer.digest = answers.digest(alone)
         answer.facts = {
-            "events": len(self.events),
-            "queries": len(self.workload.queries),
-            "rows": len(alone),
-            "largest_count_bits": answers.largest_count_bits(text, alone),
+            **answers.sizes(text, len(self.events), alone),
             "numbers": self.options.get("numbers", "exact"),
             **self.facts,
         }
