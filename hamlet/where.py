@@ -1,4 +1,4 @@
-"""A condition over the columns of the input, for ``hamlet run --where``: events that fail it are never seen by a query.
+"""A condition over the columns of the input, for ``--where``: events that fail it are never seen by a query.
 
 The language's own conditions (LANGUAGE §5) without variables: a word that names a column is that column (``event.name``
 says the same), any other word is text. NULL, NaN, types and overflow are as in a query's WHERE, because parser, checks
@@ -82,8 +82,8 @@ class Filter:
         self.columns = self._program.vector_columns
         self._types = [attribute_type(EVENT, name, query, schema) for name in self.columns]
 
-    def select(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The events of a batch for which the condition is true.
+    def chosen(self, batch: pa.RecordBatch) -> pa.BooleanArray:
+        """For which events of a batch the condition is true.
 
         Raises
         ------
@@ -97,7 +97,7 @@ class Filter:
             chosen = self._program.select(columns, batch.num_rows, self._strings.ranks)
         except OverflowInExpression as error:
             raise overflow_error(batch, error.text.replace(_PREFIX, ""), error.row) from None
-        return batch if chosen.all() else batch.filter(pa.array(chosen.astype(np.bool_)))
+        return pa.array(chosen.astype(np.bool_))
 
 
 class FilteredEvents(EventSource):
@@ -129,7 +129,7 @@ class FilteredEvents(EventSource):
         wanted = None if columns is None else list(dict.fromkeys([*columns, *self._filter.columns]))
         for batch in self._source.batches(wanted, progress=progress, pane=pane):
             self.sample = self._source.sample
-            kept = self._filter.select(batch)
+            kept = batch.filter(self._filter.chosen(batch))
             if kept.num_rows:
                 yield kept
 

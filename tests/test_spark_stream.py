@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -107,6 +108,23 @@ def test_files_hold_each_row_once(store: SparkSession, tmp_path: Path, monkeypat
         go()
     with pytest.raises(OutputError, match="rows would be there twice"):
         hamlet.spark.submit_stream(WORKLOAD, str(tmp_path / "in"), str(tmp_path / "out"), str(tmp_path / "new"))
+
+
+def test_where_chooses_the_events_of_a_stream(store: SparkSession, tmp_path: Path) -> None:
+    """As if the others were not there: they close no window either."""
+    table = table_of_keys(1, 2, 3, None, 40).append_column("odd", pa.array([n % 2 for n in range(600)]))
+    late = pa.table({"time": [END], "type": ["Z"], "k": [0], "g": ["g"], "v": [0], "odd": [0]})
+    add(tmp_path / "in", "0", pa.concat_tables([table, late]))
+    places = [str(tmp_path / name) for name in ("in", "out", "state")]
+    found = hamlet.spark.submit_stream(WORKLOAD, *places, where="odd = 1", partitions=2, available_now=True)
+    assert found["events"] == 300
+    chosen = table.filter(pc.equal(table["odd"], 1))
+    last = chosen["time"][-1].as_py()
+    results = hamlet.run(WORKLOAD, chosen)
+    for name in WORKLOAD.names:
+        closed = results.table(name).filter(pc.field("window_end") <= last).drop_columns(["query"]).to_pylist()
+        assert closed
+        assert sorted(map(repr, read(tmp_path / "out", name, "parquet"))) == sorted(map(repr, closed))
 
 
 def test_what_a_stream_asks_for(spark: SparkSession) -> None:

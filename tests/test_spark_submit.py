@@ -181,6 +181,68 @@ def test_what_spark_reads_from_elsewhere(spark: SparkSession, tmp_path: Path, mo
         hamlet.spark.submit(workload, f"file://{tmp_path}/nowhere.parquet", str(tmp_path / "out"))
 
 
+def test_query_and_where_mean_what_they_mean_in_process(
+    spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The same rows, the same count of events, and the same words where something is wrong."""
+    size = 400
+    columns: dict[str, Any] = {
+        "at": list(range(size)),
+        "type": ["A", "B", "B", "C"] * (size // 4),
+        "k": [i % 7 for i in range(size)],
+        "v": [None if i % 9 == 0 else i for i in range(size)],
+        "north": [i % 3 > 0 for i in range(size)],  # a column that no query reads
+        "town": [("Soho", "Mitte")[i % 2] for i in range(size)],
+        "big": [2**62] * size,
+    }
+    table = pa.table(columns)
+    pq.write_table(table, tmp_path / "in.parquet")
+    pa_csv.write_csv(table, tmp_path / "in.csv")
+    (tmp_path / "w.sase").write_text(
+        "a: RETURN k, COUNT(*) PATTERN SEQ(A, B+) GROUP-BY k WITHIN 80 s;\n"
+        "RETURN COUNT(*), SUM(B.v) PATTERN B+ WITHIN 40 s;\n"
+        "c: RETURN COUNT(*), MAX(B.v) PATTERN SEQ(A, NOT C, B) WHERE [k] WITHIN 80 s SLIDE 40 s"
+    )
+
+    def both(name: str, *more: str) -> list[tuple[int, dict[str, str], str]]:
+        found = []
+        for command in ("run", "submit"):
+            arguments = [command, str(tmp_path / "w.sase"), "--input", str(tmp_path / name), "--time-column", "at"]
+            arguments += ["--output", str(tmp_path / command), "--output-format", "json", "--overwrite", *more]
+            code = main(arguments)
+            found.append((code, files_of(tmp_path / command), capfd.readouterr().err))
+        return found
+
+    for name, *more in (
+        ("in.csv", "--query", "c", "--query", "q2", "--where", "north = TRUE AND town = Mitte"),
+        ("in.parquet", "--where", "v IS NOT NULL AND at * 2 NOT BETWEEN 80 AND 180"),
+    ):
+        (code, rows, said), (submit_code, submit_rows, submit_said) = both(name, *more)
+        assert (code, submit_code) == (0, 0), said + submit_said
+        assert submit_rows == rows
+        assert any(rows.values())
+        assert submit_said.startswith(said.split(", ")[0] + ", "), (said, submit_said)  # how many events there were
+    for more in (
+        ["--query", "cc"],
+        ["--where", "nroth"],
+        ["--where", "north = TRUE AND tow = 3 OR v < PREV(v)"],
+        ["--where", ""],
+    ):
+        (code, _, said), (submit_code, _, submit_said) = both("in.csv", *more)
+        assert (code, submit_code) == (2, 2)
+        assert submit_said == said
+    (code, _, said), (submit_code, _, submit_said) = both("in.parquet", "--where", "big * 4 > v")
+    assert (code, submit_code) == (2, 2)
+    assert submit_said.partition(" (")[0] == said.partition(" (")[0]
+
+
+def test_where_does_not_hide_an_event_without_time(spark: SparkSession, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"time": [1, None], "type": ["A", "A"], "v": [1, 2]}), tmp_path / "in.parquet")
+    workload = hamlet.Workload.parse("RETURN COUNT(*) PATTERN A WITHIN 10 s")
+    with pytest.raises(DataError, match="time column 'time' is NULL in an event"):
+        hamlet.spark.submit(workload, str(tmp_path / "in.parquet"), str(tmp_path / "out"), where="v = 1")
+
+
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_a_failed_job_leaves_nothing(spark: SparkSession, tmp_path: Path, overwrite: bool) -> None:
     out = tmp_path / "out"

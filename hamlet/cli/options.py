@@ -14,6 +14,12 @@ INPUT_HELP = "Events: a Parquet, CSV or JSON lines file, or a folder of them."
 QUERY = click.option(
     "--query", "queries", metavar="NAME", multiple=True, help="Only this query of the workload; may be repeated."
 )
+WHERE = click.option(
+    "--where",
+    metavar="CONDITION",
+    help="Only events for which this is true, whatever the queries say: \"speed < 10 AND district = 'Soho'\". "
+    "Conditions are those of the language, over columns.",
+)
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Print results and errors only.")
 COLUMN_OPTIONS = (
     click.option(

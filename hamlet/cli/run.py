@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from hamlet.cli.loading import load
-from hamlet.cli.options import COLUMN_OPTIONS, INPUT_HELP, QUERY, RUN_OPTIONS, WORKLOAD, with_options
+from hamlet.cli.options import COLUMN_OPTIONS, INPUT_HELP, QUERY, RUN_OPTIONS, WHERE, WORKLOAD, with_options
 from hamlet.cli.progress import progress_bar, summary_line
 from hamlet.cli.remarks import remarks
 from hamlet.cli.show import SHOWN_ROWS, show_tables
@@ -47,12 +47,7 @@ from hamlet.workload import Workload
         help="A new directory (parquet unless --output-format says otherwise), or - for standard output (json). "
         "Without, tables of the first 20 rows are printed.",
     ),
-    click.option(
-        "--where",
-        metavar="CONDITION",
-        help="Only events for which this is true, whatever the queries say: \"speed < 10 AND district = 'Soho'\". "
-        "Conditions are those of the language, over columns.",
-    ),
+    WHERE,
     QUERY,
     click.option(
         "--limit",

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from hamlet.cli.loading import load
-from hamlet.cli.options import COLUMN_OPTIONS, INPUT_HELP, RUN_OPTIONS, WORKLOAD, with_options
+from hamlet.cli.options import COLUMN_OPTIONS, INPUT_HELP, QUERY, RUN_OPTIONS, WHERE, WORKLOAD, with_options
 from hamlet.cli.progress import summary_line, task_bar
 
 _STREAM_DEFAULTS = {
@@ -58,6 +58,8 @@ _STREAM_OPTIONS = (
     click.option(
         "--output", "-o", metavar="DIR", required=True, help="A new directory that every machine of the cluster sees."
     ),
+    WHERE,
+    QUERY,
     click.option("--master", metavar="URL", help="The Spark master; local[*] unless spark-submit sets another one."),
     click.option(
         "--partitions", type=click.IntRange(min=1), help="Tasks to spread the events over; two per core by default."
@@ -71,7 +73,15 @@ _STREAM_OPTIONS = (
     *COLUMN_OPTIONS,
     *RUN_OPTIONS,
 )
-def command(workload: str, source: str, output: str, quiet: bool, stream: bool, **options: Any) -> None:
+def command(
+    workload: str,
+    source: str,
+    output: str,
+    queries: tuple[str, ...],
+    quiet: bool,
+    stream: bool,
+    **options: Any,
+) -> None:
     """Run a workload as a Spark job; needs pyspark and Java 17 or newer.
 
     A batch job, or with --stream one that goes on as files are added to the input folder: rows of a window are written
@@ -81,7 +91,7 @@ def command(workload: str, source: str, output: str, quiet: bool, stream: bool, 
         raise click.UsageError("hamlet submit writes to a directory; hamlet run writes to standard output")
     streaming = {name: options.pop(name) for name in _STREAM_DEFAULTS}
     if stream:
-        _follow(workload, source, output, quiet, streaming, options)
+        _follow(workload, source, output, queries, quiet, streaming, options)
         return
     given = next((name for name, default in _STREAM_DEFAULTS.items() if streaming[name] != default), None)
     if given is not None:
@@ -89,7 +99,7 @@ def command(workload: str, source: str, output: str, quiet: bool, stream: bool, 
     from hamlet import spark  # brings in pyspark, which nothing else needs
 
     started = time.perf_counter()
-    checked, _ = load(workload, None, quiet, {})
+    checked, _ = load(workload, None, quiet, {}, queries)
     options["output_format"] = options["output_format"] or "parquet"
     with task_bar(quiet) as progress:
         stats = spark.submit(checked, source, output, keep=[workload], progress=progress, **options)
@@ -98,7 +108,13 @@ def command(workload: str, source: str, output: str, quiet: bool, stream: bool, 
 
 
 def _follow(
-    workload: str, source: str, output: str, quiet: bool, streaming: dict[str, Any], options: dict[str, Any]
+    workload: str,
+    source: str,
+    output: str,
+    queries: tuple[str, ...],
+    quiet: bool,
+    streaming: dict[str, Any],
+    options: dict[str, Any],
 ) -> None:
     """The continuous job, until it is stopped."""
     for name in ("overwrite", "balance"):
@@ -112,7 +128,7 @@ def _follow(
     lateness = streaming.pop("lateness")
     options["output_format"] = options["output_format"] or "parquet"
     options["lateness"] = int(lateness) if lateness.isdecimal() else lateness
-    checked, _ = load(workload, None, quiet, {})
+    checked, _ = load(workload, None, quiet, {}, queries)
     found = spark.submit_stream(checked, source, output, checkpoint, **streaming, **options)
     if not quiet:
         late = f", {found['late_events']:,} late" if found["late_events"] else ""

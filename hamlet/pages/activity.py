@@ -40,17 +40,28 @@ class Activity:
         self.events += batch.num_rows
         times = integers(batch.column(self.clock.column), self.clock.column)[0]
         low, high = int(times.min()), int(times.max())
-        joined = self.bins.cover(low, high)
-        if joined > 1:
-            before, self._counts = self._counts, Counter()
-            for (number, name), count in before.items():
-                self._counts[number // joined, name] += count
+        self._join(self.bins.cover(low, high))
         names, codes = _coded(batch.column(self._type_column))
         first = low // self.bins.length
         bins = times // self.bins.length - first
         counts = np.bincount(bins * len(names) + codes)
         for place in np.nonzero(counts)[0].tolist():
             self._counts[first + place // len(names), names[place % len(names)]] += int(counts[place])
+
+    def merge(self, other: Activity) -> None:
+        """Add what another part of the same stream has."""
+        joined, theirs = self.bins.merge(other.bins)
+        self._join(joined)
+        self.events += other.events
+        for (number, name), count in other._counts.items():
+            self._counts[number // theirs, name] += count
+
+    def _join(self, joined: int) -> None:
+        """Put so many neighbouring bins into one."""
+        if joined > 1:
+            before, self._counts = self._counts, Counter()
+            for (number, name), count in before.items():
+                self._counts[number // joined, name] += count
 
     def shown(self) -> dict[str, Any] | None:
         """What the page draws: first tick, length of a bin, and for each type its events by bin; None without any.

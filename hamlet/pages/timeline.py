@@ -77,6 +77,15 @@ class Bins:
         self.first, self.last = low // self.length, high // self.length
         return self.length // before
 
+    def merge(self, other: Bins) -> tuple[int, int]:
+        """Cover the times of other bins of the same clock; gives how many former bins of each make one."""
+        before = self.length
+        while self.length < other.length:
+            self.lengthen()
+        if other.count:
+            self.cover(other.first * other.length, other.last * other.length)
+        return self.length // before, self.length // other.length
+
     def lengthen(self) -> int:
         """Make the bins one step longer; gives the number of former bins that make one."""
         low, high, before = self.first * self.length, self.last * self.length, self.length

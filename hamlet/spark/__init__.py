@@ -31,7 +31,7 @@ except ModuleNotFoundError as error:
     raise UnsupportedError("Spark is not installed; it comes with: pip install 'hamlet-cep[spark]'") from error
 
 from hamlet.spark.continuous import PROVIDER, ROCKSDB, Continuous, prepared
-from hamlet.spark.counters import StatsParam, summed
+from hamlet.spark.counters import StatsParam, activity_of, summed
 from hamlet.spark.input import local_output, local_path, opened
 from hamlet.spark.job import ROW, Job, default_partitions, events_of
 from hamlet.spark.rows import Presenter, write_files
@@ -119,6 +119,7 @@ def submit(
     overwrite: bool = False,
     partitions: int | None = None,
     balance: bool = False,
+    where: str | None = None,
     keep: Iterable[str | os.PathLike[str]] = (),
     progress: Progress | None = None,
     **options: Any,
@@ -148,6 +149,8 @@ def submit(
         As for `run`.
     balance : bool
         As for `run`; partitions in which no query can have a trend are found, too, and left out.
+    where : str, optional
+        Only events for which this condition over columns is true are read; as ``hamlet run --where``.
     keep : iterable of paths
         Files that `overwrite` must not delete, besides the input.
     progress : callable, optional
@@ -175,12 +178,14 @@ def submit(
     check_format(output_format)
     precious = [str(path) for path in (*keep, local_path(source)) if path is not None]
     place = check_destination(local_output(output), overwrite, precious)
-    events = opened(source, input_format, chosen, workload)
+    events = opened(source, input_format, chosen, workload, where)
     with session(master) as spark, translated():
         stages = {"start": time.perf_counter() - began}
         read = events.load(spark)
         job = Job(workload, read.events, chosen, _partitions(partitions), source)
         stats = spark.sparkContext.accumulator({}, StatsParam())
+        if where is not None:
+            job.look(where, stats)
         began = time.perf_counter()
         if balance:
             with watched(spark.sparkContext, "counting keys", progress):
@@ -199,7 +204,8 @@ def submit(
             with at_the_end():
                 rows.unpersist()
         stages["write"] = time.perf_counter() - began
-    return {**summed(stats.value, job.partitions), "events": read.rows, **found, "stages": stages}
+    seen = read.rows if where is None else activity_of(stats.value, job.schema).events
+    return {**summed(stats.value, job.partitions), "events": seen, **found, "stages": stages}
 
 
 def stream(
@@ -265,6 +271,7 @@ def submit_stream(
     partitions: int | None = None,
     lateness: Lateness = 0,
     late: str = "error",
+    where: str | None = None,
     trigger: str | None = None,
     available_now: bool = False,
     files_per_batch: int | None = None,
@@ -287,6 +294,8 @@ def submit_stream(
         A directory for Spark's checkpoint: the place in the input, and the engines.
     lateness, late
         As for `stream`.
+    where : str, optional
+        As for `submit`: what fails it is never seen, and moves no watermark.
     trigger : str, optional
         Time between micro-batches, such as ``'10 seconds'``; by default one follows the other.
     available_now : bool
@@ -313,7 +322,7 @@ def submit_stream(
     folder = local_output(output).resolve()
     if folder.is_dir() and any(folder.iterdir()) and not _holds_something(checkpoint):
         raise OutputError(f"{output} is not empty, and the checkpoint {checkpoint} is: rows would be there twice")
-    events = opened(source, input_format, chosen, workload)
+    events = opened(source, input_format, chosen, workload, where)
     ours = SparkSession.getActiveSession() is None
     with session(master) as spark, translated():
         frame = events.follow(spark, files_per_batch)
@@ -322,6 +331,8 @@ def submit_stream(
             spark.conf.set(PROVIDER, ROCKSDB)
             spark.conf.set("spark.sql.shuffle.partitions", str(partitions))  # as many as there are slices
         job = Job(workload, events_of(frame, chosen), chosen, _partitions(partitions), source)
+        if where is not None:
+            job.look(where)
         plan = Continuous(job, frame, lateness, late)
         prepared(job.shipment, folder, output_format)
         writer = plan.closed().writeStream.outputMode("append").option("checkpointLocation", checkpoint)

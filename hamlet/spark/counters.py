@@ -8,10 +8,13 @@ from typing import Any
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
+from hamlet.pages.activity import Activity
+from hamlet.schema import Schema
 from hamlet.slicing.placement import Balance
 
-CLASS, SLICE, SENT = "class", "slice", "sent"
-Stats = dict[tuple[str, int, int], Mapping[str, int]]  # (what, number, partition) -> counters of a task
+CLASS, SLICE, SENT, SEEN = "class", "slice", "sent", "seen"
+Counters = Mapping[str, int] | Activity  # an activity under SEEN, numbers by name under all others
+Stats = dict[tuple[str, int, int], Counters]  # (what, number, partition) -> counters of a task
 
 
 class StatsParam(AccumulatorParam[Stats]):
@@ -27,7 +30,7 @@ class StatsParam(AccumulatorParam[Stats]):
         return value1
 
 
-def counted(stats: Accumulator[Stats] | None, counters: Mapping[tuple[str, int], Mapping[str, int]]) -> None:
+def counted(stats: Accumulator[Stats] | None, counters: Mapping[tuple[str, int], Counters]) -> None:
     """Add what a task has counted, by (what, number)."""
     context = TaskContext.get()
     if stats is not None and context is not None:
@@ -54,6 +57,8 @@ def summed(stats: Stats, slices: int) -> dict[str, Any]:
     loads = [0] * slices
     sent = 0
     for (what, number, _), each in stats.items():
+        if isinstance(each, Activity):
+            continue
         if what == SLICE:
             loads[number] += each["received"]
             sent += each["sent"]
@@ -76,3 +81,13 @@ def summed(stats: Stats, slices: int) -> dict[str, Any]:
             "replication": balance.replication,
         }
     }
+
+
+def activity_of(stats: Stats, schema: Schema) -> Activity:
+    """The events that all tasks have seen, by type and time; none where they were not told to look."""
+    whole = Activity(schema)
+    for key in sorted(stats):
+        each = stats[key]
+        if isinstance(each, Activity):
+            whole.merge(each)
+    return whole

@@ -47,6 +47,7 @@ from hamlet.spark.job import Events, arrow_schema, events_of
 from hamlet.spark.session import guarded
 from hamlet.spark.slices import mapped
 from hamlet.spark.tasks import read_files
+from hamlet.where import Filter
 from hamlet.workload import Workload
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters at least: C:\ is a drive
@@ -93,8 +94,10 @@ def local_path(source: str) -> Path | None:
     return Path(unquote(parts.path)) if parts.scheme == "file" and parts.netloc in ("", "localhost") else None
 
 
-def opened(source: str, input_format: str | None, options: Options, workload: Workload) -> LocalFiles | Elsewhere:
-    """Events by their path or URL; a local file's columns are checked.
+def opened(
+    source: str, input_format: str | None, options: Options, workload: Workload, where: str | None = None
+) -> LocalFiles | Elsewhere:
+    """Events by their path or URL; a local file's columns are checked, and the condition that events must fulfil.
 
     Raises
     ------
@@ -103,7 +106,7 @@ def opened(source: str, input_format: str | None, options: Options, workload: Wo
     """
     path = local_path(source)
     if path is not None:
-        return LocalFiles(path, input_format, options, workload)
+        return LocalFiles(path, input_format, options, workload, where)
     return Elsewhere(source, input_format, options)
 
 
@@ -142,7 +145,9 @@ class LocalFiles:
         As for `hamlet.run` on it.
     """
 
-    def __init__(self, path: Path, input_format: str | None, options: Options, workload: Workload) -> None:
+    def __init__(
+        self, path: Path, input_format: str | None, options: Options, workload: Workload, where: str | None
+    ) -> None:
         self._path = path
         self._key = SortKey(options.time_column, options.order_column)
         self._options = options
@@ -159,6 +164,8 @@ class LocalFiles:
         if strange:
             raise DataError(f"Spark cannot read a path with a colon: {strange[0]}; rename it, or use hamlet run")
         needed = {*self._key.names, options.type_column, *workload.attributes}
+        if where is not None:
+            needed |= {*Filter(where, schema).columns}
         self._fields = [field for field in reader.schema if field.name in needed]
         for field in self._fields:
             if not is_readable(field.type):

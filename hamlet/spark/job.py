@@ -7,8 +7,8 @@ that Spark would take for equal, or for expressions, are plain data. Source: DES
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from operator import or_
 
@@ -46,12 +46,14 @@ from hamlet.slicing.owners import TimeOwner
 from hamlet.slicing.placement import balanced, plain
 from hamlet.slicing.routes import Route, routes
 from hamlet.slicing.routing import MOST_CLASSES, Slicing
-from hamlet.spark.counters import CLASS, SLICE, Stats, counted
+from hamlet.spark.counters import CLASS, SLICE, Counters, Stats, counted
 from hamlet.spark.filter import usable
+from hamlet.spark.look import seen
 from hamlet.spark.rows import Presenter, result_batches
 from hamlet.spark.session import guarded
 from hamlet.spark.slices import Batches, mapped, sliced, statistics_of
 from hamlet.spark.tasks import Kernel, Shipment, columns_of
+from hamlet.where import Filter
 from hamlet.workload import Workload
 
 PARTIAL_TYPE = from_arrow_schema(PARTIAL)
@@ -174,18 +176,48 @@ class Job:
         self.compiled: CompiledWorkload = self.shipment.compiled()
         self._events = events
         self.routes = routes(workload, self.compiled)
-        self._check_types(source)
+        self._source = source
+        self._check_types(name for route in self.routes for name in route.columns)
         self.partitions = partitions or default_partitions(events.frame)
         self._slicing: Slicing | None = None
 
-    def _check_types(self, source: str) -> None:
-        for name in dict.fromkeys(name for route in self.routes for name in route.columns):
+    def _check_types(self, names: Iterable[str]) -> None:
+        for name in dict.fromkeys(names):
             if not is_readable(self._events.schema.field(name).type):
                 shown = self._events.columns[name][1].simpleString()
                 raise DataError(
-                    f"{source}: column {name!r} has the type {shown}, which no attribute can have "
+                    f"{self._source}: column {name!r} has the type {shown}, which no attribute can have "
                     "(INT, DOUBLE, STRING, BOOLEAN or TIMESTAMP)"
                 )
+
+    def look(self, where: str | None, stats: Accumulator[Stats] | None = None) -> None:
+        """Let tasks look at every event before anything else is done with it.
+
+        Parameters
+        ----------
+        where : str, optional
+            A condition: only events for which it is true go on (`hamlet.where`).
+        stats : Accumulator, optional
+            Gets what goes on, by type and time.
+
+        Raises
+        ------
+        WorkloadError
+            With every mistake of the condition.
+        DataError
+            If it reads a column of a type that no attribute can have.
+        """
+        events, schema, shipment = self._events, self.schema, self.shipment
+        read = () if where is None else Filter(where, schema).columns
+        self._check_types(read)
+        needed = {schema.clock.column, schema.type_column, schema.order_column, *self._workload.attributes, *read}
+        names = tuple(name for name in events.names if name in needed)
+        frame = events.frame.select(*(events.columns[name][0] for name in names))
+
+        def task(batches: Batches) -> Batches:
+            yield from guarded(seen(shipment, names, where, stats, batches))
+
+        self._events = replace(events, frame=mapped(frame, task, frame.schema), names=names)
 
     # ------------------------------------------------------------------------------------------ first half
 
@@ -339,7 +371,7 @@ def _count(kernel: Kernel, stats: Accumulator[Stats] | None) -> None:
     context = TaskContext.get()
     if context is None:
         return
-    found: dict[tuple[str, int], Mapping[str, int]] = {(CLASS, number): each for number, each in kernel.stats.items()}
+    found: dict[tuple[str, int], Counters] = {(CLASS, number): each for number, each in kernel.stats.items()}
     slice = context.partitionId() if kernel.slice is None else kernel.slice
     # Where slices come with the events, who sent them has counted them.
     found[SLICE, slice] = {"received": kernel.received, "sent": kernel.received if kernel.slice is None else 0}
