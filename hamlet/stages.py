@@ -19,10 +19,16 @@ STAGES = {
 
 
 class Stages:
-    """A stop watch for each of `STAGES`; ``watch`` is among `seconds` only where something was watched."""
+    """A stop watch for each stage.
 
-    def __init__(self) -> None:
-        self.seconds = {stage: 0.0 for stage in STAGES if stage != "watch"}
+    Parameters
+    ----------
+    always : iterable of str
+        Stages that are among `seconds` even where they took no time; by default all of `STAGES` but ``watch``.
+    """
+
+    def __init__(self, always: Iterable[str] = tuple(STAGES)[:-1]) -> None:
+        self.seconds = dict.fromkeys(always, 0.0)
 
     @contextmanager
     def measured(self, stage: str) -> Iterator[None]:

@@ -119,6 +119,7 @@ class FilteredEvents(EventSource):
         self.schema = source.schema
         self.rows = source.rows
         self.arrow_schema = source.arrow_schema
+        self.condition = condition
         self._source = source
         self._filter = Filter(condition, source.schema)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,43 +20,12 @@ if TYPE_CHECKING:
     from selenium.webdriver.remote.webelement import WebElement
 
 ROOT = Path(__file__).parents[1]
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--window-size=1280,900",
-)
 WORKLOAD = """
 trends: RETURN g, COUNT(*), AVG(B.x) PATTERN SEQ(A, B+) WHERE [g] GROUP-BY g WITHIN 500 s;
 others: RETURN g, COUNT(*) PATTERN SEQ(C, B+) WHERE [g] GROUP-BY g WITHIN 100 s;
 """
 
 pytestmark = pytest.mark.xdist_group("browser")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
-    """One headless Chromium for all tests of this file."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed (the extra dev has it)")
-    chromium = next(
-        (found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None
-    )
-    driver = shutil.which("chromedriver")
-    if chromium is None or driver is None:
-        pytest.skip("no Chromium or no chromedriver on the PATH (Debian: chromium, chromium-driver)")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    started = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
-    yield started
-    started.quit()
 
 
 @pytest.fixture(scope="module")

@@ -175,6 +175,20 @@ def test_integers_are_dates_only_where_they_can_be() -> None:
     assert axis(Clock("time", "us", pa.timestamp("us")), 0, 5)["dates"] is True
 
 
+def test_counts_of_tasks_are_those_of_one_process() -> None:
+    """However events are spread, over time and over tasks, and whichever task comes first."""
+    generator = np.random.default_rng(7)
+    times = np.sort(generator.integers(-90_000, 400_000, 20_000))
+    parts = [times[:40], times[40:9_000], times[9_000:9_100], times[9_100:], times[::3], times[:0]]
+    batches = [{"time": part, "type": generator.choice(["A", "B"], len(part))} for part in parts]
+    whole = activity_of(*batches)
+    merged = activity_of(batches[-1])
+    for batch in batches:
+        merged.merge(activity_of(batch))
+    assert merged.shown() == whole.shown()
+    assert merged.events == whole.events == sum(map(len, parts))
+
+
 # --------------------------------------------------------------------------------------------------------- decisions
 
 
@@ -225,6 +239,20 @@ def test_a_long_trace_is_thinned_to_its_largest_bursts() -> None:
     assert sum(each[3] for each in found["sums"]) == 5_000
     assert sum(each[4] for each in found["sums"]) == sum(sizes)
     assert len(json.dumps(found)) < 40_000
+
+
+@pytest.mark.parametrize("count", [200, 5_000])
+def test_decisions_of_tasks_are_those_of_one_process(count: int) -> None:
+    generator = np.random.default_rng(3)
+    sizes = generator.integers(1, 10**9, count).tolist()  # no two alike, so that the largest are the same ones
+    bursts = [burst(n * 7 - 9_000, "shared", ["q1", f"q{n % 5}"], b=b, type="XYZ"[n % 3]) for n, b in enumerate(sizes)]
+    bursts += [burst(0, "alone", k=1)] * 3
+    merged = Decisions(SECONDS)
+    for part in (bursts[::2], bursts[1::2][: count // 3], [], bursts[1::2][count // 3 :]):
+        decisions = Decisions(SECONDS)
+        decisions.add(table(part))
+        merged.merge(decisions)
+    assert merged.shown() == added_up(bursts)
 
 
 def test_many_sets_of_queries_become_others() -> None:

@@ -20,6 +20,12 @@ WHERE = click.option(
     help="Only events for which this is true, whatever the queries say: \"speed < 10 AND district = 'Soho'\". "
     "Conditions are those of the language, over columns.",
 )
+REPORT = click.option(
+    "--report",
+    metavar="FILE.html",
+    type=click.Path(),
+    help="Write a page about the run: results over time, events by type, where the time went, what was shared.",
+)
 QUIET = click.option("--quiet", "-q", is_flag=True, help="Print results and errors only.")
 COLUMN_OPTIONS = (
     click.option(

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from hamlet.cli.loading import load
-from hamlet.cli.options import COLUMN_OPTIONS, INPUT_HELP, QUERY, RUN_OPTIONS, WHERE, WORKLOAD, with_options
+from hamlet.cli.options import COLUMN_OPTIONS, INPUT_HELP, QUERY, REPORT, RUN_OPTIONS, WHERE, WORKLOAD, with_options
 from hamlet.cli.progress import progress_bar, summary_line
 from hamlet.cli.remarks import remarks
 from hamlet.cli.show import SHOWN_ROWS, show_tables
@@ -72,12 +72,7 @@ from hamlet.workload import Workload
         type=click.Path(),
         help="Write a record per burst to a .parquet or .jsonl file: who shared it, and what the model counted.",
     ),
-    click.option(
-        "--report",
-        metavar="FILE.html",
-        type=click.Path(),
-        help="Write a page about the run: results over time, events by type, where the time went, what was shared.",
-    ),
+    REPORT,
     *COLUMN_OPTIONS,
     *RUN_OPTIONS,
 )

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from hamlet.cli.loading import load
-from hamlet.cli.options import COLUMN_OPTIONS, INPUT_HELP, QUERY, RUN_OPTIONS, WHERE, WORKLOAD, with_options
+from hamlet.cli.options import COLUMN_OPTIONS, INPUT_HELP, QUERY, REPORT, RUN_OPTIONS, WHERE, WORKLOAD, with_options
 from hamlet.cli.progress import summary_line, task_bar
 
 _STREAM_DEFAULTS = {
@@ -47,6 +47,7 @@ _STREAM_OPTIONS = (
     epilog="""\b
     Examples:
       hamlet submit trips.sase --input trips.parquet --output results
+      hamlet submit trips.sase --input trips.parquet --output results --query q1 --report trips.html
       hamlet submit trips.sase --input hdfs:///trips --output /shared/results --master spark://host:7077
       hamlet submit trips.sase --stream --input incoming/ --output results --checkpoint state --lateness '5 s'
       spark-submit --master yarn "$(python -c 'import hamlet; print(hamlet.__path__[0])')/__main__.py" submit ...
@@ -69,6 +70,7 @@ _STREAM_OPTIONS = (
         is_flag=True,
         help="Count keys and times first, in one more pass, so that tasks get equal work (heavy keys, giant groups).",
     ),
+    REPORT,
     *_STREAM_OPTIONS,
     *COLUMN_OPTIONS,
     *RUN_OPTIONS,
@@ -120,6 +122,11 @@ def _follow(
     for name in ("overwrite", "balance"):
         if options.pop(name):
             raise click.UsageError(f"--{name} belongs to a batch; --stream goes on from its checkpoint")
+    if options.pop("report") is not None:
+        raise click.UsageError(
+            "--report tells of a job that has ended, and --stream goes on; for a page about the files that are there, "
+            "submit them without --stream, or give them to hamlet run --report"
+        )
     checkpoint = streaming.pop("checkpoint")
     if checkpoint is None:
         raise click.UsageError("--stream needs --checkpoint DIR, where the job keeps its place and its state")

@@ -42,9 +42,12 @@ class EventSource:
         Number of events; None where only reading would tell.
     sample : pyarrow.RecordBatch or None
         The first events that were read, to explain a result by; None before.
+    condition : str or None
+        What all events fulfil, where some were left out (`hamlet.where`).
     """
 
     sample: pa.RecordBatch | None = None
+    condition: str | None = None
 
     def __init__(self, reader: Reader, key: SortKey, schema: Schema, spill_rows: int) -> None:
         self.name = reader.name

@@ -48,6 +48,7 @@ class Decisions:
         self._sums: dict[Summed, list[float]] = {}
         self._largest: Largest = {}
         self._first: list[Record] = []  # all of them, while they are few
+        self._by_pane = False  # whether single bursts are shown in the order of their panes, not of the trace
 
     def add(self, records: pa.Table) -> None:
         """Take records of `hamlet.trace.SCHEMA`, in their order."""
@@ -70,6 +71,21 @@ class Decisions:
             self._first += _records(batch, sets, range(min(batch.num_rows, MOST_BURSTS + 1)))
         self._keep_largest(bins, sets, batch)
         self.bursts += batch.num_rows
+
+    def merge(self, other: Decisions) -> None:
+        """Add what another part of the same run has decided; single bursts are in the order of their panes then."""
+        joined, theirs = self.bins.merge(other.bins)
+        self._join(joined)
+        for (number, kind, name), values in other._sums.items():
+            _add_up(self._sums, (number // theirs, kind, name), values)
+        for key, (size, place, record) in _coarser(other._largest, theirs).items():
+            burst = (size, self.bursts + place, record)
+            self._largest[key] = max(self._largest.get(key, burst), burst, key=lambda each: (each[0], -each[1]))
+        self._first = sorted([*self._first, *other._first], key=lambda record: record[0])[: MOST_BURSTS + 1]
+        self._pane = math.gcd(self._pane, other._pane)
+        self.bursts += other.bursts
+        self.single += other.single
+        self._by_pane = True
 
     def _join(self, joined: int) -> None:
         """Put so many neighbouring bins into one."""
@@ -150,7 +166,8 @@ class Decisions:
         while len(kept) > MOST_BURSTS:
             joined += 1
             kept = _coarser(self._largest, joined)
-        return [record for _, _, record in sorted(kept.values(), key=lambda burst: burst[1])]
+        order = sorted(kept.values(), key=lambda burst: (burst[2][0] if self._by_pane else 0, burst[1]))
+        return [record for _, _, record in order]
 
 
 def _coarser(largest: Largest, joined: int) -> Largest:

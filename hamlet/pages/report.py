@@ -19,12 +19,13 @@ from hamlet.output.result import Results
 from hamlet.pages.activity import Activity
 from hamlet.pages.decisions import Decisions
 from hamlet.pages.page import check_place, render, write
-from hamlet.pages.series import MOST_POINTS, query_lines
+from hamlet.pages.series import MOST_POINTS, Sample, query_lines
 from hamlet.pages.timeline import axis
 from hamlet.stages import STAGES
 from hamlet.workload import Workload
 
 OPTION = "--report"
+REST = "rest"  # the stage of all that lies between the others
 
 # What a run counted: key of `Results.stats`, caption, what it means.
 _COUNTERS = (
@@ -40,6 +41,9 @@ _COUNTERS = (
     ("splits", "splits", "graphlets that went on with fewer queries than before"),
     ("late_events", "late", "events that came too late and were dropped"),
 )
+
+
+RUN_STAGES = {**STAGES, REST: "compile the queries, cut batches at steps of time"}
 
 
 class Report:
@@ -64,6 +68,7 @@ class Report:
         self.path = path
         self._workload = workload
         self._input = source.name
+        self._condition = source.condition
         self._options = options
         self._activity = Activity(source.schema)
         self._decisions = Decisions(source.schema.clock)
@@ -78,17 +83,22 @@ class Report:
 
     def write(self, results: Results) -> None:
         """Write the page."""
-        text = page(self._workload, self._input, self._options, results, self._activity, self._decisions)
+        settings = settings_of(self._options, where=self._condition)
+        text = page(self._workload, self._input, settings, results, self._activity, self._decisions)
         write(text, self.path, OPTION)
 
 
 def page(
     workload: Workload,
     source: str,
-    options: Options,
+    settings: Sequence[tuple[str, str]],
     results: Results,
     activity: Activity,
     decisions: Decisions,
+    *,
+    samples: Mapping[str, Sample] | None = None,
+    meanings: Mapping[str, str] = RUN_STAGES,
+    note_on_time: str = "",
 ) -> str:
     """The page as text.
 
@@ -97,17 +107,24 @@ def page(
     workload : Workload
     source : str
         The input's name.
-    options : Options
+    settings : sequence of (str, str)
+        `settings_of` the run.
     results : Results
     activity : Activity
         That has seen the whole input.
     decisions : Decisions
         That has seen the whole trace.
+    samples : mapping of str to Sample, optional
+        Of the queries whose rows are not all among the results.
+    meanings : mapping of str to str
+        What is done in each stage of ``results.stats["stages"]``, and in the `REST`.
+    note_on_time : str
+        What else is to be said of these times.
     """
     used = [rows for rows in results.by_query if len(rows)]
     share = MOST_POINTS // max(len(used), 1)
     queries = [
-        query_lines(query, rows, results.clock, share)
+        query_lines(query, rows, results.clock, share, (samples or {}).get(query.name))
         for query, rows in zip(workload.queries, results.by_query, strict=True)
     ]
     events = activity.shown()
@@ -127,7 +144,6 @@ def page(
         "queries": queries,
         "events": events,
         "decisions": found,
-        "sharing": options.sharing,
     }
     return render(
         "report.html",
@@ -136,28 +152,38 @@ def page(
         data,
         workload=workload.analysis.text.source,
         source=source,
-        options=_changed(options),
+        settings=settings,
         counters=_counters(results.stats),
         largest=largest(results.stats.get("largest_count_bits", 0)),
         seconds=results.stats["seconds"],
         zone=shown_as["zone"],
         deciding=results.stats.get("decision_ns", 0) / 1e6,
-        stages=stages(results.stats["stages"], results.stats["seconds"]),
+        copies=results.stats.get("slices", {}).get("replication", 1.0),
+        stages=stages(results.stats["stages"], results.stats["seconds"], meanings),
+        note_on_time=note_on_time,
         queries=queries,
         events=events,
         decisions=found,
     )
 
 
-def _changed(options: Options) -> list[tuple[str, str]]:
-    """The options of the run that say what it computed, and those that are not as they are by default."""
+def settings_of(options: Options, **others: object) -> list[tuple[str, str]]:
+    """The options of a run that say what it computed, and those that are not as they are by default, as texts by name.
+
+    Examples
+    --------
+    >>> settings_of(Options(time_unit="ms"), where="speed < 3", balance=False)
+    [('sharing', 'dynamic'), ('numbers', 'exact'), ('time-unit', 'ms'), ('where', 'speed < 3')]
+    """
     default = Options()
     always = ("sharing", "numbers")
-    return [
-        (name.replace("_", "-"), str(getattr(options, name)))
+    changed = {
+        name: getattr(options, name)
         for name in Options.__dataclass_fields__
         if name in always or (name != "trace" and getattr(options, name) != getattr(default, name))
-    ]
+    }
+    changed |= {name: value for name, value in others.items() if value not in (None, False)}
+    return [(name.replace("_", "-"), str(value)) for name, value in changed.items()]
 
 
 def _counters(stats: Mapping[str, Any]) -> Sequence[tuple[str, str, str]]:
@@ -182,13 +208,17 @@ def largest(bits: int) -> str | None:
     return text if bits <= 40 else f"{text} ({bits:,} bits)"
 
 
-def stages(seconds: Mapping[str, float], total: float) -> list[dict[str, Any]]:
+def stages(seconds: Mapping[str, float], total: float, meanings: Mapping[str, str]) -> list[dict[str, Any]]:
     """The stages of a run with their share of its time; what lies between them is the last."""
-    rest = max(total - sum(seconds.values()), 0.0)
-    known = [(name, spent, STAGES[name]) for name, spent in seconds.items()]
-    known.append(("rest", rest, "compile the queries, cut batches at steps of time"))
+    spent = {**seconds, REST: max(total - sum(seconds.values()), 0.0)}
     whole = max(total, 1e-9)
     return [
-        {"name": name, "seconds": spent, "share": 100 * spent / whole, "meaning": meaning}
-        for name, spent, meaning in known
+        {
+            "name": name,
+            "seconds": each,
+            "share": 100 * each / whole,
+            "meaning": meanings[name],
+            "colour": REST if name == REST else f"s{place}",
+        }
+        for place, (name, each) in enumerate(spent.items())
     ]

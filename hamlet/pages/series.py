@@ -30,6 +30,36 @@ Value = int | float | Decimal | None
 Plotted = int | float | str | None
 
 
+@dataclass(frozen=True)
+class Sample:
+    """What a part of a query's rows, drawn by chance, is a part of.
+
+    Attributes
+    ----------
+    rows, groups : int
+        How many there are in all.
+    windows_in, groups_in : int
+        One of so many windows and one of so many groups was drawn, with all their rows.
+    """
+
+    rows: int
+    groups: int
+    windows_in: int
+    groups_in: int
+
+    @property
+    def text(self) -> str:
+        """What was drawn, in words.
+
+        Examples
+        --------
+        >>> Sample(10**9, 5_000, 20, 1).text, Sample(10**9, 10**6, 20, 100).text
+        ('a sample: 1 of 20 windows', 'a sample: 1 of 20 windows and 1 of 100 groups')
+        """
+        drawn = [(self.windows_in, "windows"), (self.groups_in, "groups")]
+        return "a sample: " + " and ".join(f"1 of {number:,} {what}" for number, what in drawn if number > 1)
+
+
 @dataclass
 class _Line:
     """The points of one group: for each bin the values of the measures."""
@@ -38,7 +68,9 @@ class _Line:
     points: dict[int, list[Value]]
 
 
-def query_lines(query: Query, rows: QueryRows, clock: Clock, points: int) -> dict[str, Any]:
+def query_lines(
+    query: Query, rows: QueryRows, clock: Clock, points: int, sample: Sample | None = None
+) -> dict[str, Any]:
     """What the page draws of one query.
 
     Parameters
@@ -50,6 +82,8 @@ def query_lines(query: Query, rows: QueryRows, clock: Clock, points: int) -> dic
         Of the windows.
     points : int
         How many values there is room for.
+    sample : Sample, optional
+        What the rows were drawn from, where they are not all.
 
     Returns
     -------
@@ -59,7 +93,7 @@ def query_lines(query: Query, rows: QueryRows, clock: Clock, points: int) -> dic
         ticks of the first window of each bin; ``joined``: most windows in a bin; ``within``, ``slide``: ticks;
         ``lines``: of the groups with the largest values of the first measure (``label``; ``bins``, left out where it
         has all; ``values`` per measure); ``band``: per measure the least and greatest values of all groups by bin,
-        where not all groups have a line.
+        where not all groups have a line; ``sample``: what of all that was drawn, in words.
     """
     places = [place for place, column in enumerate(rows.columns) if _is_measure(column)]
     first = next((number for number, place in enumerate(places) if rows.columns[place].kind == "count"), 0)
@@ -77,8 +111,9 @@ def query_lines(query: Query, rows: QueryRows, clock: Clock, points: int) -> dic
         "measures": names,
         "first": first,
         "logarithms": logarithms,
-        "rows": len(rows),
-        "groups": len(lines),
+        "rows": len(rows) if sample is None else sample.rows,
+        "groups": len(lines) if sample is None else sample.groups,
+        "sample": "" if sample is None else sample.text,
         "starts": first_starts,
         "joined": joined,
         "within": int(query.within.seconds * clock.ticks_per_second),

@@ -9,6 +9,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from hamlet.disorder import Lateness
 from hamlet.engine import options_of
 from hamlet.errors import OptionError, OutputError, UnsupportedError
 from hamlet.output.files import check_destination, check_format, folder_name, part_file, staged
+from hamlet.stages import Stages
 from hamlet.workload import Workload
 
 try:
@@ -120,6 +122,7 @@ def submit(
     partitions: int | None = None,
     balance: bool = False,
     where: str | None = None,
+    report: str | os.PathLike[str] | None = None,
     keep: Iterable[str | os.PathLike[str]] = (),
     progress: Progress | None = None,
     **options: Any,
@@ -151,6 +154,9 @@ def submit(
         As for `run`; partitions in which no query can have a trend are found, too, and left out.
     where : str, optional
         Only events for which this condition over columns is true are read; as ``hamlet run --where``.
+    report : path, optional
+        Where to write an HTML page about the job, as `hamlet.run` does; a file of this machine. Tasks then look at all
+        events before they are routed, and keep a record of their decisions.
     keep : iterable of paths
         Files that `overwrite` must not delete, besides the input.
     progress : callable, optional
@@ -174,38 +180,44 @@ def submit(
         If Spark cannot finish the job.
     """
     began = time.perf_counter()
-    chosen = options_of(options)
+    chosen = options_of(options if report is None else {**options, "trace": True})
     check_format(output_format)
     precious = [str(path) for path in (*keep, local_path(source)) if path is not None]
     place = check_destination(local_output(output), overwrite, precious)
+    about = None
+    if report is not None:
+        from hamlet.spark.report import JobReport  # brings in jinja2, which nothing else needs
+
+        about = JobReport(workload, source, chosen, report, where=where, balance=balance)
     events = opened(source, input_format, chosen, workload, where)
     with session(master) as spark, translated():
-        stages = {"start": time.perf_counter() - began}
+        context = spark.sparkContext
+        stages = Stages(())
+        stages.seconds["start"] = time.perf_counter() - began
         read = events.load(spark)
         job = Job(workload, read.events, chosen, _partitions(partitions), source)
-        stats = spark.sparkContext.accumulator({}, StatsParam())
-        if where is not None:
+        stats = context.accumulator({}, StatsParam())
+        if where is not None or about is not None:
             job.look(where, stats)
-        began = time.perf_counter()
         if balance:
-            with watched(spark.sparkContext, "counting keys", progress):
+            with stages.measured("measure"), watched(context, "counting keys", progress):
                 job.measure(prune=True)
-            stages["measure"] = time.perf_counter() - began
-            began = time.perf_counter()
         rows = job.partial(stats).persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            with watched(spark.sparkContext, "counting trends", progress):
+            asked = nullcontext() if about is None else about.computing(context)
+            with stages.measured("compute"), asked, watched(context, "counting trends", progress):
                 total = rows.count()
-            stages["compute"] = time.perf_counter() - began
-            began = time.perf_counter()
-            with staged(place, output) as fresh, watched(spark.sparkContext, "writing", progress):
-                found = _write(job, rows, total, fresh, output_format)
+            with stages.measured("write"), staged(place, output) as fresh, watched(context, "writing", progress):
+                written = _write(job, rows, total, fresh, output_format)
+            seen = read.rows if where is None else activity_of(stats.value, job.schema).events
+            found = {**summed(stats.value, job.partitions), "events": seen, **written, "stages": stages.seconds}
+            if about is not None:
+                with watched(context, "drawing", progress):
+                    about.write(job, rows, stats.value, found, began)
         finally:
             with at_the_end():
                 rows.unpersist()
-        stages["write"] = time.perf_counter() - began
-    seen = read.rows if where is None else activity_of(stats.value, job.schema).events
-    return {**summed(stats.value, job.partitions), "events": seen, **found, "stages": stages}
+    return found
 
 
 def stream(

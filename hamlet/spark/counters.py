@@ -9,11 +9,12 @@ from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
 from hamlet.pages.activity import Activity
-from hamlet.schema import Schema
+from hamlet.pages.decisions import Decisions
+from hamlet.schema import Clock, Schema
 from hamlet.slicing.placement import Balance
 
-CLASS, SLICE, SENT, SEEN = "class", "slice", "sent", "seen"
-Counters = Mapping[str, int] | Activity  # an activity under SEEN, numbers by name under all others
+CLASS, SLICE, SENT, SEEN, DECIDED = "class", "slice", "sent", "seen", "decided"
+Counters = Mapping[str, int] | Activity | Decisions  # numbers by name, but under SEEN and DECIDED
 Stats = dict[tuple[str, int, int], Counters]  # (what, number, partition) -> counters of a task
 
 
@@ -57,7 +58,7 @@ def summed(stats: Stats, slices: int) -> dict[str, Any]:
     loads = [0] * slices
     sent = 0
     for (what, number, _), each in stats.items():
-        if isinstance(each, Activity):
+        if isinstance(each, Activity | Decisions):
             continue
         if what == SLICE:
             loads[number] += each["received"]
@@ -89,5 +90,15 @@ def activity_of(stats: Stats, schema: Schema) -> Activity:
     for key in sorted(stats):
         each = stats[key]
         if isinstance(each, Activity):
+            whole.merge(each)
+    return whole
+
+
+def decisions_of(stats: Stats, clock: Clock) -> Decisions:
+    """What all tasks have decided; nothing where no trace was asked for."""
+    whole = Decisions(clock)
+    for key in sorted(stats):
+        each = stats[key]
+        if isinstance(each, Decisions):
             whole.merge(each)
     return whole

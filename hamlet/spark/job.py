@@ -46,7 +46,7 @@ from hamlet.slicing.owners import TimeOwner
 from hamlet.slicing.placement import balanced, plain
 from hamlet.slicing.routes import Route, routes
 from hamlet.slicing.routing import MOST_CLASSES, Slicing
-from hamlet.spark.counters import CLASS, SLICE, Counters, Stats, counted
+from hamlet.spark.counters import CLASS, DECIDED, SLICE, Counters, Stats, counted
 from hamlet.spark.filter import usable
 from hamlet.spark.look import seen
 from hamlet.spark.rows import Presenter, result_batches
@@ -358,7 +358,7 @@ def _partial(
 ) -> Batches:
     kernel = Kernel(shipment, routes, slicing)
     yield from kernel.partial(batches)
-    _count(kernel, stats)
+    _count(kernel, routes, stats)
 
 
 def _final(
@@ -367,7 +367,7 @@ def _final(
     return result_batches(Kernel(shipment, routes, slicing).final(batches), shipment, schema, names)
 
 
-def _count(kernel: Kernel, stats: Accumulator[Stats] | None) -> None:
+def _count(kernel: Kernel, routes: Routes, stats: Accumulator[Stats] | None) -> None:
     context = TaskContext.get()
     if context is None:
         return
@@ -375,6 +375,8 @@ def _count(kernel: Kernel, stats: Accumulator[Stats] | None) -> None:
     slice = context.partitionId() if kernel.slice is None else kernel.slice
     # Where slices come with the events, who sent them has counted them.
     found[SLICE, slice] = {"received": kernel.received, "sent": kernel.received if kernel.slice is None else 0}
+    if kernel.decisions is not None:
+        found[DECIDED, routes[0].number] = kernel.decisions
     counted(stats, found)
 
 

@@ -28,6 +28,7 @@ from hamlet.input.ordering import BATCH_ROWS, SortKey
 from hamlet.input.widening import cast, conform
 from hamlet.output.partial import PartialCodec
 from hamlet.output.result import QueryRows
+from hamlet.pages.decisions import Decisions
 from hamlet.schema import Schema
 from hamlet.slicing.routes import Route, part_of
 from hamlet.slicing.routing import Ownership, Router, Slicing
@@ -218,6 +219,8 @@ class Kernel:
     ----------
     received : int
         Events that came.
+    decisions : Decisions or None
+        What was decided for their bursts, with the option ``trace``.
     """
 
     def __init__(self, shipment: Shipment, routes: Sequence[Route], slicing: Slicing | None = None) -> None:
@@ -229,6 +232,7 @@ class Kernel:
         self._columns = columns_of(routes, self._schema)
         self.slice: int | None = None
         self.received = 0
+        self.decisions = Decisions(self._schema.clock) if shipment.options.trace else None
 
     @property
     def stats(self) -> dict[int, dict[str, int]]:
@@ -261,6 +265,8 @@ class Kernel:
                 mine = batch if self._slicing is None else _of_class(batch, bit)
                 if mine.num_rows:
                     runner.executor.process(mine)
+                    if self.decisions is not None:
+                        self.decisions.add(runner.executor.trace())
                 runner.executor.advance(following)
                 for query in runner.route.queries:
                     rows = runner.drained(query)

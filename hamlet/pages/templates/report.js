@@ -217,7 +217,7 @@ function resultCard(query) {
     const rows = here.slice(from, from + 8).map(([line, value]) => [colourOf(line), line.label, value ? value.text : "NULL", line === chosen]);
     const until = query.joined > 1 ? query.starts[Math.min(bin + 1, query.starts.length - 1)] : query.starts[bin] + query.within;
     const more = [here.length > 8 ? `${here.length - 8} more groups` : "", query.joined > 1 ? `largest of up to ${query.joined} windows that begin in this span` : "",
-      band && band.high[bin] !== null ? `all ${whole.format(query.groups)} groups: ${number(band.low[bin]).text} to ${number(band.high[bin]).text}` : ""].filter(Boolean).join("; ");
+      band && band.high[bin] !== null ? `all ${query.sample ? "groups of the sample" : `${whole.format(query.groups)} groups`}: ${number(band.low[bin]).text} to ${number(band.high[bin]).text}` : ""].filter(Boolean).join("; ");
     showTip(clientX, clientY, spanText(query.starts[bin], Math.max(until, query.starts[bin]), AXIS), rows.length ? rows : [[null, "no trend in a group that is drawn", ""]], more);
     if (height === null) say(`${timeText(query.starts[bin], AXIS)}: ${here.slice(place, place + 1).map(([line, value]) => `${line.label} ${value ? value.text : "NULL"}`).join()}`);
   }
@@ -236,9 +236,9 @@ function resultCard(query) {
     const by = query.groupedBy.join(", ");
     const keys = found.slice(0, COLOURED).map((line) => el("button", { "data-rank": line.rank, title: line.label, onclick: () => { chosen = chosen === line ? null : line; mark(); } },
       el("i", { class: "swatch", style: `background:${colourOf(line)}` }), line.label));
-    const drawn = query.lines.length < query.groups ? `; ${whole.format(query.lines.length)} of ${whole.format(query.groups)} groups are drawn, those with the largest ${query.measures[query.first]}, the band has all` : "";
+    const drawn = query.lines.length < query.groups ? `; ${whole.format(query.lines.length)} of ${whole.format(query.groups)} groups are drawn, those with the largest ${query.measures[query.first]}${query.band ? `, the band has all${query.sample ? " of the sample" : ""}` : ""}` : "";
     legend.replaceChildren(by ? `${by}:` : "", ...keys, found.length > COLOURED ? `+ ${found.length - COLOURED} more` : "",
-      el("span", {}, `${whole.format(query.rows)} rows${drawn}${query.joined > 1 ? `; a point is the largest of ${query.joined} windows` : ""}${note ? `; ${note}` : ""}`));
+      el("span", {}, `${whole.format(query.rows)} rows${query.sample ? `; ${query.sample}` : ""}${drawn}${query.joined > 1 ? `; a point is the largest of ${query.joined} windows` : ""}${note ? `; ${note}` : ""}`));
   }
 
   redraw.push(draw);
@@ -248,7 +248,7 @@ function resultCard(query) {
 const strokeOf = (rank) => (rank < 3 ? 1.6 : 1.1);
 const colourOf = (line) => (line.rank < COLOURED ? COLOURS[line.rank] : "var(--rest)");
 // Starts further apart than this are not joined by a line: in windows between them no group has a trend.
-const GAP = (query) => query.gap || (query.gap = query.joined > 1 ? Math.max(1.5 * query.joined * query.slide, 3.5 * median(steps(query.starts))) : query.slide);
+const GAP = (query) => query.gap || (query.gap = query.joined > 1 || query.sample ? Math.max(1.5 * query.joined * query.slide, 3.5 * median(steps(query.starts))) : query.slide);
 const steps = (starts) => starts.slice(1).map((start, place) => start - starts[place]);
 const median = (values) => [...values].sort((one, other) => one - other)[values.length >> 1] || 1;
 
