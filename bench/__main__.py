@@ -80,17 +80,17 @@ def list_cases() -> None:
 
 
 @main.command()
-@click.argument("cases", nargs=-1, type=click.Choice(list(CASES)))
+@click.argument("cases", metavar="[CASE]...", nargs=-1, type=click.Choice(list(CASES)))
 @click.option("--quick", is_flag=True, help="Small sizes: is everything right, and does everything run?")
 @click.option("--list", "listed", is_flag=True, help="Print the cases and about how long they take, run nothing.")
 @click.option("--repeats", default=5, show_default=True, type=click.IntRange(1), help="Timed runs of each contender.")
-@click.option("--timeout", "timeout_s", default=3600.0, show_default=True, help="Seconds that a phase may take.")
+@click.option("--timeout", "timeout_s", default=3600.0, show_default="3600", help="Seconds that a phase may take.")
 @click.option("--note", default="", help="Kept with the results, such as 'noisy: others were working'.")
 @click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Where the JSON files go.")
 def run(
     cases: tuple[str, ...], quick: bool, listed: bool, repeats: int, timeout_s: float, note: str, results: Path
 ) -> None:
-    """Run the CASES given, or all; exit 1 on a wrong answer, before any of its times is printed."""
+    """Run the cases given (`list` names them), or all; exit 1 on a wrong answer, before any of its times is printed."""
     if listed:
         _list_cases()
         return
@@ -126,7 +126,7 @@ def run(
 
 @main.command()
 @click.option("--results", default=RESULTS, type=click.Path(path_type=Path), help="Where the JSON files are.")
-@click.option("--output", default=RESULTS.parent / "RESULTS.md", type=click.Path(path_type=Path))
+@click.option("--output", default=RESULTS.parent / "RESULTS.md", type=click.Path(path_type=Path), help="The page.")
 @click.option("--figures", default=FIGURES, type=click.Path(path_type=Path), help="Where the plots go.")
 def report(results: Path, output: Path, figures: Path) -> None:
     """Write RESULTS.md and the plots from the JSON files: for each machine and case the newest measurement."""

@@ -14,16 +14,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from hamlet.calibration import processor
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("hamlet-cep", "numpy", "pyarrow", "pyspark", "duckdb", "cython")
 SAMPLE_SECONDS = 0.1
-
-
-def _processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists() and (found := re.search(r"^model name\s*:\s*(.+)$", cpuinfo.read_text(), re.MULTILINE)):
-        return found[1].strip()
-    return platform.processor() or platform.machine()
 
 
 def _version(package: str) -> str | None:
@@ -36,7 +31,7 @@ def _version(package: str) -> str | None:
 def description() -> dict[str, Any]:
     """Processor, cores, memory, system and versions."""
     return {
-        "processor": _processor(),
+        "processor": processor(),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "system": f"{platform.system()} {platform.release()}",

@@ -18,8 +18,7 @@ from hamlet import saving, trace
 from hamlet._budget import Budget
 from hamlet.columns import Int64Array, StringPool, integers
 from hamlet.compiler.compile import compile_workload
-from hamlet.disorder import MOST_TICKS as MOST_TICKS
-from hamlet.disorder import Disorder, Lateness
+from hamlet.disorder import MOST_TICKS, Disorder, Lateness
 from hamlet.errors import DataError, HamletError, OptionError, one_of
 from hamlet.executor import BEGINNING_OF_TIME, END_OF_TIME, Executor
 from hamlet.input.events import batch_of
@@ -95,6 +94,11 @@ class Options:
         """Who decides which queries share a burst."""
         return Sharing(cast(Policy, self.sharing), cast(Model, self.benefit), self.trace)
 
+    def columns_of(self, workload: Workload) -> tuple[str, ...]:
+        """The columns that a workload needs: time, type, order, and every attribute that some query reads."""
+        special = (self.time_column, self.type_column, self.order_column)
+        return tuple(dict.fromkeys(name for name in (*special, *workload.attributes) if name is not None))
+
 
 class Engine:
     """Counts the trends of a stream as it arrives.
@@ -124,8 +128,7 @@ class Engine:
         self.options = options_of(options)
         chosen = self.options
         self._key = SortKey(chosen.time_column, chosen.order_column)
-        special = (chosen.time_column, chosen.type_column, chosen.order_column)
-        self._wanted = tuple(dict.fromkeys(name for name in (*special, *workload.attributes) if name is not None))
+        self._wanted = chosen.columns_of(workload)
         self._schema: Schema | None = None
         self._columns: tuple[pa.Schema, bool] | None = None  # of the last push, and whether they were all
         self._strings = StringPool()

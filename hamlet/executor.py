@@ -22,13 +22,10 @@ from hamlet.errors import HamletError
 from hamlet.limit import Holding, exceeded, holding
 from hamlet.output.result import QueryRows
 from hamlet.output.rows import GroupRows, group_rows, piece_of, present, result_columns
-from hamlet.ranks import sort_key
 from hamlet.runner import ClassRunner, RunnerState
 from hamlet.sharing import DYNAMIC, Sharing
 from hamlet.stages import Stages
 from hamlet.workers import Workers
-
-__all__ = ["END_OF_TIME", "Executor", "GroupRows", "RunnerState", "present", "result_columns", "sort_key"]
 
 BEGINNING_OF_TIME, END_OF_TIME = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 

@@ -19,14 +19,12 @@ from hamlet.compiler.tables import QueryTables
 from hamlet.errors import OptionError, one_of
 from hamlet.language.meaning import AnalysedQuery, Analysis, Pair
 from hamlet.language.printing import name_text, to_text
-from hamlet.query import NOWHERE, AttributeType, Condition, Duration, Query
-from hamlet.query import And as Conjunct
+from hamlet.query import NOWHERE, And, AttributeType, Condition, Duration, Query
 from hamlet.schema import UNITS_PER_SECOND, Clock, Schema
 from hamlet.workload import Workload
 from optimizer.explain import Cause, Memory, QueryView, Step, Steps, Variable, Window, WorkloadView, as_json
 from optimizer.explain_dot import as_dot
-from optimizer.explain_sharing import Constants as Prices
-from optimizer.explain_sharing import SharingView
+from optimizer.explain_sharing import Prices, SharingView
 from optimizer.explain_text import as_text
 from optimizer.plan import QueryFacts, plan
 from optimizer.template import START, Template
@@ -115,7 +113,7 @@ def _prices() -> Prices:
 
 
 def _all(conditions: tuple[Condition, ...]) -> str:
-    return to_text(conditions[0] if len(conditions) == 1 else Conjunct(conditions))
+    return to_text(conditions[0] if len(conditions) == 1 else And(conditions))
 
 
 def _open_schema(workload: Workload) -> Schema:

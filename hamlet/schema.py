@@ -47,7 +47,7 @@ class Clock:
         return bool(pa.types.is_timestamp(self.type))
 
     def present(self, ticks: int) -> int | datetime.datetime:
-        """A tick count in the type of the time column (datetime64[ns] comes back as pandas-free datetime)."""
+        """Ticks in the type of the time column: integers as they are, timestamps as datetimes (`timestamp`)."""
         if not self.is_timestamp:
             return ticks
         return timestamp(ticks, self.unit, self.type.tz)

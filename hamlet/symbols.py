@@ -123,15 +123,17 @@ def symbolic(workload: Workload, events: Any, **options: Any) -> Symbolic:
 def _table(workload: Workload, events: Any, options: Options) -> tuple[pa.Table, Schema, Int64Array]:
     """The events in order of (time, order), what is known of their columns, and the place of each as it was given."""
     key = SortKey(options.time_column, options.order_column)
-    special = (options.time_column, options.type_column, options.order_column)
-    wanted = tuple(dict.fromkeys(name for name in (*special, *workload.attributes) if name is not None))
+    wanted = options.columns_of(workload)
+    names: dict[str, Any] = {
+        "time_column": options.time_column,
+        "type_column": options.type_column,
+        "order_column": options.order_column,
+    }
     if isinstance(events, (str, os.PathLike, pa.RecordBatchReader)):
-        names = {"time_column": key.time, "type_column": options.type_column, "order_column": key.order}
-        source = open_events(events, time_unit=options.time_unit, **names)  # type: ignore[arg-type]
+        source = open_events(events, time_unit=options.time_unit, **names)
         table = pa.Table.from_batches(source.batches([name for name in wanted if name in source.schema.columns]))
         return table, source.schema, np.arange(table.num_rows)
-    names = {"time_column": key.time, "type_column": options.type_column, "order_column": key.order}
-    table = batch_of(events, **names)  # type: ignore[arg-type]
+    table = batch_of(events, **names)
     closed = has_columns(events)
     schema = schema_of(
         table.schema, key, options.type_column, options.time_unit, closed=closed, empty=not table.num_rows

@@ -26,7 +26,7 @@ from hamlet.language.meaning import AnalysedQuery, Analysis
 from hamlet.language.parse_condition import condition_hint, parse_condition
 from hamlet.language.printing import name_text
 from hamlet.language.tokens import Kind, Token, tokenize
-from hamlet.language.typecheck import attribute_type, check
+from hamlet.language.typecheck import check, type_of_attribute
 from hamlet.query import (
     And,
     Atom,
@@ -74,13 +74,13 @@ class Filter:
         query = _as_query(text, condition, schema)
         self._strings = StringPool()
         self._program = ProgramWriter(
-            lambda reference: attribute_type(EVENT, reference.attribute, query, schema),
+            lambda reference: type_of_attribute(EVENT, reference.attribute, query, schema),
             lambda _: True,
             self._strings,
             lambda reference: UNITS_PER_SECOND[schema.units.get(reference.attribute, ("s", None))[0]],
         ).program(query.local[EVENT])
         self.columns = self._program.vector_columns
-        self._types = [attribute_type(EVENT, name, query, schema) for name in self.columns]
+        self._types = [type_of_attribute(EVENT, name, query, schema) for name in self.columns]
 
     def chosen(self, batch: pa.RecordBatch) -> pa.BooleanArray:
         """For which events of a batch the condition is true.

@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from hamlet.errors import Diagnostic, OptionError, WorkloadError, near_miss
-from hamlet.language.analysis import Analysis, analyse_text
+from hamlet.language.analysis import analyse_text
 from hamlet.language.conditions import references
+from hamlet.language.meaning import Analysis
 from hamlet.language.printing import to_text
 from hamlet.language.typecheck import check
 from hamlet.query import Aggregate, Query

@@ -48,7 +48,7 @@ REASONS = {
 
 
 @dataclass(frozen=True)
-class Constants:
+class Prices:
     """The prices of the model `measured` that the run would use.
 
     Attributes
@@ -106,13 +106,13 @@ class SharingView:
         without any left out.
     looks_back : mapping of (int, str, str) to str
         (query, X, Y) -> ``search`` or ``scan`` where an event bound to Y looks back at single events bound to X.
-    constants : Constants
+    constants : Prices
     """
 
     queries: tuple[QueryFacts, ...]
     predicates: Mapping[tuple[int, str], str]
     looks_back: Mapping[tuple[int, str, str], str]
-    constants: Constants
+    constants: Prices
 
     @cached_property
     def sharing(self) -> Sharing:

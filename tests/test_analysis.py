@@ -6,8 +6,9 @@ import pyarrow as pa
 import pytest
 
 from hamlet.errors import WorkloadError
-from hamlet.language.analysis import AnalysedQuery, Analysis, analyse, analyse_text
+from hamlet.language.analysis import analyse, analyse_text
 from hamlet.language.conditions import parts, push_not
+from hamlet.language.meaning import AnalysedQuery, Analysis
 from hamlet.language.parser import parse
 from hamlet.language.printing import to_text
 from hamlet.language.typecheck import check, type_of

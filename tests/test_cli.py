@@ -21,7 +21,7 @@ import hamlet.cli
 import hamlet.cli.run
 from hamlet.errors import UnsupportedError
 from hamlet.java import check_java
-from hamlet.output.result import integer_of
+from hamlet.output.digits import integer_of
 
 ROOT = Path(__file__).parents[1]
 WORKLOAD = """\

@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 
 import hamlet.output.files
 from hamlet.errors import OptionError, OutputError
+from hamlet.output.digits import decimal_digits, integer_of
 from hamlet.output.files import check_destination, stream_out, write
-from hamlet.output.result import QueryRows, ResultColumn, Results, decimal_digits, integer_of
+from hamlet.output.result import QueryRows, ResultColumn, Results
 from hamlet.query import AttributeType
 from hamlet.schema import Clock
 

@@ -22,11 +22,12 @@ import hamlet
 from hamlet.compiler.aggregates import ComponentKey
 from hamlet.engine import options_of
 from hamlet.errors import DataError, OutputError
-from hamlet.executor import GroupRows, sort_key
 from hamlet.input.input_schema import plain_schema
 from hamlet.input.ordering import SortKey
 from hamlet.output.partial import SCHEMA, GroupCodec, PartialCodec, decode_components, encode_components
 from hamlet.output.result import Results
+from hamlet.output.rows import GroupRows
+from hamlet.ranks import sort_key
 from hamlet.slicing.routes import Route, routes
 from hamlet.spark import rows as spark_rows
 from hamlet.spark import tasks as spark_tasks

@@ -15,13 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hamlet.errors import OptionError, OutputError
-from hamlet.output.digits import number_text, short_text
+from hamlet.output.digits import decimal_digits, integer_of, number_text, short_text
 from hamlet.output.result import (
     QueryRows,
     ResultColumn,
     Results,
-    decimal_digits,
-    integer_of,
     result_schema,
     time_text,
     to_arrow,

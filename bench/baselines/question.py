@@ -18,15 +18,16 @@ import pyarrow.compute as pc
 
 from bench.baselines.conditions import accepted
 from hamlet import Workload
+from hamlet.columns import Int64Array
 from hamlet.compiler.automaton import templates
 from hamlet.errors import UnsupportedError
 from hamlet.language.conditions import references, rewritten
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.query import Aggregate, Comparison, Condition, Reference, Shift
 from hamlet.schema import UNITS_PER_SECOND
+from optimizer.condition import MIRRORED
 from optimizer.template import START, Template
 
-Int64Array = npt.NDArray[np.int64]
 Slot = tuple[int, int, int]  # role, which of the variables of that role, column that is added
 Pair = tuple[int, int, int]  # column of the earlier event, operator, column of the later one
 OPERATORS = {"<": 0, "<=": 1, ">": 2, ">=": 3, "=": 4}
@@ -273,7 +274,7 @@ class Question:
                 operator = condition.operator
                 if left.shift is Shift.NEXT:
                     left, right = right, left
-                    operator = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(operator, operator)
+                    operator = MIRRORED[operator]
                 if left.shift is not right.shift:
                     return self._column(left.attribute), OPERATORS[operator], self._column(right.attribute)
         raise UnsupportedError(f"the baselines compare one attribute with one attribute, not what {pair} has")

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from hamlet.compiler.program import MIRRORED
 from hamlet.language.conditions import references
 from hamlet.query import AttributeType, Comparison, Condition, Expression, Shift
+from optimizer.condition import MIRRORED
 
 Kind = Callable[[Expression], AttributeType | None]
 

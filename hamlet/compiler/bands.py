@@ -1,8 +1,8 @@
-"""Bands: queries that the kernel runs side by side, one vector element each (``hamlet/_lanes.pyx``).
+"""Bands: queries that the kernel runs side by side, one vector element each (``_lanes.h``, ``_bands.pyx``).
 
-A band holds queries of equal windows whose transitions read sums and no single events (the rung "state-grained"), whose
-negated patterns kill at once. Their cells lie in one block per key, so the block must
-not be larger than what the queries would hold on their own.
+A band holds queries of equal windows whose transitions read sums and no single events (the rung "state-grained"), and
+whose negated patterns kill at once. Their cells lie in one block per key, so the block must not be larger than what the
+queries would hold on their own.
 
 Source: DESIGN §2, rung 4 and "lanes over queries"; HAMLET (SIGMOD'21) §3.1 (merged template).
 """

@@ -19,9 +19,9 @@ from hamlet.compiler.classify import Classifier, Loads, Role
 from hamlet.compiler.predicate_facts import adjacent_predicates, local_predicates
 from hamlet.compiler.program import ProgramWriter
 from hamlet.compiler.roles import role_keys
-from hamlet.compiler.tables import Pair, QueryTables, TableWriter
+from hamlet.compiler.tables import QueryTables, TableWriter
 from hamlet.language.conditions import references
-from hamlet.language.meaning import AnalysedQuery, Analysis
+from hamlet.language.meaning import AnalysedQuery, Analysis, Pair
 from hamlet.query import Aggregate, AttributeType, Condition, Duration, Expression, Reference, ReturnItem, Shift
 from hamlet.schema import UNITS_PER_SECOND, Schema
 from optimizer.plan import AggregateFacts, Plan, QueryFacts, plan
@@ -192,7 +192,7 @@ def facts(analysis: Analysis, schema: Schema) -> list[QueryFacts]:
 
 
 def _facts(analysis: Analysis, query: AnalysedQuery, schema: Schema) -> QueryFacts:
-    type_of = partial(attribute_type, analysis, schema, query)
+    type_of = partial(compiled_type, analysis, schema, query)
     aggregates = (item.value for item in query.query.items if isinstance(item.value, Aggregate))
     return QueryFacts(
         query.query.name,
@@ -205,10 +205,10 @@ def _facts(analysis: Analysis, query: AnalysedQuery, schema: Schema) -> QueryFac
     )
 
 
-def attribute_type(
+def compiled_type(
     analysis: Analysis, schema: Schema, query: AnalysedQuery, variable: str, attribute: str
 ) -> AttributeType | None:
-    """An attribute's type: declared for the variable's event type, else the column's."""
+    """What an attribute is compiled as: its type as declared for the variable's event type, else the column's."""
     declared = analysis.declared.get(query.types[variable], {}).get(attribute)
     return declared if declared is not None else schema.type_of(attribute)
 
@@ -327,7 +327,7 @@ class _ClassCompiler:
 
     def type_of(self, analysed: AnalysedQuery, variable: str, attribute: str) -> AttributeType | None:
         """An attribute's type."""
-        return attribute_type(self.analysis, self.schema, analysed, variable, attribute)
+        return compiled_type(self.analysis, self.schema, analysed, variable, attribute)
 
     def column(self, analysed: AnalysedQuery, variable: str, attribute: str) -> int:
         """Number of a kernel column."""

@@ -26,11 +26,11 @@ from hamlet.query import (
     Reference,
     Unary,
 )
+from optimizer.condition import MIRRORED
 
 INT, DOUBLE, STRING = AttributeType.INT, AttributeType.DOUBLE, AttributeType.STRING
 TIMESTAMP, BOOLEAN = AttributeType.TIMESTAMP, AttributeType.BOOLEAN
 
-MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "%": "remainder"}
 
 

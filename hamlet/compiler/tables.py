@@ -1,6 +1,6 @@
 """The integer tables of a query: what the kernel reads instead of names, patterns and predicates.
 
-Source: DESIGN §2; field by field the tables mirror the structs at the head of ``_core.pyx``.
+Source: DESIGN §2; field by field the tables mirror the structs of ``_tables.pxd``.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from hamlet._core import SOURCES
 from hamlet._expression import Program
 from hamlet.compiler.adjacent import Keys
+from hamlet.language.meaning import Pair
 from hamlet.query import Condition, Expression
 from optimizer.template import START, Template, Transition
 
-Pair = tuple[str, str]
 Source = tuple[int, int, int, int, int]  # kind, place, guards, predicate, index
 NONE = -1
 
@@ -62,11 +62,6 @@ class QueryTables:
         """The most sources that one sum reads."""
         sums = [(row[1], row[2]) for row in self.arrivals] + [self.finals]
         return max(1, *(end - begin for begin, end in sums))
-
-    @property
-    def keeps_events(self) -> bool:
-        """Whether memory grows with the events of a window: some predicate looks back at single events."""
-        return any(not merging for _, _, merging, _, _ in self.stores)
 
 
 @dataclass

@@ -196,10 +196,8 @@ def _dictionaries(file: pq.ParquetFile) -> list[str]:
         rows = metadata.row_group(group)
         for place in range(rows.num_columns if names else 0):
             column = rows.column(place)
-            small = (
-                _DICTIONARY_BYTES + _PLACE_BYTES * rows.num_rows
-            )  # with values that no dictionary holds it is larger
-            if not column.has_dictionary_page or column.total_uncompressed_size > small:
+            most = _DICTIONARY_BYTES + _PLACE_BYTES * rows.num_rows  # more where some values are in no dictionary
+            if not column.has_dictionary_page or column.total_uncompressed_size > most:
                 names.discard(column.path_in_schema)
     return [name for name in schema.names if name in names] if metadata.num_row_groups else []
 

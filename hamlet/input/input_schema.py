@@ -67,7 +67,6 @@ def schema_of(
         for field in plain
         if attribute_type(field.type) is AttributeType.TIMESTAMP
     }
-    types = {field.name: field.type for field in plain}
     clock = plain.field(key.time).type if key.time in names else pa.int64()
     clock = pa.int64() if pa.types.is_null(clock) else clock
     unit = clock.unit if pa.types.is_timestamp(clock) else time_unit

@@ -19,10 +19,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet._order import ascending
+from hamlet.columns import Int64Array
 from hamlet.errors import DataError
 from hamlet.input.widening import cast, clock_type, unified
-
-Ints = npt.NDArray[np.int64]
 
 BATCH_ROWS = 65_536  # rows that are read at once
 PIECE_ROWS = 262_144  # rows that the kernels get at once: with fewer the calls cost more than the cache saves
@@ -52,7 +51,7 @@ class SortKey:
         """The columns of the key, time first."""
         return [self.time] if self.order is None else [self.time, self.order]
 
-    def columns_of(self, data: Any, first_row: int = 0) -> tuple[Ints, Ints | None]:
+    def columns_of(self, data: Any, first_row: int = 0) -> tuple[Int64Array, Int64Array | None]:
         """Times and orders as int64, without a copy where that is what they are.
 
         Parameters
@@ -70,13 +69,13 @@ class SortKey:
         time = self._integers(data, self.time, "time", first_row)
         return time, None if self.order is None else self._integers(data, self.order, "order", first_row)
 
-    def _integers(self, data: Any, name: str, role: str, first_row: int) -> Ints:
+    def _integers(self, data: Any, name: str, role: str, first_row: int) -> Int64Array:
         column = data.column(name)
         if column.null_count:
             row = first_row + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))) + 1
             raise DataError(f"{self.source}: the {role} column {name!r} is NULL in row {row} (the first row is 1)")
         ticks = cast(column, clock_type(column.type), name).cast(pa.int64())
-        values: Ints = ticks.to_numpy(zero_copy_only=False) if isinstance(ticks, pa.Array) else ticks.to_numpy()
+        values: Int64Array = ticks.to_numpy(zero_copy_only=False) if isinstance(ticks, pa.Array) else ticks.to_numpy()
         return values
 
 
@@ -108,14 +107,14 @@ class OrderCheck:
         self.last = (int(time[-1]), 0 if order is None else int(order[-1]))
 
 
-def _is_sorted(time: Ints, order: Ints | None) -> bool:
+def _is_sorted(time: Int64Array, order: Int64Array | None) -> bool:
     if order is None:
         return bool(ascending(time))
     later, same = time[1:] > time[:-1], time[1:] == time[:-1]
     return bool(np.all(later | (same & (order[1:] >= order[:-1]))))
 
 
-def _sorted_places(time: Ints, order: Ints | None) -> npt.NDArray[np.intp]:
+def _sorted_places(time: Int64Array, order: Int64Array | None) -> npt.NDArray[np.intp]:
     return np.argsort(time, kind="stable") if order is None else np.lexsort((order, time))
 
 

@@ -9,12 +9,12 @@ from collections.abc import Collection
 
 from hamlet.compiler.automaton import AmbiguousGuards, PatternTooLarge, template, templates
 from hamlet.errors import Diagnostic, Reports, WorkloadError, in_order, near_miss
-from hamlet.language import typecheck
 from hamlet.language.meaning import AnalysedQuery, Analysis, Declared, Pair
 from hamlet.language.parser import read
 from hamlet.language.pattern_checks import Variables, check_shape, variables_of
 from hamlet.language.predicates import Predicates, report_unknown, take_apart
 from hamlet.language.printing import name_text
+from hamlet.language.typecheck import SPECIAL_COLUMNS, check
 from hamlet.query import (
     NOWHERE,
     Aggregate,
@@ -32,11 +32,8 @@ from hamlet.query import (
 )
 from optimizer.template import START, Template
 
-__all__ = ["AnalysedQuery", "Analysis", "analyse", "analyse_text"]
-
-# Columns of every result row; the time and type columns are called so unless options say otherwise.
+# Columns of every result row.
 RESULT_COLUMNS = ("query", "window_start", "window_end")
-SPECIAL_COLUMNS = ("time", "type")
 MOST_WINDOWS = 1_000_000  # that hold one event: each costs memory and time, and is a row
 
 
@@ -100,7 +97,7 @@ def _analyse(workload: WorkloadText, special: Collection[str]) -> tuple[Analysis
         _Check(query, declared, special, reports).result(index) for index, query in enumerate(workload.queries)
     )
     analysis = Analysis(workload, queries, (), declared)
-    reports.errors += typecheck.check(analysis, None, special=special)
+    reports.errors += check(analysis, None, special=special)
     return Analysis(workload, queries, in_order(reports.warnings), declared), reports.errors
 
 

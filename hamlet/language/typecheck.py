@@ -31,12 +31,11 @@ from hamlet.schema import Schema
 
 INT, DOUBLE = AttributeType.INT, AttributeType.DOUBLE
 NUMBERS = (INT, DOUBLE)
+SPECIAL_COLUMNS = ("time", "type")  # what the time and the type column are called unless options say otherwise
 _LARGEST_TICKS = 2**63 - 1
 
 
-def check(
-    analysis: Analysis, schema: Schema | None, *, special: Collection[str] = ("time", "type")
-) -> list[Diagnostic]:
+def check(analysis: Analysis, schema: Schema | None, *, special: Collection[str] = SPECIAL_COLUMNS) -> list[Diagnostic]:
     """Check the names and types that queries use.
 
     Parameters
@@ -82,7 +81,7 @@ def type_of(expression: Expression, query: AnalysedQuery, schema: Schema | None)
         case Literal(value=value):
             return _literal_type(value)
         case Reference(variable=variable, attribute=attribute):
-            return attribute_type(variable, attribute, query, schema)
+            return type_of_attribute(variable, attribute, query, schema)
         case Unary(operand=operand):
             known = type_of(operand, query, schema)
             return known if known in NUMBERS else None
@@ -94,7 +93,9 @@ def type_of(expression: Expression, query: AnalysedQuery, schema: Schema | None)
     raise TypeError(f"no expression: {expression!r}")
 
 
-def attribute_type(variable: str, attribute: str, query: AnalysedQuery, schema: Schema | None) -> AttributeType | None:
+def type_of_attribute(
+    variable: str, attribute: str, query: AnalysedQuery, schema: Schema | None
+) -> AttributeType | None:
     """The type of an attribute of a variable's events; None where it is not known before reading."""
     if schema is not None:
         if attribute == schema.clock.column:
@@ -299,7 +300,7 @@ def _check_number(
 def _check_aggregate(aggregate: Aggregate, query: AnalysedQuery, schema: Schema | None, reports: Reports) -> None:
     if aggregate.variable is None or aggregate.attribute is None:
         return
-    known = attribute_type(aggregate.variable, aggregate.attribute, query, schema)
+    known = type_of_attribute(aggregate.variable, aggregate.attribute, query, schema)
     if known is None and schema is not None:
         known = schema.type_of(aggregate.attribute)  # of an open schema, which widens from number to number only
     allowed = [*NUMBERS, AttributeType.TIMESTAMP] if aggregate.function in ("MIN", "MAX") else [*NUMBERS]

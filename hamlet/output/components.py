@@ -19,14 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hamlet._delivery import gathered, logarithms
+from hamlet.columns import Int64Array
 from hamlet.compiler.aggregates import SCALED, SIZES, Component, ComponentKey, Layout
 from hamlet.output import scaled
-from hamlet.output.numbers import Integers, ScaledDoubles
+from hamlet.output.numbers import Bools, Doubles, Integers, ScaledDoubles
 from hamlet.query import Aggregate, ReturnItem
 
-Int64Array = npt.NDArray[np.int64]
-Doubles = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 Column = Any  # one of the forms above
 
 _FORMS = {  # of kinds other than extrema (`hamlet._delivery.FORMS`)

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hamlet import _delivery
+from hamlet.columns import Int64Array
 from hamlet.output import scaled
 
-Int64Array = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.compiler.aggregates import SCALED, Component, ComponentKey, merged
-from hamlet.executor import GroupRows
+from hamlet.output.rows import GroupRows
 from hamlet.schema import timestamp
 
 SCHEMA = pa.schema(

@@ -24,26 +24,11 @@ import pyarrow.compute as pc
 from hamlet.errors import DataError, OptionError, OutputError, one_of
 from hamlet.input.widening import plain_type
 from hamlet.output.components import Values
-from hamlet.output.digits import decimal_digits, integer_of, number_text
+from hamlet.output.digits import number_text
 from hamlet.output.exchange import arrays, union
 from hamlet.output.numbers import BeyondDoubles, Integers
 from hamlet.query import AttributeType
 from hamlet.schema import Clock, timestamp
-
-__all__ = [
-    "COUNT_TYPES",
-    "QueryRows",
-    "ResultColumn",
-    "Results",
-    "check_count_type",
-    "count_infinite",
-    "decimal_digits",
-    "dicts_of",
-    "integer_of",
-    "result_schema",
-    "time_text",
-    "to_arrow",
-]
 
 COUNT_TYPES = ("string", "int64", "double", "decimal")
 ColumnKind = Literal["attribute", "count", "sum", "double", "extremum"]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from hamlet.columns import Int64Array
 from hamlet.compiler.aggregates import Component
 from hamlet.compiler.compile import CompiledQuery
 from hamlet.output.components import Column, Values, columned, listed, read, read_listed
@@ -17,7 +17,6 @@ from hamlet.output.result import Piece, QueryRows, ResultColumn
 from hamlet.query import Aggregate, AttributeType
 from hamlet.schema import Schema, timestamp
 
-Int64Array = npt.NDArray[np.int64]
 Units = Mapping[str, tuple[str, str | None]]  # TIMESTAMP column -> (unit, zone)
 
 

@@ -34,7 +34,8 @@ from hamlet.compiler.classify import Signature
 from hamlet.compiler.compile import CompiledWorkload
 from hamlet.disorder import MOST_TICKS, Place
 from hamlet.errors import HamletError, MemoryLimitError, RestoreError, one_of
-from hamlet.executor import Executor, RunnerState
+from hamlet.executor import Executor
+from hamlet.runner import RunnerState
 from hamlet.saving.columns import WORD, BlobReader, BlobWriter, Json, fields, items, text, whole
 from hamlet.saving.stream import (
     Promise,

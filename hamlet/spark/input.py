@@ -163,7 +163,7 @@ class LocalFiles:
         strange = [file for file in self._paths if ":" in file] if self._format == "parquet" else []
         if strange:
             raise DataError(f"Spark cannot read a path with a colon: {strange[0]}; rename it, or use hamlet run")
-        needed = {*self._key.names, options.type_column, *workload.attributes}
+        needed = set(options.columns_of(workload))
         if where is not None:
             needed |= {*Filter(where, schema).columns}
         self._fields = [field for field in reader.schema if field.name in needed]

@@ -35,12 +35,12 @@ from pyspark.sql.types import (
 from hamlet.compiler.compile import CompiledWorkload
 from hamlet.engine import Options
 from hamlet.errors import DataError, Diagnostic, WorkloadError
-from hamlet.executor import result_columns
 from hamlet.input.input_schema import plain_schema
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import is_readable
 from hamlet.output.partial import SCHEMA as PARTIAL
 from hamlet.output.result import result_schema
+from hamlet.output.rows import result_columns
 from hamlet.schema import Schema
 from hamlet.slicing.owners import TimeOwner
 from hamlet.slicing.placement import balanced, plain
@@ -210,7 +210,7 @@ class Job:
         events, schema, shipment = self._events, self.schema, self.shipment
         read = () if where is None else Filter(where, schema).columns
         self._check_types(read)
-        needed = {schema.clock.column, schema.type_column, schema.order_column, *self._workload.attributes, *read}
+        needed = {*shipment.options.columns_of(self._workload), *read}
         names = tuple(name for name in events.names if name in needed)
         frame = events.frame.select(*(events.columns[name][0] for name in names))
 

@@ -19,15 +19,17 @@ import pyarrow as pa
 
 from hamlet.columns import StringPool, integers
 from hamlet.compiler.compile import CompiledQuery, CompiledWorkload, compile_workload
-from hamlet.engine import MOST_TICKS, Options, executor_of
+from hamlet.disorder import MOST_TICKS
+from hamlet.engine import Options, executor_of
 from hamlet.errors import DataError
-from hamlet.executor import END_OF_TIME, Executor, GroupRows
+from hamlet.executor import END_OF_TIME, Executor
 from hamlet.input.files import open_path
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import BATCH_ROWS, SortKey
 from hamlet.input.widening import cast, conform
 from hamlet.output.partial import PartialCodec
 from hamlet.output.result import QueryRows
+from hamlet.output.rows import GroupRows
 from hamlet.pages.decisions import Decisions
 from hamlet.schema import Schema
 from hamlet.slicing.routes import Route, part_of
