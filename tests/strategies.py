@@ -21,7 +21,7 @@ from hamlet.errors import WorkloadError
 from hamlet.language import analysis
 from hamlet.language.parser import parse
 from hamlet.query import Pattern, atoms
-from tests import words
+from tests import pattern_parts
 from tests.conditions import Conditions
 
 T = TypeVar("T")
@@ -274,7 +274,7 @@ class Draft:
             self.shared = [f"{self.pick(self.positive)}+"]
         parsed = parse(pattern_only(pattern)).queries[0].pattern
         self.types += [atom.type for atom in atoms(parsed)]
-        present = sorted(words.variables(parsed))
+        present = sorted(pattern_parts.variables(parsed))
         group_by = self.pick([[], [], ["k"], ["g"], ["g", "k"]]) if self.features.grouping else []
         condition = self.condition(parsed)
         lines = [f"RETURN {', '.join(self.items(present, group_by))}", f"  PATTERN {pattern}"]
@@ -309,17 +309,17 @@ class Draft:
         if self.features.equivalence and self.percent(35):
             terms.append(self.pick(["[k]", "[g]", "[k, g]"]))
         conditions = Conditions(self, keys=not self.lacking)
-        negated = list(words.negated(pattern))
+        negated = list(pattern_parts.negated(pattern))
         if self.features.local and self.percent(30):
-            terms.append(conditions.local(self.pick(sorted(words.variables(pattern)))))
+            terms.append(conditions.local(self.pick(sorted(pattern_parts.variables(pattern)))))
         if self.features.adjacent and self.percent(35):
-            pairs = sorted(words.neighbours(pattern))
+            pairs = sorted(pattern_parts.neighbours(pattern))
             terms += [conditions.adjacent(*self.pick(pairs)) for _ in range(self.pick([1, 1, 1, 2]) if pairs else 0)]
         if negated and self.features.local and self.percent(30):
-            terms.append(conditions.local(self.pick(sorted(words.variables(self.pick(negated))))))
-        longer = [body for body in negated if words.neighbours(body)]
+            terms.append(conditions.local(self.pick(sorted(pattern_parts.variables(self.pick(negated))))))
+        longer = [body for body in negated if pattern_parts.neighbours(body)]
         if longer and self.features.adjacent and self.percent(60):
-            terms.append(conditions.adjacent(*self.pick(sorted(words.neighbours(self.pick(longer))))))
+            terms.append(conditions.adjacent(*self.pick(sorted(pattern_parts.neighbours(self.pick(longer))))))
         return " AND ".join(terms)
 
     # ---------------------------------------------------------------------------------------------- streams

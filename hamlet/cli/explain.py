@@ -24,7 +24,14 @@ from hamlet.explain import explain as explain_workload
 )
 @WORKLOAD
 @with_options(
-    click.option("--format", "shown_as", type=click.Choice(["text", "dot", "json"]), default="text", show_default=True),
+    click.option(
+        "--format",
+        "shown_as",
+        type=click.Choice(["text", "dot", "json"]),
+        default="text",
+        show_default=True,
+        help="What to print: text for people, a drawing for Graphviz, or all facts for programs.",
+    ),
     click.option(
         "--html",
         metavar="FILE.html",

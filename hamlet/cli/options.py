@@ -33,10 +33,10 @@ COLUMN_OPTIONS = (
         type=click.Choice(["parquet", "csv", "json"]),
         help="Format of the input; by default its extension says.",
     ),
-    click.option("--time-column", default="time", show_default=True, help="The column with the time of the event."),
-    click.option("--type-column", default="type", show_default=True, help="The column with the type of the event."),
+    click.option("--time-column", metavar="COLUMN", default="time", show_default=True, help="The time of the event."),
+    click.option("--type-column", metavar="COLUMN", default="type", show_default=True, help="The type of the event."),
     click.option(
-        "--order-column", metavar="COLUMN", help="A column that orders events of equal time; without, they have none."
+        "--order-column", metavar="COLUMN", help="What orders events of equal time; without it they have no order."
     ),
     click.option(
         "--time-unit",
@@ -77,7 +77,12 @@ RUN_OPTIONS = (
         help="What COUNT and SUM are in Parquet: exact digits, a number that must fit, or a double that may be inf.",
     ),
     click.option(
-        "--threads", type=click.IntRange(min=1), default=1, show_default=True, help="Threads to compute with."
+        "--threads",
+        metavar="N",
+        type=click.IntRange(min=1),
+        default=1,
+        show_default=True,
+        help="Threads to compute with.",
     ),
     click.option("--overwrite", is_flag=True, help="Replace an output directory that is not empty."),
     QUIET,

@@ -24,6 +24,7 @@ _STREAM_OPTIONS = (
     click.option("--checkpoint", metavar="DIR", help="Where a --stream keeps its place and its state."),
     click.option(
         "--lateness",
+        metavar="DURATION",
         default=_STREAM_DEFAULTS["lateness"],
         show_default=True,
         help="How far behind the latest time of a --stream events may be: '5 s', or ticks of the time column.",
@@ -36,7 +37,9 @@ _STREAM_OPTIONS = (
         help="What becomes of later events of a --stream.",
     ),
     click.option("--trigger", metavar="INTERVAL", help="Time between micro-batches of a --stream: '10 seconds'."),
-    click.option("--files-per-batch", type=click.IntRange(min=1), help="Most files that a --stream takes at once."),
+    click.option(
+        "--files-per-batch", metavar="N", type=click.IntRange(min=1), help="Most files that a --stream takes at once."
+    ),
     click.option("--available-now", is_flag=True, help="Stop a --stream when what is there has been read."),
 )
 
@@ -55,7 +58,14 @@ _STREAM_OPTIONS = (
 )
 @WORKLOAD
 @with_options(
-    click.option("--input", "-i", "source", required=True, help=INPUT_HELP + " Or any URL that Spark can read."),
+    click.option(
+        "--input",
+        "-i",
+        "source",
+        metavar="PATH|URL",
+        required=True,
+        help=INPUT_HELP + " Or any URL that Spark can read.",
+    ),
     click.option(
         "--output", "-o", metavar="DIR", required=True, help="A new directory that every machine of the cluster sees."
     ),
@@ -63,7 +73,10 @@ _STREAM_OPTIONS = (
     QUERY,
     click.option("--master", metavar="URL", help="The Spark master; local[*] unless spark-submit sets another one."),
     click.option(
-        "--partitions", type=click.IntRange(min=1), help="Tasks to spread the events over; two per core by default."
+        "--partitions",
+        metavar="N",
+        type=click.IntRange(min=1),
+        help="Tasks to spread the events over; two per core by default.",
     ),
     click.option(
         "--balance",

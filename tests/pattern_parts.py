@@ -1,4 +1,4 @@
-"""What random conditions are about: the variables of a pattern, its negated patterns, and who may be neighbours."""
+"""Parts of patterns that random conditions speak of: variables, negated patterns, and who may be neighbours."""
 
 from __future__ import annotations
 
