@@ -11,6 +11,13 @@ from hamlet._order cimport Event, Slice
 from hamlet._step cimport entry_of, step_query
 from hamlet._tables cimport NO_FAILURE
 
+cdef extern from *:
+    void prefetch "__builtin_prefetch"(const void* address) noexcept nogil
+
+cdef enum:
+    AHEAD = 12        # events
+    MOST_FETCHED = 4  # columns
+
 
 cdef int step_event(Core* k, int64_t key, const Event* event) noexcept nogil:
     """One event that has its time for itself."""
@@ -117,13 +124,25 @@ cdef inline bint tied(const Event* event, const int64_t* orders) noexcept nogil:
     return event.time == before.time and (orders == NULL or orders[event.row] == orders[before.row])
 
 
+cdef inline void fetch(const Core* k, const Event* event) noexcept nogil:
+    """Bring the values of an event into the cache: those of one key lie anywhere in their columns."""
+    cdef int i
+    for i in range(min(k.event_columns, MOST_FETCHED)):
+        prefetch(&k.columns[i].data[event.row])
+
+
 cdef int process_slice(
-    Core* k, int64_t key, const Event* event, Py_ssize_t n, const int64_t* orders, int64_t* rows
+    Core* k, int64_t key, const Event* event, Py_ssize_t n, Py_ssize_t left, const int64_t* orders, int64_t* rows
 ) noexcept nogil:
-    """Cut the events of one key into steps; those that do nothing but join one burst are taken together."""
+    """Cut the n events of one key into steps; those that do nothing but join one burst are taken together.
+
+    `left` events, these among them, are left of the batch.
+    """
     cdef Py_ssize_t i = 0, j
     cdef int failure, kind
     while i < n:
+        if i + AHEAD < left:
+            fetch(k, &event[i + AHEAD])
         kind = event[i].kind
         j = i + 1
         if k.class_plain[kind]:
@@ -169,7 +188,9 @@ cdef int process_slices(
     cdef Py_ssize_t i, begin = 0
     cdef int failure, number
     for i in range(slices):
-        failure = process_slice(k, slice[i].key, event + begin, slice[i].end - begin, orders, rows)
+        failure = process_slice(
+            k, slice[i].key, event + begin, slice[i].end - begin, slice[slices - 1].end - begin, orders, rows
+        )
         if failure:
             return failure
         for number in range(k.bands):  # while their blocks are in the cache
