@@ -94,6 +94,7 @@ cdef void load_bands(Core* k, object bands, dict held) except *:
         band.shape.chunks = (band.queries + band.shape.width - 1) // band.shape.width
         band.shape.slots, band.shape.planes = given.slots, given.planes
         band.shape.whole, band.shape.linear, band.shape.vectors = given.whole, given.linear, given.vectors
+        band.maps = given.maps
         band.words = <Py_ssize_t> band.shape.chunks * band.shape.slots * band.shape.vectors * band.shape.width
         band.places = max(map(len, given.places))
         band.place = ints(held, (number, "places"), padded(given.places, band.places))
@@ -320,7 +321,7 @@ cdef void pack(
     p.direct = not kills and is_direct(groups)
     p.loop = any([loop for _, loop, *_ in rows])
     p.most = p.starts = 0
-    room = max(p.groups, band.shape.chunks) * band.shape.vectors * band.shape.width
+    room = max(p.groups, band.shape.chunks, band.shape.slots) * band.shape.vectors * band.shape.width
     if room > band.sums_room:
         free(band.sums)
         band.sums = NULL

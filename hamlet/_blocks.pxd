@@ -15,7 +15,6 @@ cdef void measure(const Band* band, Block* block) noexcept nogil
 cdef int hand_over(Core* k, int number, int64_t key) noexcept nogil
 cdef Block* new_block(Core* k, Band* band) noexcept nogil
 cdef void free_block(Core* k, Band* band, Seat* seat) noexcept nogil
-cdef Word* window_of(const Band* band, const Block* block, int64_t window) noexcept nogil
 cdef Py_ssize_t bytes_in_block(const Core* k, int query, Py_ssize_t key) noexcept nogil
 cdef int leave_bands(Core* k) noexcept
 cdef void hold_seats(Core* k) noexcept

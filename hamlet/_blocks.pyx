@@ -2,7 +2,8 @@
 
 Contract
 --------
-**Form.** [open window][chunk][slot][vector][lane of the chunk]; window k is at k modulo the most windows open.
+**Form.** [open window][chunk][slot][vector][lane of the chunk]; window k is at k modulo the most windows open. Behind
+them is room for a pane map (``_panes``).
 **Bound.** No addition of integers checks for overflow. `bits` and `weight` bound all counts and sums of a block: an
 event that makes r partial trends of one at most adds log2(1 + r) bits. Where the bound would pass what a plane can
 hold, it is measured anew from the cells; where that does not help, the block is *handed over*: every query goes on in a
@@ -46,6 +47,7 @@ from hamlet._lanes cimport (
     lanes_rank,
     lanes_value,
 )
+from hamlet._panes cimport apply_step, begin_pane, end_pane, map_of, window_of
 from hamlet._rows cimport append_row
 from hamlet._state cimport State, cell_of, clear_state, new_state
 from hamlet._tables cimport (
@@ -81,14 +83,9 @@ cdef enum:
 
 # ------------------------------------------------------------------------------------------------ life
 
-cdef Word* window_of(const Band* band, const Block* block, int64_t window) noexcept nogil:
-    cdef int64_t place = window % band.windows
-    return block.cell + (place + band.windows if place < 0 else place) * band.words
-
-
 cdef Block* new_block(Core* k, Band* band) noexcept nogil:
     """An empty block; a null pointer without memory."""
-    cdef Py_ssize_t size = band.windows * band.words * sizeof(Word)
+    cdef Py_ssize_t size = (band.windows + band.maps) * band.words * sizeof(Word)
     cdef Py_ssize_t bytes = sizeof(Block) + size + 2 * ALLOCATION + ALIGNMENT
     cdef Block* block = band.spare
     band.spare = NULL
@@ -103,8 +100,9 @@ cdef Block* new_block(Core* k, Band* band) noexcept nogil:
             take(k.account, -bytes)
             return NULL
         block.bytes = bytes
-    block.first = block.bits = 0
+    block.first = block.bits = block.steps = 0
     block.last = -1
+    block.mapped = False
     block.weight = 0
     block.border = INT64_MIN
     k.states += band.queries
@@ -191,6 +189,7 @@ cdef int turn_block(Core* k, int number, Block* block, int64_t key, int64_t time
     cdef Band* band = &k.band[number]
     cdef const Query* q = &k.query[band.query[0]]
     cdef int64_t low = lowest(k, q, time), high = floor_divide(time, q.slide), window
+    end_pane(band, block)
     if close_block(k, band, block, key, low):
         return OUT_OF_MEMORY
     if block.last < block.first:
@@ -202,6 +201,7 @@ cdef int turn_block(Core* k, int number, Block* block, int64_t key, int64_t time
         open_window(band, block, window)
     block.last = max(high, low - 1)
     block.border = min((high + 1) * q.slide, low * q.slide + q.within)
+    begin_pane(k, band, block)
     return NO_FAILURE
 
 
@@ -301,6 +301,7 @@ cdef int leave_block(Core* k, int number, int64_t key, int64_t time) noexcept no
     if block == NULL:
         return NO_FAILURE
     if block.first <= block.last and block.first * band.slide + band.within <= time:
+        end_pane(band, block)
         if close_block(
             k, band, block, key,
             INT64_MAX if time == INT64_MAX else floor_divide(time - band.within, band.slide) + 1,
@@ -362,6 +363,7 @@ cdef int hand_over(Core* k, int number, int64_t key) noexcept nogil:
     cdef int64_t slot
     if block == NULL:
         return NO_FAILURE
+    end_pane(band, block)
     if band.exact:
         measure(band, block)
     for lane in range(band.queries):
@@ -588,7 +590,6 @@ cdef int step_band(
     cdef Band* band = &k.band[number]
     cdef LaneProgram* program = &band.program[k.class_of[rows[0]]]
     cdef Block* block
-    cdef int64_t window
     cdef double weight = 0
     cdef int failure = NO_FAILURE
     done[0] = False
@@ -613,8 +614,7 @@ cdef int step_band(
     ):
         done[0] = False
         return hand_over(k, number, key)
-    for window in range(block.first, block.last + 1):
-        band.machine.apply(&band.shape, program, window_of(band, block, window), band.input, 1, band.sums)
+    apply_step(band, block, program, 1)
     return NO_FAILURE
 
 
@@ -651,12 +651,16 @@ cdef int step_ties(
     if not has_room(band, block, bits, starts, weight):
         done[0] = False
         return hand_over(k, number, key)
-    for window in range(block.first, block.last + 1):
-        cells = window_of(band, block, window)
+    block.steps += 1
+    for window in range(band.maps if block.mapped else block.last - block.first + 1):
+        if block.mapped:
+            cells = map_of(band, block) + window * band.words
+        else:
+            cells = window_of(band, block, block.first + window)
         at, x = band.sums, band.sums + sums
         for i in range(events):
             program = &band.every[k.class_of[rows[i]]]
-            band.machine.read(&band.shape, program, cells, x, 1, at)
+            band.machine.read(&band.shape, program, cells, x, 1, not block.mapped or window == 0, at)
             at += program.groups * band.shape.vectors * band.shape.width
             x += program.inputs
         for i in range(events):
@@ -710,7 +714,8 @@ cdef void find_role(Core* k, int number, Graphlet* g, int role) noexcept nogil:
     cdef int i, lanes = 0
     memset(band.marked, 0, band.marks * sizeof(uint64_t))
     band.machine.find(
-        &band.shape, &band.burst[g - k.graphlet][role], window_of(band, band.block, band.block.first), band.marked
+        &band.shape, &band.burst[g - k.graphlet][role], window_of(band, band.block, band.block.first),
+        map_of(band, band.block), band.marked,
     )
     for i in range(band.marks):
         if band.marked[i]:
@@ -729,7 +734,7 @@ cdef int burst_band(Core* k, int number, const Graphlet* g, int role) noexcept n
     cdef Band* band = &k.band[number]
     cdef const LaneProgram* program = &band.burst[g - k.graphlet][role]
     cdef Block* block = band.block
-    cdef int64_t window, events = k.role_events[role], bits
+    cdef int64_t events = k.role_events[role], bits
     cdef double weight = 0
     if program.groups == 0 or block == NULL or (block.bits == 0 and not program.starts):
         return NO_FAILURE
@@ -740,6 +745,5 @@ cdef int burst_band(Core* k, int number, const Graphlet* g, int role) noexcept n
     ):
         band.reached = False
         return hand_over(k, number, g.key)
-    for window in range(block.first, block.last + 1):
-        band.machine.apply(&band.shape, program, window_of(band, block, window), band.input, events, band.sums)
+    apply_step(band, block, program, events)
     return NO_FAILURE

@@ -678,6 +678,7 @@ cdef class Kernel:
             "coefficient_computations": k.coefficients,
             "snapshots": k.snapshots,
             "snapshot_values": k.applied,
+            "pane_maps": k.mapped,
             "decisions": k.decisions,
             "decisions_by_model": k.decided,
             "decision_ns": k.decision_ns,

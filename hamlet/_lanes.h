@@ -74,18 +74,22 @@ typedef struct {
 
 typedef struct {
     int width;
-    /* add what m events make of a window's cells; x: their inputs */
+    /* add what m events make of a window's cells; x: their inputs; start: whether trends may begin */
     void (*apply)(const lanes_shape *, const lanes_program *, lanes_word *cells, const lanes_word *x, int64_t m,
-                  lanes_word *sums);
+                  int start, lanes_word *sums);
     /* the same in three parts, for events of one time */
     void (*read)(const lanes_shape *, const lanes_program *, const lanes_word *cells, const lanes_word *x, int64_t m,
-                 lanes_word *sums);
+                 int start, lanes_word *sums);
     void (*kill)(const lanes_shape *, const lanes_program *, lanes_word *cells);
     void (*write)(const lanes_shape *, const lanes_program *, lanes_word *cells, const lanes_word *sums);
-    /* set the bits of the lanes with trends that an event extends */
-    void (*find)(const lanes_shape *, const lanes_program *, const lanes_word *cells, uint64_t *found);
+    /* set the bits of the lanes with trends that an event extends; pane: a map that is under way, or null */
+    void (*find)(const lanes_shape *, const lanes_program *, const lanes_word *cells, const lanes_word *pane,
+                 uint64_t *found);
     /* the sums of the lanes' final slots, [chunks][vectors][width] */
     void (*finish)(const lanes_shape *, const lanes_program *, const lanes_word *cells, lanes_word *sums);
+    /* begin a pane map [1 + slots][window]; make of a window's cells at its beginning those at its end (scaled only) */
+    void (*begin)(const lanes_shape *, lanes_word *pane);
+    void (*fold)(const lanes_shape *, lanes_word *cells, const lanes_word *pane, lanes_word *sums);
 } lanes_machine;
 
 /* 2^bits, -1022 <= bits <= 1023 */

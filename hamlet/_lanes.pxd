@@ -56,15 +56,19 @@ cdef extern from "_lanes.h" nogil:
     ctypedef struct Machine "lanes_machine":
         int width
         void (*apply)(
-            const Shape*, const LaneProgram*, Word* cells, const Word* x, int64_t m, Word* sums
+            const Shape*, const LaneProgram*, Word* cells, const Word* x, int64_t m, int start, Word* sums
         ) noexcept nogil
         void (*read)(
-            const Shape*, const LaneProgram*, const Word* cells, const Word* x, int64_t m, Word* sums
+            const Shape*, const LaneProgram*, const Word* cells, const Word* x, int64_t m, int start, Word* sums
         ) noexcept nogil
         void (*kill)(const Shape*, const LaneProgram*, Word* cells) noexcept nogil
         void (*write)(const Shape*, const LaneProgram*, Word* cells, const Word* sums) noexcept nogil
-        void (*find)(const Shape*, const LaneProgram*, const Word* cells, uint64_t* found) noexcept nogil
+        void (*find)(
+            const Shape*, const LaneProgram*, const Word* cells, const Word* pane, uint64_t* found
+        ) noexcept nogil
         void (*finish)(const Shape*, const LaneProgram*, const Word* cells, Word* sums) noexcept nogil
+        void (*begin)(const Shape*, Word* pane) noexcept nogil
+        void (*fold)(const Shape*, Word* cells, const Word* pane, Word* sums) noexcept nogil
     const Machine* lanes_machine_of(int width)
     const Machine* lanes_machine_for(int lanes)
     void lanes_measure(const Shape* s, const Word* cells, double* counts, double* sums)
@@ -93,7 +97,9 @@ cdef struct Block:       # a band and a key
     int64_t bits         # the counts of a lane, summed over a window's slots, are below 2^bits; 0: nothing has begun
     double weight        # magnitudes of sums, added up likewise, are at most weight * 2^bits
     Py_ssize_t bytes     # allocated
-    Word* cell           # [windows][chunks][slots][vectors][width]
+    Word* cell           # [windows + maps][chunks][slots][vectors][width]
+    bint mapped          # the windows' cells are those at the beginning of the pane, and a pane map is under way
+    int64_t steps        # that the pane has had so far
 
 cdef struct Seat:        # where a band is kept for a key
     Block* block         # a null pointer: nothing is, or states hold it
@@ -106,6 +112,7 @@ cdef struct Band:
     int64_t within
     int64_t slide
     int windows          # most of them open at once
+    int maps             # of the size of a window, that a pane map takes: 1 + slots, or 0 where there is none
     bint exact
     int64_t most_bits    # of the largest number that a whole plane can hold
     Shape shape

@@ -73,7 +73,7 @@ LANE_INLINE void LANES_NAME(lanes_plus)(
 /* What the lanes of a group read, times what m events make of it, into a cell `sum`. */
 LANE_INLINE void LANES_NAME(lanes_sum)(
     const lanes_shape *s, const lanes_program *p, const lanes_group *g, const lanes_word *cells, const lanes_word *x,
-    int64_t m, LANE_INTS *sum, const int planes, const int whole, const int linear, const int scaled
+    int64_t m, int start, LANE_INTS *sum, const int planes, const int whole, const int linear, const int scaled
 ) {
     const LANE_INTS *masks = (const LANE_INTS *)s->mask;
     const int vectors = scaled ? planes + linear : planes;
@@ -85,6 +85,8 @@ LANE_INLINE void LANES_NAME(lanes_sum)(
         int slot = p->source[i].slot;
         if (slot != LANES_START) {
             LANES_NAME(lanes_plus)(sum, chunk + slot * vectors, mask, planes, whole, linear, scaled);
+        } else if (!start) {
+            continue;
         } else if (whole) {
             sum[0] -= mask;
         } else {
@@ -184,23 +186,23 @@ static void LANES_NAME(lanes_kill)(const lanes_shape *s, const lanes_program *p,
 } while (0)
 
 LANE_INLINE void LANES_NAME(lanes_direct)(
-    const lanes_shape *s, const lanes_program *p, lanes_word *cells, const lanes_word *x, int64_t m,
+    const lanes_shape *s, const lanes_program *p, lanes_word *cells, const lanes_word *x, int64_t m, int start,
     const int planes, const int whole, const int linear, const int scaled
 ) {
     LANE_INTS sum[2 * LANES_MOST_PLANES];
     for (int i = 0; i < p->groups; i++) {
-        LANES_NAME(lanes_sum)(s, p, &p->group[i], cells, x, m, sum, planes, whole, linear, scaled);
+        LANES_NAME(lanes_sum)(s, p, &p->group[i], cells, x, m, start, sum, planes, whole, linear, scaled);
         LANES_NAME(lanes_add)(s, p, &p->group[i], cells, sum, planes, whole, linear, scaled);
     }
 }
 
 LANE_INLINE void LANES_NAME(lanes_gather)(
-    const lanes_shape *s, const lanes_program *p, const lanes_word *cells, const lanes_word *x, int64_t m,
+    const lanes_shape *s, const lanes_program *p, const lanes_word *cells, const lanes_word *x, int64_t m, int start,
     lanes_word *sums, const int planes, const int whole, const int linear, const int scaled
 ) {
     for (int i = 0; i < p->groups; i++) {
         LANE_INTS *sum = (LANE_INTS *)sums + (long)i * s->vectors;
-        LANES_NAME(lanes_sum)(s, p, &p->group[i], cells, x, m, sum, planes, whole, linear, scaled);
+        LANES_NAME(lanes_sum)(s, p, &p->group[i], cells, x, m, start, sum, planes, whole, linear, scaled);
     }
 }
 
@@ -215,10 +217,10 @@ LANE_INLINE void LANES_NAME(lanes_scatter)(
 }
 
 static void LANES_NAME(lanes_read)(
-    const lanes_shape *s, const lanes_program *p, const lanes_word *cells, const lanes_word *x, int64_t m,
+    const lanes_shape *s, const lanes_program *p, const lanes_word *cells, const lanes_word *x, int64_t m, int start,
     lanes_word *sums
 ) {
-#define CALL(planes, whole, linear, scaled) LANES_NAME(lanes_gather)(s, p, cells, x, m, sums, planes, whole, linear, scaled)
+#define CALL(planes, whole, linear, scaled) LANES_NAME(lanes_gather)(s, p, cells, x, m, start, sums, planes, whole, linear, scaled)
     LANES_BY_SHAPE(CALL);
 #undef CALL
 }
@@ -232,15 +234,16 @@ static void LANES_NAME(lanes_write)(
 }
 
 static void LANES_NAME(lanes_apply)(
-    const lanes_shape *s, const lanes_program *p, lanes_word *cells, const lanes_word *x, int64_t m, lanes_word *sums
+    const lanes_shape *s, const lanes_program *p, lanes_word *cells, const lanes_word *x, int64_t m, int start,
+    lanes_word *sums
 ) {
     if (p->direct) {
-#define CALL(planes, whole, linear, scaled) LANES_NAME(lanes_direct)(s, p, cells, x, m, planes, whole, linear, scaled)
+#define CALL(planes, whole, linear, scaled) LANES_NAME(lanes_direct)(s, p, cells, x, m, start, planes, whole, linear, scaled)
         LANES_BY_SHAPE(CALL);
 #undef CALL
         return;
     }
-    LANES_NAME(lanes_read)(s, p, cells, x, m, sums);
+    LANES_NAME(lanes_read)(s, p, cells, x, m, start, sums);
     LANES_NAME(lanes_kill)(s, p, cells);
     LANES_NAME(lanes_write)(s, p, cells, sums);
 }
@@ -256,23 +259,106 @@ LANE_INLINE uint64_t LANES_NAME(lanes_some)(LANE_INTS x) {
 #endif
 }
 
-/* Finds the lanes in which an event would extend a trend, the empty one included. */
+/* Finds the lanes in which an event would extend a trend, the empty one included. Where there is a pane map, the cells
+ * are those at the beginning of the pane. */
 static void LANES_NAME(lanes_find)(
-    const lanes_shape *s, const lanes_program *p, const lanes_word *cells, uint64_t *found
+    const lanes_shape *s, const lanes_program *p, const lanes_word *cells, const lanes_word *pane, uint64_t *found
 ) {
     const LANE_INTS *masks = (const LANE_INTS *)s->mask;
+    const long window = (long)s->chunks * s->slots * s->vectors;
     for (int i = 0; i < p->groups; i++) {
         const lanes_group *g = &p->group[i];
-        const LANE_INTS *chunk = (const LANE_INTS *)cells + (long)g->chunk * s->slots * s->vectors;
+        const long chunk = (long)g->chunk * s->slots * s->vectors;
+        const LANE_INTS *cell = (const LANE_INTS *)cells + chunk, *map = (const LANE_INTS *)pane + chunk;
         const int lane = g->chunk * LANES_WIDTH;
         LANE_INTS some = {0};
         for (int j = g->sources; j < g->sources_end; j++) {
             LANE_INTS mask = masks[p->source[j].mask];
             int slot = p->source[j].slot;
-            some |= slot == LANES_START ? mask : chunk[slot * s->vectors] & mask; /* no count is -0.0 */
+            if (slot == LANES_START) {
+                some |= mask;
+            } else if (!pane) {
+                some |= cell[slot * s->vectors] & mask; /* no count is -0.0 */
+            } else {
+                some |= map[slot * s->vectors] & mask;
+                for (int from = 0; from < s->slots; from++)
+                    some |= (LANE_INTS)(cell[from * s->vectors] != 0) & map[(1 + from) * window + slot * s->vectors] & mask;
+            }
         }
         found[lane / 64] |= LANES_NAME(lanes_some)(some) << lane % 64;
     }
+}
+
+/* Begin a pane map: nothing has been added, and every slot is what it was. */
+static void LANES_NAME(lanes_begin)(const lanes_shape *s, lanes_word *pane) {
+    const long window = (long)s->chunks * s->slots * s->vectors;
+    memset(pane, 0, sizeof(LANE_INTS) * (size_t)window * (size_t)(1 + s->slots));
+    for (int slot = 0; slot < s->slots; slot++)
+        for (int chunk = 0; chunk < s->chunks; chunk++) {
+            LANE_INTS *cell = (LANE_INTS *)pane + (1 + slot) * window + ((long)chunk * s->slots + slot) * s->vectors;
+            *cell = (LANE_INTS)((LANE_DOUBLES){0} + 1.0);
+        }
+}
+
+/* product = a * b, trends of a followed by trends of b; scaled doubles. */
+LANE_INLINE void LANES_NAME(lanes_join)(
+    const LANE_INTS *a, const LANE_INTS *b, LANE_INTS *product, const int planes, const int linear
+) {
+    const LANE_DOUBLES first = (LANE_DOUBLES)a[0], second = (LANE_DOUBLES)b[0];
+    const LANE_INTS some = (LANE_INTS)(a[0] != 0), more = (LANE_INTS)(b[0] != 0);
+    product[0] = (LANE_INTS)(first * second);
+    product[planes] = a[planes] + b[planes];
+    LANES_NAME(lanes_normalise)(&product[0], &product[planes]);
+    LANES_UNROLLED
+    for (int k = 1; k < planes; k++) {
+        if (k >= linear) {
+            product[k] = LANES_NAME(lanes_larger)(a[k] & more, b[k] & some);
+            continue;
+        }
+        LANE_INTS left = (LANE_INTS)((LANE_DOUBLES)a[k] * second), left_exponent = a[planes + k] + b[planes];
+        product[k] = (LANE_INTS)(first * (LANE_DOUBLES)b[k]);
+        product[planes + k] = a[planes] + b[planes + k];
+        LANES_NAME(lanes_normalise)(&left, &left_exponent);
+        LANES_NAME(lanes_normalise)(&product[k], &product[planes + k]);
+        LANES_NAME(lanes_scaled_add)(&product[k], &product[planes + k], left, left_exponent);
+    }
+}
+
+LANE_INLINE void LANES_NAME(lanes_follow)(
+    const lanes_shape *s, lanes_word *cells, const lanes_word *pane, lanes_word *sums, const int planes,
+    const int linear
+) {
+    const int vectors = planes + linear, slots = s->slots;
+    const long window = (long)s->chunks * slots * vectors;
+    const LANE_INTS every = ~(LANE_INTS){0};
+    LANE_INTS *before = (LANE_INTS *)sums;
+    for (int chunk = 0; chunk < s->chunks; chunk++) {
+        LANE_INTS *cell = (LANE_INTS *)cells + (long)chunk * slots * vectors;
+        const LANE_INTS *map = (const LANE_INTS *)pane + (long)chunk * slots * vectors;
+        memcpy(before, cell, sizeof(LANE_INTS) * (size_t)(slots * vectors));
+        for (int to = 0; to < slots; to++) {
+            LANE_INTS total[2 * LANES_MOST_PLANES], product[2 * LANES_MOST_PLANES];
+            LANES_UNROLLED
+            for (int k = 0; k < vectors; k++) total[k] = map[to * vectors + k];
+            for (int from = 0; from < slots; from++) {
+                const LANE_INTS *step = map + (1 + from) * window + to * vectors;
+                if (!LANES_NAME(lanes_any)(step[0])) continue;
+                LANES_NAME(lanes_join)(before + from * vectors, step, product, planes, linear);
+                LANES_NAME(lanes_plus)(total, product, every, planes, 0, linear, 1);
+            }
+            LANES_UNROLLED
+            for (int k = 0; k < linear; k++) LANES_NAME(lanes_normalise)(&total[k], &total[planes + k]);
+            LANES_UNROLLED
+            for (int k = 0; k < vectors; k++) cell[to * vectors + k] = total[k];
+        }
+    }
+}
+
+static void LANES_NAME(lanes_fold)(const lanes_shape *s, lanes_word *cells, const lanes_word *pane, lanes_word *sums) {
+    if (s->planes == 1) LANES_NAME(lanes_follow)(s, cells, pane, sums, 1, 1);
+    else if (s->planes == 2 && s->linear == 2) LANES_NAME(lanes_follow)(s, cells, pane, sums, 2, 2);
+    else if (s->planes == 3 && s->linear == 2) LANES_NAME(lanes_follow)(s, cells, pane, sums, 3, 2);
+    else LANES_NAME(lanes_follow)(s, cells, pane, sums, s->planes, s->linear);
 }
 
 LANE_INLINE void LANES_NAME(lanes_total)(
@@ -284,7 +370,7 @@ LANE_INLINE void LANES_NAME(lanes_total)(
     for (int i = 0; i < p->groups; i++) {
         const lanes_group *g = &p->group[i];
         LANE_INTS sum[2 * LANES_MOST_PLANES], *total = (LANE_INTS *)sums + (long)g->chunk * s->vectors;
-        LANES_NAME(lanes_sum)(s, p, g, cells, 0, 1, sum, planes, whole, linear, scaled);
+        LANES_NAME(lanes_sum)(s, p, g, cells, 0, 1, 1, sum, planes, whole, linear, scaled);
         LANES_NAME(lanes_plus)(total, sum, every, planes, whole, linear, scaled);
         if (scaled)
             LANES_UNROLLED
@@ -302,7 +388,7 @@ static void LANES_NAME(lanes_finish)(
 
 static const lanes_machine LANES_NAME(lanes_machine) = {
     LANES_WIDTH, LANES_NAME(lanes_apply), LANES_NAME(lanes_read), LANES_NAME(lanes_kill), LANES_NAME(lanes_write),
-    LANES_NAME(lanes_find), LANES_NAME(lanes_finish)
+    LANES_NAME(lanes_find), LANES_NAME(lanes_finish), LANES_NAME(lanes_begin), LANES_NAME(lanes_fold)
 };
 
 #undef LANE_INTS

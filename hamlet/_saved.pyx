@@ -18,7 +18,7 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
-from hamlet._blocks cimport new_block, window_of
+from hamlet._blocks cimport new_block
 from hamlet._cells cimport Scaled, lane_of, limbs_bits, scaled_load, words_of
 from hamlet._kernel cimport Core, Due, take_own
 from hamlet._lanes cimport (
@@ -33,6 +33,7 @@ from hamlet._lanes cimport (
     lanes_measure,
     lanes_power,
 )
+from hamlet._panes cimport end_pane, window_of
 from hamlet._state cimport COLUMN, State, Store, allocate, claim, free_state, new_state, release, room_of
 from hamlet._tables cimport COUNT, COUNT_SCALED, NO_FAILURE, OUT_OF_MEMORY, SUM_DOUBLE, Component, Query, StoreTable
 
@@ -369,7 +370,7 @@ cdef int read_state(const Query* q, Cursor* source, const Bounds* bounds, State*
 
 # ------------------------------------------------------------------------------------------------ blocks
 
-cdef void write_block(const Band* band, const Block* block, Bytes* to) noexcept nogil:
+cdef void write_block(const Band* band, Block* block, Bytes* to) noexcept nogil:
     """Append a block, window after window and lane after lane, so that the machine's vectors do not matter."""
     cdef int64_t window
     cdef Py_ssize_t place
@@ -378,6 +379,7 @@ cdef void write_block(const Band* band, const Block* block, Bytes* to) noexcept 
     put_word(to, block != NULL)
     if block == NULL:
         return
+    end_pane(band, block)
     put_word(to, block.first)
     put_word(to, block.last)
     put_word(to, block.bits)

@@ -199,6 +199,30 @@ def test_float_counts_far_beyond_doubles(events: int, monkeypatch: pytest.Monkey
             assert repr(found) == repr(expected)
 
 
+@pytest.mark.parametrize("items", [*ITEMS, "COUNT(*), AVG(b.v), MIN(b.v), MAX(b.w)"])
+def test_pane_maps_are_the_panes_of_every_window(items: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards, ties, NULL, late beginnings: what a pane makes of one window it makes of all, in one run and in two."""
+    queries = workload(items, "WITHIN 120 s SLIDE 8 s")
+    for seed, step, width in ((1, 0.05, 0), (2, 0.3, 4), (3, 1.0, 2), (4, 0.02, 0)):
+        events = stream(seed, 900, step)
+        with monkeypatch.context() as patch:
+            patch.setattr(runner, "bands", lambda tables, likeness, width=width: bands(tables, likeness, width=width))
+            try:
+                results = hamlet.run(queries, events, numbers="float", order_column="o")
+            except ValueError:
+                continue  # vectors that this processor lacks
+            engine = hamlet.Engine(queries, numbers="float", order_column="o")
+            rows = engine.push(events[:400])
+            engine = hamlet.Engine.restore(queries, engine.save())
+            rows += engine.push(events[400:]) + engine.close()
+        assert results.stats["pane_maps"] > 0 or step > 0.5
+        with monkeypatch.context() as patch:
+            patch.setattr(runner, "bands", lambda *_, **__: [])
+            expected = hamlet.run(queries, events, numbers="float", order_column="o").rows()
+        for found in (results.rows(), sorted(rows, key=lambda row: queries.names.index(row["query"]))):
+            assert difference(found, expected, magnitudes=scales(expected, 9.0), floats=True) is None
+
+
 def test_what_stays_on_its_own() -> None:
     """Queries that look back at single events, longer negated patterns; windows that differ; a lone query."""
     for pattern in ("SEQ(A, B+) WHERE B.v < NEXT(B).v", "SEQ(A, NOT SEQ(C, D), B)"):

@@ -50,6 +50,8 @@ class Band:
         Planes that are added up: those and doubles behind them. The others are extrema; presence is one, too.
     vectors : int
         Of a cell: planes, and under ``numbers=float`` an exponent for each that is a double.
+    maps : int
+        Windows' worth of room for a pane map (``hamlet/_panes.pyx``); 0 where there is none.
     places : tuple of tuple of int
         Per lane the plane of each component.
     starts : tuple of tuple of int
@@ -64,6 +66,7 @@ class Band:
     whole: int
     linear: int
     vectors: int
+    maps: int
     places: tuple[tuple[int, ...], ...]
     starts: tuple[tuple[int, ...], ...]
     width: int = 0
@@ -154,6 +157,7 @@ def _band(lanes: Sequence[_Lane], width: int) -> Band:
         forms[_WHOLE],
         before[_EXTREMUM],
         _vectors(forms, lanes[0].exact),
+        _maps(lanes[0].exact, lanes[0].windows, max(lane.slots for lane in lanes)),
         tuple(tuple(before[form] + place for form, place in lane.places) for lane in lanes),
         tuple(lane.starts for lane in lanes),
         width,
@@ -170,6 +174,11 @@ def _vectors(forms: _Forms, exact: bool) -> int:
     return sum(forms) if exact else sum(forms) + forms[_DOUBLE]
 
 
+def _maps(exact: bool, windows: int, slots: int) -> int:
+    """Windows' worth of a pane map: none where so few windows overlap that it cannot pay."""
+    return 0 if exact or windows <= 2 + slots else 1 + slots
+
+
 def _split(lanes: list[_Lane]) -> list[list[_Lane]]:
     """Bands of lanes in order of their slots, each as large as memory allows."""
     held = list(accumulate((lane.bytes for lane in lanes), initial=0.0))
@@ -179,7 +188,8 @@ def _split(lanes: list[_Lane]) -> list[list[_Lane]]:
         forms = list(accumulate((lane.forms for lane in lanes[begin:]), lambda a, b: _widest((a, b))))
         for end in range(len(lanes), begin, -1):
             last = lanes[end - 1]
-            cell = last.windows * last.slots * _vectors(forms[end - begin - 1], last.exact) * WORD
+            windows = last.windows + _maps(last.exact, last.windows, last.slots)
+            cell = windows * last.slots * _vectors(forms[end - begin - 1], last.exact) * WORD
             small = _padded(end - begin) * cell <= held[end] - held[begin]
             if small and sum(forms[end - begin - 1]) <= MOST_PLANES:
                 break

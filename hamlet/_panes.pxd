@@ -1,0 +1,10 @@
+from libc.stdint cimport int64_t
+
+from hamlet._kernel cimport Core
+from hamlet._lanes cimport Band, Block, LaneProgram, Word
+
+cdef void begin_pane(Core* k, const Band* band, Block* block) noexcept nogil
+cdef void end_pane(const Band* band, Block* block) noexcept nogil
+cdef Word* map_of(const Band* band, const Block* block) noexcept nogil
+cdef void apply_step(Band* band, Block* block, const LaneProgram* program, int64_t events) noexcept nogil
+cdef Word* window_of(const Band* band, const Block* block, int64_t window) noexcept nogil
