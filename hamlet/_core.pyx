@@ -611,8 +611,8 @@ cdef class Kernel:
             view[key] = (0 if s == NULL else s.bytes) + bytes_in_block(k, query, key)
         return found
 
-    def drain(self, int query):
-        """Take the rows of windows that have closed since the last call.
+    def rows(self, int query):
+        """The rows of windows that have closed since `drop`, where they lie: valid until the kernel is called again.
 
         Returns
         -------
@@ -624,27 +624,23 @@ cdef class Kernel:
         words : uint64 array of shape (total,)
             The rows' cells one after the other, laid out by the query's components.
         """
-        cdef Core* k = &self.core
-        cdef Rows* b = &k.rows[query]
-        keys = np.empty(b.count, dtype=np.int64)
-        windows = np.empty(b.count, dtype=np.int64)
-        widths = np.empty(b.count, dtype=np.int32)
-        words = np.empty(b.words, dtype=np.uint64)
-        cdef int64_t[::1] key_view = keys
-        cdef int64_t[::1] window_view = windows
-        cdef int32_t[::1] width_view = widths
-        cdef uint64_t[::1] word_view = words
-        if b.count:
-            memcpy(&key_view[0], b.key, b.count * sizeof(int64_t))
-            memcpy(&window_view[0], b.window, b.count * sizeof(int64_t))
-            memcpy(&width_view[0], b.width, b.count * sizeof(int32_t))
-            memcpy(&word_view[0], b.word, b.words * sizeof(uint64_t))
-        b.count = 0
-        b.words = 0
-        return keys, windows, widths, words
+        cdef Rows* b = &self.core.rows[query]
+        if b.count == 0:
+            return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.uint64)
+        return (
+            np.asarray(<int64_t[:b.count]> b.key),
+            np.asarray(<int64_t[:b.count]> b.window),
+            np.asarray(<int32_t[:b.count]> b.width),
+            np.asarray(<uint64_t[:b.words]> b.word),
+        )
+
+    def drop(self, int query):
+        """Forget the rows that `rows` gives."""
+        self.core.rows[query].count = 0
+        self.core.rows[query].words = 0
 
     def drain_listed(self, int query, const int64_t[::1] ranks):
-        """As `drain`, for few rows: Python values in the order of windows and ranks.
+        """Take the rows where they are few: Python values in the order of windows and ranks.
 
         Parameters
         ----------
@@ -658,10 +654,8 @@ cdef class Kernel:
             The keys, the windows, and a list of each component: int, bool, (mantissa, exponent), or an extremum that
             may be None.
         """
-        cdef Rows* b = &self.core.rows[query]
         found = listed_rows(&self.core, query, &ranks[0])
-        b.count = 0
-        b.words = 0
+        self.drop(query)
         return found
 
     @property

@@ -9,8 +9,14 @@ Int64Array = npt.NDArray[np.int64]
 Doubles = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
+def by_window(
+    windows: Int64Array, numbers: Int64Array, ranks: Int64Array, limit: int
+) -> tuple[Int64Array, Int64Array, Int64Array]: ...
 def gathered(
-    words: Words, widths: npt.NDArray[np.int32], order: Int64Array, layout: Sequence[tuple[str, int, int]]
+    words: Words,
+    widths: npt.NDArray[np.int32],
+    order: Int64Array,
+    layout: Sequence[tuple[str, int, int]],
 ) -> list[tuple[Any, Any]]: ...
 def doubles_of(words: Words, starts: Int64Array, sizes: Int64Array) -> Doubles: ...
 def scaled_of(words: Words, starts: Int64Array, sizes: Int64Array) -> tuple[Doubles, Int64Array]: ...

@@ -9,12 +9,15 @@ import numpy as np
 from libc.math cimport frexp, isinf, isnan, ldexp, log2
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
-from hamlet._cells cimport Scaled, scaled_normal
+from hamlet._order cimport order_rows
 
 cdef extern from *:
     int clzll "__builtin_clzll"(unsigned long long) noexcept nogil
+    int ctzll "__builtin_ctzll"(unsigned long long) noexcept nogil
 
 cdef enum:
+    FEW = 24           # rows of a window that are put in place one by one
+    SPREAD = 64        # ranks for each row of a window that are looked through bit by bit
     BLOCK = 1024       # rows that are read for all components while they are in the cache
     STEP = 512         # exponents of scaled doubles are multiples of it
     MOST_EXPONENT = 1 << 20  # beyond all that doubles have
@@ -37,6 +40,132 @@ cdef struct Part:      # one component of every row
     int64_t* second
     uint8_t* there
     bint whole         # all integers fit 64 bits, all flags are set, all extrema are there
+
+
+# --------------------------------------------------------------------------------------------------- order of rows
+
+
+cdef struct Desk:        # what is needed to order the rows of one window
+    int64_t* rank        # [most rows of a window]
+    int64_t* row         # [most rows of a window]
+    int64_t* place       # [limit] the row with each rank
+    uint64_t* met        # [limit] bits of the ranks, all 0 between two windows
+
+
+cdef Py_ssize_t order_window(
+    const int64_t* number, const int64_t* ranks, int64_t limit, Py_ssize_t n, int64_t* rows, const Desk* desk
+) noexcept nogil:
+    """Order the rows of one window by the rank of their number, stable. Returns n; -1 where memory is short."""
+    cdef Py_ssize_t i, count = 0
+    cdef int64_t word, rank, last = -1
+    cdef uint64_t bits
+    cdef bint sorted = True, twice = False
+    for i in range(n):
+        rank = ranks[number[rows[i]]]
+        sorted = sorted and rank >= last
+        last = rank
+        desk.rank[i] = rank
+    if sorted:
+        return n
+    if n > FEW and limit <= SPREAD * n:
+        for i in range(n):
+            rank = desk.rank[i]
+            twice = twice or desk.met[rank >> 6] >> (rank & 63) & 1
+            desk.met[rank >> 6] |= <uint64_t> 1 << (rank & 63)
+            desk.place[rank] = rows[i]
+        for word in range((limit + 63) >> 6):
+            bits = desk.met[word]
+            desk.met[word] = 0
+            while bits and not twice:
+                rows[count] = desk.place[64 * word + ctzll(bits)]
+                count += 1
+                bits &= bits - 1
+        if not twice:
+            return n
+    if order_rows(desk.rank, n, limit, desk.row) < 0:
+        return -1
+    for i in range(n):
+        desk.rank[i] = rows[desk.row[i]]
+    for i in range(n):
+        rows[i] = desk.rank[i]
+    return n
+
+
+def by_window(const int64_t[::1] windows, const int64_t[::1] numbers, const int64_t[::1] ranks, int64_t limit):
+    """Rows in the order of their window, and in a window of the rank of their number, equal ones as they come.
+
+    Parameters
+    ----------
+    windows : int64 array of shape (n,)
+        Not many times as far apart as there are rows: a counter is kept for each number between them.
+    numbers : int64 array of shape (n,)
+        Places in `ranks`.
+    ranks : int64 array
+    limit : int
+        All ranks are below.
+
+    Returns
+    -------
+    order : int64 array of shape (n,)
+        Places of rows.
+    found : int64 array of shape (m,)
+        The windows, ascending.
+    counts : int64 array of shape (m,)
+        How many rows each has.
+    """
+    cdef Py_ssize_t n = len(windows), i, done = 0, runs = 0, most = 0
+    cdef int64_t low, high, last
+    cdef bint sorted = True
+    cdef Desk desk
+    order = np.empty(n, np.int64)
+    if n == 0:
+        return order, order, order
+    cdef int64_t[::1] rows = order
+    low = high = last = windows[0]
+    with nogil:
+        for i in range(n):
+            low, high = min(low, windows[i]), max(high, windows[i])
+            sorted = sorted and windows[i] >= last
+            last = windows[i]
+    cdef int64_t[::1] end = np.zeros(high - low + 2, np.int64)
+    with nogil:
+        for i in range(n):
+            end[windows[i] - low + 1] += 1
+        for i in range(high - low + 1):
+            runs += end[i + 1] > 0
+            most = max(most, end[i + 1])
+            end[i + 1] += end[i]
+        for i in range(n):
+            if sorted:
+                rows[i] = i
+            else:
+                rows[end[windows[i] - low]] = i
+                end[windows[i] - low] += 1
+        if not sorted:
+            for i in range(high - low, -1, -1):
+                end[i + 1] = end[i]
+            end[0] = 0
+    found, counts = np.empty(runs, np.int64), np.empty(runs, np.int64)
+    cdef int64_t[::1] found_view = found, count_view = counts
+    cdef int64_t[:, ::1] room = np.empty((2, most), np.int64)
+    cdef int64_t seen = limit if limit <= SPREAD * most else 1
+    cdef int64_t[::1] place = np.empty(seen, np.int64)
+    cdef uint64_t[::1] met = np.zeros((seen + 63) >> 6, np.uint64)
+    desk.rank, desk.row, desk.place, desk.met = &room[0, 0], &room[1, 0], &place[0], &met[0]
+    runs = 0
+    with nogil:
+        for i in range(high - low + 1):
+            most = end[i + 1] - end[i]
+            if most == 0:
+                continue
+            found_view[runs], count_view[runs] = low + i, most
+            runs += 1
+            done = order_window(&numbers[0], &ranks[0], limit, most, &rows[end[i]], &desk)
+            if done < 0:
+                break
+    if done < 0:
+        raise MemoryError
+    return order, found, counts
 
 
 # ------------------------------------------------------------------------------------------------- words to columns
@@ -229,8 +358,9 @@ def doubles_of(const uint64_t[::1] words, const int64_t[::1] starts, const int64
 def scaled_of(const uint64_t[::1] words, const int64_t[::1] starts, const int64_t[::1] sizes):
     """Integers of at least 0 as scaled doubles: mantissas and exponents, as `hamlet.output.scaled.of_integer`."""
     cdef Py_ssize_t n = len(starts), i
-    cdef int64_t exponent, size, bits, dropped
-    cdef Scaled x
+    cdef int64_t exponent, size, bits, dropped, shift
+    cdef int more
+    cdef double x
     cdef const uint64_t* a
     mantissas, exponents = np.empty(n, np.float64), np.empty(n, np.int64)
     cdef double[::1] m = mantissas
@@ -242,9 +372,10 @@ def scaled_of(const uint64_t[::1] words, const int64_t[::1] starts, const int64_
                 size -= 1
             bits = 64 * size - clzll(a[size - 1]) if size else 0
             dropped = max(0, (bits - STEP) // STEP * STEP)
-            x.m = leading(a + dropped // 64, sizes[i] - dropped // 64, &exponent)
-            x = scaled_normal(ldexp(x.m, <int> exponent), dropped)
-            m[i], e[i] = x.m, x.e
+            x = frexp(leading(a + dropped // 64, sizes[i] - dropped // 64, &exponent), &more)
+            exponent += more
+            shift = (exponent + STEP // 2) // STEP * STEP if x else 0
+            m[i], e[i] = ldexp(x, <int> (exponent - shift)), dropped + shift
     return mantissas, exponents
 
 

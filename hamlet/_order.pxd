@@ -34,3 +34,4 @@ cdef class Area:
 
 cdef Area area_for(Py_ssize_t rows)
 cdef int give_back(Area area) except -1
+cdef Py_ssize_t order_rows(const int64_t* number, Py_ssize_t n, int64_t limit, int64_t* rows) noexcept nogil

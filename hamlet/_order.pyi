@@ -3,7 +3,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-def ordered(numbers: npt.NDArray[np.int64], limit: int) -> npt.NDArray[np.int64]: ...
 def looked_up(
     numbers: npt.NDArray[np.signedinteger[Any]], table: npt.NDArray[np.int32]
 ) -> tuple[npt.NDArray[np.int32], int]: ...

@@ -26,39 +26,29 @@ cdef list spare = []       # areas that nobody uses; there are as many as kernel
 
 
 cdef Py_ssize_t order_rows(const int64_t* number, Py_ssize_t n, int64_t limit, int64_t* rows) noexcept nogil:
-    """The rows whose number is not negative, by number, equal ones as they come.
+    """The places of numbers in ascending order, equal ones as they come.
 
     Parameters
     ----------
     number : int64 array of shape (n,)
-        Below `limit`.
+        From 0 to below `limit`.
     rows : int64 array of shape (n,)
-        Is filled from the left.
+        Is filled.
 
     Returns
     -------
     int
-        How many rows there are; -1 where memory is short.
+        n; -1 where memory is short.
     """
-    cdef Py_ssize_t i, count = 0
-    cdef int64_t last = -1, one
-    cdef bint sorted = True
+    cdef Py_ssize_t i
     for i in range(n):
-        one = number[i]
-        if one < 0:
-            continue
-        sorted = sorted and one >= last
-        last = one
-        rows[count] = i
-        count += 1
-    if sorted:
-        return count
-    if count <= FEW:
-        insert_rows(number, count, rows)
-        return count
-    if limit <= 4 * count + ROOM:
-        return count_rows(number, count, limit, rows)
-    return radix_rows(number, count, limit, rows)
+        rows[i] = i
+    if n <= FEW:
+        insert_rows(number, n, rows)
+        return n
+    if limit <= 4 * n + ROOM:
+        return count_rows(number, n, limit, rows)
+    return radix_rows(number, n, limit, rows)
 
 
 cdef void insert_rows(const int64_t* number, Py_ssize_t count, int64_t* rows) noexcept nogil:
@@ -295,30 +285,6 @@ cdef int give_back(Area area) except -1:
     if area.room <= KEPT:
         spare.append(area)
     return 0
-
-
-def ordered(const int64_t[::1] numbers, int64_t limit):
-    """The places of numbers in ascending order, equal ones as they come.
-
-    Parameters
-    ----------
-    numbers : int64 array of shape (n,)
-        From 0 to below `limit`; negative ones are left out.
-    limit : int
-
-    Returns
-    -------
-    int64 array of shape (m,), m <= n
-    """
-    cdef Py_ssize_t n = len(numbers), count = 0
-    rows = np.empty(n, dtype=np.int64)
-    cdef int64_t[::1] row_view = rows
-    if n:
-        with nogil:
-            count = order_rows(&numbers[0], n, limit, &row_view[0])
-        if count < 0:
-            raise MemoryError
-    return rows if count == n else rows[:count]
 
 
 def looked_up(const Code[::1] numbers, const int32_t[::1] table):

@@ -7,6 +7,7 @@ The kernels know partitions by number only. Numbers of partitions without an ope
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -147,6 +148,7 @@ class KeyIndex:
         self._table = KeyTable(len(self.attributes))
         self._forgotten = 0  # times that keys were forgotten
         self._limit = _FEW
+        self._tables: dict[int, tuple[tuple[int, int], Values]] = {}
         self._names_of = 0
         self._names: dict[int, Key] = {}  # as of `_names_of`
 
@@ -245,6 +247,8 @@ class KeyIndex:
 
     def column(self, place: int, numbers: Int64Array) -> Values:
         """The values of one attribute of partitions; they stay what they are when the partitions are forgotten."""
+        if self.size <= _MANY * len(numbers):
+            return replace(self._table_of(place), places=numbers)
         codes, valid, objects = self.codes(place, numbers)
         there = None if valid.all() else valid != 0
         if objects is None:
@@ -253,6 +257,18 @@ class KeyIndex:
             used, codes = np.unique(codes, return_inverse=True)
             return Values(codes, there, [objects[code] for code in used.tolist()])
         return Values(codes, there, self._values[place].snapshot)
+
+    def _table_of(self, place: int) -> Values:
+        """The values of one attribute of all partitions, by number; made once for partitions that stay the same."""
+        found = self._tables.get(place)
+        if found is None or found[0] != self.version:
+            numbers = self.numbers
+            codes, valid = np.zeros(self.size, np.int64), np.zeros(self.size, np.bool_)
+            codes[numbers], valid[numbers], objects = self.codes(place, numbers)
+            snapshot = None if objects is None else self._values[place].snapshot
+            found = self.version, Values(codes, None if valid.all() else valid, snapshot)
+            self._tables[place] = found
+        return found[1]
 
     # --------------------------------------------------------------------------------------------- keys come and go
 

@@ -33,15 +33,15 @@ class Ranks:
         self._ranks: Int64Array = np.zeros(0, np.int64)
         self._count = 0
 
-    def of(self, keys: Int64Array) -> tuple[Int64Array, int]:
-        """The rank of each key's group, and how many ranks there are at most."""
+    def of(self, keys: Int64Array) -> tuple[Int64Array, Int64Array, int]:
+        """Where in an array the rank of each key's group stands, the array, and how many ranks there are at most."""
         if not self._places:
-            return np.zeros(len(keys), np.int64), 1
+            return np.zeros(len(keys), np.int64), np.zeros(1, np.int64), 1
         if self._version != self._index.version and _FEW * len(keys) < self._index.size:
             distinct, places = np.unique(keys, return_inverse=True)
             ranks, count = self._ranked(distinct)
-            return ranks[places], count
-        return self.table[keys], self._count
+            return places, ranks, count
+        return keys, self.table, self._count
 
     @property
     def table(self) -> Int64Array:

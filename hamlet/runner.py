@@ -14,7 +14,8 @@ import pyarrow as pa
 from hamlet import trace
 from hamlet._budget import Budget
 from hamlet._core import Kernel, KernelOverflow
-from hamlet._order import looked_up, ordered
+from hamlet._delivery import by_window
+from hamlet._order import looked_up
 from hamlet.broadcast import Broadcast
 from hamlet.columns import BatchColumns, Int64Array
 from hamlet.compiler.aggregates import Component, has_trends, nothing, paired
@@ -24,6 +25,7 @@ from hamlet.compiler.compile import CompiledClass, CompiledQuery, CompiledWorklo
 from hamlet.compiler.tables import QueryTables
 from hamlet.keys import KeyIndex
 from hamlet.output.components import Column, Values, columned, decoded, listed, merged_runs, taken
+from hamlet.output.numbers import Runs
 from hamlet.output.rows import Closed
 from hamlet.query import AttributeType
 from hamlet.ranks import Ranks
@@ -33,6 +35,7 @@ from hamlet.workers import Workers
 UNMAPPED = -2  # a signature that a kernel has not met yet
 FEW, FEW_KEYS = 128, 4096  # rows of a query, and known partitions, for which lists cost less than arrays
 MANY = np.iinfo(np.int64).max
+SPARSE, ROOM = 4, 4096  # between the windows of n rows there may be SPARSE n + ROOM others without one
 
 Columns = Sequence[tuple[str, AttributeType | None]]
 
@@ -65,7 +68,7 @@ class RunnerState:
     kernels: Sequence[bytes | memoryview]
 
 
-Drained = tuple[Int64Array, Int64Array, npt.NDArray[np.int32], npt.NDArray[np.uint64]]  # as `Kernel.drain` gives
+Drained = tuple[Int64Array, Int64Array, npt.NDArray[np.int32], npt.NDArray[np.uint64]]  # as `Kernel.rows` gives
 
 
 class ClassRunner:
@@ -325,52 +328,62 @@ class ClassRunner:
             keys, windows, widths, words = self._drawn_for(place, parts[0])
         else:
             keys, windows, pairs = self._pairs(query, parts)
-        rank, count = self._ranks[query.group].of(keys)
-        order, same = _order(windows, rank, count)
+        numbers, ranks, limit = self._ranks[query.group].of(keys)
+        order, runs = _order(windows, numbers, ranks, limit)
         if pairs is None:
             columns = decoded(query.layout, widths, words, order)
         else:
             columns = [taken(column, order) for column in pairs]
-        windows, keys = windows[order], keys[order]
+        keys = keys[order]
+        self._drop(parts)
         if len(query.group) < len(self.compiled.attributes):  # some partitions may be of one group
-            same = same[order]
-            starts = np.nonzero(np.append(True, same[1:] != same[:-1]))[0] if len(same) else order
+            starts = _group_starts(runs, ranks[numbers[order]])
             if len(starts) < len(order):
                 columns = [
                     merged_runs(key, column, starts) for key, column in zip(query.layout.keys, columns, strict=True)
                 ]
-                windows, keys = windows[starts], keys[starts]
-        return Closed(windows, tuple(self.index.column(each, keys) for each in query.group), columns)
+                keys = keys[starts]
+                edges = np.searchsorted(starts, np.append(0, np.cumsum(runs.counts)))
+                runs = Runs(runs.values, np.diff(edges))
+        return Closed(runs, tuple(self.index.column(each, keys) for each in query.group), columns)
 
     def _drawn_for(self, place: int, part: int) -> Drained:
         """The rows of a kernel's query for one of those that it serves; kept for the others."""
         users = self.compiled.users_of[part]
-        rows = self._drained(part)
+        rows = self._waiting(part)
         if len(users) == 1:
             return rows
         if len(rows[0]):
+            copied = rows[0].copy(), rows[1].copy(), rows[2].copy(), rows[3].copy()
             for user in users:
-                self._drawn[user].append(rows)
+                self._drawn[user].append(copied)
+            self._drop([part])
         mine, self._drawn[place] = self._drawn[place], []
         if len(mine) < 2:
             return mine[0] if mine else rows
         keys, windows, widths, words = (np.concatenate([each[column] for each in mine]) for column in range(4))
         return keys, windows, widths, words
 
-    def _drained(self, part: int) -> Drained:
-        """The rows of one of the kernels' queries: partitions, windows, widths, words."""
+    def _waiting(self, part: int) -> Drained:
+        """The rows of one of the kernels' queries, until they are dropped: partitions, windows, widths, words."""
         if len(self.kernels) == 1:
-            return self.kernels[0].drain(part)
-        drained = [kernel.drain(part) for kernel in self.kernels]
+            return self.kernels[0].rows(part)
+        drained = [kernel.rows(part) for kernel in self.kernels]
         keys = np.concatenate([rows[0] * len(drained) + number for number, rows in enumerate(drained)])
         windows, widths, words = (np.concatenate([rows[column] for rows in drained]) for column in (1, 2, 3))
         return keys, windows, widths, words
+
+    def _drop(self, parts: Sequence[int]) -> None:
+        """Forget the rows that have been read."""
+        for kernel in self.kernels:
+            for part in parts:
+                kernel.drop(part)
 
     def _pairs(self, query: CompiledQuery, parts: Sequence[int]) -> tuple[Int64Array, Int64Array, list[Column]]:
         """The closed windows of a query over pairs of trends (AND), from those of its two sides and of both."""
         sides = []
         for part in parts:
-            keys, windows, widths, words = self._drained(part)
+            keys, windows, widths, words = self._waiting(part)
             columns = decoded(query.layout, widths, words, np.arange(len(keys)))
             found = [listed(column) for column in columns]
             sides.append(
@@ -394,17 +407,21 @@ def _ranks(compiled: CompiledClass, index: KeyIndex) -> dict[tuple[int, ...], Ra
     return {query.group: Ranks(index, query.group) for query in compiled.queries}
 
 
-def _order(windows: Int64Array, ranks: Int64Array, count: int) -> tuple[Int64Array, Int64Array]:
-    """The order of rows by window and rank, and a number per row that is equal where both are."""
-    if not len(windows):
-        return windows, windows
-    first = int(windows.min())
-    span = int(windows.max()) - first + 1
-    if span > (1 << 62) // max(1, count):
-        distinct, windows = np.unique(windows, return_inverse=True)
-        first, span = 0, len(distinct)
-    numbers = (windows - first) * count + ranks
-    return ordered(numbers, span * count), numbers
+def _order(windows: Int64Array, numbers: Int64Array, ranks: Int64Array, limit: int) -> tuple[Int64Array, Runs]:
+    """The order of rows by window and by the rank of their number, and the windows in this order."""
+    if len(windows) and int(windows.max()) - int(windows.min()) <= SPARSE * len(windows) + ROOM:
+        order, found, counts = by_window(windows, numbers, ranks, limit)
+        return order, Runs(found, counts)
+    distinct, places = np.unique(windows, return_inverse=True)
+    order, found, counts = by_window(places, numbers, ranks, limit)
+    return order, Runs(distinct[found], counts)
+
+
+def _group_starts(runs: Runs, ranks: Int64Array) -> Int64Array:
+    """The first row of each window and group, given the rank of each row."""
+    fresh = np.append(True, ranks[1:] != ranks[:-1])[: len(ranks)]
+    fresh[(np.cumsum(runs.counts) - runs.counts)] = True
+    return np.nonzero(fresh)[0]
 
 
 def _broadcast(compiled: CompiledClass, index: KeyIndex) -> Broadcast:

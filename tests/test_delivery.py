@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import hamlet
 from hamlet import runner
+from hamlet._delivery import by_window
 from hamlet.output import scaled
 from hamlet.output.digits import number_text
 from hamlet.output.numbers import BeyondDoubles, Integers, ScaledDoubles
@@ -108,6 +109,51 @@ def test_many_events_in_one_push_are_cut_between_times() -> None:
         befores = [(inside & (times == time) & (values % 3 == 0)).sum() for time in range(first, first + 10)]
         counts.append(sum(int(b) * int(each.sum()) for b, each in zip(befores, later, strict=True)))
     assert [row["count"] for row in engine.push(stream) + engine.close()] == counts
+
+
+@pytest.mark.parametrize(
+    ("rows", "windows", "keys", "limit"),
+    [(0, 1, 1, 1), (1, 1, 1, 1), (300, 9, 10, 10), (300, 2, 9, 4), (2000, 3, 900, 10**6), (2000, 7, 5000, 5000)],
+    ids=["none", "one", "few", "groups of several keys", "far ranks", "many"],
+)
+def test_rows_by_window_and_rank(rows: int, windows: int, keys: int, limit: int) -> None:
+    draw = np.random.default_rng(rows)
+    of_row, numbers = draw.integers(-5, windows - 5, rows), draw.integers(0, keys, rows)
+    ranks = draw.permutation(limit)[:keys] if limit >= keys else draw.integers(0, limit, keys)
+    for by_key in (False, True):
+        if by_key:  # of each key and window one row, ascending windows, as kernels give them
+            pairs = np.unique(np.stack([of_row, numbers], axis=1), axis=0)
+            of_row, numbers = (np.ascontiguousarray(pairs[:, column]) for column in (0, 1))
+        order, found, counts = by_window(of_row, numbers, ranks, limit)
+        assert order.tolist() == np.lexsort((ranks[numbers], of_row)).tolist()
+        assert np.repeat(found, counts).tolist() == sorted(of_row.tolist())
+        assert (np.diff(found) > 0).all()
+
+
+@pytest.mark.parametrize(("rows", "limit"), [(20, 5), (500, 7), (500, 10**6), (3000, 2**62), (5000, 3000)])
+def test_rows_of_one_window_are_sorted_stably(rows: int, limit: int) -> None:
+    ranks = np.random.default_rng(rows).integers(0, limit, rows)
+    for each in (ranks, np.sort(ranks)):
+        order, found, counts = by_window(np.zeros(rows, np.int64), np.arange(rows), each, limit)
+        assert order.tolist() == np.argsort(each, kind="stable").tolist()
+        assert (found.tolist(), counts.tolist()) == ([0], [rows])
+
+
+def test_windows_far_apart_are_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No counter is kept for each of the windows between two that have rows."""
+    monkeypatch.setattr(runner, "FEW", 0)  # arrays, not lists
+    times = np.array([5, 3, 4, 10**15, 10**15 + 1, 3 * 10**15, 3 * 10**15 + 2]) + 10**15
+    stream = {"time": np.sort(times), "type": ["A", "B", "B"] + ["A", "B"] * 2, "k": [2, 2, 2, 1, 1, 1, 1]}
+    stream = {name: np.concatenate([column, column]) for name, column in stream.items()}
+    stream["k"][7:] = 0
+    place = np.argsort(stream["time"], kind="stable")
+    table = pa.table({name: column[place] for name, column in stream.items()})
+    workload = hamlet.Workload.parse("RETURN k, COUNT(*) PATTERN SEQ(A, B+) GROUP-BY k WITHIN 3 s SLIDE 1 s")
+    rows = hamlet.run(workload, table).rows()
+    found = [(row["window_start"], row["k"], row["count"]) for row in rows]
+    assert found == sorted(found)
+    assert len(found) == 10
+    assert hamlet.run(workload, table).table("q1")["window_start"].to_pylist() == [start for start, *_ in found]
 
 
 BITS = st.one_of(st.integers(0, 200), st.integers(900, 1100), st.integers(0, 5000))

@@ -11,7 +11,6 @@ import pytest
 
 import hamlet
 from hamlet._keys import KeyTable
-from hamlet._order import ordered
 from hamlet.keys import KeyIndex
 from hamlet.ranks import sort_key
 from tests.test_saving import again
@@ -110,17 +109,6 @@ def test_rows_without_a_class_get_no_number() -> None:
     classes = np.array([-1, 0, -1, 3], np.int32)
     assert table.encode([(np.arange(4), None)], classes, 4).tolist() == [-1, 0, -1, 1]
     assert table.count == 2
-
-
-@pytest.mark.parametrize(("rows", "limit"), [(0, 1), (20, 5), (500, 7), (500, 10**6), (3000, 2**62), (5000, 3000)])
-def test_ordered_is_a_stable_sort(rows: int, limit: int) -> None:
-    numbers = np.random.default_rng(rows).integers(0, limit, rows)
-    assert ordered(numbers, limit).tolist() == np.argsort(numbers, kind="stable").tolist()
-    assert ordered(np.sort(numbers), limit).tolist() == list(range(rows))
-    numbers[::3] = -1
-    assert ordered(numbers, limit).tolist() == [
-        place for place in np.argsort(numbers, kind="stable").tolist() if numbers[place] >= 0
-    ]
 
 
 def test_values_that_are_no_integers() -> None:

@@ -49,11 +49,14 @@ class Values:
         Of arrays: where there is a value; None where there is no NULL.
     objects : list or None
         What the integers in `data` stand for; None for themselves.
+    places : int64 array of shape (rows,) or None
+        The rows are these places of all that is above; None where they are all of them, in order.
     """
 
     data: Any
     valid: Bools | None = None
     objects: list[Any] | None = None
+    places: Int64Array | None = None
 
     def tolist(self) -> list[Any]:
         """The values as Python objects, None for NULL."""
@@ -61,23 +64,38 @@ class Values:
         if self.objects is not None:
             objects = self.objects
             found = [objects[code] for code in found] if objects else [None] * len(found)
-        if self.valid is None or self.valid.all():
-            return found
-        return [value if there else None for value, there in zip(found, self.valid.tolist(), strict=True)]
+        if self.valid is not None and not self.valid.all():
+            found = [value if there else None for value, there in zip(found, self.valid.tolist(), strict=True)]
+        return found if self.places is None else [found[place] for place in self.places.tolist()]
 
 
 # ------------------------------------------------------------------------------------------------ from the kernel
 
 
 def decoded(
-    layout: Layout, widths: npt.NDArray[np.int32], words: npt.NDArray[np.uint64], order: Int64Array
+    layout: Layout,
+    widths: npt.NDArray[np.int32],
+    words: npt.NDArray[np.uint64],
+    order: Int64Array,
 ) -> list[Column]:
-    """The kernel's rows as columns, one per component, in another order."""
+    """The kernel's rows as columns, one per component, in another order.
+
+    Parameters
+    ----------
+    layout : Layout
+    widths, words : arrays
+        As `Kernel.rows` gives them; nothing is kept of them.
+    order : int64 array of shape (rows,)
+        Places of rows.
+    """
     parts = [(_FORMS.get(key.kind, "extremum"), *SIZES[key.kind]) for key in layout.keys]
     found: list[Column] = []
-    for key, (form, *_), (first, second) in zip(layout.keys, parts, gathered(words, widths, order, parts), strict=True):
-        if form == "integer":
-            found.append(first if second is None else Integers(words, first, second))
+    limbs: npt.NDArray[np.uint64] | None = None
+    gathers = gathered(words, widths, order, parts)
+    for key, (form, *_), (first, second) in zip(layout.keys, parts, gathers, strict=True):
+        if form == "integer" and second is not None:
+            limbs = words.copy() if limbs is None else limbs
+            found.append(Integers(limbs, first, second))
         elif form == "extremum":
             found.append((first.view(np.float64) if key.kind.endswith("double") else first, second))
         else:

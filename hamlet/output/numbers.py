@@ -1,10 +1,15 @@
-"""Columns of numbers beyond 64 bits and beyond doubles: arrays until somebody asks for Python's numbers."""
+"""Columns of numbers that are no plain arrays: beyond 64 bits, beyond doubles, or the same for many rows.
+
+They stay as they are until somebody asks for Python's numbers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import chain, repeat
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +20,36 @@ from hamlet.output import scaled
 
 Doubles = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Runs:
+    """Numbers each of which stands in several rows, one below the other: windows of result rows.
+
+    Attributes
+    ----------
+    values : int64 array of shape (runs,)
+    counts : int64 array of shape (runs,)
+        Rows of each.
+    """
+
+    values: Int64Array
+    counts: Int64Array
+
+    @classmethod
+    def of(cls, rows: Sequence[int]) -> Runs:
+        """A column of integers."""
+        return cls(np.array(rows, np.int64), np.ones(len(rows), np.int64))
+
+    def __len__(self) -> int:
+        return int(self.counts.sum())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.repeat(self.values, self.counts).astype(np.int64 if dtype is None else dtype, copy=False)
+
+    def tolist(self) -> list[int]:
+        """The number of each row."""
+        return list(chain.from_iterable(map(repeat, self.values.tolist(), self.counts.tolist())))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,14 +26,14 @@ from hamlet.input.widening import plain_type
 from hamlet.output.components import Values
 from hamlet.output.digits import number_text
 from hamlet.output.exchange import arrays, union
-from hamlet.output.numbers import BeyondDoubles, Integers
+from hamlet.output.numbers import BeyondDoubles, Integers, Runs
 from hamlet.query import AttributeType
 from hamlet.schema import Clock, timestamp
 
 COUNT_TYPES = ("string", "int64", "double", "decimal")
 ColumnKind = Literal["attribute", "count", "sum", "double", "extremum"]
 Number = int | float | Decimal
-Edges = npt.NDArray[np.int64] | list[int]
+Edges = Runs | list[int]
 
 _ARROW_TYPES = {
     AttributeType.INT: pa.int64(),
@@ -78,7 +78,7 @@ class Piece:
 
     Attributes
     ----------
-    starts, ends : int64 array of shape (rows,), or list
+    starts, ends : Runs, or list, of shape (rows,)
         Edges of the windows, in ticks of the clock.
     values : tuple of Values
         The RETURN items, in order, each of shape (rows,).
@@ -125,8 +125,7 @@ class QueryRows:
         self._rows: list[tuple[Any, ...]] | None = None if pieces else list(rows)
         if rows:
             starts, ends, *values = zip(*rows, strict=True)
-            edges = [np.array(each, np.int64) for each in (starts, ends)]
-            self.pieces = [Piece(edges[0], edges[1], tuple(Values(list(each)) for each in values))]
+            self.pieces = [Piece(Runs.of(starts), Runs.of(ends), tuple(Values(list(each)) for each in values))]
 
     def __len__(self) -> int:
         return sum(len(piece.starts) for piece in self.pieces)
@@ -309,30 +308,37 @@ def to_arrow(rows: QueryRows, clock: Clock, count_type: str = "string") -> pa.Ta
         If a value does not fit the count type; the text names query, window and group.
     """
     schema = result_schema(rows.columns, clock, check_count_type(count_type))
-    batches = [
-        pa.RecordBatch.from_arrays(_arrays(rows, piece, schema, clock, count_type), schema=schema)
-        for piece in rows.pieces
-    ]
+    names = pa.repeat(rows.name, max((len(piece.starts) for piece in rows.pieces), default=0))
+    batches = []
+    for piece in rows.pieces:
+        columns = [names.slice(0, len(piece.starts))]
+        for edges in (piece.starts, piece.ends):
+            columns.append(pa.array(np.asarray(edges, np.int64)).cast(schema.field(1).type))
+        columns += [
+            _array(rows, piece, place, schema.field(3 + place).type, clock, count_type)
+            for place in range(len(rows.columns))
+        ]
+        batches.append(pa.RecordBatch.from_arrays(columns, schema=schema))
     return pa.Table.from_batches(batches, schema)
 
 
-def _arrays(rows: QueryRows, piece: Piece, schema: pa.Schema, clock: Clock, count_type: str) -> list[pa.Array]:
-    arrays = [pa.repeat(rows.name, len(piece.starts))]
-    arrays += [pa.array(edges, pa.int64()).cast(schema.field(1).type) for edges in (piece.starts, piece.ends)]
-    for place, column in enumerate(rows.columns):
-        kind, values = schema.field(3 + place).type, piece.values[place]
-        if column.kind in ("attribute", "extremum"):
-            arrays.append(_plain_array(values, kind))
-            continue
-        direct = _direct(values.data, kind, infinite=count_type == "double")
-        if direct is not None:
-            arrays.append(_numbers(direct, kind, None if values.valid is None else ~values.valid))
-        else:
-            arrays.append(_fitted(rows, piece, place, kind, clock, count_type))
-    return arrays
+def _array(rows: QueryRows, piece: Piece, place: int, kind: pa.DataType, clock: Clock, count_type: str) -> pa.Array:
+    """A column of a piece in an Arrow type."""
+    values = piece.values[place]
+    if rows.columns[place].kind in ("attribute", "extremum"):
+        return _plain_array(values, kind)
+    direct = _direct(values.data, kind, infinite=count_type == "double")
+    if direct is not None:
+        return _numbers(direct, kind, None if values.valid is None or values.valid.all() else ~values.valid)
+    return _fitted(rows, piece, place, kind, clock, count_type)
 
 
 def _plain_array(values: Values, kind: pa.DataType) -> pa.Array:
+    if values.places is not None:
+        known = _plain_array(Values(values.data, values.valid, values.objects), kind)
+        if known.null_count or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            return known.take(pa.array(values.places))
+        return pa.array(known.to_numpy()[values.places])
     if isinstance(values.data, list):
         return pa.array(values.data, kind)
     mask = None if values.valid is None or values.valid.all() else ~values.valid

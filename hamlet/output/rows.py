@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from hamlet.columns import Int64Array
 from hamlet.compiler.aggregates import Component
 from hamlet.compiler.compile import CompiledQuery
 from hamlet.output.components import Column, Values, columned, listed, read, read_listed
+from hamlet.output.numbers import Runs
 from hamlet.output.result import Piece, QueryRows, ResultColumn
 from hamlet.query import Aggregate, AttributeType
 from hamlet.schema import Schema, timestamp
@@ -28,7 +27,7 @@ class Closed:
 
     Attributes
     ----------
-    windows : int64 array of shape (rows,), or list
+    windows : Runs, or list, of shape (rows,)
         Window numbers.
     groups : tuple of Values
         The grouping attributes, each of shape (rows,).
@@ -36,7 +35,7 @@ class Closed:
         In the order of the query's layout, each of shape (rows,).
     """
 
-    windows: Int64Array | list[int]
+    windows: Runs | list[int]
     groups: tuple[Values, ...]
     components: list[Column]
 
@@ -96,7 +95,7 @@ def present(query: CompiledQuery, columns: tuple[ResultColumn, ...], rows: Group
     """Result rows from the components of windows and groups."""
     groups = tuple(Values([group[place] for group in rows.groups]) for place in range(len(query.analysed.grouping)))
     components = [columned(key, column) for key, column in zip(query.layout.keys, rows.components, strict=True)]
-    closed = Closed(np.array(rows.windows, np.int64), groups, components)
+    closed = Closed(Runs.of(rows.windows), groups, components)
     return QueryRows(query.name, columns, pieces=[piece_of(query, columns, closed, units)])
 
 
@@ -118,8 +117,8 @@ def piece_of(query: CompiledQuery, columns: tuple[ResultColumn, ...], closed: Cl
     if isinstance(closed.windows, list):
         first = [window * slide for window in closed.windows]
         return Piece(first, [start + within for start in first], tuple(values))
-    starts = closed.windows * slide
-    return Piece(starts, starts + within, tuple(values))
+    starts, counts = closed.windows.values * slide, closed.windows.counts
+    return Piece(Runs(starts, counts), Runs(starts + within, counts), tuple(values))
 
 
 def _timestamps(column: Values, result: ResultColumn, clock: tuple[str, str | None]) -> list[Any]:
