@@ -10,8 +10,8 @@ Doubles = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 def by_window(
-    windows: Int64Array, numbers: Int64Array, ranks: Int64Array, limit: int
-) -> tuple[Int64Array, Int64Array, Int64Array]: ...
+    windows: Int64Array, keys: Int64Array, numbers: Int64Array, ranks: Int64Array, limit: int
+) -> tuple[Int64Array, npt.NDArray[np.int32], Int64Array, Int64Array]: ...
 def gathered(
     words: Words,
     widths: npt.NDArray[np.int32],

@@ -14,11 +14,12 @@ from hamlet._order cimport order_rows
 cdef extern from *:
     int clzll "__builtin_clzll"(unsigned long long) noexcept nogil
     int ctzll "__builtin_ctzll"(unsigned long long) noexcept nogil
+    void prefetch "__builtin_prefetch"(const void*) noexcept nogil
 
 cdef enum:
     FEW = 24           # rows of a window that are put in place one by one
     SPREAD = 64        # ranks for each row of a window that are looked through bit by bit
-    BLOCK = 1024       # rows that are read for all components while they are in the cache
+    BLOCK = 256        # rows that are read for all components while they are in the cache
     STEP = 512         # exponents of scaled doubles are multiples of it
     MOST_EXPONENT = 1 << 20  # beyond all that doubles have
 
@@ -91,13 +92,18 @@ cdef Py_ssize_t order_window(
     return n
 
 
-def by_window(const int64_t[::1] windows, const int64_t[::1] numbers, const int64_t[::1] ranks, int64_t limit):
+def by_window(
+    const int64_t[::1] windows, const int64_t[::1] keys, const int64_t[::1] numbers, const int64_t[::1] ranks,
+    int64_t limit
+):
     """Rows in the order of their window, and in a window of the rank of their number, equal ones as they come.
 
     Parameters
     ----------
     windows : int64 array of shape (n,)
         Not many times as far apart as there are rows: a counter is kept for each number between them.
+    keys : int64 array of shape (n,)
+        Numbers of partitions.
     numbers : int64 array of shape (n,)
         Places in `ranks`.
     ranks : int64 array
@@ -108,19 +114,22 @@ def by_window(const int64_t[::1] windows, const int64_t[::1] numbers, const int6
     -------
     order : int64 array of shape (n,)
         Places of rows.
+    taken : int32 array of shape (n,)
+        The keys in this order.
     found : int64 array of shape (m,)
         The windows, ascending.
     counts : int64 array of shape (m,)
         How many rows each has.
     """
-    cdef Py_ssize_t n = len(windows), i, done = 0, runs = 0, most = 0
+    cdef Py_ssize_t n = len(windows), i, row, done = 0, runs = 0, most = 0
     cdef int64_t low, high, last
     cdef bint sorted = True
     cdef Desk desk
-    order = np.empty(n, np.int64)
+    order, taken = np.empty(n, np.int64), np.empty(n, np.int32)
     if n == 0:
-        return order, order, order
+        return order, taken, order, order
     cdef int64_t[::1] rows = order
+    cdef int32_t[::1] taken_view = taken
     low = high = last = windows[0]
     with nogil:
         for i in range(n):
@@ -163,9 +172,11 @@ def by_window(const int64_t[::1] windows, const int64_t[::1] numbers, const int6
             done = order_window(&numbers[0], &ranks[0], limit, most, &rows[end[i]], &desk)
             if done < 0:
                 break
+            for row in range(end[i], end[i + 1]):
+                taken_view[row] = <int32_t> keys[rows[row]]
     if done < 0:
         raise MemoryError
-    return order, found, counts
+    return order, taken, found, counts
 
 
 # ------------------------------------------------------------------------------------------------- words to columns
@@ -230,8 +241,10 @@ def gathered(const uint64_t[::1] words, const int32_t[::1] widths, const int64_t
         while begin < n:
             count = min(BLOCK, n - begin)
             for i in range(count):
-                width[i] = widths[order[begin + i]]
+                width[i] = widths[0] if even else widths[order[begin + i]]
                 start[i] = order[begin + i] * (offset + slope * width[0]) if even else row_start[order[begin + i]]
+                prefetch(&words[0] + start[i])
+                prefetch(&words[0] + start[i] + offset + slope * width[i] - 1)
             for number in range(parts):
                 gather_part(&part[number], &words[0], start, width, begin, count)
             begin += count

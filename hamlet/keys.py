@@ -245,11 +245,11 @@ class KeyIndex:
         values = self._values[place]
         return *self._table.codes(place, numbers), None if values.plain else values.objects
 
-    def column(self, place: int, numbers: Int64Array) -> Values:
+    def column(self, place: int, numbers: npt.NDArray[np.int32]) -> Values:
         """The values of one attribute of partitions; they stay what they are when the partitions are forgotten."""
         if self.size <= _MANY * len(numbers):
             return replace(self._table_of(place), places=numbers)
-        codes, valid, objects = self.codes(place, numbers)
+        codes, valid, objects = self.codes(place, numbers.astype(np.int64))
         there = None if valid.all() else valid != 0
         if objects is None:
             return Values(codes, there)

@@ -329,12 +329,11 @@ class ClassRunner:
         else:
             keys, windows, pairs = self._pairs(query, parts)
         numbers, ranks, limit = self._ranks[query.group].of(keys)
-        order, runs = _order(windows, numbers, ranks, limit)
+        order, owners, runs = _order(windows, keys, numbers, ranks, limit)
         if pairs is None:
             columns = decoded(query.layout, widths, words, order)
         else:
             columns = [taken(column, order) for column in pairs]
-        keys = keys[order]
         self._drop(parts)
         if len(query.group) < len(self.compiled.attributes):  # some partitions may be of one group
             starts = _group_starts(runs, ranks[numbers[order]])
@@ -342,10 +341,10 @@ class ClassRunner:
                 columns = [
                     merged_runs(key, column, starts) for key, column in zip(query.layout.keys, columns, strict=True)
                 ]
-                keys = keys[starts]
+                owners = owners[starts]
                 edges = np.searchsorted(starts, np.append(0, np.cumsum(runs.counts)))
                 runs = Runs(runs.values, np.diff(edges))
-        return Closed(runs, tuple(self.index.column(each, keys) for each in query.group), columns)
+        return Closed(runs, tuple(self.index.column(each, owners) for each in query.group), columns)
 
     def _drawn_for(self, place: int, part: int) -> Drained:
         """The rows of a kernel's query for one of those that it serves; kept for the others."""
@@ -407,14 +406,16 @@ def _ranks(compiled: CompiledClass, index: KeyIndex) -> dict[tuple[int, ...], Ra
     return {query.group: Ranks(index, query.group) for query in compiled.queries}
 
 
-def _order(windows: Int64Array, numbers: Int64Array, ranks: Int64Array, limit: int) -> tuple[Int64Array, Runs]:
-    """The order of rows by window and by the rank of their number, and the windows in this order."""
+def _order(
+    windows: Int64Array, keys: Int64Array, numbers: Int64Array, ranks: Int64Array, limit: int
+) -> tuple[Int64Array, npt.NDArray[np.int32], Runs]:
+    """The order of rows by window and by the rank of their number; the keys and windows in this order."""
     if len(windows) and int(windows.max()) - int(windows.min()) <= SPARSE * len(windows) + ROOM:
-        order, found, counts = by_window(windows, numbers, ranks, limit)
-        return order, Runs(found, counts)
+        order, owners, found, counts = by_window(windows, keys, numbers, ranks, limit)
+        return order, owners, Runs(found, counts)
     distinct, places = np.unique(windows, return_inverse=True)
-    order, found, counts = by_window(places, numbers, ranks, limit)
-    return order, Runs(distinct[found], counts)
+    order, owners, found, counts = by_window(places, keys, numbers, ranks, limit)
+    return order, owners, Runs(distinct[found], counts)
 
 
 def _group_starts(runs: Runs, ranks: Int64Array) -> Int64Array:

@@ -124,7 +124,8 @@ def test_rows_by_window_and_rank(rows: int, windows: int, keys: int, limit: int)
         if by_key:  # of each key and window one row, ascending windows, as kernels give them
             pairs = np.unique(np.stack([of_row, numbers], axis=1), axis=0)
             of_row, numbers = (np.ascontiguousarray(pairs[:, column]) for column in (0, 1))
-        order, found, counts = by_window(of_row, numbers, ranks, limit)
+        order, keys_found, found, counts = by_window(of_row, numbers + 7, numbers, ranks, limit)
+        assert keys_found.tolist() == (numbers[order] + 7).tolist()
         assert order.tolist() == np.lexsort((ranks[numbers], of_row)).tolist()
         assert np.repeat(found, counts).tolist() == sorted(of_row.tolist())
         assert (np.diff(found) > 0).all()
@@ -134,7 +135,8 @@ def test_rows_by_window_and_rank(rows: int, windows: int, keys: int, limit: int)
 def test_rows_of_one_window_are_sorted_stably(rows: int, limit: int) -> None:
     ranks = np.random.default_rng(rows).integers(0, limit, rows)
     for each in (ranks, np.sort(ranks)):
-        order, found, counts = by_window(np.zeros(rows, np.int64), np.arange(rows), each, limit)
+        places = np.arange(rows)
+        order, _, found, counts = by_window(np.zeros(rows, np.int64), places, places, each, limit)
         assert order.tolist() == np.argsort(each, kind="stable").tolist()
         assert (found.tolist(), counts.tolist()) == ([0], [rows])
 

@@ -49,14 +49,14 @@ class Values:
         Of arrays: where there is a value; None where there is no NULL.
     objects : list or None
         What the integers in `data` stand for; None for themselves.
-    places : int64 array of shape (rows,) or None
+    places : int32 array of shape (rows,) or None
         The rows are these places of all that is above; None where they are all of them, in order.
     """
 
     data: Any
     valid: Bools | None = None
     objects: list[Any] | None = None
-    places: Int64Array | None = None
+    places: npt.NDArray[np.int32] | None = None
 
     def tolist(self) -> list[Any]:
         """The values as Python objects, None for NULL."""
