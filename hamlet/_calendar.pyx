@@ -1,9 +1,8 @@
 """The calendar: windows close on time although no event of their key arrives."""
 
 from libc.stdint cimport int64_t
-from libc.stdlib cimport realloc
 
-from hamlet._kernel cimport Core, Due, take_own
+from hamlet._kernel cimport Core, Due, enlarged
 from hamlet._state cimport State
 from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY
 
@@ -20,9 +19,7 @@ cdef int schedule_slot(Core* k, int64_t slot, int64_t time) noexcept nogil:
     cdef Due* due
     if k.calendar.dues == k.calendar.capacity:
         capacity = 2 * k.calendar.capacity + 64
-        if not take_own(k, (capacity - k.calendar.capacity) * sizeof(Due)):
-            return OUT_OF_MEMORY
-        due = <Due*> realloc(k.calendar.due, capacity * sizeof(Due))
+        due = <Due*> enlarged(k, k.calendar.due, k.calendar.capacity, capacity, sizeof(Due))
         if due == NULL:
             return OUT_OF_MEMORY
         k.calendar.due = due

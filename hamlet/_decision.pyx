@@ -14,7 +14,7 @@ Source: HAMLET (SIGMOD'21) §4; DESIGN §3.
 """
 
 from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint64_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 
 from hamlet._cells cimport floor_divide
 from hamlet._kernel cimport (
@@ -32,8 +32,8 @@ from hamlet._kernel cimport (
     Past,
     Record,
     Trace,
+    enlarged,
     mixed,
-    take_own,
 )
 from hamlet._members cimport list_live
 from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY, Query
@@ -292,18 +292,14 @@ cdef int record_burst(Core* k, const Graphlet* g, uint64_t shared, const Burst* 
     cdef int i
     if trace.count == trace.capacity:
         capacity = 2 * trace.capacity + 256
-        if not take_own(k, (capacity - trace.capacity) * sizeof(Record)):
-            return OUT_OF_MEMORY
-        moved = realloc(trace.record, capacity * sizeof(Record))
+        moved = enlarged(k, trace.record, trace.capacity, capacity, sizeof(Record))
         if moved == NULL:
             return OUT_OF_MEMORY
         trace.record = <Record*> moved
         trace.capacity = capacity
     if trace.numbers + g.lives > trace.numbers_capacity:
         capacity = 2 * trace.numbers_capacity + g.lives + 256
-        if not take_own(k, (capacity - trace.numbers_capacity) * sizeof(int32_t)):
-            return OUT_OF_MEMORY
-        moved = realloc(trace.number, capacity * sizeof(int32_t))
+        moved = enlarged(k, trace.number, trace.numbers_capacity, capacity, sizeof(int32_t))
         if moved == NULL:
             return OUT_OF_MEMORY
         trace.number = <int32_t*> moved

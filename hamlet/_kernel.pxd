@@ -1,6 +1,7 @@
 """What a kernel knows and holds: its tables, its states, the batch under way; every part of the kernel works on it."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport realloc
 
 from hamlet._budget cimport Account, take
 from hamlet._burst cimport Tally
@@ -231,3 +232,15 @@ cdef inline bint take_own(Core* k, Py_ssize_t bytes) noexcept nogil:
         return False
     k.own += bytes
     return True
+
+
+cdef inline void* enlarged(
+    Core* k, void* memory, Py_ssize_t before, Py_ssize_t capacity, Py_ssize_t size
+) noexcept nogil:
+    """Memory that is no state's with room for `capacity` numbers of `size` bytes instead of `before`, counted.
+
+    A null pointer where there is none, or the run may not take it; the memory is then as it was.
+    """
+    if not take_own(k, (capacity - before) * size):
+        return NULL
+    return realloc(memory, capacity * size)

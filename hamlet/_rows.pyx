@@ -1,10 +1,10 @@
 """Rows of closed windows, until they are taken: one buffer per query."""
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from hamlet._kernel cimport Core, Rows, take_own
+from hamlet._kernel cimport Core, Rows, enlarged
 from hamlet._tables cimport (
     COUNT,
     GREATEST_DOUBLE,
@@ -20,6 +20,15 @@ from hamlet._tables cimport (
     Query,
 )
 
+cdef extern from *:
+    """
+    #define hamlet_prefetch_to_write(place) __builtin_prefetch(place, 1)
+    """
+    void prefetch_to_write "hamlet_prefetch_to_write"(const void*) noexcept nogil
+
+cdef enum:
+    FEW_WORDS = 8  # of a row that are copied without a call
+
 
 cdef int reserve_row(Core* k, Rows* r, int words) noexcept nogil:
     """Room for one more row."""
@@ -27,26 +36,22 @@ cdef int reserve_row(Core* k, Rows* r, int words) noexcept nogil:
     cdef void* moved
     if r.count == r.capacity:
         capacity = 2 * r.capacity + 64
-        if not take_own(k, (capacity - r.capacity) * (2 * sizeof(int64_t) + sizeof(int32_t))):
-            return OUT_OF_MEMORY
-        moved = realloc(r.key, capacity * sizeof(int64_t))
+        moved = enlarged(k, r.key, r.capacity, capacity, sizeof(int64_t))
         if moved == NULL:
             return OUT_OF_MEMORY
         r.key = <int64_t*> moved
-        moved = realloc(r.window, capacity * sizeof(int64_t))
+        moved = enlarged(k, r.window, r.capacity, capacity, sizeof(int64_t))
         if moved == NULL:
             return OUT_OF_MEMORY
         r.window = <int64_t*> moved
-        moved = realloc(r.width, capacity * sizeof(int32_t))
+        moved = enlarged(k, r.width, r.capacity, capacity, sizeof(int32_t))
         if moved == NULL:
             return OUT_OF_MEMORY
         r.width = <int32_t*> moved
         r.capacity = capacity
     if r.words + words > r.words_capacity:
         capacity = 2 * r.words_capacity + words + 64
-        if not take_own(k, (capacity - r.words_capacity) * sizeof(uint64_t)):
-            return OUT_OF_MEMORY
-        moved = realloc(r.word, capacity * sizeof(uint64_t))
+        moved = enlarged(k, r.word, r.words_capacity, capacity, sizeof(uint64_t))
         if moved == NULL:
             return OUT_OF_MEMORY
         r.word = <uint64_t*> moved
@@ -58,14 +63,27 @@ cdef int append_row(
     Core* k, Rows* r, int64_t key, int64_t window, int width, const uint64_t* cell, int words
 ) noexcept nogil:
     """A row behind the others. Returns a Failure."""
-    if reserve_row(k, r, words):
+    cdef uint64_t* to
+    cdef int i
+    if (r.count == r.capacity or r.words + words > r.words_capacity) and reserve_row(k, r, words):
         return OUT_OF_MEMORY
     r.key[r.count] = key
     r.window[r.count] = window
     r.width[r.count] = width
     r.count += 1
-    memcpy(r.word + r.words, cell, words * sizeof(uint64_t))
+    to = r.word + r.words
+    if words <= FEW_WORDS:
+        for i in range(words):
+            to[i] = cell[i]
+    else:
+        memcpy(to, cell, words * sizeof(uint64_t))
     r.words += words
+    # rows of many queries come in turns: the next one of this query finds its place in the cache
+    prefetch_to_write(to + words)
+    prefetch_to_write(to + 2 * words)
+    prefetch_to_write(r.key + r.count + 1)
+    prefetch_to_write(r.window + r.count + 1)
+    prefetch_to_write(r.width + r.count + 1)
     return NO_FAILURE
 
 

@@ -1,14 +1,13 @@
 """Windows open, close and are delivered; a pane is the time between two such borders (HAMLET §3.1)."""
 
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint64_t
-from libc.stdlib cimport realloc
 from libc.string cimport memset
 
 from hamlet._blocks cimport advance_block
 from hamlet._calendar cimport pop_due, schedule
 from hamlet._cells cimport add_cell, bit_length, floor_divide, has_trends, lane_of, limbs_bits, words_of
 from hamlet._index cimport forget_lane
-from hamlet._kernel cimport Core, take_own
+from hamlet._kernel cimport Core, enlarged
 from hamlet._rows cimport append_row
 from hamlet._state cimport (
     State,
@@ -158,9 +157,7 @@ cdef int reserve_scratch(Core* k, const Query* q, const State* s) noexcept nogil
     cdef uint64_t* scratch
     if words <= k.scratch_words:
         return NO_FAILURE
-    if not take_own(k, (2 * words - k.scratch_words) * sizeof(uint64_t)):
-        return OUT_OF_MEMORY
-    scratch = <uint64_t*> realloc(k.scratch, 2 * words * sizeof(uint64_t))
+    scratch = <uint64_t*> enlarged(k, k.scratch, k.scratch_words, 2 * words, sizeof(uint64_t))
     if scratch == NULL:
         return OUT_OF_MEMORY
     k.scratch = scratch
