@@ -383,14 +383,14 @@ cdef class Kernel:
 
     def process(
         self, keys, times, orders, classes, columns, ranks, Py_ssize_t key_count, int32_t part=0, int32_t parts=1,
-        int64_t until=INT64_MIN,
+        int64_t until=INT64_MIN, rows=None,
     ):
         """Feed rows in (time, order) order; rows of one key, time and order are one step.
 
         Parameters
         ----------
-        keys : int32 array of shape (n,)
-            Number of the partition, below `key_count`; rows where it is negative are left out.
+        keys : int32 array of shape (m,)
+            Number of the partition of each of `rows`, below `key_count`; rows where it is negative are left out.
         times : int64 array of shape (n,)
             Ticks, ascending, not before any time given to `process` or `advance` earlier.
         orders : int64 array of shape (n,) or None
@@ -407,6 +407,8 @@ cdef class Kernel:
             Only keys with this remainder are this kernel's, each under its quotient; `key_count` is of quotients.
         until : int
             No event before this time will follow: windows that end by then may be closed at once.
+        rows : int32 array of shape (m,), optional
+            Ascending; by default all rows.
 
         Raises
         ------
@@ -422,6 +424,8 @@ cdef class Kernel:
             return
         self._reserve_keys(key_count)
         cdef const int32_t[::1] key_view = np.asarray(keys, dtype=np.int32)
+        cdef const int32_t[::1] row_view = key_view if rows is None else rows
+        cdef const int32_t* row = NULL if rows is None else &row_view[0]
         cdef const int64_t[::1] time_view = times
         cdef const int64_t[::1] order_view = times if orders is None else orders
         cdef const int64_t* order = NULL if orders is None else &order_view[0]
@@ -447,7 +451,7 @@ cdef class Kernel:
         try:
             with nogil:
                 failure = OUT_OF_MEMORY
-                slices = area.arrange(&key_view[0], n, key_count, part, parts, &time_view[0], &class_view[0])
+                slices = area.arrange(&key_view[0], row, n, key_count, part, parts, &time_view[0], &class_view[0])
                 if slices >= 0:
                     failure = process_slices(k, area.event, area.slice, slices, order, area.row, until)
         finally:

@@ -87,43 +87,43 @@ cdef class KeyTable:
         cdef Py_ssize_t near = 0 if self.near == NULL else self.reach + 1
         return self.capacity * (self.width * sizeof(int64_t) + 5) + (self.slots + near) * sizeof(int32_t)
 
-    def encode(self, columns, classes, Py_ssize_t rows):
-        """The number of each row's key; a new one where it is not known.
+    def encode(self, columns, chosen, Py_ssize_t rows):
+        """The number of the key of each row, or of each that is chosen; a new one where it is not known.
 
         Parameters
         ----------
         columns : sequence of (int64 or int32 array of shape (rows,), uint8 array of shape (rows,) or None)
             Codes, and 1 where there is a value.
-        classes : int32 array of shape (rows,) or None
-            Rows where it is negative get no number.
+        chosen : int32 array of shape (m,) or None
+            Rows; by default all.
         rows : int
 
         Returns
         -------
-        int32 array of shape (rows,)
-            -1 for rows without a number.
+        int32 array of shape (rows,) or (m,)
         """
-        found = np.empty(rows, dtype=np.int32)
+        cdef Py_ssize_t n = rows if chosen is None else len(chosen)
+        found = np.empty(n, dtype=np.int32)
         cdef int32_t[::1] number_view = found
-        cdef const int32_t[::1] class_view
+        cdef const int32_t[::1] row_view
         cdef const int64_t[::1] data_view
         cdef const int32_t[::1] short_view
         cdef const uint8_t[::1] valid_view
-        cdef const int32_t* chosen = NULL
+        cdef const int32_t* row = NULL
         cdef const int64_t** data
         cdef const uint8_t** valid
         cdef Py_ssize_t i
         cdef bint fits
-        if rows == 0:
+        if n == 0:
             return found
-        if classes is not None:
-            class_view = classes
-            chosen = &class_view[0]
+        if chosen is not None:
+            row_view = chosen
+            row = &row_view[0]
         if self.columns == 1 and columns[0][1] is None and columns[0][0].dtype == np.int32:
             short_view = columns[0][0]
             assert len(short_view) == rows
             with nogil:
-                fits = self._encode_column(&short_view[0], chosen, rows, &number_view[0])
+                fits = self._encode_column(&short_view[0], row, n, &number_view[0])
             if not fits:
                 raise MemoryError
             return found
@@ -146,9 +146,9 @@ cdef class KeyTable:
                     valid[i] = &valid_view[0]
             with nogil:
                 if self.columns == 1 and valid[0] == NULL:
-                    fits = self._encode_column(data[0], chosen, rows, &number_view[0])
+                    fits = self._encode_column(data[0], row, n, &number_view[0])
                 else:
-                    fits = self._encode(data, valid, chosen, rows, &number_view[0])
+                    fits = self._encode(data, valid, row, n, &number_view[0])
         finally:
             free(data)
             free(valid)
@@ -157,22 +157,20 @@ cdef class KeyTable:
         return found
 
     cdef bint _encode(
-        self, const int64_t** data, const uint8_t** valid, const int32_t* chosen, Py_ssize_t rows, int32_t* found
+        self, const int64_t** data, const uint8_t** valid, const int32_t* chosen, Py_ssize_t n, int32_t* found
     ) noexcept nogil:
         cdef int64_t* key = <int64_t*> calloc(self.width + 1, sizeof(int64_t))
         cdef int64_t last = EMPTY
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, row
         cdef int column
         cdef bint same
         if key == NULL:
             return False
-        for i in range(rows):
-            if chosen != NULL and chosen[i] < 0:
-                found[i] = EMPTY
-                continue
+        for i in range(n):
+            row = i if chosen == NULL else chosen[i]
             same = last >= 0
             for column in range(self.columns):
-                if valid[column] != NULL and not valid[column][i]:
+                if valid[column] != NULL and not valid[column][row]:
                     if not key[self.columns + (column >> 6)] >> (column & 63) & 1:
                         key[self.columns + (column >> 6)] |= <int64_t> (<uint64_t> 1 << (column & 63))
                         key[column] = 0
@@ -181,9 +179,9 @@ cdef class KeyTable:
                 if key[self.columns + (column >> 6)] >> (column & 63) & 1:
                     key[self.columns + (column >> 6)] &= ~<int64_t> (<uint64_t> 1 << (column & 63))
                     same = False
-                elif key[column] != data[column][i]:
+                elif key[column] != data[column][row]:
                     same = False
-                key[column] = data[column][i]
+                key[column] = data[column][row]
             if not same:
                 last = self._number(key)
                 if last == NO_MEMORY:
@@ -193,12 +191,12 @@ cdef class KeyTable:
         return last != NO_MEMORY
 
     cdef bint _encode_column(
-        self, const Code* data, const int32_t* chosen, Py_ssize_t rows, int32_t* found
+        self, const Code* data, const int32_t* chosen, Py_ssize_t n, int32_t* found
     ) noexcept nogil:
         """As `_encode` for keys of one column without NULL."""
         cdef Py_ssize_t start = 0, stop
-        while start < rows:
-            stop = min(start + PIECE, rows)
+        while start < n:
+            stop = min(start + PIECE, n)
             if self.near == NULL or not self._encode_near(data, chosen, start, stop, found):
                 if not self._encode_piece(data, chosen, start, stop, found):
                     return False
@@ -220,9 +218,9 @@ cdef class KeyTable:
                 missing |= number
         else:
             for i in range(start, stop):
-                number = near[min(<uint64_t> <int64_t> data[i] - base, reach)]
-                found[i] = number | chosen[i] >> 31
-                missing |= number & ~(chosen[i] >> 31)
+                number = near[min(<uint64_t> <int64_t> data[chosen[i]] - base, reach)]
+                found[i] = number
+                missing |= number
         return missing >= 0
 
     cdef bint _encode_piece(
@@ -232,14 +230,12 @@ cdef class KeyTable:
         cdef int64_t[2] key
         cdef int64_t last = EMPTY
         cdef uint64_t place
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, row
         key[1] = 0
         for i in range(start, stop):
-            if chosen != NULL and chosen[i] < 0:
-                found[i] = EMPTY
-                continue
-            if last < 0 or key[0] != data[i]:
-                key[0] = data[i]
+            row = i if chosen == NULL else chosen[i]
+            if last < 0 or key[0] != data[row]:
+                key[0] = data[row]
                 place = self._hash(key) & <uint64_t> (self.slots - 1)
                 last = self.slot[place]
                 if last < 0 or self.word[2 * last] != key[0] or self.word[2 * last + 1] != 0:

@@ -10,6 +10,11 @@ import numpy as np
 from libc.stdint cimport INT32_MAX, int8_t, int16_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
+cdef extern from "_sift.h" nogil:
+    const int SIFT_STEP
+    long sift(const void* code, int width, long n, const int32_t* table, uint32_t last, int32_t* kind, int32_t* row)
+    bint ascend(const int64_t* number, long n)
+
 ctypedef fused Code:
     int8_t
     int16_t
@@ -129,19 +134,21 @@ cdef class Area:
         free(self.slice)
 
     cdef Py_ssize_t arrange(
-        self, const int32_t* number, Py_ssize_t n, int64_t limit, int32_t part, int32_t parts, const int64_t* times,
-        const int32_t* classes,
+        self, const int32_t* number, const int32_t* rows, Py_ssize_t n, int64_t limit, int32_t part, int32_t parts,
+        const int64_t* times, const int32_t* classes,
     ) noexcept nogil:
         """Fill `event` and `slice`.
 
         Parameters
         ----------
         number : int32 array of shape (n,)
-            Rows where it is negative, or does not give `part` modulo `parts`, are left out; the quotient is the key.
+            Where it is negative, or does not give `part` modulo `parts`, the row is left out; the quotient is the key.
+        rows : int32 array of shape (n,), or NULL
+            The row of each number, ascending; by default its place.
         limit : int
             Keys are below.
-        times : int64 array of shape (n,)
-        classes : int32 array of shape (n,)
+        times : int64 array by row
+        classes : int32 array by row
 
         Returns
         -------
@@ -150,7 +157,7 @@ cdef class Area:
         """
         cdef Py_ssize_t count
         cdef bint sorted
-        count = self._choose(number, n, part, parts, &sorted)
+        count = self._choose(number, rows, n, part, parts, &sorted)
         if not sorted:
             if count > FEW and limit <= 4 * count + ROOM:
                 return self._count(count, limit, times, classes)
@@ -159,23 +166,23 @@ cdef class Area:
         return self._copy(count, times, classes)
 
     cdef Py_ssize_t _choose(
-        self, const int32_t* number, Py_ssize_t n, int32_t part, int32_t parts, bint* sorted
+        self, const int32_t* number, const int32_t* rows, Py_ssize_t n, int32_t part, int32_t parts, bint* sorted
     ) noexcept nogil:
-        """Find the rows; without a branch, for they are chosen in any order. Returns how many there are."""
+        """Find the rows, and whether they are in order. Returns how many there are."""
         cdef int64_t* row = self.row
         cdef Py_ssize_t i, count = 0
         cdef int32_t one, last = 0, less = 0
         if parts == 1:
             for i in range(n):
                 one = number[i]
-                row[count] = <int64_t> one << 32 | i
+                row[count] = <int64_t> one << 32 | (i if rows == NULL else rows[i])
                 less |= (one >= 0) & (one < last)
                 last = max(last, one)
                 count += one >= 0
         else:
             for i in range(n):
                 one = number[i] // parts
-                row[count] = <int64_t> one << 32 | i
+                row[count] = <int64_t> one << 32 | (i if rows == NULL else rows[i])
                 if number[i] >= 0 and number[i] - one * parts == part:
                     less |= one < last
                     last = one
@@ -288,7 +295,7 @@ cdef int give_back(Area area) except -1:
 
 
 def looked_up(const Code[::1] numbers, const int32_t[::1] table):
-    """`table[number]` for each number, and the table's last element for negative ones.
+    """`table[number]` for each number, and the table's last element for numbers that are negative or beyond it.
 
     Parameters
     ----------
@@ -297,29 +304,48 @@ def looked_up(const Code[::1] numbers, const int32_t[::1] table):
 
     Returns
     -------
-    found : int32 array of shape (n,)
-    count : int
-        How many of them are not negative.
+    int32 array of shape (n,)
     """
     cdef Py_ssize_t n = len(numbers), i
     cdef uint32_t last = <uint32_t> (len(table) - 1)
-    cdef int64_t without = 0
-    cdef int32_t one
     found = np.empty(n, dtype=np.int32)
     cdef int32_t[::1] view = found
     with nogil:
-        for i in range(n):  # without a branch: numbers come in any order
-            one = table[min(<uint32_t> <int32_t> numbers[i], last)]
-            view[i] = one
-            without += one >> 31
-    return found, n + without
+        for i in range(n):
+            view[i] = table[min(<uint32_t> <int32_t> numbers[i], last)]
+    return found
+
+
+def sifted(const Code[::1] numbers, const int32_t[::1] table):
+    """As `looked_up`, and the rows of those that are not negative.
+
+    Returns
+    -------
+    found : int32 array of shape (n,)
+    rows : int32 array of shape (m,), m <= n
+        Ascending.
+    """
+    cdef Py_ssize_t n = len(numbers), count
+    if n >= INT32_MAX - SIFT_STEP:
+        raise MemoryError
+    found = np.empty(n, dtype=np.int32)
+    rows = np.empty(n + SIFT_STEP, dtype=np.int32)
+    cdef int32_t[::1] view = found
+    cdef int32_t[::1] row_view = rows
+    if n == 0:
+        return found, rows[:0]
+    with nogil:
+        count = sift(
+            &numbers[0], sizeof(numbers[0]), n, &table[0], <uint32_t> (len(table) - 1), &view[0], &row_view[0]
+        )
+    return found, rows[:count]
 
 
 def ascending(const int64_t[::1] numbers):
     """Whether no number is less than the one before."""
-    cdef Py_ssize_t n = len(numbers), i
-    cdef bint less = False
-    with nogil:
-        for i in range(1, n):
-            less |= numbers[i] < numbers[i - 1]
-    return not less
+    cdef Py_ssize_t n = len(numbers)
+    cdef bint found = True
+    if n:
+        with nogil:
+            found = ascend(&numbers[0], n)
+    return found

@@ -63,19 +63,18 @@ class _Values:
                 self.objects[number] = value
         return number
 
-    def encode(self, array: pa.Array | None, rows: int, classes: npt.NDArray[np.int32] | None) -> Any:
-        """Codes of a column and 1 where there is a value; of rows without a class they may be anything."""
+    def encode(self, array: pa.Array | None, rows: int, chosen: npt.NDArray[np.int32] | None) -> Any:
+        """Codes of a column and 1 where there is a value; of rows that are not chosen they may be anything."""
         if array is None or pa.types.is_null(array.type):
             return np.zeros(rows, np.int64), np.zeros(rows, np.uint8)
         if self.plain and pa.types.is_integer(array.type):
             if pa.types.is_int32(array.type) and not array.null_count:
                 return array.to_numpy(), None
             return integers(array, self.name)
-        if classes is None:
+        if chosen is None:
             return self._encoded(array)
-        chosen = classes >= 0
         codes, valid = np.zeros(rows, np.int64), np.zeros(rows, np.uint8)
-        codes[chosen], found = self._encoded(array.filter(pa.array(chosen)))
+        codes[chosen], found = self._encoded(array.take(pa.array(chosen)))
         valid[chosen] = 1 if found is None else found
         return codes, valid
 
@@ -152,14 +151,14 @@ class KeyIndex:
         self._names_of = 0
         self._names: dict[int, Key] = {}  # as of `_names_of`
 
-    def encode(self, batch: pa.RecordBatch, classes: npt.NDArray[np.int32] | None = None) -> npt.NDArray[np.int32]:
-        """The partition number of each row.
+    def encode(self, batch: pa.RecordBatch, chosen: npt.NDArray[np.int32] | None = None) -> npt.NDArray[np.int32]:
+        """The partition number of each row, or of each that is chosen.
 
         Parameters
         ----------
         batch : pyarrow.RecordBatch
-        classes : int32 array of shape (rows,), optional
-            Rows where it is negative belong to no partition and get -1.
+        chosen : int32 array of shape (m,), optional
+            Rows, each at most once.
         """
         rows = batch.num_rows
         columns = []
@@ -167,8 +166,8 @@ class KeyIndex:
             array = column(batch, values.name)
             if values.plain and array is not None and not _is_plain(array.type):
                 self._number_objects(place)
-            columns.append(values.encode(array, rows, classes))
-        return self._table.encode(columns, classes, rows)
+            columns.append(values.encode(array, rows, chosen))
+        return self._table.encode(columns, chosen, rows)
 
     def number(self, key: Key) -> int:
         """The number of a partition; a new one where it has not been seen."""

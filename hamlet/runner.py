@@ -15,7 +15,7 @@ from hamlet import trace
 from hamlet._budget import Budget
 from hamlet._core import Kernel, KernelOverflow
 from hamlet._delivery import by_window
-from hamlet._order import looked_up
+from hamlet._order import looked_up, sifted
 from hamlet.broadcast import Broadcast
 from hamlet.columns import BatchColumns, Int64Array
 from hamlet.compiler.aggregates import Component, has_trends, nothing, paired
@@ -142,7 +142,7 @@ class ClassRunner:
             for batch in state.kept.combine_chunks().to_batches():
                 coded = known.coded(BatchColumns(batch, self.workload.strings), self.workload.schema.type_column)
                 classes, _ = self._classes(coded)
-                types = [known.signatures[number].type for number in looked_up(*coded)[0].tolist()]
+                types = [known.signatures[number].type for number in looked_up(*coded).tolist()]
             if (classes == FOREIGN).any():
                 raise ValueError("an event is kept that no query asks for")
             self.broadcast.load(state.kept, types, classes)
@@ -152,15 +152,17 @@ class ClassRunner:
 
         No event before `until` will follow.
         """
-        classes, matched = self._classes(coded)
-        self.matched += matched
-        if not matched:
+        classes, rows = self._classes(coded)
+        self.matched += len(rows)
+        if not len(rows):
             return []
         schema = self.workload.schema
         if self.broadcast is None:
-            keys: npt.NDArray[Any] = self.index.encode(batch.batch, classes if matched < len(classes) else None)
+            chosen = None if len(rows) == len(classes) else rows
+            keys: npt.NDArray[Any] = self.index.encode(batch.batch, chosen)
         else:
-            batch, keys, classes = self._delivered(self.broadcast, batch, looked_up(*coded)[0], classes)
+            chosen = None
+            batch, keys, classes = self._delivered(self.broadcast, batch, looked_up(*coded), classes)
         times = batch.integers(schema.clock.column)
         orders = None if schema.order_column is None else batch.integers(schema.order_column)
         columns = [batch.values(name, type) for name, type in self.compiled.columns]
@@ -168,7 +170,7 @@ class ClassRunner:
         count = -(-self.index.size // parts)
         arguments = (keys, times, orders, classes, columns, self.workload.strings.ranks, count)
         return [
-            lambda kernel=kernel, part=part: self._process(kernel, batch.batch, *arguments, part, parts, until)  # type: ignore[misc]
+            lambda kernel=kernel, part=part: self._process(kernel, batch.batch, *arguments, part, parts, until, chosen)  # type: ignore[misc]
             for part, kernel in enumerate(self.kernels)
         ]
 
@@ -212,10 +214,10 @@ class ClassRunner:
         for kernel in self.kernels:
             kernel.forget()
 
-    def _classes(self, coded: Coded) -> tuple[npt.NDArray[np.int32], int]:
-        """The kernel class of each event, and how many have one."""
+    def _classes(self, coded: Coded) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+        """The kernel class of each event, and the rows of those that have one."""
         codes, table = coded
-        return looked_up(codes, self._kernel_classes()[table])
+        return sifted(codes, self._kernel_classes()[table])
 
     def _kernel_classes(self) -> npt.NDArray[np.int32]:
         """The kernel class of each signature, `FOREIGN` last; a new signature is registered with every kernel."""

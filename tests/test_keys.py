@@ -11,6 +11,7 @@ import pytest
 
 import hamlet
 from hamlet._keys import KeyTable
+from hamlet._order import looked_up, sifted
 from hamlet.keys import KeyIndex
 from hamlet.ranks import sort_key
 from tests.test_saving import again
@@ -74,18 +75,15 @@ def test_a_key_table_is_a_dict() -> None:
     ids=["near", "far", "edges", "mixed"],
 )
 def test_a_table_of_one_column_is_a_dict(codes: Any, type: Any) -> None:
-    """Codes that lie close together, or do not, or first do and then do not; some rows without a class."""
+    """Codes that lie close together, or do not, or first do and then do not; some rows not chosen."""
     draw = random.Random(5)
     table, known = KeyTable(1), dict[int, int]()
     for _ in range(80):
         keys = np.clip([codes(draw) for _ in range(draw.choice((1, 60, 3000)))], -(2**31), 2**31 - 1).astype(type)
-        classes = np.array([draw.randrange(-1, 3) for _ in keys], np.int32) if draw.random() < 0.5 else None
-        numbers = table.encode([(keys, None)], classes, len(keys)).tolist()
-        for place, (key, number) in enumerate(zip(keys.tolist(), numbers, strict=True)):
-            if classes is not None and classes[place] < 0:
-                assert number == -1
-            else:
-                assert known.setdefault(key, number) == number
+        rows = np.nonzero(np.array([draw.random() < 0.5 for _ in keys]))[0] if draw.random() < 0.5 else None
+        numbers = table.encode([(keys, None)], None if rows is None else rows.astype(np.int32), len(keys)).tolist()
+        for key, number in zip((keys if rows is None else keys[rows]).tolist(), numbers, strict=True):
+            assert known.setdefault(key, number) == number
         assert len(set(known.values())) == len(known) == table.count
         if draw.random() < 0.2:
             alive = {key: number for key, number in known.items() if draw.random() < 0.5}
@@ -104,11 +102,26 @@ def test_the_widest_codes_are_told_apart() -> None:
         assert alone.encode([(np.array([edge, edge, 0, edge]), None)], None, 4).tolist() == [0, 0, 1, 0]
 
 
-def test_rows_without_a_class_get_no_number() -> None:
-    table = KeyTable(1)
-    classes = np.array([-1, 0, -1, 3], np.int32)
-    assert table.encode([(np.arange(4), None)], classes, 4).tolist() == [-1, 0, -1, 1]
-    assert table.count == 2
+def test_only_chosen_rows_get_a_number() -> None:
+    rows = np.array([1, 3], np.int32)
+    for valid in (None, np.ones(4, np.uint8)):
+        table = KeyTable(1)
+        assert table.encode([(np.arange(4), valid)], rows, 4).tolist() == [0, 1]
+        assert table.count == 2
+
+
+@pytest.mark.parametrize("type", [np.int8, np.int16, np.int32])
+@pytest.mark.parametrize("size", [1, 5, 16, 17, 32, 33, 100])
+def test_events_are_sifted_by_a_table(type: Any, size: int) -> None:
+    random = np.random.default_rng(size)
+    table = random.integers(-1, 4, size).astype(np.int32)
+    for rows in (0, 1, 15, 16, 17, 1000):
+        codes = random.integers(-1, min(size + 2, 127), rows).astype(type)
+        expected = [int(table[code]) if 0 <= code < size else int(table[-1]) for code in codes.tolist()]
+        assert looked_up(codes, table).tolist() == expected
+        found, chosen = sifted(codes, table)
+        assert found.tolist() == expected
+        assert chosen.tolist() == [row for row, kind in enumerate(expected) if kind >= 0]
 
 
 def test_values_that_are_no_integers() -> None:

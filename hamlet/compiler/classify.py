@@ -102,7 +102,7 @@ class Classifier:
 
     def classify(self, batch: BatchColumns, type_column: str) -> npt.NDArray[np.int32]:
         """The signature number of each event, `FOREIGN` where its type stands in no pattern; shape (rows,)."""
-        return looked_up(*self.coded(batch, type_column))[0]
+        return looked_up(*self.coded(batch, type_column))
 
     def coded(self, batch: BatchColumns, type_column: str) -> Coded:
         """As `classify`, before the signatures are looked up."""
@@ -128,11 +128,11 @@ class Classifier:
         chosen = {type: predicates for type, predicates in self._by_type.items() if type in places and predicates}
         if not chosen:
             return numbers, table
-        result, _ = looked_up(numbers, table)
+        result = looked_up(numbers, table)
         for type, predicates in chosen.items():
             table[:] = 0
             table[places[type]] = 1
-            found = np.nonzero(looked_up(numbers, table)[0])[0]
+            found = np.nonzero(looked_up(numbers, table))[0]
             if len(found):
                 result[found] = self._of_type(batch, type, predicates, found)
         return result, np.append(np.arange(len(self.signatures), dtype=np.int32), np.int32(FOREIGN))

@@ -1,0 +1,76 @@
+/* The class of each event by a small table, and the rows of those that have one. */
+#ifndef HAMLET_SIFT_H
+#define HAMLET_SIFT_H
+
+#include <stdint.h>
+
+#include "_targets.h"
+
+#ifdef HAMLET_AVX512
+#include <immintrin.h>
+#endif
+
+enum { SIFT_STEP = 16, SIFT_TABLE = 32 };
+
+/* kind[i] = table[min(code[i], last)], a negative code being the largest; rows where it is not negative are listed.
+   `width` is the bytes of a code; returns how many rows there are, of which one more may be written than there are. */
+static long sift_plainly(
+    const void *code, int width, long start, long n, const int32_t *table, uint32_t last, int32_t *kind, int32_t *row
+) {
+    long i, count = 0;
+    for (i = start; i < n; i++) {
+        uint32_t place = width == 1 ? (uint32_t) (int32_t) ((const int8_t *) code)[i]
+            : width == 2 ? (uint32_t) (int32_t) ((const int16_t *) code)[i]
+            : ((const uint32_t *) code)[i];
+        int32_t one = table[place < last ? place : last];
+        kind[i] = one;
+        row[count] = (int32_t) i;
+        count += one >= 0; /* without a branch: they come in any order */
+    }
+    return count;
+}
+
+#ifdef HAMLET_AVX512
+/* The same where the table fits two vectors; up to SIFT_STEP more rows may be written than there are. */
+HAMLET_AVX512 static long sift_vectors(
+    const void *code, int width, long n, const int32_t *table, uint32_t last, int32_t *kind, int32_t *row
+) {
+    int32_t padded[SIFT_TABLE] = {0};
+    long i, count = 0;
+    for (i = 0; i <= (long) last; i++) padded[i] = table[i];
+    const __m512i low = _mm512_loadu_si512(padded), high = _mm512_loadu_si512(padded + 16);
+    const __m512i most = _mm512_set1_epi32((int) last), zero = _mm512_setzero_si512();
+    __m512i rows = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    for (i = 0; i + SIFT_STEP <= n; i += SIFT_STEP) {
+        __m512i place = width == 1 ? _mm512_cvtepi8_epi32(_mm_loadu_si128((const void *) ((const int8_t *) code + i)))
+            : width == 2 ? _mm512_cvtepi16_epi32(_mm256_loadu_si256((const void *) ((const int16_t *) code + i)))
+            : _mm512_loadu_si512((const int32_t *) code + i);
+        __m512i one = _mm512_permutex2var_epi32(low, _mm512_min_epu32(place, most), high);
+        __mmask16 has = _mm512_cmpge_epi32_mask(one, zero);
+        _mm512_storeu_si512(kind + i, one);
+        _mm512_storeu_si512(row + count, _mm512_maskz_compress_epi32(has, rows));
+        count += __builtin_popcount(has);
+        rows = _mm512_add_epi32(rows, _mm512_set1_epi32(SIFT_STEP));
+    }
+    return count + sift_plainly(code, width, i, n, table, last, kind, row + count);
+}
+#endif
+
+static long sift(
+    const void *code, int width, long n, const int32_t *table, uint32_t last, int32_t *kind, int32_t *row
+) {
+#ifdef HAMLET_AVX512
+    if (last < SIFT_TABLE && __builtin_cpu_supports("avx512f"))
+        return sift_vectors(code, width, n, table, last, kind, row);
+#endif
+    return sift_plainly(code, width, 0, n, table, last, kind, row);
+}
+
+/* Whether no number is less than the one before. */
+HAMLET_TARGETS static int ascend(const int64_t *number, long n) {
+    int64_t less = 0;
+    for (long i = 1; i < n; i++) less |= number[i] < number[i - 1];
+    return !less;
+}
+
+#endif
