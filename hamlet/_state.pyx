@@ -413,39 +413,35 @@ cdef void free_state(const Query* q, State* s) noexcept nogil:
         for i in range(q.indexes):
             free_index(q, s, &s.index[i])
     take(q.account, -s.bytes)
-    free(s.store)
     free(s.index)
-    free(s.start_step)
     free(s.cell)
     free(s)
 
 
 cdef State* new_state(const Query* q) noexcept nogil:
-    cdef State* s = <State*> calloc(1, sizeof(State))
     cdef Py_ssize_t numbers = 4 * q.guard_states + 3 * q.guards + 1
+    cdef Py_ssize_t bytes = sizeof(State) + (q.stores + 1) * sizeof(Store) + numbers * sizeof(int64_t)
+    cdef State* s = <State*> calloc(1, bytes)  # what never grows is one block
     if s == NULL:
         return NULL
     s.width = 1
     s.words = <Py_ssize_t> q.lanes * q.cells * words_of(q, 1)
     if not claim(
-        q, s,
-        sizeof(State) + (s.words + numbers + 1) * sizeof(uint64_t) + (q.stores + 1) * sizeof(Store)
-        + (q.indexes + 1) * sizeof(Index) + 5 * ALLOCATION,
+        q, s, bytes + (s.words + 1) * sizeof(uint64_t) + (q.indexes + 1) * sizeof(Index) + 3 * ALLOCATION
     ):
         free(s)
         return NULL
     s.cell = <uint64_t*> malloc((s.words + 1) * sizeof(uint64_t))
-    s.store = <Store*> calloc(q.stores + 1, sizeof(Store))
-    s.start_step = <int64_t*> calloc(numbers, sizeof(int64_t))
-    s.index = <Index*> calloc(q.indexes + 1, sizeof(Index))
-    if s.cell == NULL or s.store == NULL or s.start_step == NULL or s.index == NULL:
+    if q.indexes:
+        s.index = <Index*> calloc(q.indexes + 1, sizeof(Index))
+    if s.cell == NULL or (q.indexes and s.index == NULL):
         take(q.account, -s.bytes)
         free(s.cell)
-        free(s.store)
         free(s.index)
-        free(s.start_step)
         free(s)
         return NULL
+    s.store = <Store*> (s + 1)
+    s.start_step = <int64_t*> (s.store + q.stores + 1)
     s.start_time = s.start_step + q.guard_states
     s.fresh_step = s.start_time + q.guard_states
     s.fresh_time = s.fresh_step + q.guard_states

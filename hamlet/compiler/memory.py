@@ -62,7 +62,7 @@ def _bound(tables: QueryTables) -> Bound:
     cells, most = len(tables.cell_guards), _merged_nodes(tables)
     numbers = 4 * tables.guard_states + 3 * len(tables.simple) + 1
     partition = STATE + PLACE + (len(tables.stores) + 1) * STORE + (len(tables.indexes) + 1) * INDEX
-    partition += WORD * (numbers + 1) + 5 * ALLOCATION
+    partition += WORD * (numbers + 1) + 3 * ALLOCATION
     nodes, event, kept = 0, 0, 0  # nodes that are there without any event; bytes per event; sums per event
     weights = WORD * sum(kind in SCALED for kind, *_ in tables.components)  # of one node, where its store is scanned
     weighed = 0
