@@ -68,6 +68,11 @@ cdef inline int64_t floor_divide(int64_t a, int64_t b) noexcept nogil:
     return a // b - (a % b < 0)
 
 
+cdef inline int64_t lowest_window(int64_t time, int64_t within, int64_t slide) noexcept nogil:
+    """The first window that has not ended by a time; where windows overlap or meet, it holds the time."""
+    return floor_divide(time, slide) if within == slide else floor_divide(time - within, slide) + 1
+
+
 cdef inline int lane_of(const Query* q, int64_t window) noexcept nogil:
     cdef int64_t lane = window % q.lanes
     return <int> (lane + q.lanes if lane < 0 else lane)

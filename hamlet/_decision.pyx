@@ -13,10 +13,10 @@ merge (Fig. 6).
 Source: HAMLET (SIGMOD'21) §4; DESIGN §3.
 """
 
-from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free
 
-from hamlet._cells cimport floor_divide
+from hamlet._cells cimport lowest_window
 from hamlet._kernel cimport (
     ALONE,
     CHOICES,
@@ -257,7 +257,7 @@ cdef int note_burst(Core* k, Graphlet* g, uint64_t shared) noexcept nogil:
     past.alone = (past.alone | every) & ~past.shared
     if g.time >= past.window:
         q = &k.query[g.member[0].query]
-        past.window = (floor_divide(g.time - q.within, q.slide) + 1) * q.slide + q.within
+        past.window = lowest_window(g.time, q.within, q.slide) * q.slide + q.within
         past.n -= past.n * min(q.slide, q.within) // q.within  # the first window's events are gone
     past.n += g.events
     past.type = <int> (g - k.graphlet) + 1
@@ -283,11 +283,9 @@ cdef void price_decision(Burst* burst, const Graphlet* g, uint64_t shared, int d
 cdef int record_burst(Core* k, const Graphlet* g, uint64_t shared, const Burst* burst, int decision) noexcept nogil:
     cdef Trace* trace = &k.trace
     cdef Record* record
-    cdef const Query* q
     cdef const Member* member
     cdef BurstFacts facts = burst.facts
     cdef Py_ssize_t capacity
-    cdef int64_t pane = INT64_MIN
     cdef void* moved
     cdef int i
     if trace.count == trace.capacity:
@@ -304,16 +302,9 @@ cdef int record_burst(Core* k, const Graphlet* g, uint64_t shared, const Burst* 
             return OUT_OF_MEMORY
         trace.number = <int32_t*> moved
         trace.numbers_capacity = capacity
-    for i in range(g.members):
-        q = &k.query[g.member[i].query]
-        pane = max(
-            pane,
-            floor_divide(g.time, q.slide) * q.slide,
-            floor_divide(g.time - q.within, q.slide) * q.slide + q.within,
-        )
     record = &trace.record[trace.count]
     trace.count += 1
-    record.time, record.pane, record.key, record.type = g.time, pane, g.key, g - k.graphlet
+    record.time, record.pane, record.key, record.type = g.time, g.pane, g.key, g - k.graphlet
     record.b, record.n, record.g, record.k = facts.b, facts.n, facts.g, facts.k
     record.s_c, record.s_p, record.decision = facts.s_c, facts.s_p, decision
     record.shared_cost = price_shared(&facts, &burst.costs)

@@ -15,7 +15,7 @@ from libc.string cimport memcpy, memset
 
 from hamlet._blocks cimport burst_band, find_lanes
 from hamlet._burst cimport Tally, apply_burst, join_tally, tally_rows
-from hamlet._cells cimport add_cell, bit_length, floor_divide, has_trends, lane_of, limbs_bits, words_of
+from hamlet._cells cimport add_cell, bit_length, floor_divide, has_trends, lane_of, limbs_bits, lowest_window, words_of
 from hamlet._decision cimport decide, note_burst
 from hamlet._kernel cimport LONGEST_BURST, Core, Graphlet, Member, column_bit, mixed
 from hamlet._lanes cimport Band, is_found
@@ -85,7 +85,7 @@ cdef void begin_burst(Core* k, Graphlet* g, int64_t key, int64_t time) noexcept 
 cdef void find_pane(const Core* k, Graphlet* g, int64_t time) noexcept nogil:
     """The pane of the members that holds a time."""
     cdef const Query* q
-    cdef int64_t within = 0, slide = 0, first, low
+    cdef int64_t within = 0, slide = 0, begins, ends
     cdef int i
     g.pane, g.pane_end = INT64_MIN, INT64_MAX
     for i in range(g.members):
@@ -93,10 +93,10 @@ cdef void find_pane(const Core* k, Graphlet* g, int64_t time) noexcept nogil:
         if q.within == within and q.slide == slide:
             continue
         within, slide = q.within, q.slide
-        first = floor_divide(time, slide) * slide
-        low = floor_divide(time - within, slide) * slide + within
-        g.pane = max(g.pane, first, low)
-        g.pane_end = min(g.pane_end, first + slide, low + slide)
+        begins = floor_divide(time, slide) * slide
+        ends = lowest_window(time, within, slide) * slide + within
+        g.pane = max(g.pane, begins, ends - slide)
+        g.pane_end = min(g.pane_end, begins + slide, ends)
 
 
 cdef int end_bursts(Core* k, uint64_t graphlets) noexcept nogil:

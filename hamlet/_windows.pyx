@@ -5,7 +5,7 @@ from libc.string cimport memset
 
 from hamlet._blocks cimport advance_block
 from hamlet._calendar cimport pop_due, schedule
-from hamlet._cells cimport add_cell, bit_length, floor_divide, has_trends, lane_of, limbs_bits, words_of
+from hamlet._cells cimport add_cell, bit_length, floor_divide, has_trends, lane_of, limbs_bits, lowest_window, words_of
 from hamlet._index cimport forget_lane
 from hamlet._kernel cimport Core, enlarged
 from hamlet._rows cimport append_row
@@ -73,10 +73,7 @@ cdef int turn_pane(Core* k, int query, State* s, int64_t key, int64_t time) noex
 
 cdef int64_t lowest(Core* k, const Query* q, int64_t time) noexcept nogil:
     """The lowest window that holds `time` and is not closed: a late replay must not open what was delivered."""
-    cdef int64_t low = floor_divide(time - q.within, q.slide) + 1
-    if k.advanced > time:
-        low = max(low, floor_divide(k.advanced - q.within, q.slide) + 1)
-    return low
+    return lowest_window(max(time, k.advanced), q.within, q.slide)
 
 
 cdef int close_windows(Core* k, int query, State* s, int64_t key, int64_t low) noexcept nogil:
@@ -137,7 +134,7 @@ cdef int advance_time(Core* k, int64_t time) noexcept nogil:
         q = &k.query[query]
         s = k.state[slot]
         s.scheduled = False
-        low = INT64_MAX if time == INT64_MAX else floor_divide(time - q.within, q.slide) + 1
+        low = INT64_MAX if time == INT64_MAX else lowest_window(time, q.within, q.slide)
         if close_windows(k, query, s, slot // k.queries, low):
             return OUT_OF_MEMORY
         if s.last < s.first:
