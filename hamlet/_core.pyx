@@ -28,7 +28,7 @@ from hamlet._budget import BudgetExceeded
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from hamlet._bands cimport free_bands, load_bands, reserve_seats, write_programs
@@ -52,6 +52,7 @@ from hamlet._kernel cimport (
     Past,
     Record,
     Rows,
+    grown,
     take_own,
 )
 from hamlet._members cimport find_plain, free_graphlets, join_graphlet
@@ -284,20 +285,10 @@ cdef class Kernel:
         """
         cdef Core* k = &self.core
         cdef Entry* entry
-        cdef int* members
         cdef int more = sum(len(arrivals) + len(guards) for _, arrivals, guards, _ in entries)
-        members = <int*> realloc(k.class_member, (k.class_members + more + 1) * sizeof(int))
-        if members == NULL:
-            raise MemoryError
-        k.class_member = members
-        entry = <Entry*> realloc(k.entry, (k.entries + len(entries) + 1) * sizeof(Entry))
-        if entry == NULL:
-            raise MemoryError
-        k.entry = entry
-        members = <int*> realloc(k.entry_first, (k.classes + 2) * sizeof(int))
-        if members == NULL:
-            raise MemoryError
-        k.entry_first = members
+        k.class_member = <int*> grown(k.class_member, (k.class_members + more + 1) * sizeof(int))
+        k.entry = <Entry*> grown(k.entry, (k.entries + len(entries) + 1) * sizeof(Entry))
+        k.entry_first = <int*> grown(k.entry_first, (k.classes + 2) * sizeof(int))
         for query, arrivals, guards, role in entries:
             entry = &k.entry[k.entries]
             k.entries += 1
@@ -472,26 +463,18 @@ cdef class Kernel:
     cdef void _reserve_keys(self, Py_ssize_t key_count) except *:
         cdef Core* k = &self.core
         cdef Py_ssize_t capacity = k.keys
-        cdef State** state
-        cdef Past* past
         if key_count <= capacity:
             return
         capacity = max(key_count, capacity + (capacity >> 1) + 16)
         if not take_own(k, (capacity - k.keys) * k.queries * sizeof(State*)):
             self._raise(OUT_OF_MEMORY)
-        state = <State**> realloc(k.state, (capacity * k.queries + 1) * sizeof(State*))
-        if state == NULL:
-            raise MemoryError
-        memset(state + k.keys * k.queries, 0, (capacity - k.keys) * k.queries * sizeof(State*))
-        k.state = state
+        k.state = <State**> grown(k.state, (capacity * k.queries + 1) * sizeof(State*))
+        memset(k.state + k.keys * k.queries, 0, (capacity - k.keys) * k.queries * sizeof(State*))
         if self.remembers:
             if not take_own(k, (capacity - k.keys) * sizeof(Past)):
                 self._raise(OUT_OF_MEMORY)
-            past = <Past*> realloc(k.past, capacity * sizeof(Past))
-            if past == NULL:
-                raise MemoryError
-            memset(past + k.keys, 0, (capacity - k.keys) * sizeof(Past))
-            k.past = past
+            k.past = <Past*> grown(k.past, capacity * sizeof(Past))
+            memset(k.past + k.keys, 0, (capacity - k.keys) * sizeof(Past))
         if not reserve_seats(k, capacity):
             self._raise(OUT_OF_MEMORY)
         k.keys = capacity

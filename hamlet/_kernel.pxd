@@ -226,6 +226,14 @@ cdef inline uint64_t column_bit(int column) noexcept nogil:
     return <uint64_t> 1 << min(column, 63)
 
 
+cdef inline void* grown(void* memory, size_t size) except NULL:
+    """Reallocate; raises MemoryError."""
+    cdef void* moved = realloc(memory, size)
+    if moved == NULL:
+        raise MemoryError
+    return moved
+
+
 cdef inline bint take_own(Core* k, Py_ssize_t bytes) noexcept nogil:
     """Count memory that is no state's, before it is allocated; False where the run may not take it."""
     if not take(k.account, bytes):

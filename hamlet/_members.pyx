@@ -5,7 +5,7 @@ without looking back at single events and without negation. The others are proce
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport calloc, free
 
 from hamlet._burst cimport Tally
 from hamlet._kernel cimport (
@@ -18,6 +18,7 @@ from hamlet._kernel cimport (
     Graphlet,
     Member,
     column_bit,
+    grown,
     mixed,
 )
 from hamlet._lanes cimport Band, is_found
@@ -209,11 +210,3 @@ cdef void free_graphlets(Core* k) noexcept:
     free(k.kind_end)
     free(k.kind_at)
     free(k.sorted)
-
-
-cdef void* grown(void* memory, size_t size) except NULL:
-    """Reallocate; raises MemoryError."""
-    cdef void* moved = realloc(memory, size)
-    if moved == NULL:
-        raise MemoryError
-    return moved
