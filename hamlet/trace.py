@@ -99,6 +99,8 @@ class TraceFile:
             raise OptionError(f"the trace file {str(path)!r} must end in .parquet, .jsonl or .json")
         if self.path.is_dir():
             raise OutputError(f"the trace file {path} is a directory; name a file in it")
+        if not self.path.absolute().parent.is_dir():
+            raise OutputError(f"the trace file {path}: there is no folder {str(self.path.parent)!r}; make it first")
         self._fresh = self.path.with_name(f".{self.path.name}.{uuid.uuid4().hex}")
         self._parquet: pq.ParquetWriter | None = None
         self._text: TextIO | None = None

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hamlet.errors import Diagnostic, OptionError, WorkloadError, near_miss
+from hamlet.input.files import similar_file
 from hamlet.language.analysis import analyse_text
 from hamlet.language.conditions import references
 from hamlet.language.meaning import Analysis
@@ -62,6 +63,10 @@ class Workload:
         """
         try:
             text = Path(path).read_bytes().decode("utf-8-sig")
+        except FileNotFoundError:
+            raise OptionError(f"there is no workload {os.fspath(path)!r}{similar_file(Path(path))}") from None
+        except IsADirectoryError:
+            raise OptionError(f"the workload {os.fspath(path)!r} is a folder; name a file in it") from None
         except OSError as error:
             raise OptionError(f"cannot read the workload {os.fspath(path)!r}: {error.strerror or error}") from None
         except UnicodeDecodeError as error:

@@ -38,8 +38,8 @@ from hamlet.workload import Workload
 ROOT = Path(__file__).resolve().parent.parent
 
 _BLOCK = re.compile(r"(<!-- not run: [^>]+ -->\n+)?^( *)```([^\n`]*)\n(.*?)^\2```", re.MULTILINE | re.DOTALL)
-_TIMES = re.compile(r"\b\d+\.\d+ s\b")
-_SIZES = re.compile(r"\btake \d+ bytes\b")
+_TIMES = re.compile(r"\b\d+\.\d+ s\b(?: \((?:\w+ \d+\.\d+ s(?:, )?)+\))?")  # a run of a second says its stages, too
+_SIZES = re.compile(r"\btake [\d.]+ (?:bytes|[KM]iB)")
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,8 @@ class Mistake:
     command : str
         A command line, or Python lines (with a line break at the end).
     files : dict of str to str
-        Besides ``w.sase`` and ``e.csv``; shown where `shown` says so.
+        Besides ``w.sase`` and ``e.csv``; shown where `shown` says so. Those whose names begin with latin1 are in that
+        encoding.
     shown : tuple of str
         Files that the page shows.
     environment : dict of str to str
@@ -115,7 +116,7 @@ class Mistake:
         with contextlib.chdir(folder):
             for name, text in {"w.sase": QUERY, "e.csv": EVENTS, **self.files}.items():
                 Path(name).parent.mkdir(exist_ok=True)
-                Path(name).write_bytes(text.encode("latin-1" if name == "latin1.sase" else "utf-8"))
+                Path(name).write_bytes(text.encode("latin-1" if name.startswith("latin1") else "utf-8"))
             if self.environment:
                 said = self._apart()
             else:
@@ -177,6 +178,12 @@ SECTIONS: dict[str, list[Mistake]] = {
             ("words.csv",),
         ),
         Mistake("A line with too many fields", RUN + "wide.csv", {"wide.csv": EVENTS + "1384300803,B,x,4,5\n"}),
+        Mistake(
+            "Fields that no comma separates", RUN + "semi.csv", {"semi.csv": EVENTS.replace(",", ";")}, ("semi.csv",)
+        ),
+        Mistake("No header", RUN + "bare.csv", {"bare.csv": EVENTS.partition("\n")[2]}, ("bare.csv",)),
+        Mistake("Text in another encoding", RUN + "latin1.csv", {"latin1.csv": EVENTS.replace("A,x", "A,é")}),
+        Mistake("Types in another encoding", RUN + "latin1.csv", {"latin1.csv": EVENTS.replace("A,x", "Fähre,x")}),
         Mistake("An empty file", RUN + "empty.csv", {"empty.csv": ""}),
         Mistake("A file that is no Parquet", RUN + "not.parquet", {"not.parquet": EVENTS}),
         Mistake("Broken JSON", RUN + "cut.jsonl", {"cut.jsonl": '{"time": 1, "type": "A"}\n{"time": 2, "ty\n'}),
@@ -192,6 +199,7 @@ SECTIONS: dict[str, list[Mistake]] = {
     "Options": [
         Mistake("A value that an option does not have", RUN + "e.csv --sharing sometimes"),
         Mistake("An option that does not exist", RUN + "e.csv --shareing never"),
+        Mistake("Several inputs", RUN + "e.csv --input e.csv"),
         Mistake("No threads", RUN + "e.csv --threads 0"),
         Mistake("A query that the workload lacks", RUN + "e.csv --query q2"),
         Mistake("The order column is the time column", RUN + "e.csv --order-column time"),
@@ -207,6 +215,8 @@ SECTIONS: dict[str, list[Mistake]] = {
             {"long.csv": EVENTS + "".join(f"{1384300803 + each},B,x,{each}\n" for each in range(80))},
         ),
         Mistake("A workload that is not there", "hamlet check rides.sase"),
+        Mistake("A workload of nearly that name", "hamlet check ww.sase"),
+        Mistake("A page about a stream", "hamlet submit w.sase --stream --input in --output out --report page.html"),
         Mistake("A workload in another encoding", "hamlet check latin1.sase", {"latin1.sase": "-- Café\n" + QUERY}),
     ],
     "The environment": [

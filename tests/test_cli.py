@@ -144,7 +144,7 @@ def test_every_policy_gives_the_same_rows(folder: Path, capfd: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "no.sase", "--input", "events.parquet"], "'no.sase' does not exist"),
+        (["run", "no.sase", "--input", "events.parquet"], "there is no workload 'no.sase'"),
         (["run", "w.sase"], "Missing option '--input'"),
         (["run", "w.sase", "--input", "no.csv"], "error: no such file: no.csv"),
         (["run", "w.sase", "--input", "w.sase"], "cannot tell the format from the name"),
@@ -229,6 +229,21 @@ def test_a_closed_pipe_is_quiet(folder: Path, output: list[str]) -> None:
     assert run.stderr is not None
     assert run.stderr.read() == b""
     assert run.wait() == 0
+
+
+@pytest.mark.parametrize("command", ["explain w.sase", "version --json", "--help", "run --help"])
+def test_whoever_closes_the_pipe_at_once_ends_every_command_well(folder: Path, command: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    run = process(*command.split(), stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    _, err = run.communicate()
+    assert (run.returncode, err) == (0, b"")
+
+
+def test_closed_standard_streams(folder: Path) -> None:
+    command = f"exec {sys.executable} -m hamlet run w.sase --input events.parquet >&- 2>&-"
+    assert subprocess.run(["sh", "-c", command], check=False, timeout=60).returncode == 0
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")

@@ -103,7 +103,10 @@ def test_csv_times(folder: Path) -> None:
         ("time,type\n,A\n", r"the time column 'time' is NULL in row 1"),
         ("time,type,type\n1,A,B\n", r"the header names the column 'type' more than once"),
         ("time,type,x\n1,A,0.5\n1,A,18446744073709551616\n", r"'x' holds the integer 18446744073709551616 in row 2"),
-        ("time;type\n1;A\n", r"there is no time column 'time'; .*the columns are time;type|did you mean 'time;type'"),
+        ("time;type\n1;A\n", r"a\.csv:1: fields are separated by commas, and here by ';'"),
+        ("time\ttype\n1\tA\n", r"a\.csv:1: fields are separated by commas, and here by '\\t'"),
+        ("1,A\n2,B\n", r"a\.csv:1: the first line must name the columns, and it is '1,A'"),
+        ("when;,type\n1,A\n", r"there is no time column 'time'; the columns are when;, type"),
     ],
 )
 def test_csv_errors(folder: Path, text: str, message: str) -> None:
@@ -206,6 +209,22 @@ def test_json_times(folder: Path, text: str, kind: pa.DataType, moment: datetime
 def test_json_errors(folder: Path, text: str, message: str) -> None:
     with pytest.raises(DataError, match=message):
         list(open_events(write(folder, "a.jsonl", text)).batches())
+
+
+def test_a_column_of_another_encoding_matters_where_it_is_read(tmp_path: Path) -> None:
+    """Wherever in the file the first such byte stands."""
+    towns = [b"Ulm"] * 600_000 + [b"M\xfcnchen"]
+    lines = [b"time,type,town,v", *(b"%d,A,%b,1" % event for event in enumerate(towns))]
+    for name, text in (("late", lines), ("early", [lines[0], lines[-1]])):
+        path = tmp_path / f"{name}.csv"
+        path.write_bytes(b"\n".join(text) + b"\n")
+        source = open_events(path)
+        assert sum(batch.num_rows for batch in source.batches(["v"])) == len(text) - 1
+        with pytest.raises(DataError, match=r"column 'town' has the type binary.*\nhint: .*not UTF-8"):
+            list(source.batches(["town"]))
+        path.write_bytes(b"\n".join(text).replace(b",A,M", b",\xc4,M") + b"\n")
+        with pytest.raises(DataError, match=rf"{name}\.csv:{len(text)}: the type column 'type' is not UTF-8 text"):
+            open_events(path)
 
 
 def test_json_bytes_that_are_no_text(folder: Path) -> None:

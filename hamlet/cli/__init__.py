@@ -20,15 +20,26 @@ from hamlet.errors import HamletError, JobError, WorkloadError
 from hamlet.version import __version__
 
 
-class _InThisOrder(click.Group):
-    """Lists the commands as they were added: what comes first in use comes first in the help."""
+class _Commands(click.Group):
+    """The commands, listed as they were added: what comes first in use comes first in the help."""
 
     def list_commands(self, _: click.Context) -> list[str]:
         return list(self.commands)
 
+    def invoke(self, context: click.Context) -> Any:
+        """Run a command; where the reader of a pipe has seen enough, that is the end, and a good one."""
+        try:
+            found = super().invoke(context)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # What is still buffered must not be written at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        return found
+
 
 @click.group(
-    cls=_InThisOrder,
+    cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="""\b
     Examples:
@@ -61,12 +72,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         The exit code.
     """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever has started this process
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (for as long as the process lives)
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             code = cli.main(arguments, prog_name="hamlet", standalone_mode=False)
-        sys.stdout.flush()
         return code if isinstance(code, int) else 0
+    except SystemExit:  # what click makes of a pipe that is closed while it prints a help
+        return 0
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -84,7 +99,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo("error: out of memory", err=True)
         return 1
     except OSError as error:
-        click.echo(f"error: {error}", err=True)
+        where = f": {error.filename}" if error.filename else ""
+        click.echo(f"error: {error.strerror or error}{where}", err=True)
         return 1
     except Exception as error:
         if os.environ.get("HAMLET_DEBUG") == "1":

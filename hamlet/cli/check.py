@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from hamlet.cli.loading import load
-from hamlet.cli.options import COLUMN_OPTIONS, INPUT_HELP, QUIET, WORKLOAD, with_options
+from hamlet.cli.options import COLUMN_OPTIONS, QUIET, WORKLOAD, input_option, with_options
 
 
 @click.command(
@@ -20,7 +20,7 @@ from hamlet.cli.options import COLUMN_OPTIONS, INPUT_HELP, QUIET, WORKLOAD, with
     """,
 )
 @WORKLOAD
-@with_options(click.option("--input", "-i", "source", type=click.Path(), help=INPUT_HELP), *COLUMN_OPTIONS, QUIET)
+@with_options(input_option(), *COLUMN_OPTIONS, QUIET)
 def command(workload: str, source: str | None, quiet: bool, **columns: Any) -> None:
     """Report all errors of a workload, with the input's columns if there is an input."""
     checked, _ = load(workload, source, quiet, columns)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from hamlet.cli.loading import load
-from hamlet.cli.options import COLUMN_OPTIONS, INPUT_HELP, QUERY, QUIET, WORKLOAD, with_options
+from hamlet.cli.options import COLUMN_OPTIONS, QUERY, QUIET, WORKLOAD, input_option, with_options
 from hamlet.explain import explain as explain_workload
 
 
@@ -38,7 +38,7 @@ from hamlet.explain import explain as explain_workload
         type=click.Path(),
         help="Write a page that draws the templates instead of printing; needs pip install 'hamlet-cep[draw]'.",
     ),
-    click.option("--input", "-i", "source", type=click.Path(), help=INPUT_HELP),
+    input_option(),
     QUERY,
     *COLUMN_OPTIONS,
     QUIET,

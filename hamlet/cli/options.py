@@ -9,8 +9,32 @@ import click
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-WORKLOAD = click.argument("workload", type=click.Path(exists=True, dir_okay=False), metavar="WORKLOAD.sase")
-INPUT_HELP = "Events: a Parquet, CSV or JSON lines file, or a folder of them."
+WORKLOAD = click.argument("workload", type=click.Path(), metavar="WORKLOAD.sase")
+
+
+def _only_one(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> str | None:  # noqa: ARG001
+    """Of an option that click would take the last of; a user who gives several means all of them."""
+    if len(given) > 1:
+        raise click.UsageError(
+            f"{option.opts[0]} is given {len(given)} times; give one file, or a folder that has them all"
+        )
+    return given[0] if given else None
+
+
+def input_option(more: str = "", *, metavar: str = "PATH", required: bool = False) -> Callable[[Any], Any]:
+    """``--input``, whose help ends with what a command can read besides."""
+    return click.option(
+        "--input",
+        "-i",
+        "source",
+        metavar=metavar,
+        multiple=True,
+        callback=_only_one,
+        required=required,
+        help=f"Events: a Parquet, CSV or JSON lines file, or a folder of them.{more}",
+    )
+
+
 QUERY = click.option(
     "--query", "queries", metavar="NAME", multiple=True, help="Only this query of the workload; may be repeated."
 )

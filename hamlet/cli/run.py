@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
-import os
 import sys
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import click
 
 from hamlet.cli.loading import load
-from hamlet.cli.options import COLUMN_OPTIONS, INPUT_HELP, QUERY, REPORT, RUN_OPTIONS, WHERE, WORKLOAD, with_options
+from hamlet.cli.options import COLUMN_OPTIONS, QUERY, REPORT, RUN_OPTIONS, WHERE, WORKLOAD, input_option, with_options
 from hamlet.cli.progress import progress_bar, summary_line
 from hamlet.cli.remarks import remarks
 from hamlet.cli.show import SHOWN_ROWS, show_tables
@@ -39,7 +36,7 @@ from hamlet.workload import Workload
 )
 @WORKLOAD
 @with_options(
-    click.option("--input", "-i", "source", type=click.Path(), required=True, help=INPUT_HELP),
+    input_option(required=True),
     click.option(
         "--output",
         "-o",
@@ -103,13 +100,13 @@ def command(
     found = len(results)
     if limit is not None and output is not None:
         results = _first(results, limit)
-    with _quiet_about_closed_pipes():
-        if output is None:
-            show_tables(results, SHOWN_ROWS if limit is None else limit, dates)
-        elif output == "-":
-            _stream_out(results, chosen)
-        else:
-            write(results, output, chosen, overwrite, keep=[source, workload])
+    if output is None:
+        show_tables(results, SHOWN_ROWS if limit is None else limit, dates)
+    elif output == "-":
+        _stream_out(results, chosen)
+    else:
+        write(results, output, chosen, overwrite, keep=[source, workload])
+    sys.stdout.flush()  # before the summary
     if not quiet:
         for line in remarks(checked, events, found, results.stats):
             click.echo(line, err=True)
@@ -134,15 +131,3 @@ def _stream_out(results: Results, output_format: str) -> None:
         stream_out(results, text, output_format)
     finally:
         text.detach()
-
-
-@contextlib.contextmanager
-def _quiet_about_closed_pipes() -> Iterator[None]:
-    """Ends the program well where the reader of a pipe has seen enough."""
-    try:
-        yield
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # What is still buffered must not be written at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise click.exceptions.Exit(0) from None

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from hamlet.cli.loading import load
-from hamlet.cli.options import COLUMN_OPTIONS, INPUT_HELP, QUERY, REPORT, RUN_OPTIONS, WHERE, WORKLOAD, with_options
+from hamlet.cli.options import COLUMN_OPTIONS, QUERY, REPORT, RUN_OPTIONS, WHERE, WORKLOAD, input_option, with_options
 from hamlet.cli.progress import summary_line, task_bar
 
 _STREAM_DEFAULTS = {
@@ -58,14 +58,7 @@ _STREAM_OPTIONS = (
 )
 @WORKLOAD
 @with_options(
-    click.option(
-        "--input",
-        "-i",
-        "source",
-        metavar="PATH|URL",
-        required=True,
-        help=INPUT_HELP + " Or any URL that Spark can read.",
-    ),
+    input_option(" Or any URL that Spark can read.", metavar="PATH|URL", required=True),
     click.option(
         "--output", "-o", metavar="DIR", required=True, help="A new directory that every machine of the cluster sees."
     ),

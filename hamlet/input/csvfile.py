@@ -29,7 +29,11 @@ _BAD_VALUE = re.compile(
     r"(?:invalid value '(?P<value>.*)'|expected (?:a|no) zone offset in '(?P<zoned>[^']*)')",
     re.DOTALL,
 )
+_BAD_TEXT = re.compile(
+    r"In CSV column #(?P<column>\d+): (?:Row #(?P<line>\d+): )?CSV conversion error to string: invalid UTF8 data"
+)
 _BAD_ROW = re.compile(r"CSV parse error: (?:Row #(?P<line>\d+): )?(?P<problem>.*)", re.DOTALL)
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
 _LONG_INTEGER = r"^\s*[+-]?\d{19,}\s*$"
 _BEYOND_64_BITS = 2.0**63
 
@@ -96,6 +100,8 @@ class CsvFile:
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
             raise DataError(f"{self.name}: the header names the column {repeated[0]!r} more than once")
+        if self._key.time not in names:
+            self._look_at_header(names)
         types = {field.name: _preferred(field.type) for field in schema}
         if self._type_column in types and self._type_column not in self._key.names:
             types[self._type_column] = pa.string()
@@ -104,6 +110,18 @@ class CsvFile:
                 first = next(self._scan({name: types[name]}, threads=False)).column(0)[0].as_py()
                 self._raise_bad_key(name, first, _preferred(_type_of(first)))
         return types
+
+    def _look_at_header(self, names: Sequence[str]) -> None:
+        """The error for a header that is none, or that is not cut at commas."""
+        mark = next((mark for mark in ";\t|" if len(names) == 1 and mark in names[0]), None)
+        if mark is not None:
+            raise DataError(f"{self.name}:1: fields are separated by commas, and here by {mark!r}")
+        if any(_NUMBER.fullmatch(name) for name in names):
+            shown = ",".join(names)[:60]
+            raise DataError(
+                f"{self.name}:1: the first line must name the columns, and it is {shown!r}; put a line such as "
+                "time,type,... before it"
+            )
 
     def _survey(self) -> tuple[int, bool]:
         """Number of rows, and whether they are in order; on the way, types widen until they fit all rows."""
@@ -129,6 +147,10 @@ class CsvFile:
 
     def _widen(self, error: pa.ArrowException) -> None:
         """Make the type of the column that an error names wide enough for the value that it names."""
+        bytes_found = _BAD_TEXT.search(str(error))
+        if bytes_found is not None:  # a column that no query reads may be of any encoding
+            self._types[self._not_the_type(list(self._types)[int(bytes_found["column"])])] = pa.binary()
+            return
         found = _BAD_VALUE.search(str(error))
         if found is None:
             self._raise_unreadable(error)
@@ -143,6 +165,19 @@ class CsvFile:
         if is_text(wide) and name in self._key.names:
             self._raise_bad_key(name, value, known)
         self._types[name] = wide
+
+    def _not_the_type(self, name: str) -> str:
+        """The name of a column whose text is not UTF-8; raises where it is that of the event types."""
+        if name != self._type_column:
+            return name
+        line = ""
+        try:
+            for _ in self._scan({name: pa.string()}, threads=False):
+                pass
+        except pa.ArrowException as error:
+            found = _BAD_TEXT.search(str(error))
+            line = f":{found['line']}" if found is not None else ""
+        raise DataError(f"{self.name}{line}: the type column {name!r} is not UTF-8 text; save the file as UTF-8")
 
     def _raise_bad_key(self, name: str, value: str, kind: pa.DataType) -> NoReturn:
         """The error for a time or order column with text in it: the first value that is not of a kind."""

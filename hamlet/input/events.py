@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from hamlet.errors import DataError, OptionError, one_of
 from hamlet.input.files import Reader, open_path
-from hamlet.input.input_schema import missing_column, plain_schema, schema_of
+from hamlet.input.input_schema import missing_column, plain_schema, schema_of, unreadable_column
 from hamlet.input.ordering import PIECE_ROWS, SPILL_ROWS, OrderCheck, SortKey, ordered_batches, slices, sorted_batches
 from hamlet.input.records import table_of_columns, table_of_records
 from hamlet.input.widening import cast, conform, is_readable, validate
@@ -110,10 +110,7 @@ class EventSource:
             raise DataError(f"{self.name}: {missing_column(missing[0], names)}")
         for name in names:
             if name in wanted and not is_readable(self.arrow_schema.field(name).type):
-                raise DataError(
-                    f"{self.name}: column {name!r} has the type {self.arrow_schema.field(name).type}, which no "
-                    "attribute can have (INT, DOUBLE, STRING, BOOLEAN or TIMESTAMP)"
-                )
+                raise DataError(f"{self.name}: {unreadable_column(name, self.arrow_schema.field(name).type)}")
         present = [name for name in names if name in wanted]
         if self.schema.type_column not in names and self.schema.type_column not in missing:
             missing.append(self.schema.type_column)

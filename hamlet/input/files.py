@@ -5,6 +5,7 @@ A reader knows the schema of all its rows before it delivers the first, and can 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
@@ -94,10 +95,13 @@ def open_path(path: Path, key: SortKey, type_column: str, input_format: str | No
     OptionError
         If the format cannot be told.
     """
-    if path.is_dir():
-        return _open_folder(path, key, type_column, input_format)
-    if not path.exists():
-        raise DataError(f"no such file: {path}{_meant(path)}")
+    try:
+        if path.is_dir():
+            return _open_folder(path, key, type_column, input_format)
+        if not path.exists():
+            raise DataError(f"no such file: {path}{similar_file(path)}")
+    except PermissionError as error:  # of a folder above it
+        raise DataError(f"cannot read {path}: {error.strerror}") from error
     kind = format_of(path, input_format)
     key = SortKey(key.time, key.order, str(path))
     try:
@@ -117,10 +121,14 @@ def event_files(path: Path) -> list[Path]:
     Raises
     ------
     DataError
-        If a folder has no file.
+        If a folder has no file, or must not be read.
     """
     if not path.is_dir():
         return [path]
+    try:
+        os.listdir(path)  # rglob leaves out what it must not read
+    except OSError as error:
+        raise DataError(f"cannot read the folder {path}: {error.strerror or error}") from error
     found = sorted(
         file
         for file in path.rglob("*")
@@ -131,12 +139,16 @@ def event_files(path: Path) -> list[Path]:
     return found
 
 
-def _meant(path: Path) -> str:
-    """A file of a similar name beside it, as the end of a sentence."""
+def similar_file(path: Path) -> str:
+    """What a path that is not there was probably meant to be, as the end of a sentence; nothing where nobody knows."""
     try:
-        meant = near_miss(path.name, sorted(each.name for each in path.parent.iterdir()))
+        files = [Path(each.name) for each in sorted(path.parent.iterdir())]
     except OSError:
         return ""
+    alike = {each.stem: each.name for each in files if each.suffix == path.suffix}
+    stem = near_miss(path.stem, alike)  # without the ending, which would make short names look alike
+    others = (each.name for each in files if each.suffix != path.suffix)
+    meant = alike[stem] if stem is not None else near_miss(path.name, others)
     return f"; did you mean {path.parent / meant}?" if meant is not None else ""
 
 

@@ -127,6 +127,14 @@ def missing_column(name: str, names: Sequence[str], role: str = "", option: str 
     return text + (f" ({option} names the {role} column)" if option else "")
 
 
+def unreadable_column(name: str, kind: object) -> str:
+    """The message for a column of a type that no attribute can have."""
+    text = (
+        f"column {name!r} has the type {kind}, which no attribute can have (INT, DOUBLE, STRING, BOOLEAN or TIMESTAMP)"
+    )
+    return text + ("\nhint: if it is text, it is not UTF-8; save the file as UTF-8" if str(kind) == "binary" else "")
+
+
 def plain_schema(arrow: pa.Schema, key: SortKey, type_column: str) -> pa.Schema:
     """The columns in the types in which the engine gets them; event types that are numbers become text."""
 

@@ -39,7 +39,7 @@ from pyspark.sql.types import (
 from hamlet.engine import Options
 from hamlet.errors import DataError, OptionError
 from hamlet.input.files import event_files, format_of, open_path
-from hamlet.input.input_schema import plain_schema, schema_of
+from hamlet.input.input_schema import plain_schema, schema_of, unreadable_column
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import is_readable, is_text
 from hamlet.schema import Schema
@@ -169,10 +169,7 @@ class LocalFiles:
         self._fields = [field for field in reader.schema if field.name in needed]
         for field in self._fields:
             if not is_readable(field.type):
-                raise DataError(
-                    f"{reader.name}: column {field.name!r} has the type {field.type}, which no attribute can have "
-                    "(INT, DOUBLE, STRING, BOOLEAN or TIMESTAMP)"
-                )
+                raise DataError(f"{reader.name}: {unreadable_column(field.name, field.type)}")
 
     def load(self, spark: SparkSession) -> Loaded:
         """The events in a session."""

@@ -35,7 +35,7 @@ from pyspark.sql.types import (
 from hamlet.compiler.compile import CompiledWorkload
 from hamlet.engine import Options
 from hamlet.errors import DataError, Diagnostic, WorkloadError
-from hamlet.input.input_schema import plain_schema
+from hamlet.input.input_schema import plain_schema, unreadable_column
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import is_readable
 from hamlet.output.partial import SCHEMA as PARTIAL
@@ -185,10 +185,7 @@ class Job:
         for name in dict.fromkeys(names):
             if not is_readable(self._events.schema.field(name).type):
                 shown = self._events.columns[name][1].simpleString()
-                raise DataError(
-                    f"{self._source}: column {name!r} has the type {shown}, which no attribute can have "
-                    "(INT, DOUBLE, STRING, BOOLEAN or TIMESTAMP)"
-                )
+                raise DataError(f"{self._source}: {unreadable_column(name, shown)}")
 
     def look(self, where: str | None, stats: Accumulator[Stats] | None = None) -> None:
         """Let tasks look at every event before anything else is done with it.
