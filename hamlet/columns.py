@@ -18,7 +18,8 @@ from hamlet.query import AttributeType
 
 Int64Array = npt.NDArray[np.int64]
 _FEW = 4096  # values of a dictionary, all of which are numbered whether a row has them or not
-Values = tuple[npt.NDArray[Any], npt.NDArray[np.uint8] | None]  # int64 or float64 values, and 1 where there is one
+# int64 or float64 values, and 1 where there is one (None: everywhere).
+KernelColumn = tuple[npt.NDArray[Any], npt.NDArray[np.uint8] | None]
 
 
 class StringPool:
@@ -63,7 +64,7 @@ class StringPool:
                 self._ranks[self._numbers[text]] = rank
         return self._ranks
 
-    def encode(self, array: pa.Array) -> Values:
+    def encode(self, array: pa.Array) -> KernelColumn:
         """Numbers of an Arrow string (or dictionary of strings) array."""
         if pa.types.is_dictionary(array.type) and len(array.dictionary) > max(len(array), _FEW):
             array = array.cast(array.type.value_type)
@@ -93,7 +94,7 @@ def column(batch: pa.RecordBatch, name: str) -> pa.Array | None:
     return None if place < 0 else batch.column(place)
 
 
-def integers(array: pa.Array, name: str) -> Values:
+def integers(array: pa.Array, name: str) -> KernelColumn:
     """An Arrow integer, boolean, timestamp or date array as int64 values; dates in seconds."""
     valid = validity(array)
     if pa.types.is_date(array.type):
@@ -110,7 +111,7 @@ def integers(array: pa.Array, name: str) -> Values:
     return array.to_numpy(zero_copy_only=False), valid
 
 
-def doubles(array: pa.Array) -> Values:
+def doubles(array: pa.Array) -> KernelColumn:
     """An Arrow number array as float64 values; NaN is NULL (LANGUAGE §5)."""
     valid = validity(array)
     values = pc.fill_null(array.cast(pa.float64(), safe=False), 0.0).to_numpy(zero_copy_only=False)
@@ -121,7 +122,7 @@ def doubles(array: pa.Array) -> Values:
     return values, valid
 
 
-def values(batch: pa.RecordBatch, name: str, type: AttributeType | None, strings: StringPool) -> Values:
+def values(batch: pa.RecordBatch, name: str, type: AttributeType | None, strings: StringPool) -> KernelColumn:
     """One attribute of a batch as kernel values.
 
     Parameters
@@ -148,7 +149,7 @@ def values(batch: pa.RecordBatch, name: str, type: AttributeType | None, strings
     return integers(array, name)
 
 
-def take(columns: Values, rows: Int64Array) -> Values:
+def take(columns: KernelColumn, rows: Int64Array) -> KernelColumn:
     """The values of some rows."""
     data, valid = columns
     return data[rows], None if valid is None else valid[rows]
@@ -165,9 +166,9 @@ class BatchColumns:
     def __init__(self, batch: pa.RecordBatch, strings: StringPool) -> None:
         self.batch = batch
         self.strings = strings
-        self._found: dict[tuple[str, AttributeType | None], Values] = {}
+        self._found: dict[tuple[str, AttributeType | None], KernelColumn] = {}
 
-    def values(self, name: str, type: AttributeType | None) -> Values:
+    def values(self, name: str, type: AttributeType | None) -> KernelColumn:
         """One attribute (`values`)."""
         found = self._found.get((name, type))
         if found is None:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from hamlet._core import SOURCES
-from hamlet.columns import Int64Array, Values, take
+from hamlet.columns import Int64Array, KernelColumn, take
 from hamlet.compiler.tables import NONE, QueryTables
 
 Number = Any  # int or sympy.Expr
@@ -37,13 +37,13 @@ class Rows:
 
     Attributes
     ----------
-    columns : sequence of Values
+    columns : sequence of KernelColumn
         The event columns of the query's class, shape (events,) each.
     ranks : int64 array
         Rank of each string number.
     """
 
-    columns: Sequence[Values]
+    columns: Sequence[KernelColumn]
     ranks: Int64Array
 
 

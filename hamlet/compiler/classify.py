@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from hamlet._expression import OverflowInExpression, Program
 from hamlet._order import looked_up
-from hamlet.columns import BatchColumns, Int64Array, StringPool, Values, column, take
+from hamlet.columns import BatchColumns, Int64Array, KernelColumn, StringPool, column, take
 from hamlet.errors import DataError
 from hamlet.language.conditions import rewritten
 from hamlet.language.printing import to_text
@@ -140,7 +140,7 @@ class Classifier:
     def _of_type(
         self, batch: BatchColumns, type: str, predicates: Sequence[int], rows: Int64Array
     ) -> npt.NDArray[np.int32]:
-        parts: dict[tuple[str, AttributeType | None], Values] = {}  # columns of these rows
+        parts: dict[tuple[str, AttributeType | None], KernelColumn] = {}  # columns of these rows
         codes = np.zeros(len(rows), np.int64)
         accepted: list[frozenset[int]] = [frozenset()]
         for start in range(0, len(predicates), _BITS):
@@ -173,7 +173,7 @@ class Classifier:
         batch: BatchColumns,
         predicate: int,
         rows: Int64Array,
-        parts: dict[tuple[str, AttributeType | None], Values],
+        parts: dict[tuple[str, AttributeType | None], KernelColumn],
     ) -> npt.NDArray[np.uint8]:
         program, loads = self._programs[predicate]
         for each in loads:
