@@ -1,4 +1,4 @@
-"""Compares result rows with the oracle's."""
+"""The rows of a workload, and how they are compared with the oracle's."""
 
 from __future__ import annotations
 
@@ -8,10 +8,18 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import hamlet
+
 Rows = Sequence[Mapping[str, Any]]
 
 TOLERANCE = Fraction(1, 10**9)  # LANGUAGE §8, of the sum of absolute values
 LEAST_DOUBLE = Fraction(math.ulp(0.0))  # what rounding to a double may cost where it has few digits left
+
+
+def rows_of(text: str, events: Any, **options: Any) -> list[dict[str, Any]]:
+    """What `hamlet.run` finds for a workload's text."""
+    found: list[dict[str, Any]] = hamlet.run(hamlet.Workload.parse(text), events, **options).rows()
+    return found
 
 
 def difference(got: Rows, expected: Rows, *, magnitudes: Rows | None = None, floats: bool = False) -> str | None:

@@ -15,6 +15,7 @@ import pytest
 import hamlet
 from hamlet.errors import DataError, WorkloadError
 from hamlet.keys import KeyIndex
+from tests.comparison import rows_of
 
 COUNT = "RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 s"
 LARGEST = 2**63 - 1
@@ -22,13 +23,8 @@ inf, nan = math.inf, math.nan
 SOON = 10  # seconds; each takes well below one on an idle machine
 
 
-def rows(text: str, events: Any, **options: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = hamlet.run(hamlet.Workload.parse(text), events, **options).rows()
-    return found
-
-
 def count(text: str, events: Any, **options: Any) -> int:
-    found = rows(text, events, **options)
+    found = rows_of(text, events, **options)
     return found[0]["count"] if found else 0
 
 
@@ -146,7 +142,7 @@ def test_large_conditions(condition: str, limit: str | None) -> None:
 )
 def test_windows_beyond_reason(window: str, unit: str, message: str) -> None:
     with pytest.raises(WorkloadError, match=message):
-        rows(f"RETURN COUNT(*) PATTERN A WITHIN {window}", stream("A"), time_unit=unit)
+        rows_of(f"RETURN COUNT(*) PATTERN A WITHIN {window}", stream("A"), time_unit=unit)
 
 
 def test_thousands_of_queries() -> None:
@@ -186,7 +182,7 @@ def test_integer_overflow_names_expression_and_event(
     condition: str, a: int, b: int, expression: str, event: str
 ) -> None:
     with pytest.raises(DataError, match=rf"{expression} passes 64 bits for the event \(.*{event}"):
-        rows(where(condition), pair(a, b))
+        rows_of(where(condition), pair(a, b))
 
 
 @pytest.mark.parametrize(
@@ -217,7 +213,7 @@ def test_arithmetic_at_the_edges(condition: str, a: Any, b: Any, expected: int) 
 @pytest.mark.parametrize("key", [nan, inf, -0.0, "", "\0", "a" * 10**5, True, Decimal("1.50"), dt.date(1, 1, 1)])
 def test_keys_of_every_kind(key: Any) -> None:
     text = "RETURN k, COUNT(*) PATTERN SEQ(A, B+) GROUP-BY k WITHIN 10 s"
-    (row,) = rows(text, pair(key, key, "k"))
+    (row,) = rows_of(text, pair(key, key, "k"))
     assert row["k"] == (None if key != key else key)
 
 

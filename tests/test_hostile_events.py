@@ -21,15 +21,10 @@ import pytest
 
 import hamlet
 from hamlet.errors import DataError, HamletError, OptionError, WorkloadError
-from tests.comparison import near
+from tests.comparison import near, rows_of
 
 COUNT = "RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 s"
 SUM = "RETURN COUNT(*), SUM(B.v) PATTERN SEQ(A, B+) WITHIN 10 s"
-
-
-def rows(text: str, events: Any, **options: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = hamlet.run(hamlet.Workload.parse(text), events, **options).rows()
-    return found
 
 
 def pair(**columns: tuple[Any, Any]) -> list[dict[str, Any]]:
@@ -50,7 +45,7 @@ def test_sums_of_what_is_no_number(value: Any) -> None:
         with pytest.raises(
             WorkloadError, match=r"SUM takes INT and DOUBLE attributes; B.v is (STRING|BOOLEAN|TIMESTAMP)"
         ):
-            rows(SUM, events)
+            rows_of(SUM, events)
     engine = hamlet.Engine(hamlet.Workload.parse(SUM))
     engine.push(pair(v=(None, 3)))
     with pytest.raises(DataError, match="the attribute 'v' was INT so far and is now"):
@@ -62,7 +57,7 @@ def test_sums_of_what_is_no_number(value: Any) -> None:
 def test_values_that_contradict_their_declaration(declared: str, value: Any) -> None:
     text = f"EVENT B(v {declared}); RETURN COUNT(*) PATTERN SEQ(A, B+) WHERE B.v = PREV(B).v WITHIN 10 s"
     with pytest.raises(WorkloadError, match=f"B.v is declared {declared}, but the column holds"):
-        rows(text, pair(v=(None, value)))
+        rows_of(text, pair(v=(None, value)))
 
 
 @pytest.mark.parametrize(
@@ -80,12 +75,12 @@ def test_values_that_contradict_their_declaration(declared: str, value: Any) -> 
 )
 def test_values_that_no_attribute_can_have(value: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        rows(SUM, pair(v=(None, value)))
+        rows_of(SUM, pair(v=(None, value)))
 
 
 @pytest.mark.parametrize("value", [Decimal("NaN"), float("nan"), np.float32("nan"), None])
 def test_values_that_are_null(value: Any) -> None:
-    (row,) = rows(SUM, pair(v=(None, value)))
+    (row,) = rows_of(SUM, pair(v=(None, value)))
     assert (row["count"], row["sum_B_v"]) == (1, None)
 
 
@@ -101,7 +96,7 @@ def test_values_that_are_null(value: Any) -> None:
 )
 def test_wrong_options(options: dict[str, Any]) -> None:
     with pytest.raises((OptionError, DataError)):
-        rows(COUNT, pair(), **options)
+        rows_of(COUNT, pair(), **options)
 
 
 # --------------------------------------------------------------------------------------------- few events, or none
@@ -112,10 +107,10 @@ def test_no_events() -> None:
     for empty in ([], iter([]), pa.table({"time": pa.array([], pa.int64()), "type": pa.array([], pa.string())})):
         results = hamlet.run(hamlet.Workload.parse(COUNT), empty)
         assert (results.rows(), results.table("q1").num_rows) == ([], 0)
-    assert rows(COUNT, {"time": [], "type": []}) == []
+    assert rows_of(COUNT, {"time": [], "type": []}) == []
     for wrong in ({}, [{}], pa.table({}), None, 3, b"x", [None], "missing.csv"):
         with pytest.raises(HamletError):
-            rows(COUNT, wrong)
+            rows_of(COUNT, wrong)
 
 
 @pytest.mark.parametrize("declared", [True, False])
@@ -148,13 +143,13 @@ def test_attributes_never_seen(declared: bool, numbers: str, group: str | None) 
 def test_files_without_events(tmp_path: Path) -> None:
     table = pa.table({"time": pa.array([], pa.int64()), "type": pa.array([], pa.string())})
     pq.write_table(table, tmp_path / "a.parquet")
-    assert rows(COUNT, tmp_path / "a.parquet") == []
+    assert rows_of(COUNT, tmp_path / "a.parquet") == []
     (tmp_path / "a.csv").write_text("time,type\n")
-    assert rows(COUNT, tmp_path / "a.csv") == []
+    assert rows_of(COUNT, tmp_path / "a.csv") == []
     for name, text in (("b.csv", ""), ("a.jsonl", "")):
         (tmp_path / name).write_text(text)
         with pytest.raises(DataError, match=r"is empty|holds no"):
-            rows(COUNT, tmp_path / name)
+            rows_of(COUNT, tmp_path / name)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -162,7 +157,7 @@ def test_one_event(threads: int) -> None:
     events = [{"time": -7, "type": "A", "k": None}]
     text = "RETURN k, COUNT(*), MAX(A.time) PATTERN A+ GROUP-BY k WITHIN 5 s SLIDE 2 s"
     expected = [(start, start + 5, None, 1, -7) for start in (-10, -8)]
-    assert [tuple(row.values())[1:] for row in rows(text, events, threads=threads)] == expected
+    assert [tuple(row.values())[1:] for row in rows_of(text, events, threads=threads)] == expected
     engine = hamlet.Engine(hamlet.Workload.parse(text), threads=threads)
     assert [tuple(row.values())[1:] for row in engine.push(events) + engine.close()] == expected
 
@@ -172,12 +167,12 @@ def test_one_event(threads: int) -> None:
 
 def test_times_at_the_ends_of_what_is_read() -> None:
     for start in (2**61 - 1, -(2**61)):
-        (row,) = rows(COUNT, [{"time": start + place, "type": "AB"[place]} for place in range(2)])
+        (row,) = rows_of(COUNT, [{"time": start + place, "type": "AB"[place]} for place in range(2)])
         assert row["window_start"] <= start < row["window_end"]
     for beyond in (2**61 + 1, -(2**61) - 1, 2**63 - 1):
         with pytest.raises(DataError, match=r"holds a time beyond 2\^61 ticks\nhint: is it in a coarser unit"):
-            rows(COUNT, [{"time": beyond, "type": "A"}])
-    (row,) = rows("RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN 60000 d SLIDE 60000 d", pair(), time_unit="us")
+            rows_of(COUNT, [{"time": beyond, "type": "A"}])
+    (row,) = rows_of("RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN 60000 d SLIDE 60000 d", pair(), time_unit="us")
     assert row["window_end"] == 60000 * 86400 * 10**6
 
 
@@ -190,7 +185,7 @@ def test_timestamps_with_zones(zone: str | None, unit: str) -> None:
     table = pa.table(
         {"time": pa.array(moments, pa.timestamp("s")).cast(pa.timestamp(unit)).cast(kind), "type": ["A", "B"]}
     )
-    (row,) = rows("RETURN MIN(A.time), COUNT(*) PATTERN SEQ(A, B) WITHIN 1 h SLIDE 30 min", table)
+    (row,) = rows_of("RETURN MIN(A.time), COUNT(*) PATTERN SEQ(A, B) WITHIN 1 h SLIDE 30 min", table)
     start = row["window_start"]
     expected = dt.datetime.fromtimestamp(1711846800 - 1800, dt.UTC)
     assert (start if zone else start.replace(tzinfo=dt.UTC)) == expected
@@ -209,28 +204,28 @@ def test_time_zones_that_are_no_text() -> None:
         for name, kind in zip(good.names, schema.types, strict=True)
     ]
     with pytest.raises(DataError, match="the time zone of column 'v' is no UTF-8 text"):
-        rows(COUNT, pa.Table.from_arrays(arrays, schema=schema))
+        rows_of(COUNT, pa.Table.from_arrays(arrays, schema=schema))
 
 
 def test_times_that_no_result_can_hold() -> None:
     far = [{"time": dt.datetime(9999, 12, 31, 23, 59, 59), "type": "A"}]
     with pytest.raises(DataError, match="is outside the years 1 to 9999"):
-        rows("RETURN COUNT(*) PATTERN A WITHIN 10 s", far)
+        rows_of("RETURN COUNT(*) PATTERN A WITHIN 10 s", far)
     with pytest.raises(DataError, match="is outside the years 1 to 9999"):
-        rows("RETURN COUNT(*) PATTERN A WITHIN 4000000 d", [{"time": dt.datetime(2024, 1, 1), "type": "A"}])
+        rows_of("RETURN COUNT(*) PATTERN A WITHIN 4000000 d", [{"time": dt.datetime(2024, 1, 1), "type": "A"}])
     table = pa.table({"time": pa.array([0, 1], pa.timestamp("us", "Mars/Phobos")), "type": ["A", "B"]})
     with pytest.raises(DataError, match="column 'time': the time zone 'Mars/Phobos' is not known on this machine"):
-        rows(COUNT, table)
+        rows_of(COUNT, table)
     fine = {"time": [0, 1], "type": ["A", "B"], "d": np.array(["2024-01-01T00:00:00.000000001"] * 2, "datetime64[ns]")}
     with pytest.raises(DataError, match="column 'd' holds nanoseconds, which no key can have"):
-        rows("RETURN d, COUNT(*) PATTERN SEQ(A, B) GROUP-BY d WITHIN 10 s", fine)
+        rows_of("RETURN d, COUNT(*) PATTERN SEQ(A, B) GROUP-BY d WITHIN 10 s", fine)
 
 
 def test_dates_are_times_of_day_zero() -> None:
     days = [dt.date(2024, 2, 28), dt.date(2024, 3, 1)]
     text = """RETURN d, COUNT(*), MAX(A.d) PATTERN A+ WHERE A.d <= NEXT(A).d GROUP-BY d WITHIN 10 s;
               RETURN MIN(A.d), MAX(B.d) PATTERN SEQ(A, B) WHERE A.d < NEXT(B).d WITHIN 10 s"""
-    one, two, both = rows(text, [*pair(d=(days[0], days[1])), {"time": 2, "type": "A", "d": days[1]}])
+    one, two, both = rows_of(text, [*pair(d=(days[0], days[1])), {"time": 2, "type": "A", "d": days[1]}])
     assert (one["d"], one["max_A_d"], two["d"]) == (days[0], days[0], days[1])
     assert (both["min_A_d"], both["max_B_d"]) == tuple(days)
 
@@ -253,14 +248,14 @@ def test_dictionary_columns(index: pa.DataType, tmp_path: Path) -> None:
     plain = pa.table({"time": range(9), "type": column.cast(pa.string()), "s": column.cast(pa.string())})
     text = """RETURN s, COUNT(*) PATTERN (A OR B)+ GROUP-BY s WITHIN 10 s;
               RETURN COUNT(*) PATTERN SEQ(A, B+) WHERE A.s < NEXT(B).s AND B.s = 'B' WITHIN 10 s"""
-    expected = rows(text, plain)
+    expected = rows_of(text, plain)
     assert len(expected) == 3
-    assert rows(text, table) == expected
+    assert rows_of(text, table) == expected
     engine = hamlet.Engine(hamlet.Workload.parse(text))
     pushed = [row for batch in table.to_batches() for row in engine.push(batch)]
     assert pushed + engine.close() == expected
     pq.write_table(table.slice(3), tmp_path / "a.parquet", row_group_size=2)  # Parquet has no NULL in a dictionary
-    assert rows(text, tmp_path / "a.parquet") == rows(text, plain.slice(3))
+    assert rows_of(text, tmp_path / "a.parquet") == rows_of(text, plain.slice(3))
 
 
 def test_arrow_data_that_is_not_valid(tmp_path: Path) -> None:
@@ -277,12 +272,12 @@ def test_arrow_data_that_is_not_valid(tmp_path: Path) -> None:
         ):
             for events in (table, table.to_reader()):
                 with pytest.raises(DataError, match=r"are no valid Arrow data|the Arrow stream broke off"):
-                    rows(text, events)
+                    rows_of(text, events)
             with pytest.raises(DataError, match="are no valid Arrow data"):
                 hamlet.Engine(hamlet.Workload.parse(text)).push(table)
     pq.write_table(pa.table({"time": [0, 1], "type": damaged[0], "s": ["x", "y"]}), tmp_path / "a.parquet")
     with pytest.raises(DataError, match=r"cannot be read to its end: .*UTF8"):
-        rows(text, tmp_path / "a.parquet")
+        rows_of(text, tmp_path / "a.parquet")
 
 
 # --------------------------------------------------------------------------------------------------- many of them
@@ -304,15 +299,15 @@ def test_many_groups_of_one_event() -> None:
     )
     assert len(results) == groups
     assert (results.stats["partitions"], results.stats["live_states"]) == (groups, 0)
-    (row,) = rows("RETURN COUNT(*), SUM(A.v) PATTERN A+ WHERE [k] WITHIN 60000 s", grouped(groups))
+    (row,) = rows_of("RETURN COUNT(*), SUM(A.v) PATTERN A+ WHERE [k] WITHIN 60000 s", grouped(groups))
     assert (row["count"], row["sum_A_v"]) == (groups, sum(range(100)) * groups // 100)
 
 
 def test_one_time_step_over_many_batches() -> None:
     """Reads before writes, however many events share the time."""
     events = pa.table({"time": np.zeros(200_001, np.int64), "type": pa.array(["A"] * 100_000 + ["B"] * 100_001)})
-    assert rows(COUNT, events) == []
-    (row,) = rows("RETURN COUNT(*) PATTERN A OR B WITHIN 10 s", events)
+    assert rows_of(COUNT, events) == []
+    (row,) = rows_of("RETURN COUNT(*) PATTERN A OR B WITHIN 10 s", events)
     assert row["count"] == 200_001
 
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import hamlet
 from hamlet.errors import OutputError
-from tests.comparison import near, same
+from tests.comparison import near, rows_of, same
 from tests.recurrences import PATTERNS, Event, Sums, sums, table
 
 NUMBERS = ("exact", "float")
@@ -30,13 +30,8 @@ inf, nan = math.inf, math.nan
 few = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-def rows(text: str, events: Any, **options: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = hamlet.run(hamlet.Workload.parse(text), events, **options).rows()
-    return found
-
-
 def only_row(text: str, events: Any, **options: Any) -> dict[str, Any]:
-    (row,) = rows(text, events, **options)
+    (row,) = rows_of(text, events, **options)
     return row
 
 
@@ -156,7 +151,7 @@ def test_bursts_of_any_length(data: st.DataObject, pattern: str, attribute: str,
     kind = pa.int64() if attribute == "v" else pa.float64()
     batch = pa.table({**column, attribute: pa.array(column[attribute], kind, from_pandas=False)})
     text = query(pattern, variable, attribute, f"WITHIN {width} s SLIDE {slide} s")
-    found = {row["window_start"]: row for row in rows(text, batch, numbers=numbers, sharing=sharing)}
+    found = {row["window_start"]: row for row in rows_of(text, batch, numbers=numbers, sharing=sharing)}
     for start in range(-(width // slide) * slide, len(events), slide):
         wanted = sums(pattern, variable, events[max(start, 0) : max(start + width, 0)])
         assert (start in found) == (wanted.trends > 0)
@@ -179,7 +174,7 @@ def test_partitions_of_very_different_size_add_up(data: st.DataObject, numbers: 
     text = query("SEQ(A+, B+)", "B", "w").replace(" WITHIN", " WHERE [k] WITHIN")
     column = table(listed, "w")
     batch = pa.table({**column, "k": keys, "w": pa.array(column["w"], pa.float64(), from_pandas=False)})
-    found = rows(text, batch, numbers=numbers)
+    found = rows_of(text, batch, numbers=numbers)
     assert bool(found) == bool(wanted.trends)
     if found:
         check(found[0], wanted, "B", "w", numbers, True)
@@ -212,7 +207,7 @@ def test_pairs_of_trends(a: int, b: int, numbers: str) -> None:
     }
     for pattern, (count, taken, total) in expected.items():
         text = f"RETURN COUNT(*), COUNT(A), SUM(A.w), AVG(A.w), MAX(A.w), MIN(A.w) PATTERN {pattern} WITHIN 100000 s"
-        found = rows(text, table(events, "w"), numbers=numbers)
+        found = rows_of(text, table(events, "w"), numbers=numbers)
         assert len(found) == (count > 0)
         if found:
             row = found[0]

@@ -66,7 +66,8 @@ def test_a_job_and_a_run_have_the_same_page(spark: SparkSession, folder: Path, m
         page.index(f"</i>{stage}</td>") for stage in stages
     )
     assert "</i>compute</td>" not in page
-    assert ("x &lt;&gt; 3 AND time &gt; 20" in page) == bool(more)
+    for text in (page, (folder / "run.html").read_text("utf-8")):
+        assert ("x &lt;&gt; 3 AND time &gt; 20" in text) == bool(more)
 
 
 def test_of_many_rows_whole_windows_and_groups_are_drawn(
