@@ -77,8 +77,6 @@ cdef extern from *:
     const int ALIGNMENT "HAMLET_ALIGNMENT"
     void* aligned "hamlet_aligned"(size_t size) noexcept nogil
 
-cdef enum:
-    MOST_WORDS_OF_ROW = 128  # 2 * LANES_MOST_PLANES components of at most 3 words
 
 
 # ------------------------------------------------------------------------------------------------ life

@@ -68,6 +68,7 @@ from hamlet._saved cimport (
     write_states,
 )
 from hamlet._slices cimport process_slices
+from hamlet._standing cimport stand
 from hamlet._state cimport State, Store, allocate, convert_state, free_state, renew_indexes
 from hamlet._tables cimport (
     COUNT,
@@ -625,6 +626,23 @@ cdef class Kernel:
         """Forget the rows that `rows` gives."""
         self.core.rows[query].count = 0
         self.core.rows[query].words = 0
+
+    def standing(self, int query, int place):
+        """What stands in one place of the open windows, as `drain` gives rows; none of the query wait to be drained.
+
+        Parameters
+        ----------
+        query : int
+        place : int
+            A cell: its sums, where there are any. From the number of cells on a guard set: a row where the start under
+            it is dead.
+        """
+        cdef int failure
+        assert self.core.rows[query].count == 0
+        with nogil:
+            failure = stand(&self.core, query, place)
+        self._raise(failure)
+        return self.drain(query)
 
     def drain_listed(self, int query, const int64_t[::1] ranks):
         """Take the rows where they are few: Python values in the order of windows and ranks.

@@ -225,6 +225,10 @@ class Executor:
         """Every query, without rows, in the workload's order."""
         return [QueryRows(query.name, self._columns[query.analysed.index]) for query in self.workload.queries]
 
+    def runner(self, number: int) -> ClassRunner:
+        """What runs a class of the workload."""
+        return self._classes[number]
+
     def drain_groups(self, index: int) -> GroupRows:
         """The closed windows of one query before its values are read; partial where keys are spread over executors."""
         self._workers.settle()

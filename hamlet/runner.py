@@ -163,7 +163,7 @@ class ClassRunner:
         else:
             chosen = None
             batch, keys, classes = self._delivered(self.broadcast, batch, looked_up(*coded), classes)
-        times = batch.integers(schema.clock.column)
+        times = self.times(batch)
         orders = None if schema.order_column is None else batch.integers(schema.order_column)
         columns = [batch.values(name, type) for name, type in self.compiled.columns]
         parts = len(self.kernels)
@@ -173,6 +173,10 @@ class ClassRunner:
             lambda kernel=kernel, part=part: self._process(kernel, batch.batch, *arguments, part, parts, until, chosen)  # type: ignore[misc]
             for part, kernel in enumerate(self.kernels)
         ]
+
+    def times(self, batch: BatchColumns) -> Int64Array:
+        """The time of each row, as the kernels get it."""
+        return batch.integers(self.workload.schema.clock.column)
 
     def _delivered(
         self,

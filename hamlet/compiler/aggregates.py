@@ -204,6 +204,44 @@ def _paired_sum(counts: Sequence[Scaled], sums: Sequence[Scaled]) -> Scaled:
     return scaled.plus(scaled.plus(scaled.times(m, x), scaled.times(n, y)), less)
 
 
+def followed(keys: Sequence[ComponentKey], one: Sequence[Component], two: Sequence[Component]) -> list[Component]:
+    """The components of all trends that are one of one set, followed by one of another.
+
+    With n and m trends there are nm; a sum adds up over both parts of each: m x + n y. Where there is a trend at all,
+    every part is in one, so extrema and presence are those of all parts.
+
+    Parameters
+    ----------
+    keys : sequence of ComponentKey
+    one, two : sequence of components
+
+    Source: DESIGN §2, rung 7 (panes as matrices).
+
+    Examples
+    --------
+    >>> followed((ComponentKey("count"), ComponentKey("sum_int", "B", "v")), [2, 10], [3, 100])
+    [6, 230]
+    """
+    n, m = one[0], two[0]
+    if not (has_trends(n) and has_trends(m)):
+        return nothing(keys)
+    floats = keys[0].kind == "count_scaled"
+    result: list[Component] = []
+    for key, x, y in zip(keys, one, two, strict=True):
+        if key.kind == "count":
+            result.append(n * m)
+        elif key.kind == "count_scaled":
+            result.append(scaled.times(n, m))
+        elif key.kind in ("occurrences", "sum_int"):
+            result.append(m * x + n * y)
+        elif key.kind in SCALED:
+            times = (n, m) if floats else (scaled.of_integer(n), scaled.of_integer(m))
+            result.append(scaled.plus(scaled.times(times[1], x), scaled.times(times[0], y)))
+        else:
+            result += merged([key], [x], [y])
+    return result
+
+
 def nothing(keys: Sequence[ComponentKey]) -> list[Component]:
     """The components of no trend at all."""
     empty: dict[str, Component] = {"present": False} | dict.fromkeys(SCALED, (0.0, 0))

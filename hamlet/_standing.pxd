@@ -1,0 +1,3 @@
+from hamlet._kernel cimport Core
+
+cdef int stand(Core* k, int query, int place) noexcept nogil

@@ -1,0 +1,80 @@
+"""What stands in a state while its windows are open: read for chunks of a stream (`hamlet.chunks`).
+
+A chunk is a linear map of a window's sums (DESIGN §2, rungs 7 and 8). Its columns are the sums themselves, read from
+queries of which one sum was 1 when the chunk began.
+"""
+
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memset
+
+from hamlet._blocks cimport MOST_WORDS_OF_ROW, cell_of_lane, window_of
+from hamlet._cells cimport add_one, has_trends, lane_of, words_of
+from hamlet._kernel cimport Core
+from hamlet._lanes cimport Band, Block, Word
+from hamlet._rows cimport append_row
+from hamlet._state cimport State, cell_of, start_alive
+from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY, Query
+from hamlet._windows cimport reserve_scratch
+
+
+cdef int stand(Core* k, int query, int place) noexcept nogil:
+    """Append a row per key and open window: a cell that is not empty, or a start under a guard set that is dead.
+
+    Starts follow the cells: place `cells` + i is the start under guard set i. Returns a Failure.
+    """
+    cdef int number = k.band_of[query]
+    cdef Py_ssize_t key
+    cdef const State* s
+    for key in range(k.keys):
+        if number >= 0 and k.band[number].seat[key].block != NULL:
+            if stand_block(k, query, place, key, &k.band[number], k.band[number].seat[key].block):
+                return OUT_OF_MEMORY
+            continue
+        s = k.state[key * k.queries + query]
+        if s != NULL and stand_state(k, query, place, key, s):
+            return OUT_OF_MEMORY
+    return NO_FAILURE
+
+
+cdef int stand_block(
+    Core* k, int query, int place, int64_t key, const Band* band, const Block* block
+) noexcept nogil:
+    cdef const Query* q = &k.query[query]
+    cdef int lane = k.lane_of[query], width = band.shape.width, planes = band.shape.planes, slot = place
+    cdef Py_ssize_t at = <Py_ssize_t> (lane // width) * band.shape.slots * planes * width + lane % width
+    cdef uint64_t row[MOST_WORDS_OF_ROW]
+    cdef const Word* sum
+    cdef int64_t window
+    if place >= q.cells:
+        slot = band.start[lane * band.sets + place - q.cells]
+    for window in range(block.first, block.last + 1):
+        sum = window_of(band, block, window) + at + <Py_ssize_t> slot * planes * width
+        if (sum.i != 0) == (place >= q.cells):
+            continue
+        cell_of_lane(band, q, lane, sum, row)
+        if append_row(k, &k.rows[query], key, window, 1, row, words_of(q, 1)):
+            return OUT_OF_MEMORY
+    return NO_FAILURE
+
+
+cdef int stand_state(Core* k, int query, int place, int64_t key, const State* s) noexcept nogil:
+    cdef const Query* q = &k.query[query]
+    cdef int words = words_of(q, s.width)
+    cdef const uint64_t* sum
+    cdef int64_t window
+    if reserve_scratch(k, q, s):
+        return OUT_OF_MEMORY
+    for window in range(s.first, s.last + 1):
+        if place >= q.cells:
+            if start_alive(q, s, place - q.cells, window):
+                continue
+            memset(k.scratch, 0, words * sizeof(uint64_t))
+            add_one(q, s.width, k.scratch)
+            sum = k.scratch
+        else:
+            sum = cell_of(q, s, lane_of(q, window), place)
+            if not has_trends(q, s.width, sum):
+                continue
+        if append_row(k, &k.rows[query], key, window, s.width, sum, words):
+            return OUT_OF_MEMORY
+    return NO_FAILURE

@@ -1,0 +1,12 @@
+"""A group cut along time: each chunk of the stream as a linear map of what windows hold when it begins.
+
+The sums of a window's partial trends are a vector, one entry per state of the automaton; what the events of a chunk do
+to it is a matrix that does not depend on it (DESIGN §2, rungs 7 and 8). So chunks are computed side by side, by whoever
+has their events, and folded in the order of time; only matrices travel.
+
+- `coordinates`: which sums are the entries of the vector, and which queries have such maps
+- `probes`: the matrix of a chunk, from queries of which one entry is 1 when the chunk begins
+- `chunk`: all that a chunk makes of a class of queries: rows of windows inside it, maps of those that reach beyond
+- `fold`: chunks put together, to the rows of the windows that span them
+- `exchange`: what a chunk has made as bytes
+"""
