@@ -106,8 +106,8 @@ def test_submit_writes_what_run_writes(spark: SparkSession, tmp_path: Path, outp
 def test_large_results_are_in_order_over_several_files(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hamlet.spark, "FEWEST_ROWS", 100)
-    monkeypatch.setattr(hamlet.spark, "MOST_ROWS", 100)
+    monkeypatch.setattr(hamlet.spark.output, "FEWEST_ROWS", 100)
+    monkeypatch.setattr(hamlet.spark.output, "MOST_ROWS", 100)
     size = 900
     table = pa.table({"time": list(range(size)), "type": ["A"] * size, "k": [i % 9 for i in range(size)]})
     pq.write_table(table, tmp_path / "in.parquet")

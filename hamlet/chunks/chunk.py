@@ -83,7 +83,14 @@ class Chunk:
         self._probes: Probes | None = None
         self._due: deque[tuple[int, int, int]] = deque()  # (end, query, window) of the windows that began before
         self._begin = 0  # no window that begins in the chunk begins before this time
+        self._outside = 0  # matched events before that time
         self._maps: dict[Key, Maps] = {}
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """Counters, as `Executor.stats`."""
+        found = self.executor.stats
+        return found | {"matched_events": found["matched_events"] + self._outside}
 
     def process(self, batch: pa.RecordBatch) -> None:
         """Take the next events: not empty, in the order of time, all of a time in one batch.
@@ -128,6 +135,15 @@ class Chunk:
             self._probes = Probes(self.compiled, self.executor.workload, self._sharing, self.executor.budget)
 
     def _probe(self, probes: Probes, batch: pa.RecordBatch) -> None:
+        """Feed the probes; what comes before the chunk's first window is counted here, all else by the executor."""
+        times = integers(batch.column(self._schema.clock.column), self._schema.clock.column)[0]
+        cut = int(np.searchsorted(times, self._begin))
+        self._feed(probes, batch.slice(0, cut))
+        self._outside += probes.matched
+        self._feed(probes, batch.slice(cut))
+        probes.matched = 0
+
+    def _feed(self, probes: Probes, batch: pa.RecordBatch) -> None:
         if not batch.num_rows:
             return
         columns = BatchColumns(batch, probes.workload.strings)

@@ -82,6 +82,14 @@ class Fold:
             self.closed[window] = total
 
 
+def other_events(what: str) -> DataError:
+    """An error: the events are not those that the chunks were cut from."""
+    return DataError(
+        f"{what}, though it was otherwise when it was measured: the input gives other events when it is read again\n"
+        "hint: forbid products of time ranges (products='never')"
+    )
+
+
 def folded(compiled: CompiledClass, key: Key, chunks: Iterable[Maps]) -> dict[int, GroupRows]:
     """The rows of one partition for the windows that reach beyond a chunk, by the place of their query in the workload.
 
@@ -102,10 +110,7 @@ def folded(compiled: CompiledClass, key: Key, chunks: Iterable[Maps]) -> dict[in
     before: int | None = None
     for maps in chunks:
         if before is not None and maps.first <= before:
-            raise DataError(
-                "two parts of the input overlap in time, though they did not when they were measured: it gives other "
-                "events when it is read again\nhint: forbid products of time ranges (products='never')"
-            )
+            raise other_events("two parts of the input overlap in time")
         before = maps.last
         for each in folds:
             each.take(maps)

@@ -115,8 +115,10 @@ def summary_line(stats: Mapping[str, Any], seconds: float) -> str:
     ]
     if stats.get("infinite_values"):
         parts.append(f"{stats['infinite_values']:,} values beyond the double range written as inf")
-    slices = stats.get("slices")
-    if slices and len(slices["loads"]) > 1:
+    slices, products = stats.get("slices"), stats.get("products")
+    if products and products["used"]:
+        parts.append(f"{products['ranges']} ranges of time sent as matrices")
+    elif slices and len(slices["loads"]) > 1:
         parts.append(
             f"{len(slices['loads'])} slices (max/mean load {slices['max_over_mean']:.2f}, "
             f"replication {slices['replication']:.2f})"

@@ -77,6 +77,13 @@ _STREAM_OPTIONS = (
         help="Count keys and times first, in one more pass, so that tasks get equal work (heavy keys, giant groups).",
     ),
     REPORT,
+    click.option(
+        "--products",
+        type=click.Choice(["auto", "always", "never"]),
+        default="auto",
+        show_default=True,
+        help="Whether tasks whose events are a range of time send matrices in place of events, which are fewer.",
+    ),
     *_STREAM_OPTIONS,
     *COLUMN_OPTIONS,
     *RUN_OPTIONS,
@@ -112,6 +119,8 @@ def command(
     with task_bar(quiet) as progress:
         stats = spark.submit(checked, source, output, keep=[workload], progress=progress, **options)
     if not quiet:
+        if options["products"] == "always" and not stats["products"]["used"]:
+            click.echo(f"note: events were shuffled, for {stats['products']['reason']}", err=True)
         click.echo(summary_line(stats, time.perf_counter() - started), err=True)
 
 
@@ -133,6 +142,8 @@ def _follow(
             "--report tells of a job that has ended, and --stream goes on; for a page about the files that are there, "
             "submit them without --stream, or give them to hamlet run --report"
         )
+    if options.pop("products") != "auto":
+        raise click.UsageError("--products belongs to a batch; --stream sends every event to its slice")
     checkpoint = streaming.pop("checkpoint")
     if checkpoint is None:
         raise click.UsageError("--stream needs --checkpoint DIR, where the job keeps its place and its state")

@@ -5,26 +5,21 @@ The plan is in `hamlet.spark.job`, what its tasks run in `hamlet.spark.tasks`. S
 
 from __future__ import annotations
 
-import math
+import contextlib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
-from functools import partial
-from pathlib import Path
+from collections.abc import Callable, Iterable
 from typing import Any
-
-import pyarrow as pa
 
 from hamlet.disorder import Lateness
 from hamlet.engine import options_of
 from hamlet.errors import OptionError, OutputError, UnsupportedError
-from hamlet.output.files import check_destination, check_format, folder_name, part_file, staged
+from hamlet.output.files import check_destination, check_format, staged
 from hamlet.stages import Stages
 from hamlet.workload import Workload
 
 try:
-    from pyspark import StorageLevel, TaskContext
+    from pyspark import StorageLevel
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 except ModuleNotFoundError as error:
@@ -35,14 +30,12 @@ except ModuleNotFoundError as error:
 from hamlet.spark.continuous import PROVIDER, ROCKSDB, Continuous, prepared
 from hamlet.spark.counters import StatsParam, activity_of, summed
 from hamlet.spark.input import local_output, local_path, opened
-from hamlet.spark.job import ROW, Job, default_partitions, events_of
-from hamlet.spark.rows import Presenter, write_files
-from hamlet.spark.session import Progress, at_the_end, check_pandas, guarded, session, translated, watched
-from hamlet.spark.slices import Batches, mapped
+from hamlet.spark.job import Job, default_partitions, events_of
+from hamlet.spark.output import written
+from hamlet.spark.products import Decision, check_choice, decided, made, put_together
+from hamlet.spark.session import Progress, at_the_end, check_pandas, session, translated, watched
 
 __all__ = ["run", "stream", "submit", "submit_stream"]
-
-FEWEST_ROWS, MOST_ROWS = 50_000, 1_000_000  # of a result file, where there are more than one task can be quick with
 
 
 def run(
@@ -51,6 +44,7 @@ def run(
     *,
     partitions: int | None = None,
     balance: bool = False,
+    products: str = "never",
     lazy: bool = False,
     **options: Any,
 ) -> DataFrame:
@@ -68,6 +62,11 @@ def run(
         Whether keys and times are counted first, in a scan of their own, so that slices get equal work: frequent keys
         are placed one by one, and a class of queries without keys, or with one giant group, is cut along time. By
         default keys are hashed.
+    products : {'never', 'auto', 'always'}
+        Where the partitions of the DataFrame are ranges of time that do not overlap, every task can make linear maps of
+        its range, and only these are shuffled, no events. ``auto`` measures the ranges in a scan of the times and does
+        so if it is estimated to be faster; ``always`` whenever it can be done. Queries with adjacent predicates, with
+        negated patterns longer than one event, or with types that lack a key have no such maps.
     lazy : bool
         Whether only the plan is made. Then every action on the result runs the job, and what is wrong with the events
         shows as Spark's own PythonException, the message in its text. By default the job runs now, and its result is
@@ -101,12 +100,18 @@ def run(
         )
     if events.isStreaming:
         raise OptionError("the DataFrame is a stream: hamlet.spark.run takes a batch, hamlet.spark.stream a stream")
+    check_choice(products)
     check_pandas()
     with translated():
         job = Job(workload, events_of(events, chosen), chosen, _partitions(partitions))
-        if balance:
+        cut = decided(job, products).cut
+        if balance and cut is None:
             job.measure(prune=False)  # a DataFrame may give other rows when it is computed again
-        results = job.results()
+        rows = None
+        if cut is not None:
+            found = made(job, cut)
+            rows = put_together(job, cut, found if lazy else found.localCheckpoint(eager=True), None, held=not lazy)
+        results = job.results(rows)
         return results if lazy else results.localCheckpoint(eager=True)
 
 
@@ -123,6 +128,7 @@ def submit(
     balance: bool = False,
     where: str | None = None,
     report: str | os.PathLike[str] | None = None,
+    products: str = "auto",
     keep: Iterable[str | os.PathLike[str]] = (),
     progress: Progress | None = None,
     **options: Any,
@@ -157,6 +163,8 @@ def submit(
     report : path, optional
         Where to write an HTML page about the job, as `hamlet.run` does; a file of this machine. Tasks then look at all
         events before they are routed, and keep a record of their decisions.
+    products : {'auto', 'always', 'never'}
+        As for `run`; ``auto`` looks at Parquet only, whose times can be read without all else.
     keep : iterable of paths
         Files that `overwrite` must not delete, besides the input.
     progress : callable, optional
@@ -170,7 +178,8 @@ def submit(
         What the job counted: the counters of `Results.stats` (events are those of the input; where slices overlap in
         time, groups and windows count in each), rows, infinite_values, seconds by stage, and ``slices``: the events
         that each slice got (``loads``), ``max_over_mean`` of these, and ``replication``, the slices that an event was
-        sent to on average.
+        sent to on average; under ``products`` whether maps travelled in place of events (``used``), the ``ranges`` that
+        they were made of, or the ``reason`` why not.
 
     Raises
     ------
@@ -182,6 +191,7 @@ def submit(
     began = time.perf_counter()
     chosen = options_of(options if report is None else {**options, "trace": True})
     check_format(output_format)
+    check_choice(products)
     precious = [str(path) for path in (*keep, local_path(source)) if path is not None]
     place = check_destination(local_output(output), overwrite, precious)
     about = None
@@ -199,24 +209,31 @@ def submit(
         stats = context.accumulator({}, StatsParam())
         if where is not None or about is not None:
             job.look(where, stats)
-        if balance:
+        with stages.measured("measure"), watched(context, "looking at times", progress):
+            decision = decided(job, products, read) if about is None else Decision(None, "a report tells of all tasks")
+        if balance and decision.cut is None:
             with stages.measured("measure"), watched(context, "counting keys", progress):
                 job.measure(prune=True)
-        rows = job.partial(stats).persist(StorageLevel.MEMORY_AND_DISK)
-        try:
-            asked = nullcontext() if about is None else about.computing(context)
+        elif not decision.measured:
+            del stages.seconds["measure"]
+        with contextlib.ExitStack() as held:
+            if decision.cut is None:
+                rows = job.partial(stats)
+            else:
+                rows = _kept(made(job, decision.cut, stats), held)
+                rows = put_together(job, decision.cut, rows, stats, held=True)
+            rows = _kept(rows, held)
+            asked = contextlib.nullcontext() if about is None else about.computing(context)
             with stages.measured("compute"), asked, watched(context, "counting trends", progress):
                 total = rows.count()
             with stages.measured("write"), staged(place, output) as fresh, watched(context, "writing", progress):
-                written = _write(job, rows, total, fresh, output_format)
+                files = written(job, rows, total, fresh, output_format)
             seen = read.rows if where is None else activity_of(stats.value, job.schema).events
-            found = {**summed(stats.value, job.partitions), "events": seen, **written, "stages": stages.seconds}
+            found = summed(stats.value, job.partitions if decision.cut is None else 0)
+            found |= {"events": seen, **files, "products": decision.stats, "stages": stages.seconds}
             if about is not None:
                 with watched(context, "drawing", progress):
                     about.write(job, rows, stats.value, found, began)
-        finally:
-            with at_the_end():
-                rows.unpersist()
     return found
 
 
@@ -366,33 +383,15 @@ def _holds_something(folder: str) -> bool:
     return path is None or (path.is_dir() and any(path.iterdir()))
 
 
-def _write(job: Job, rows: DataFrame, total: int, folder: Path, output_format: str) -> dict[str, int]:
-    """Write partial rows as result files, and count what was written."""
-    presenter = Presenter(job.shipment)
-    for place in range(len(presenter.names)):
-        (folder / folder_name(presenter.names[place])).mkdir()
-    cores = rows.sparkSession.sparkContext.defaultParallelism
-    files = max(1, math.ceil(total / min(max(total // (2 * cores), FEWEST_ROWS), MOST_ROWS)))
-    ordered = rows.repartitionByRange(files, *ROW).sortWithinPartitions(*ROW)
-    write = partial(write_files, job.shipment, str(folder), output_format)
+def _kept(rows: DataFrame, held: contextlib.ExitStack) -> DataFrame:
+    """The same rows, kept by the executors once they have been made, as long as the stack says."""
 
-    def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        context = TaskContext.get()
-        assert context is not None
-        yield from guarded(write(f"{context.partitionId():05}", batches))
+    def forget() -> None:
+        with at_the_end():
+            rows.unpersist()
 
-    written = mapped(ordered, task, "query int, rows long, infinite long").collect()
-    for unfinished in folder.glob("query=*/.part-*"):  # of a task that was run twice
-        unfinished.unlink()
-    options, clock = job.shipment.options, job.schema.clock
-    for place in set(range(len(presenter.names))) - {each["query"] for each in written}:
-        path = folder / folder_name(presenter.names[place]) / f"part-00000.{output_format}"
-        with part_file(path, output_format, presenter.columns(place), clock, options.count_type):
-            pass
-    return {
-        "rows": sum(each["rows"] for each in written),
-        "infinite_values": sum(each["infinite"] for each in written),
-    }
+    held.callback(forget)
+    return rows.persist(StorageLevel.MEMORY_AND_DISK)
 
 
 def _partitions(number: int | None) -> int | None:

@@ -14,6 +14,7 @@ from hamlet.schema import Clock, Schema
 from hamlet.slicing.placement import Balance
 
 CLASS, SLICE, SENT, SEEN, DECIDED = "class", "slice", "sent", "seen", "decided"
+BORDERS = "borders"  # counters of a class, of other tasks
 Counters = Mapping[str, int] | Activity | Decisions  # numbers by name, but under SEEN and DECIDED
 Stats = dict[tuple[str, int, int], Counters]  # (what, number, partition) -> counters of a task
 
@@ -45,6 +46,7 @@ def summed(stats: Stats, slices: int) -> dict[str, Any]:
     ----------
     stats : Stats
     slices : int
+        At least so many there are.
 
     Returns
     -------
@@ -55,7 +57,7 @@ def summed(stats: Stats, slices: int) -> dict[str, Any]:
     total: dict[str, int] = {}
     matched: dict[int, int] = {}
     needed: dict[int, int] = {}
-    loads = [0] * slices
+    loads = [0] * max(slices, *(1 + number for what, number, _ in stats if what == SLICE), 0)
     sent = 0
     for (what, number, _), each in stats.items():
         if isinstance(each, Activity | Decisions):

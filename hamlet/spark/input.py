@@ -7,9 +7,9 @@ the same rows. Parquet is then read by Spark; CSV and JSON by the readers of `ha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -68,6 +68,8 @@ _TYPES: dict[pa.DataType, DataType] = {
 }
 
 
+MOST_FILES = 200  # that are read one by one, so that Spark does not put parts of several into one task
+
 _TEXT_OPTIONS: dict[str, dict[str, bool]] = {"csv": {"header": True, "inferSchema": True}}
 
 
@@ -80,10 +82,13 @@ class Loaded:
     events : Events
     rows : int
         How many there are.
+    is_parquet : bool
+        Whether one column can be read without the others.
     """
 
     events: Events
     rows: int
+    is_parquet: bool
 
 
 def local_path(source: str) -> Path | None:
@@ -123,7 +128,7 @@ class Elsewhere:
         """The events in a session."""
         options = _TEXT_OPTIONS.get(self._format, {})
         frame = spark.read.format(self._format).options(**options).load(self._source)
-        return Loaded(events_of(frame, self._options), frame.count())
+        return Loaded(events_of(frame, self._options), frame.count(), self._format == "parquet")
 
     def follow(self, spark: SparkSession, files: int | None) -> DataFrame:
         """The events as they come, files that will be there included."""
@@ -173,26 +178,34 @@ class LocalFiles:
 
     def load(self, spark: SparkSession) -> Loaded:
         """The events in a session."""
-        frame = self._parquet(spark) if self._format == "parquet" else self._text(spark)
-        numbered = frame.toDF(*(f"c{place}" for place in range(len(self._fields))))
+        numbers = [f"c{place}" for place in range(len(self._fields))]
+        apart: DataFrame | None = None
+        if self._format != "parquet":
+            frame = self._text(spark)
+        else:
+            frame = self._parquet(spark, self._paths)
+            if 1 < len(self._paths) <= MOST_FILES:
+                frames = [self._parquet(spark, [path]) for path in self._paths]
+                apart = reduce(DataFrame.unionAll, frames).toDF(*numbers)
+        numbered = frame.toDF(*numbers)
         names = tuple(field.name for field in self._fields)
         values = pa.schema([field.with_type(_values(field.type)) for field in self._fields])
         schema = plain_schema(values, self._key, self._options.type_column)
-        return Loaded(Events(numbered, names, schema), self._rows)
+        return Loaded(Events(numbered, names, schema, apart), self._rows, self._format == "parquet")
 
     def follow(self, spark: SparkSession, files: int | None) -> DataFrame:
         """The events as they come, files that will be there included; their columns are those of the files now."""
         schema = StructType([StructField(field.name, spark_type(field.type)) for field in self._fields])
         return _followed(spark, _as_glob(str(self._path.resolve())), self._format, schema, files)
 
-    def _parquet(self, spark: SparkSession) -> DataFrame:
+    def _parquet(self, spark: SparkSession, paths: Sequence[str]) -> DataFrame:
         ancient = _int96_columns(self._paths[0])
         types = {
             field.name: TimestampType() if field.name in ancient else spark_type(field.type) for field in self._fields
         }
         present = [field.name for field in self._fields if not pa.types.is_null(field.type)]
         schema = StructType([StructField(name, types[name]) for name in present])
-        frame = spark.read.schema(schema).parquet(*map(_as_glob, self._paths))
+        frame = spark.read.schema(schema).parquet(*map(_as_glob, paths))
         numbers = {name: place for place, name in enumerate(present)}
         frame = frame.toDF(*(f"p{place}" for place in numbers.values()))
         return frame.select(

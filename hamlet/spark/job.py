@@ -78,11 +78,19 @@ class Events:
         What the workload calls them.
     schema : pyarrow.Schema
         The types in which the engine gets them, by name.
+    by_file : DataFrame, optional
+        The same events, no two files of which share a partition.
     """
 
     frame: DataFrame
     names: tuple[str, ...]
     schema: pa.Schema
+    by_file: DataFrame | None = None
+
+    @property
+    def ranges(self) -> DataFrame:
+        """The events in partitions that are as likely as can be to be ranges of time."""
+        return self.frame if self.by_file is None else self.by_file
 
     @cached_property
     def columns(self) -> dict[str, tuple[Column, DataType]]:
@@ -174,7 +182,7 @@ class Job:
         workload.check(self.schema)
         self._workload = workload
         self.compiled: CompiledWorkload = self.shipment.compiled()
-        self._events = events
+        self.given = self.events = events
         self.routes = routes(workload, self.compiled)
         self._source = source
         self._check_types(name for route in self.routes for name in route.columns)
@@ -183,8 +191,8 @@ class Job:
 
     def _check_types(self, names: Iterable[str]) -> None:
         for name in dict.fromkeys(names):
-            if not is_readable(self._events.schema.field(name).type):
-                shown = self._events.columns[name][1].simpleString()
+            if not is_readable(self.events.schema.field(name).type):
+                shown = self.events.columns[name][1].simpleString()
                 raise DataError(f"{self._source}: {unreadable_column(name, shown)}")
 
     def look(self, where: str | None, stats: Accumulator[Stats] | None = None) -> None:
@@ -204,32 +212,37 @@ class Job:
         DataError
             If it reads a column of a type that no attribute can have.
         """
-        events, schema, shipment = self._events, self.schema, self.shipment
+        events, schema, shipment = self.events, self.schema, self.shipment
         read = () if where is None else Filter(where, schema).columns
         self._check_types(read)
         needed = {*shipment.options.columns_of(self._workload), *read}
         names = tuple(name for name in events.names if name in needed)
-        frame = events.frame.select(*(events.columns[name][0] for name in names))
 
         def task(batches: Batches) -> Batches:
             yield from guarded(seen(shipment, names, where, stats, batches))
 
-        self._events = replace(events, frame=mapped(frame, task, frame.schema), names=names)
+        def looked(frame: DataFrame) -> DataFrame:
+            chosen = frame.select(*(events.columns[name][0] for name in names))
+            return mapped(chosen, task, chosen.schema)
+
+        by_file = None if events.by_file is None else looked(events.by_file)
+        self.events = replace(events, frame=looked(events.frame), by_file=by_file, names=names)
 
     # ------------------------------------------------------------------------------------------ first half
 
-    def read(self, routes: Routes) -> DataFrame:
-        """The events that some class may use, narrowed to what the classes read."""
-        columns = self._events.columns
+    def read(self, routes: Routes, frame: DataFrame | None = None) -> DataFrame:
+        """The events that some class may use, narrowed to what the classes read; by default of the events' frame."""
+        columns = self.events.columns
         wanted = [usable(self.compiled.classes[route.number], self.schema, columns) for route in routes]
-        return self._narrowed(self._events.frame.where(reduce(or_, wanted)), routes)
+        frame = self.events.frame if frame is None else frame
+        return self._narrowed(frame.where(reduce(or_, wanted)), routes)
 
     def everything(self) -> DataFrame:
         """All events, narrowed to what the classes read."""
-        return self._narrowed(self._events.frame, self.routes)
+        return self._narrowed(self.events.frame, self.routes)
 
     def _narrowed(self, frame: DataFrame, routes: Routes) -> DataFrame:
-        return frame.select(*(self._events.columns[name][0] for name in columns_of(routes, self.schema)))
+        return frame.select(*(self.events.columns[name][0] for name in columns_of(routes, self.schema)))
 
     def measure(self, *, prune: bool) -> None:
         """Count keys and times, and spread the work by them; one more scan of the input.
@@ -245,14 +258,15 @@ class Job:
     def routed(self, routes: Routes) -> DataFrame:
         """The events of one class: each partition of the class in one task, in the order of time."""
         (route,) = routes
-        columns = self._events.columns
+        columns = self.events.columns
         keys = [_key(*columns[name]) for name in route.keys]
         frame = self.read(routes)
-        return self._in_order(frame.repartition(self.partitions, *keys) if keys else frame.repartition(1))
+        return self.in_order(frame.repartition(self.partitions, *keys) if keys else frame.repartition(1))
 
-    def _in_order(self, frame: DataFrame) -> DataFrame:
+    def in_order(self, frame: DataFrame) -> DataFrame:
+        """The events of each partition in the order of time."""
         order = [name for name in (self.schema.clock.column, self.schema.order_column) if name is not None]
-        return frame.sortWithinPartitions(*(self._events.columns[name][0] for name in order))
+        return frame.sortWithinPartitions(*(self.events.columns[name][0] for name in order))
 
     def tasks(self, stats: Accumulator[Stats] | None = None) -> list[tuple[DataFrame, Routes, Slicing | None]]:
         """Sorted events, the classes that need them, and how they were sliced.
@@ -265,7 +279,7 @@ class Job:
         slicing = self._slicing or plain(self.compiled, self.routes, self.partitions)
         parts = [self.routes[start : start + MOST_CLASSES] for start in range(0, len(self.routes), MOST_CLASSES)]
         return [
-            (self._in_order(sliced(self.read(part), self.shipment, part, slicing, stats)), part, slicing)
+            (self.in_order(sliced(self.read(part), self.shipment, part, slicing, stats)), part, slicing)
             for part in parts
         ]
 
@@ -283,8 +297,8 @@ class Job:
 
     # ----------------------------------------------------------------------------------------- second half
 
-    def results(self) -> DataFrame:
-        """Result rows of all queries in one frame; see `hamlet.spark.run`."""
+    def results(self, rows: DataFrame | None = None) -> DataFrame:
+        """Result rows of all queries in one frame; see `hamlet.spark.run`. `rows` are partial rows made otherwise."""
         schema = self.result_type()
         numbered = StructType([StructField(f"c{place}", each.dataType) for place, each in enumerate(schema.fields)])
         arrow = arrow_schema(schema)
@@ -296,10 +310,11 @@ class Job:
         def merge(batches: Batches) -> Batches:
             yield from guarded(_merged(shipment, arrow, names, batches))
 
-        if all(self._is_whole(route) for route in self.routes):
+        if rows is None and all(self._is_whole(route) for route in self.routes):
             frames = [mapped(frame, partial(kernel, part, slicing), numbered) for frame, part, slicing in self.tasks()]
             return reduce(DataFrame.unionAll, frames).toDF(*schema.names)
-        met = self.partial().repartition(self.partitions, *ROW).sortWithinPartitions(*ROW)
+        rows = self.partial() if rows is None else rows
+        met = rows.repartition(self.partitions, *ROW).sortWithinPartitions(*ROW)
         return mapped(met, merge, numbered).toDF(*schema.names)
 
     def _is_whole(self, route: Route) -> bool:

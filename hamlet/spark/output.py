@@ -1,0 +1,49 @@
+"""Result files of a batch job."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+
+from hamlet.output.files import folder_name, part_file
+from hamlet.spark.job import ROW, Job
+from hamlet.spark.rows import Presenter, write_files
+from hamlet.spark.session import guarded
+from hamlet.spark.slices import Batches, mapped
+
+FEWEST_ROWS, MOST_ROWS = 50_000, 1_000_000  # of a result file, where there are more than one task can be quick with
+
+
+def written(job: Job, rows: DataFrame, total: int, folder: Path, output_format: str) -> dict[str, int]:
+    """Write partial rows as result files, and count what was written."""
+    presenter = Presenter(job.shipment)
+    for place in range(len(presenter.names)):
+        (folder / folder_name(presenter.names[place])).mkdir()
+    cores = rows.sparkSession.sparkContext.defaultParallelism
+    files = max(1, math.ceil(total / min(max(total // (2 * cores), FEWEST_ROWS), MOST_ROWS)))
+    ordered = rows.repartitionByRange(files, *ROW).sortWithinPartitions(*ROW)
+    write = partial(write_files, job.shipment, str(folder), output_format)
+
+    def task(batches: Batches) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        assert context is not None
+        yield from guarded(write(f"{context.partitionId():05}", batches))
+
+    written = mapped(ordered, task, "query int, rows long, infinite long").collect()
+    for unfinished in folder.glob("query=*/.part-*"):  # of a task that was run twice
+        unfinished.unlink()
+    options, clock = job.shipment.options, job.schema.clock
+    for place in set(range(len(presenter.names))) - {each["query"] for each in written}:
+        path = folder / folder_name(presenter.names[place]) / f"part-00000.{output_format}"
+        with part_file(path, output_format, presenter.columns(place), clock, options.count_type):
+            pass
+    return {
+        "rows": sum(each["rows"] for each in written),
+        "infinite_values": sum(each["infinite"] for each in written),
+    }
