@@ -78,7 +78,6 @@ cdef extern from *:
     void* aligned "hamlet_aligned"(size_t size) noexcept nogil
 
 
-
 # ------------------------------------------------------------------------------------------------ life
 
 cdef Block* new_block(Core* k, Band* band) noexcept nogil:

@@ -40,15 +40,15 @@ cdef int stand_block(
     Core* k, int query, int place, int64_t key, const Band* band, const Block* block
 ) noexcept nogil:
     cdef const Query* q = &k.query[query]
-    cdef int lane = k.lane_of[query], width = band.shape.width, planes = band.shape.planes, slot = place
-    cdef Py_ssize_t at = <Py_ssize_t> (lane // width) * band.shape.slots * planes * width + lane % width
+    cdef int lane = k.lane_of[query], width = band.shape.width, vectors = band.shape.vectors, slot = place
+    cdef Py_ssize_t at = <Py_ssize_t> (lane // width) * band.shape.slots * vectors * width + lane % width
     cdef uint64_t row[MOST_WORDS_OF_ROW]
     cdef const Word* sum
     cdef int64_t window
     if place >= q.cells:
         slot = band.start[lane * band.sets + place - q.cells]
     for window in range(block.first, block.last + 1):
-        sum = window_of(band, block, window) + at + <Py_ssize_t> slot * planes * width
+        sum = window_of(band, block, window) + at + <Py_ssize_t> slot * vectors * width
         if (sum.i != 0) == (place >= q.cells):
             continue
         cell_of_lane(band, q, lane, sum, row)

@@ -147,8 +147,8 @@ class Chunk:
         if not batch.num_rows:
             return
         columns = BatchColumns(batch, probes.workload.strings)
-        signatures = probes.workload.classifier.classify(columns, self._schema.type_column)
-        for job in probes.jobs(columns, signatures):
+        coded = probes.workload.classifier.coded(columns, self._schema.type_column)
+        for job in probes.jobs(columns, coded):
             job()
 
     def _end(self, probes: Probes) -> None:

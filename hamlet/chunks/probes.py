@@ -11,12 +11,12 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from hamlet._budget import Budget
 from hamlet.chunks.coordinates import SHIFT, Coordinates, Sums, coordinates, probe
 from hamlet.columns import BatchColumns, Int64Array
 from hamlet.compiler.aggregates import merged
+from hamlet.compiler.classify import Coded
 from hamlet.compiler.compile import CompiledClass, CompiledQuery, CompiledWorkload
 from hamlet.keys import Key
 from hamlet.output.components import decoded, listed
@@ -53,7 +53,7 @@ def standing(runner: ClassRunner, query: int, place: int) -> list[tuple[Key, int
         return []
     layout = runner.compiled.queries[runner.compiled.parts[query][0]].layout
     columns = decoded(layout, widths, words, np.arange(len(keys)))
-    lists = [listed(key, column) for key, column in zip(layout.keys, columns, strict=True)]
+    lists = map(listed, columns)
     return list(zip(runner.index.tuples(keys), windows.tolist(), map(list, zip(*lists, strict=True)), strict=True))
 
 
@@ -88,9 +88,9 @@ class Probes(ClassRunner):
         """The time of each row, moved into the endless window."""
         return super().times(batch) + SHIFT
 
-    def jobs(self, batch: BatchColumns, signatures: npt.NDArray[np.int32]) -> list[Callable[[], None]]:
+    def jobs(self, batch: BatchColumns, coded: Coded) -> list[Callable[[], None]]:
         """What the kernel has to do for a batch: before the first event of a partition comes its seed."""
-        found = super().jobs(batch, signatures)
+        found = super().jobs(batch, coded)
         fresh = np.arange(self._seeded, self.index.size)
         if not len(fresh):
             return found
