@@ -6,7 +6,7 @@ that do not rest on the timed path alone, and then hands out contenders: callabl
 
 from __future__ import annotations
 
-from bench.cases import curves, jobs, limits, peers, real, scale, service, sharing
+from bench.cases import curves, jobs, limits, peers, ranges, real, scale, service, sharing
 from bench.subject import Case
 
 CASES: dict[str, Case] = {
@@ -18,4 +18,5 @@ CASES: dict[str, Case] = {
     **service.CASES,
     **peers.CASES,
     **jobs.CASES,
+    **ranges.CASES,
 }

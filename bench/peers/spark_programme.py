@@ -40,6 +40,22 @@ def session(cores: int, memory: str = "6g") -> SparkSession:
     return created
 
 
+def shuffled_bytes(spark: SparkSession, seen: set[tuple[int, int]]) -> int:
+    """Bytes that shuffles have written in stages that are not in `seen`, where they go."""
+    jvm: Any = spark.sparkContext._jvm
+    gateway: Any = spark.sparkContext._gateway
+    nothing = gateway.new_array(jvm.double, 0)
+    store = spark._jsparkSession.sparkContext().statusStore()
+    stages = store.stageList(jvm.java.util.ArrayList(), False, False, nothing, jvm.java.util.ArrayList())
+    total = 0
+    for place in range(stages.size()):
+        stage = stages.apply(place)
+        if (stage.stageId(), stage.attemptId()) not in seen:
+            seen.add((stage.stageId(), stage.attemptId()))
+            total += stage.shuffleWriteBytes()
+    return total
+
+
 def stepped(queries: Sequence[tuple[str, Triple]], width: int, slide: int) -> Callable[[pa.Table], pa.Table]:
     """The function that Spark calls for each key: every window and all queries in turn."""
 

@@ -1,0 +1,143 @@
+"""Spark over a file in the order of time: matrices of time ranges in place of events, and one giant group.
+
+All are `hamlet.spark.submit` in one local session; starting it is not timed.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import hamlet
+from bench import answers, streams
+from bench.answers import WrongAnswer
+from bench.subject import Answer, Case, Contender, Points, Rows
+
+CORES = 2
+ROW_GROUP = 250_000
+DAY_MS = 86_400_000
+PATTERNS = ("SEQ(Request, Travel+)", "SEQ(Request, Travel+, NOT Pool, Dropoff)", "(SEQ(Request, Travel+))+")
+
+Written = tuple[Path, dict[str, Any], int]  # output, what `submit` says, bytes shuffled
+
+
+class TimeRanges:
+    """One Parquet file in the order of time, a day of rides.
+
+    Parameters
+    ----------
+    events : int
+    groups : int
+        Districts; 0: no grouping.
+    """
+
+    def __init__(self, events: int, groups: int = 0) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="hamlet-bench-")
+        self.folder = Path(self._folder.name)
+        self.input = self.folder / "rides.parquet"
+        random = np.random.default_rng(1)
+        kinds = np.array(["Request", "Travel", "Pool", "Dropoff"])
+        columns = {
+            "time": np.sort(random.integers(0, DAY_MS, events)),
+            "type": kinds[random.choice(4, events, p=(0.1, 0.7, 0.1, 0.1))],
+            "district": random.integers(0, max(1, groups), events).astype(np.int32),
+            "speed": random.random(events) * 60,
+        }
+        pq.write_table(pa.table(columns), self.input, row_group_size=ROW_GROUP)
+        self.events, by = events, "GROUP-BY district " if groups else ""
+        returned = f"RETURN {'district, ' if groups else ''}LOG2(COUNT(*)), AVG(Travel.speed)"
+        text = "".join(f"{returned} PATTERN {each} {by}WITHIN 5 min SLIDE 1 min;\n" for each in PATTERNS)
+        self.workload = hamlet.Workload.parse(text)
+        self._seen: set[tuple[int, int]] = set()
+
+    @cached_property
+    def spark(self) -> Any:
+        """The session."""
+        from bench.peers import spark_programme
+
+        return spark_programme.session(CORES)
+
+    def submit(self, products: str, *, balance: bool = False) -> Written:
+        """Run the job, and count the bytes that its shuffles wrote."""
+        import hamlet.spark
+        from bench.peers import spark_programme
+
+        assert self.spark is not None  # the job runs in the session that is there
+        output = self.folder / f"{products}-{balance}"
+        stats = hamlet.spark.submit(
+            self.workload,
+            str(self.input),
+            str(output),
+            overwrite=True,
+            products=products,
+            balance=balance,
+            numbers="float",
+            time_unit="ms",
+        )
+        if stats["products"]["used"] != (products != "never"):
+            raise WrongAnswer(f"products={products}: {stats['products']['reason']}")
+        return output, stats, spark_programme.shuffled_bytes(self.spark, self._seen)
+
+    def rows(self, found: Written) -> Rows:
+        """The rows that a job wrote."""
+        return [
+            {"query": name, **row}
+            for name in self.workload.names
+            for row in pq.read_table(found[0] / f"query={name}", partitioning=None).to_pylist()
+        ]
+
+    def answer(self) -> Answer:
+        """Both jobs against exact numbers in one process."""
+        text = self.workload.analysis.text
+        expected = hamlet.run(self.workload, self.input, time_unit="ms").rows()
+        for products in ("always", "never"):
+            rows = self.rows(self.submit(products))
+            answers.compare(text, rows, expected, (f"products={products}, float", "one process, exact"))
+        facts = {
+            "events": self.events,
+            "queries": len(self.workload.queries),
+            "rows": len(expected),
+            "largest_count_bits": answers.largest_count_bits(text, expected),
+            "numbers": "float",
+            "cores": CORES,
+        }
+        checks = [f"all {len(expected):,} rows of both jobs equal those of exact numbers in one process"]
+        return Answer(checks, facts, answers.digest(expected))
+
+    def contenders(self) -> Mapping[str, Contender]:
+        """Matrices first; memory is that of the JVM and all workers."""
+        found = {
+            "matrices": partial(self.submit, "always"),
+            "matrices, if estimated": partial(self.submit, "auto"),
+            "events shuffled": partial(self.submit, "never"),
+            "events shuffled, --balance": partial(self.submit, "never", balance=True),
+        }
+        if self.events < streams.FULL // 10:  # so few that the estimate says no
+            del found["matrices, if estimated"]
+        return {name: Contender(run, self.rows, in_children=True, metrics=_sizes) for name, run in found.items()}
+
+
+def _sizes(found: Written) -> dict[str, float]:
+    return {"shuffled_bytes": float(found[2])}
+
+
+def _points(events: int) -> Points:
+    return {"one group": partial(TimeRanges, events), "twelve groups": partial(TimeRanges, events, 12)}
+
+
+CASES: dict[str, Case] = {
+    "spark-time-ranges": Case(
+        "Spark, 10 million events in the order of time in one Parquet file, three queries WITHIN 5 min SLIDE 1 min, "
+        "float: tasks send matrices of their ranges of time, or all events; bytes shuffled",
+        _points(streams.FULL),
+        _points(30_000),
+        seconds=(900, 90),
+    ),
+}
