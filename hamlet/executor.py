@@ -21,7 +21,7 @@ from hamlet.compiler.compile import CompiledWorkload
 from hamlet.errors import HamletError
 from hamlet.limit import Holding, exceeded, holding
 from hamlet.output.result import QueryRows
-from hamlet.output.rows import GroupRows, group_rows, piece_of, present, result_columns
+from hamlet.output.rows import Closed, GroupRows, group_rows, piece_of, present, result_columns
 from hamlet.runner import ClassRunner, RunnerState
 from hamlet.sharing import DYNAMIC, Sharing
 from hamlet.stages import Stages
@@ -229,11 +229,16 @@ class Executor:
         """What runs a class of the workload."""
         return self._classes[number]
 
-    def drain_groups(self, index: int) -> GroupRows:
-        """The closed windows of one query before its values are read; partial where keys are spread over executors."""
+    def drain_closed(self, index: int) -> list[Closed]:
+        """The closed windows of one query before its values are read."""
         self._workers.settle()
         runner, place = self._places[index]
-        return group_rows(runner.compiled.queries[place], runner.drain(place))
+        return runner.drain(place)
+
+    def drain_groups(self, index: int) -> GroupRows:
+        """The same in Python values; partial where keys are spread over executors."""
+        runner, place = self._places[index]
+        return group_rows(runner.compiled.queries[place], self.drain_closed(index))
 
     def present(self, index: int, rows: GroupRows) -> QueryRows:
         """Result rows from the components of windows and groups."""

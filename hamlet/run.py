@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from hamlet.chunks.side_by_side import SideBySide, can_be_cut
 from hamlet.engine import Engine, Options
 from hamlet.input.events import EventSource, open_events
 from hamlet.output.result import QueryRows, Results
@@ -47,7 +48,8 @@ def run(
         Where to write an HTML page about the run: results over time, events by type, where the time went, and the
         sharing decisions. A file that is there is replaced.
     **options
-        `hamlet.engine.Options`: sharing, benefit, numbers, count_type, threads, time_column, type_column,
+        `hamlet.engine.Options` (threads compute groups side by side; where there is one group only, stretches of time):
+        sharing, benefit, numbers, count_type, threads, time_column, type_column,
         order_column, time_unit, max_memory.
 
     Returns
@@ -80,14 +82,24 @@ def run(
     engine.open(source.schema)
     observer = _observer(workload, source, chosen, report)
     collected = {each.name: each for each in engine.without_rows()}
+    cut = can_be_cut(workload, source.schema, engine.options)
+    chunks = SideBySide(workload, source.schema, engine.options) if cut else None
     batches = source.batches(_columns(workload, source), progress=progress, pane=engine.pane)
     with TraceFile(trace) if trace is not None else nullcontext() as file:
         for batch in engine.stages.measured_steps("read", batches):
-            _extend(collected, engine.feed(batch, wait=True))
+            if chunks is None:
+                _extend(collected, engine.feed(batch, wait=True))
+            else:
+                with engine.stages.measured("kernel"):
+                    _extend(collected, chunks.feed(batch))
             _hand_on(engine, file, observer, batch)
         _extend(collected, engine.close_columns())
+        if chunks is not None:
+            with engine.stages.measured("kernel"):
+                _extend(collected, chunks.close())
         _hand_on(engine, file, observer)
-    stats = engine.stats | {
+    stats = engine.stats | (chunks.stats if chunks is not None else {})
+    stats |= {
         "seconds": time.perf_counter() - begin,
         "stages": engine.stages.seconds,
         "rows": sum(map(len, collected.values())),

@@ -13,18 +13,19 @@ Contract
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
-from hamlet._budget import Budget
 from hamlet.chunks.coordinates import Sums
 from hamlet.chunks.probes import Entries, Probes, coordinates_of, standing
 from hamlet.columns import BatchColumns, StringPool, integers
+from hamlet.compiler.compile import CompiledWorkload
 from hamlet.engine import Options, executor_of
 from hamlet.executor import Executor, GroupRows
 from hamlet.keys import Key
+from hamlet.output.rows import Closed, group_rows
 from hamlet.schema import Schema
 from hamlet.workload import Workload
 
@@ -65,14 +66,25 @@ class Chunk:
     options : Options
     opens : bool
         Whether no event of the stream is before the chunk: then no window has begun before it.
-    budget : Budget, optional
+    compiled : CompiledWorkload, optional
+        The workload for the schema, if a chunk that is finished has left it.
     """
 
     def __init__(
-        self, workload: Workload, schema: Schema, options: Options, *, opens: bool = False, budget: Budget | None = None
+        self,
+        workload: Workload,
+        schema: Schema,
+        options: Options,
+        *,
+        opens: bool = False,
+        compiled: CompiledWorkload | None = None,
     ) -> None:
-        self.executor: Executor = executor_of(workload, schema, StringPool(), options, budget)
+        if compiled is None:
+            self.executor = executor_of(workload, schema, StringPool(), replace(options, threads=1))
+        else:
+            self.executor = Executor(compiled, sharing=options.decided_by)
         (self.compiled,) = self.executor.workload.classes
+        self._queries = {each.analysed.index: each for each in self.compiled.queries}
         self.first: int | None = None
         self.last = 0
         self._schema = schema
@@ -165,18 +177,21 @@ class Chunk:
             self._maps[key] = Maps(self.first, self.last)
         return self._maps[key]
 
-    def rows(self, query: int) -> GroupRows:
+    def closed(self, query: int) -> list[Closed]:
         """Closed windows of a query (its place in the workload) that began in the chunk, since the last call."""
-        rows = self.executor.drain_groups(query)
-        if self._opens or not rows.windows:
-            return rows
-        (slide,) = {each.window[1] for each in self.compiled.queries if each.analysed.index == query}
-        assert self.first is not None
-        chosen = [row for row, window in enumerate(rows.windows) if window * slide >= self.first]
-        if len(chosen) == len(rows.windows):
-            return rows
-        columns = [[column[row] for row in chosen] for column in rows.components]
-        return GroupRows([rows.windows[row] for row in chosen], [rows.groups[row] for row in chosen], columns)
+        pieces = self.executor.drain_closed(query)
+        if self._opens or not pieces:
+            return pieces
+        slide = self._queries[query].window[1]
+        found = []
+        for piece in pieces:
+            own = np.nonzero(np.asarray(piece.windows) * slide >= self.first)[0]
+            found.append(piece if len(own) == len(piece.windows) else piece.chosen(own))
+        return found
+
+    def rows(self, query: int) -> GroupRows:
+        """The same in Python values."""
+        return group_rows(self._queries[query], self.closed(query))
 
     def finish(self) -> dict[Key, Maps]:
         """The maps of all partitions; the rows have been taken, and no more events come."""

@@ -5,7 +5,7 @@ Source: DESIGN §2, rung 8; a row vector times the matrices of the chunks that a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from hamlet.chunks.chunk import Maps
 from hamlet.chunks.coordinates import Coordinates, Sums
@@ -53,6 +53,11 @@ class Fold:
         self._open: dict[int, Vector] = {}  # windows that reach beyond the chunks so far and have had an event
         self.closed: dict[int, Sums] = {}  # window -> the sums of its trends
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether counts are integers."""
+        return self._of.keys[0].kind == "count"
+
     def take(self, maps: Maps) -> None:
         """The next chunk."""
         self.close(maps.first)
@@ -90,36 +95,58 @@ def other_events(what: str) -> DataError:
     )
 
 
-def folded(compiled: CompiledClass, key: Key, chunks: Iterable[Maps]) -> dict[int, GroupRows]:
-    """The rows of one partition for the windows that reach beyond a chunk, by the place of their query in the workload.
+class Folds:
+    """The queries of a class over the chunks of one partition.
 
     Parameters
     ----------
     compiled : CompiledClass
-    key : tuple
-        The partition.
-    chunks : iterable of Maps
-        In the order of time; chunks without an event of the partition may be left out.
 
-    Raises
-    ------
-    DataError
-        Two chunks have a time in common: the events are not those that the chunks were cut from.
+    Attributes
+    ----------
+    largest_count_bits : int
+        Of the rows given so far, as `Executor.stats` has it.
     """
-    folds = [Fold(number, of) for number, of in enumerate(coordinates_of(compiled))]
-    before: int | None = None
-    for maps in chunks:
-        if before is not None and maps.first <= before:
+
+    def __init__(self, compiled: CompiledClass) -> None:
+        self.largest_count_bits = 0
+        self._compiled = compiled
+        self._folds = [Fold(number, of) for number, of in enumerate(coordinates_of(compiled))]
+        self._last: int | None = None
+
+    def take(self, maps: Maps) -> None:
+        """The next chunk in the order of time; chunks without an event of the partition may be left out.
+
+        Raises
+        ------
+        DataError
+            It has a time in common with the one before: the events are not those that the chunks were cut from.
+        """
+        if self._last is not None and maps.first <= self._last:
             raise other_events("two parts of the input overlap in time")
-        before = maps.last
-        for each in folds:
+        self._last = maps.last
+        for each in self._folds:
             each.take(maps)
-    for each in folds:
-        each.close()
-    return {
-        query.analysed.index: _rows(query, key, [folds[part].closed for part in compiled.parts_of[place]])
-        for place, query in enumerate(compiled.queries)
-    }
+
+    def close(self) -> None:
+        """Close all windows: there are no more chunks."""
+        for each in self._folds:
+            each.close()
+
+    def rows(self, key: Key) -> dict[int, GroupRows]:
+        """The rows of windows closed since the last call, by the place of their query in the workload."""
+        found = {
+            query.analysed.index: _rows(
+                query, key, [self._folds[part].closed for part in self._compiled.parts_of[place]]
+            )
+            for place, query in enumerate(self._compiled.queries)
+        }
+        for each in self._folds:
+            counts = [sums[0] for sums in each.closed.values()]
+            if each.is_exact:
+                self.largest_count_bits = max(self.largest_count_bits, *(count.bit_length() for count in counts), 0)
+            each.closed = {}
+        return found
 
 
 def _rows(query: CompiledQuery, key: Key, sides: list[dict[int, Sums]]) -> GroupRows:

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from hamlet.columns import Int64Array
 from hamlet.compiler.aggregates import Component
 from hamlet.compiler.compile import CompiledQuery
-from hamlet.output.components import Column, Values, columned, listed, read, read_listed
+from hamlet.output.components import Column, Values, columned, listed, read, read_listed, taken
 from hamlet.output.numbers import Runs
 from hamlet.output.result import Piece, QueryRows, ResultColumn
 from hamlet.query import Aggregate, AttributeType
@@ -38,6 +40,19 @@ class Closed:
     windows: Runs | list[int]
     groups: tuple[Values, ...]
     components: list[Column]
+
+    def chosen(self, rows: Int64Array) -> Closed:
+        """Some of the rows."""
+        groups = (
+            Values(_some(each.data, rows), None if each.valid is None else each.valid[rows], each.objects)
+            for each in self.groups
+        )
+        windows = Runs.of(np.asarray(self.windows)[rows]) if isinstance(self.windows, Runs) else _some(self.windows, rows)
+        return Closed(windows, tuple(groups), [_some(column, rows) for column in self.components])
+
+
+def _some(column: Any, rows: Int64Array) -> Any:
+    return [column[row] for row in rows.tolist()] if isinstance(column, list) else taken(column, rows)
 
 
 @dataclass

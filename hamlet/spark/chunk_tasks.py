@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from hamlet.chunks import exchange
 from hamlet.chunks.chunk import Chunk, Maps
-from hamlet.chunks.fold import folded, other_events
+from hamlet.chunks.fold import Folds, other_events
 from hamlet.chunks.probes import coordinates_of
 from hamlet.chunks.ranges import Cut, Measure
 from hamlet.executor import GroupRows
@@ -157,10 +157,16 @@ class Sender:
     Parameters
     ----------
     shipment : Shipment
+
+    Attributes
+    ----------
+    largest_count_bits : int
+        Of the rows that `folded` has given.
     """
 
     def __init__(self, shipment: Shipment) -> None:
         self.compiled = shipment.compiled()
+        self.largest_count_bits = 0
         schema = self.compiled.schema
         self._codecs = {query.analysed.index: codec_of(query, schema) for query in self.compiled.queries}
         self._coordinates = [coordinates_of(each) for each in self.compiled.classes]
@@ -192,9 +198,13 @@ class Sender:
         for (query, group), of_group in itertools.groupby(rows, key=lambda row: (row[0], row[2])):
             number = -1 - query
             key = self._keys[number].decode(group)
-            maps = (exchange.decoded(self._coordinates[number], row[3]) for row in of_group)
-            for place, found in folded(self.compiled.classes[number], key, maps).items():
+            folds = Folds(self.compiled.classes[number])
+            for row in of_group:
+                folds.take(exchange.decoded(self._coordinates[number], row[3]))
+            folds.close()
+            for place, found in folds.rows(key).items():
                 yield from self.rows(place, found)
+            self.largest_count_bits = max(self.largest_count_bits, folds.largest_count_bits)
         yield from map(_named, itertools.chain(rest, batches))
 
 

@@ -14,7 +14,7 @@ from hamlet.schema import Clock, Schema
 from hamlet.slicing.placement import Balance
 
 CLASS, SLICE, SENT, SEEN, DECIDED = "class", "slice", "sent", "seen", "decided"
-BORDERS = "borders"  # counters of a class, of other tasks
+BORDERS, FOLDED = "borders", "folded"  # counters of a class, of other tasks
 Counters = Mapping[str, int] | Activity | Decisions  # numbers by name, but under SEEN and DECIDED
 Stats = dict[tuple[str, int, int], Counters]  # (what, number, partition) -> counters of a task
 
@@ -71,7 +71,8 @@ def summed(stats: Stats, slices: int) -> dict[str, Any]:
                 if place != "sent":
                     needed[int(place)] = needed.get(int(place), 0) + events
         else:
-            matched[number] = matched.get(number, 0) + each["matched_events"]
+            if what != FOLDED:
+                matched[number] = matched.get(number, 0) + each["matched_events"]
             for name, count in each.items():
                 larger = name == "largest_count_bits"
                 total[name] = max(total.get(name, 0), count) if larger else total.get(name, 0) + count

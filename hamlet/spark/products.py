@@ -21,7 +21,7 @@ from hamlet.chunks.ranges import SCHEMA, Cut, cut_of, ranges_of, refused, too_de
 from hamlet.errors import OptionError, one_of
 from hamlet.output.partial import SCHEMA as PARTIAL
 from hamlet.spark.chunk_tasks import BORDER, ChunkTask, Sender, measured
-from hamlet.spark.counters import BORDERS, CLASS, SLICE, Stats, counted
+from hamlet.spark.counters import BORDERS, CLASS, FOLDED, SLICE, Stats, counted
 from hamlet.spark.input import Loaded
 from hamlet.spark.job import Job
 from hamlet.spark.session import guarded
@@ -138,7 +138,9 @@ def put_together(job: Job, cut: Cut, found: DataFrame, stats: Accumulator[Stats]
         _count(task, stats, BORDERS)
 
     def fold(batches: Batches) -> Batches:
-        yield from guarded(Sender(shipment).folded(batches))
+        sender = Sender(shipment)
+        yield from guarded(sender.folded(batches))
+        counted(stats, {(FOLDED, 0): {"largest_count_bits": sender.largest_count_bits}})
 
     travelling = found.where(col(QUERY) < 0) if held else found
     if cut.borders:
