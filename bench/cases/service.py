@@ -112,9 +112,9 @@ def _percentiles(result: tuple[Rows, list[tuple[float, int]]]) -> dict[str, floa
 # ------------------------------------------------------------------------------------------------------ threads
 
 
-def _independent(events: int, start: Barrier, done: Barrier) -> None:
+def _independent(kind: type[Threads], events: int, start: Barrier, done: Barrier) -> None:
     """A process of its own: makes the stream, then runs whenever it is told to, as long as it lives."""
-    subject = Threads(events)
+    subject = kind(events)
     while True:
         start.wait()
         subject.run(1)
@@ -129,14 +129,22 @@ class Threads:
     events : int
     """
 
+    numbers = "exact"
+    count_type = "int64"
+
     def __init__(self, events: int = streams.FULL) -> None:
-        self.workload = hamlet.Workload.parse(workloads.many_groups_fifty("WITHIN 300 s"))
-        self.events = streams.many_groups(events)
+        self.workload, self.events = self.question(events)
         self._processes: list[multiprocessing.process.BaseProcess] = []
+
+    def question(self, events: int) -> tuple[hamlet.Workload, pa.Table]:
+        """The workload and the stream."""
+        return hamlet.Workload.parse(workloads.many_groups_fifty("WITHIN 300 s")), streams.many_groups(events)
 
     def run(self, threads: int) -> dict[str, pa.Table]:
         """Arrow tables of all queries."""
-        results = hamlet.run(self.workload, self.events, threads=threads, count_type="int64")
+        results = hamlet.run(
+            self.workload, self.events, threads=threads, count_type=self.count_type, numbers=self.numbers
+        )
         return {name: results.table(name) for name in self.workload.names}
 
     def in_processes(self) -> None:
@@ -144,7 +152,7 @@ class Threads:
         if not self._processes:
             context = multiprocessing.get_context("spawn")
             self._start, self._done = context.Barrier(3), context.Barrier(3)
-            arguments = (len(self.events), self._start, self._done)
+            arguments = (type(self), len(self.events), self._start, self._done)
             self._processes = [context.Process(target=_independent, args=arguments, daemon=True) for _ in range(2)]
             for process in self._processes:
                 process.start()
@@ -161,7 +169,7 @@ class Threads:
             "queries": len(one),
             "rows": sum(len(table) for table in one.values()),
             "largest_count_bits": answers.largest_bits(one),
-            "numbers": "exact",
+            "numbers": self.numbers,
         }
         return Answer(["two threads give the rows of one (checked in many-groups)"], facts, answers.digest(one))
 
@@ -178,6 +186,54 @@ class Threads:
                 question="the same, twice at the same time over a stream each: twice the events",
             ),
         }
+
+
+class OneGroup(Threads):
+    """The same over one giant group, whose stretches of time the threads take in turns.
+
+    Parameters
+    ----------
+    events : int
+    """
+
+    numbers = "float"
+    count_type = "string"
+    PATTERNS = ("SEQ(Begin, Go+)", "(SEQ(Begin, Go+))+", "SEQ(Begin, Go+, NOT Stop, Begin)")
+
+    def question(self, events: int) -> tuple[hamlet.Workload, pa.Table]:
+        """Three queries without groups; a tenth of the events are of the first type, a tenth of the last."""
+        random = np.random.default_rng(1)
+        kinds = random.choice(3, events, p=(0.1, 0.8, 0.1)).astype(np.int8)
+        returned = "RETURN LOG2(COUNT(*)), AVG(Go.value) PATTERN"
+        text = "".join(f"{returned} {each} WITHIN 1200 s SLIDE 300 s;\n" for each in self.PATTERNS)
+        columns = {
+            "time": np.arange(events) // 10,
+            "type": pa.DictionaryArray.from_arrays(pa.array(kinds), pa.array(["Begin", "Go", "Stop"])),
+            "seq": np.arange(events),
+            "value": random.random(events),
+        }
+        return hamlet.Workload.parse(text), pa.table(columns)
+
+    def run(self, threads: int) -> dict[str, pa.Table]:
+        """Arrow tables of all queries."""
+        results = hamlet.run(self.workload, self.events, threads=threads, numbers=self.numbers, order_column="seq")
+        return {name: results.table(name) for name in self.workload.names}
+
+    def answer(self) -> Answer:
+        """Two threads in floating point against one thread with exact numbers."""
+        text = self.workload.analysis.text
+        exact = hamlet.run(self.workload, self.events, order_column="seq").rows()
+        two = hamlet.run(self.workload, self.events, order_column="seq", threads=2, numbers=self.numbers).rows()
+        answers.compare(text, two, exact, ("two threads, float", "one thread, exact"))
+        facts = {
+            "events": len(self.events),
+            "queries": len(self.workload.queries),
+            "rows": len(two),
+            "largest_count_bits": answers.largest_count_bits(text, exact),
+            "numbers": self.numbers,
+        }
+        check = f"all {len(two):,} rows of two threads equal those of one with exact numbers"
+        return Answer([check], facts, answers.digest(self.run(1)))
 
 
 def _points(minutes: int, groups: tuple[tuple[int, int], ...]) -> Points:
@@ -197,5 +253,12 @@ CASES: dict[str, Case] = {
         Threads,
         lambda: Threads(50_000),
         seconds=(600, 60),
+    ),
+    "threads-one-group": plain(
+        "one group, three queries WITHIN 20 min SLIDE 5 min, float: two threads that take turns along time, one "
+        "thread, and two independent processes of one thread",
+        OneGroup,
+        lambda: OneGroup(50_000),
+        seconds=(300, 60),
     ),
 }
