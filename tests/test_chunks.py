@@ -18,12 +18,12 @@ from hamlet.chunks.fold import Folds
 from hamlet.chunks.probes import coordinates_of
 from hamlet.engine import Options, options_of
 from hamlet.errors import DataError
-from hamlet.executor import GroupRows
 from hamlet.input.events import open_events
 from hamlet.keys import Key
 from hamlet.language.parser import parse
 from hamlet.output.partial import SCHEMA
 from hamlet.output.result import Results
+from hamlet.output.rows import GroupRows
 from hamlet.slicing.routes import part_of, routes
 from hamlet.spark.rows import Presenter
 from hamlet.spark.tasks import Shipment, codec_of

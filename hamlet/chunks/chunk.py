@@ -23,9 +23,9 @@ from hamlet.chunks.probes import Entries, Probes, coordinates_of, standing
 from hamlet.columns import BatchColumns, StringPool, integers
 from hamlet.compiler.compile import CompiledWorkload
 from hamlet.engine import Options, executor_of
-from hamlet.executor import Executor, GroupRows
+from hamlet.executor import Executor
 from hamlet.keys import Key
-from hamlet.output.rows import Closed, group_rows
+from hamlet.output.rows import Closed, GroupRows, group_rows
 from hamlet.schema import Schema
 from hamlet.workload import Workload
 
@@ -128,7 +128,7 @@ class Chunk:
             self._probes = None
         inside = batch.slice(int(np.searchsorted(times, self._begin)))
         if inside.num_rows:
-            self.executor.process(inside)
+            self.executor.process(inside, self.last)
         self.executor.advance(self.last)
 
     def _start(self, first: int) -> None:
@@ -160,7 +160,7 @@ class Chunk:
             return
         columns = BatchColumns(batch, probes.workload.strings)
         coded = probes.workload.classifier.coded(columns, self._schema.type_column)
-        for job in probes.jobs(columns, coded):
+        for job in probes.jobs(columns, coded, 0):
             job()
 
     def _end(self, probes: Probes) -> None:

@@ -13,8 +13,8 @@ from hamlet.chunks.probes import Entries, coordinates_of
 from hamlet.compiler.aggregates import Component, followed, has_trends, merged, nothing, paired
 from hamlet.compiler.compile import CompiledClass, CompiledQuery
 from hamlet.errors import DataError
-from hamlet.executor import GroupRows
 from hamlet.keys import Key
+from hamlet.output.rows import GroupRows
 
 Vector = dict[int, Sums]
 

@@ -21,9 +21,8 @@ from hamlet.chunks.fold import Folds
 from hamlet.columns import StringPool, integers
 from hamlet.compiler.compile import CompiledWorkload, compile_workload
 from hamlet.engine import Options
-from hamlet.executor import present, result_columns
 from hamlet.output.result import QueryRows
-from hamlet.output.rows import Closed, piece_of
+from hamlet.output.rows import Closed, piece_of, present, result_columns
 from hamlet.schema import Schema
 from hamlet.workload import Workload
 

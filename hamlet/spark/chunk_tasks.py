@@ -23,10 +23,10 @@ from hamlet.chunks.chunk import Chunk, Maps
 from hamlet.chunks.fold import Folds, other_events
 from hamlet.chunks.probes import coordinates_of
 from hamlet.chunks.ranges import Cut, Measure
-from hamlet.executor import GroupRows
 from hamlet.input.ordering import OrderCheck, SortKey
 from hamlet.keys import Key
 from hamlet.output.partial import SCHEMA, GroupCodec
+from hamlet.output.rows import GroupRows
 from hamlet.slicing.routes import Route, part_of
 from hamlet.spark.tasks import Shipment, check_times, codec_of, columns_of, engine_batches, time_steps
 
