@@ -98,10 +98,11 @@ class TreeMemory:
 
     def _sample(self) -> None:
         while not self._stop.wait(SAMPLE_SECONDS):
-            self.peak_rss_bytes = max(self.peak_rss_bytes, _children_rss_bytes())
+            self.peak_rss_bytes = max(self.peak_rss_bytes, children_rss_bytes())
 
 
-def _children_rss_bytes() -> int:
+def children_rss_bytes() -> int:
+    """Resident memory of all child processes together, and of theirs; see `TreeMemory`."""
     parents: dict[int, int] = {}
     resident: dict[int, int] = {}
     for folder in Path("/proc").glob("[0-9]*"):
