@@ -111,20 +111,34 @@ def test_ranges_that_are_none() -> None:
     assert cut_of([one, *several, two]) == Cut((5,), 5, ordered=False, ranges=5)
 
 
+def test_a_range_is_measured_exactly() -> None:
+    table = pa.table({"time": [5, 3, 3, None, 9, 9, 9, 4], "type": ["A"] * 8, "k": [1, None, 1, 2, 1, None, 3, 1]})
+    shipment = shipment_of("RETURN COUNT(*) PATTERN A WHERE [k] WITHIN 1 s", table)
+    for size in (1, 3, 8):
+        parts = iter(table.to_batches(max_chunksize=size))
+        known = routes(shipment.workload, shipment.compiled())
+        (found,) = ranges_of(chunk_tasks.measured(shipment, known, ["time", "type", "k"], parts))
+        assert found == Range(3, 9, 7, 2, 3, ordered=False, keys=(3,))
+    assert ranges_of(chunk_tasks.measured(shipment, known, ["time", "type", "k"], iter([]))) == []
+
+
 def test_maps_travel_where_that_pays() -> None:
     """One group, windows far shorter than ranges: yes. Few events, many partitions, or all at one time: no."""
     text = "RETURN COUNT(*) PATTERN SEQ(A, B+) WHERE [k] WITHIN 60 s SLIDE 10 s"
     compiled = shipment_of(text, pa.table({"time": [1], "type": ["A"], "k": [1]})).compiled()
 
-    def dear(keys: int, rows: int, at_border: int = 1, parts: int = 4) -> str | None:
+    def dear(keys: int, rows: int, at_border: int = 1, parts: int = 4, slots: int = 2) -> str | None:
         ranges = [
             Range(t * 10_000, t * 10_000 + 10_000, rows, at_border, at_border, True, (keys,)) for t in range(parts)
         ]
         cut = cut_of(ranges)
         assert isinstance(cut, Cut)
-        return too_dear(compiled, ranges, cut, 2)
+        return too_dear(compiled, ranges, cut, slots)
 
     assert dear(1, 500_000) is None
+    assert (
+        dear(50, 2_000_000, parts=1, slots=16) == "1 ranges keep 16 tasks less busy than the groups of shuffled events"
+    )
     assert dear(1, 500) == "2,000 events are too few"
     assert "entries of matrices would travel" in (dear(100_000, 500_000) or "")
     assert "of times at which one range ends" in (dear(1, 500_000, 300_000) or "")
@@ -247,3 +261,14 @@ def test_there_is_no_such_choice(tmp_path: Path) -> None:
         hamlet.spark.submit(
             hamlet.Workload.parse("RETURN COUNT(*) PATTERN A+ WITHIN 9 s"), "none", str(tmp_path), products="sometimes"
         )
+
+
+def test_a_condition_goes_before_the_maps(spark: SparkSession, events: pa.Table, tmp_path: Path) -> None:
+    """--where is tested in the tasks that make the maps; what is dropped is not counted."""
+    source = files(tmp_path / "in", anywhere(events, 3, random.Random(8)))
+    workload = hamlet.Workload.parse(f"kleene: {LONG['kleene']} WITHIN 300 s SLIDE 60 s")
+    stats = hamlet.spark.submit(workload, source, str(tmp_path / "out"), products="always", where="k = 'x' OR v > 3")
+    chosen = [row for row in events.to_pylist() if row["k"] == "x" or (row["v"] is not None and row["v"] > 3)]
+    assert stats["products"]["used"]
+    assert stats["events"] == len(chosen)
+    check_files(tmp_path / "out", workload, hamlet.run(workload, pa.Table.from_pylist(chosen, events.schema)))

@@ -192,26 +192,21 @@ def too_dear(compiled: CompiledWorkload, ranges: Sequence[Range], cut: Cut, slot
         return few
     if at_borders * 20 > events:
         return "too many events are of times at which one range ends and another begins"
-    together = apart = entries = 0.0
+    together = SENT * events / slots
+    entries = 0.0
+    work = [0.0] * len(ranges)
     for number, of_class in enumerate(compiled.classes):
         queries = coordinates_of(of_class)
-        keys = max(each.keys[number] for each in ranges)
-        together += len(queries) * events / min(slots, max(1, keys))
-        work = 0.0
+        keys = [each.keys[number] for each in ranges]
+        together += len(queries) * events / min(slots, max(1, *keys))
         for of in queries:
             within, slide = of.window
-            open_at_once = -(-within // slide)
-            entries += sum(each.keys[number] for each in ranges) * (of.size**2 + 2 * open_at_once * of.size)
-            for each in ranges[1:]:
-                probed = min(1.0, within / (each.last - each.first + 1))
-                work += each.rows * PROBED * probed
-            work += events
-        longest = max(each.rows for each in ranges) * len(queries) * (1 + PROBED)
-        apart += max(work / min(slots, len(ranges)), longest)
-    together += SENT * events / slots
-    apart += ENTRY * entries / slots
+            entries += sum(keys) * (of.size**2 + 2 * -(-within // slide) * of.size)
+            for place, each in enumerate(ranges):
+                probed = min(1.0, within / (each.last - each.first + 1)) if place else 0.0
+                work[place] += each.rows * (1 + PROBED * probed)
     if entries * 20 > events:
         return f"about {entries:,.0f} entries of matrices would travel in place of {events:,} events"
-    if apart > together:
-        return "tasks would get too unequal or too many shares of the work"
+    if max(*work, sum(work) / slots) + ENTRY * entries / slots > together:
+        return f"{len(ranges):,} ranges keep {slots:,} tasks less busy than the groups of shuffled events"
     return None
