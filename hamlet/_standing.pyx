@@ -7,10 +7,11 @@ queries of which one sum was 1 when the chunk began.
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
-from hamlet._blocks cimport MOST_WORDS_OF_ROW, cell_of_lane, window_of
+from hamlet._blocks cimport MOST_WORDS_OF_ROW, cell_of_lane
 from hamlet._cells cimport add_one, has_trends, lane_of, words_of
 from hamlet._kernel cimport Core
 from hamlet._lanes cimport Band, Block, Word
+from hamlet._panes cimport end_pane, window_of
 from hamlet._rows cimport append_row
 from hamlet._state cimport State, cell_of, start_alive
 from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY, Query
@@ -37,7 +38,7 @@ cdef int stand(Core* k, int query, int place) noexcept nogil:
 
 
 cdef int stand_block(
-    Core* k, int query, int place, int64_t key, const Band* band, const Block* block
+    Core* k, int query, int place, int64_t key, const Band* band, Block* block
 ) noexcept nogil:
     cdef const Query* q = &k.query[query]
     cdef int lane = k.lane_of[query], width = band.shape.width, vectors = band.shape.vectors, slot = place
@@ -47,6 +48,7 @@ cdef int stand_block(
     cdef int64_t window
     if place >= q.cells:
         slot = band.start[lane * band.sets + place - q.cells]
+    end_pane(band, block)
     for window in range(block.first, block.last + 1):
         sum = window_of(band, block, window) + at + <Py_ssize_t> slot * vectors * width
         if (sum.i != 0) == (place >= q.cells):

@@ -37,7 +37,7 @@ class Runs:
     counts: Int64Array
 
     @classmethod
-    def of(cls, rows: Sequence[int]) -> Runs:
+    def of(cls, rows: Sequence[int] | Int64Array) -> Runs:
         """A column of integers."""
         return cls(np.array(rows, np.int64), np.ones(len(rows), np.int64))
 
