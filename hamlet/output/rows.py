@@ -47,8 +47,11 @@ class Closed:
             Values(_some(each.data, rows), None if each.valid is None else each.valid[rows], each.objects)
             for each in self.groups
         )
-        runs = isinstance(self.windows, Runs)
-        windows = Runs.of(np.asarray(self.windows)[rows]) if runs else _some(self.windows, rows)
+        windows = (
+            Runs.of(np.asarray(self.windows)[rows].tolist())
+            if isinstance(self.windows, Runs)
+            else _some(self.windows, rows)
+        )
         return Closed(windows, tuple(groups), [_some(column, rows) for column in self.components])
 
 
