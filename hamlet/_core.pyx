@@ -628,7 +628,7 @@ cdef class Kernel:
         self.core.rows[query].words = 0
 
     def standing(self, int query, int place):
-        """What stands in one place of the open windows, as `drain` gives rows; none of the query wait to be drained.
+        """What stands in one place of the open windows, as `rows` gives rows, until `drop`; none of the query are waiting.
 
         Parameters
         ----------
@@ -642,7 +642,7 @@ cdef class Kernel:
         with nogil:
             failure = stand(&self.core, query, place)
         self._raise(failure)
-        return self.drain(query)
+        return self.rows(query)
 
     def drain_listed(self, int query, const int64_t[::1] ranks):
         """Take the rows where they are few: Python values in the order of windows and ranks.

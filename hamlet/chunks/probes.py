@@ -48,13 +48,16 @@ def standing(runner: ClassRunner, query: int, place: int) -> list[tuple[Key, int
     query, place : int
         As for `Kernel.standing`.
     """
-    keys, windows, widths, words = runner.kernels[0].standing(query, place)
+    (kernel,) = runner.kernels
+    keys, windows, widths, words = kernel.standing(query, place)
     if not len(keys):
         return []
     layout = runner.compiled.queries[runner.compiled.parts[query][0]].layout
     columns = decoded(layout, widths, words, np.arange(len(keys)))
     lists = map(listed, columns)
-    return list(zip(runner.index.tuples(keys), windows.tolist(), map(list, zip(*lists, strict=True)), strict=True))
+    found = list(zip(runner.index.tuples(keys), windows.tolist(), map(list, zip(*lists, strict=True)), strict=True))
+    kernel.drop(query)
+    return found
 
 
 class Probes(ClassRunner):
