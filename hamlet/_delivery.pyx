@@ -92,6 +92,27 @@ cdef Py_ssize_t order_window(
     return n
 
 
+cdef void spread(
+    const int64_t* window, Py_ssize_t n, int64_t low, int64_t span, bint sorted, int64_t* end, int64_t* rows
+) noexcept nogil:
+    """Put rows in the order of their windows, all from `low` on; those of window low + i end before `end[i + 1]`."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        end[window[i] - low + 1] += 1
+    for i in range(span):
+        end[i + 1] += end[i]
+    if sorted:
+        for i in range(n):
+            rows[i] = i
+        return
+    for i in range(n):
+        rows[end[window[i] - low]] = i
+        end[window[i] - low] += 1
+    for i in range(span, 0, -1):  # each has moved to where the next one began
+        end[i] = end[i - 1]
+    end[0] = 0
+
+
 def by_window(
     const int64_t[::1] windows, const int64_t[::1] keys, const int64_t[::1] numbers, const int64_t[::1] ranks,
     int64_t limit
@@ -138,22 +159,10 @@ def by_window(
             last = windows[i]
     cdef int64_t[::1] end = np.zeros(high - low + 2, np.int64)
     with nogil:
-        for i in range(n):
-            end[windows[i] - low + 1] += 1
+        spread(&windows[0], n, low, high - low + 1, sorted, &end[0], &rows[0])
         for i in range(high - low + 1):
-            runs += end[i + 1] > 0
-            most = max(most, end[i + 1])
-            end[i + 1] += end[i]
-        for i in range(n):
-            if sorted:
-                rows[i] = i
-            else:
-                rows[end[windows[i] - low]] = i
-                end[windows[i] - low] += 1
-        if not sorted:
-            for i in range(high - low, -1, -1):
-                end[i + 1] = end[i]
-            end[0] = 0
+            runs += end[i + 1] > end[i]
+            most = max(most, end[i + 1] - end[i])
     found, counts = np.empty(runs, np.int64), np.empty(runs, np.int64)
     cdef int64_t[::1] found_view = found, count_view = counts
     cdef int64_t[:, ::1] room = np.empty((2, most), np.int64)
