@@ -28,7 +28,7 @@ except ModuleNotFoundError as error:
     raise UnsupportedError("Spark is not installed; it comes with: pip install 'hamlet-cep[spark]'") from error
 
 from hamlet.spark.continuous import PROVIDER, ROCKSDB, Continuous, prepared
-from hamlet.spark.counters import StatsParam, activity_of, summed
+from hamlet.spark.counters import StatsParam, events_seen, summed
 from hamlet.spark.input import local_output, local_path, opened
 from hamlet.spark.job import Job, default_partitions, events_of
 from hamlet.spark.output import written
@@ -208,7 +208,7 @@ def submit(
         job = Job(workload, read.events, chosen, _partitions(partitions), source)
         stats = context.accumulator({}, StatsParam())
         if where is not None or about is not None:
-            job.look(where, stats)
+            job.look(where, stats, watch=about is not None)
         with stages.measured("measure"), watched(context, "looking at times", progress):
             decision = decided(job, products, read) if about is None else Decision(None, "a report tells of all tasks")
         if balance and decision.cut is None:
@@ -228,7 +228,7 @@ def submit(
                 total = rows.count()
             with stages.measured("write"), staged(place, output) as fresh, watched(context, "writing", progress):
                 files = written(job, rows, total, fresh, output_format)
-            seen = read.rows if where is None else activity_of(stats.value, job.schema).events
+            seen = read.rows if where is None else events_seen(stats.value)
             found = summed(stats.value, job.partitions if decision.cut is None else 0)
             found |= {"events": seen, **files, "products": decision.stats, "stages": stages.seconds}
             if about is not None:

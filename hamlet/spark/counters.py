@@ -15,7 +15,7 @@ from hamlet.slicing.placement import Balance
 
 CLASS, SLICE, SENT, SEEN, DECIDED = "class", "slice", "sent", "seen", "decided"
 BORDERS, FOLDED = "borders", "folded"  # counters of a class, of other tasks
-Counters = Mapping[str, int] | Activity | Decisions  # numbers by name, but under SEEN and DECIDED
+Counters = Mapping[str, int] | Activity | Decisions  # by name; for a page, of SEEN and DECIDED
 Stats = dict[tuple[str, int, int], Counters]  # (what, number, partition) -> counters of a task
 
 
@@ -60,7 +60,7 @@ def summed(stats: Stats, slices: int) -> dict[str, Any]:
     loads = [0] * max(slices, *(1 + number for what, number, _ in stats if what == SLICE), 0)
     sent = 0
     for (what, number, _), each in stats.items():
-        if isinstance(each, Activity | Decisions):
+        if what == SEEN or isinstance(each, Activity | Decisions):
             continue
         if what == SLICE:
             loads[number] += each["received"]
@@ -85,6 +85,15 @@ def summed(stats: Stats, slices: int) -> dict[str, Any]:
             "replication": balance.replication,
         }
     }
+
+
+def events_seen(stats: Stats) -> int:
+    """How many events have gone on, where tasks were told to look at all of them."""
+    seen = 0
+    for (what, *_), each in stats.items():
+        if what == SEEN and not isinstance(each, Decisions):
+            seen += each.events if isinstance(each, Activity) else each["events"]
+    return seen
 
 
 def activity_of(stats: Stats, schema: Schema) -> Activity:

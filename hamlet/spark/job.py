@@ -195,7 +195,7 @@ class Job:
                 shown = self.events.columns[name][1].simpleString()
                 raise DataError(f"{self._source}: {unreadable_column(name, shown)}")
 
-    def look(self, where: str | None, stats: Accumulator[Stats] | None = None) -> None:
+    def look(self, where: str | None, stats: Accumulator[Stats] | None = None, *, watch: bool = False) -> None:
         """Let tasks look at every event before anything else is done with it.
 
         Parameters
@@ -203,7 +203,9 @@ class Job:
         where : str, optional
             A condition: only events for which it is true go on (`hamlet.where`).
         stats : Accumulator, optional
-            Gets what goes on, by type and time.
+            Gets how many events go on.
+        watch : bool
+            Whether it gets them by type and time, too.
 
         Raises
         ------
@@ -219,7 +221,7 @@ class Job:
         names = tuple(name for name in events.names if name in needed)
 
         def task(batches: Batches) -> Batches:
-            yield from guarded(seen(shipment, names, where, stats, batches))
+            yield from guarded(seen(shipment, names, where, watch, stats, batches))
 
         def looked(frame: DataFrame) -> DataFrame:
             chosen = frame.select(*(events.columns[name][0] for name in names))

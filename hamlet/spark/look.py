@@ -17,6 +17,7 @@ def seen(
     shipment: Shipment,
     names: Sequence[str],
     where: str | None,
+    watch: bool,
     stats: Accumulator[Stats] | None,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
@@ -29,8 +30,10 @@ def seen(
         Of their columns, in order.
     where : str, optional
         The condition; without one all events are kept.
+    watch : bool
+        Whether those that are kept are counted by type and time, or only how many there are.
     stats : Accumulator, optional
-        Gets those that are kept, by type and time.
+        Gets the counts.
     batches : iterable of pyarrow.RecordBatch
         In any order.
 
@@ -41,15 +44,16 @@ def seen(
     """
     schema = shipment.schema()
     condition = None if where is None else Filter(where, schema)
-    activity = Activity(schema)
+    activity, kept = Activity(schema), 0
     for batch in batches:
         for events in engine_batches([batch], names, shipment.events):
             check_times(events, schema)
-            if condition is None:
+            if condition is not None:
+                chosen = condition.chosen(events)
+                batch = batch.filter(chosen)
+                events = events.filter(chosen) if watch else events
+            kept += batch.num_rows
+            if watch:
                 activity.add(events)
-                yield batch
-                continue
-            chosen = condition.chosen(events)
-            activity.add(events.filter(chosen))
-            yield batch.filter(chosen)
-    counted(stats, {(SEEN, 0): activity})
+            yield batch
+    counted(stats, {(SEEN, 0): activity if watch else {"events": kept}})
