@@ -382,7 +382,8 @@ cdef class Kernel:
         Parameters
         ----------
         keys : int32 array of shape (m,)
-            Number of the partition of each of `rows`, below `key_count`; rows where it is negative are left out.
+            Number of the partition of each of `rows`, below `key_count`; where all rows are meant, those with a
+            negative number are left out.
         times : int64 array of shape (n,)
             Ticks, ascending, not before any time given to `process` or `advance` earlier.
         orders : int64 array of shape (n,) or None

@@ -145,7 +145,7 @@ cdef class Area:
         number : int32 array of shape (n,)
             Where it is negative, or does not give `part` modulo `parts`, the row is left out; the quotient is the key.
         rows : int32 array of shape (n,), or NULL
-            The row of each number, ascending; by default its place.
+            The row of each number, ascending, none of which is negative; by default its place.
         limit : int
             Keys are below.
         times : int64 array by row
@@ -173,10 +173,17 @@ cdef class Area:
         cdef int64_t* row = self.row
         cdef Py_ssize_t i, count = 0
         cdef int32_t one, last = 0, less = 0
-        if parts == 1:
+        if parts == 1 and rows != NULL:
             for i in range(n):
                 one = number[i]
-                row[count] = <int64_t> one << 32 | (i if rows == NULL else rows[i])
+                row[i] = <int64_t> one << 32 | rows[i]
+                less |= one < last
+                last = one
+            count = n
+        elif parts == 1:
+            for i in range(n):
+                one = number[i]
+                row[count] = <int64_t> one << 32 | i
                 less |= (one >= 0) & (one < last)
                 last = max(last, one)
                 count += one >= 0
