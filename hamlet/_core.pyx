@@ -629,7 +629,7 @@ cdef class Kernel:
         self.core.rows[query].words = 0
 
     def standing(self, int query, int place):
-        """What stands in one place of the open windows, as `rows` gives rows, until `drop`; none of the query are waiting.
+        """What stands in one place of the open windows, as `rows` gives rows, until `drop`; no rows are waiting.
 
         Parameters
         ----------

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,10 @@ class Values:
         if self.valid is not None and not self.valid.all():
             found = [value if there else None for value, there in zip(found, self.valid.tolist(), strict=True)]
         return found if self.places is None else [found[place] for place in self.places.tolist()]
+
+    def chosen(self, rows: Int64Array) -> Values:
+        """Some of the rows."""
+        return replace(self, places=rows.astype(np.int32) if self.places is None else self.places[rows])
 
 
 # ------------------------------------------------------------------------------------------------ from the kernel

@@ -43,16 +43,13 @@ class Closed:
 
     def chosen(self, rows: Int64Array) -> Closed:
         """Some of the rows."""
-        groups = (
-            Values(_some(each.data, rows), None if each.valid is None else each.valid[rows], each.objects)
-            for each in self.groups
-        )
         windows = (
             Runs.of(np.asarray(self.windows)[rows].tolist())
             if isinstance(self.windows, Runs)
             else _some(self.windows, rows)
         )
-        return Closed(windows, tuple(groups), [_some(column, rows) for column in self.components])
+        groups = tuple(each.chosen(rows) for each in self.groups)
+        return Closed(windows, groups, [_some(column, rows) for column in self.components])
 
 
 def _some(column: Any, rows: Int64Array) -> Any:
