@@ -17,7 +17,6 @@ from hamlet._core import COMPONENTS, SOURCES
 from hamlet.compiler.memory import WORD, bound
 from hamlet.compiler.tables import NONE, QueryTables
 
-LEAST = 2  # queries; one alone is no band
 MOST_PLANES = 16  # as in _lanes.h
 WIDTH = 8  # lanes of the widest vectors
 FEW_WINDOWS = 2  # open at once; so few that one band of unlike queries costs less than several of like ones
@@ -191,15 +190,16 @@ def _split(lanes: list[_Lane]) -> list[list[_Lane]]:
             windows = last.windows + _maps(last.exact, last.windows, last.slots)
             cell = windows * last.slots * _vectors(forms[end - begin - 1], last.exact) * WORD
             small = _padded(end - begin) * cell <= held[end] - held[begin]
-            if small and sum(forms[end - begin - 1]) <= MOST_PLANES:
+            small = small and sum(forms[end - begin - 1]) <= MOST_PLANES
+            if small:
                 break
-        if end - begin >= LEAST:
+        if small:
             result.append(lanes[begin:end])
         begin = end
     return result
 
 
 def _padded(lanes: int) -> int:
-    """Lanes with those that fill the last vector."""
-    width = min(WIDTH, 1 << (lanes - 1).bit_length())
+    """Lanes with those that fill the last vector; the narrowest has two."""
+    width = max(2, min(WIDTH, 1 << (lanes - 1).bit_length()))
     return -(-lanes // width) * width
