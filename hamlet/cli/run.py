@@ -15,7 +15,6 @@ from hamlet.cli.options import COLUMN_OPTIONS, QUERY, REPORT, RUN_OPTIONS, WHERE
 from hamlet.cli.progress import progress_bar, summary_line
 from hamlet.cli.remarks import remarks
 from hamlet.cli.show import SHOWN_ROWS, show_tables
-from hamlet.errors import OutputError
 from hamlet.input.events import EventSource
 from hamlet.output.files import check_destination, check_format, stream_out, write
 from hamlet.output.result import QueryRows, Results
@@ -136,6 +135,6 @@ def _stream_out(results: Results, output_format: str) -> None:
         raise
     except OSError as error:  # what is still buffered must not be written at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise OutputError(f"cannot write to standard output: {error.strerror or error}") from None
+        raise OSError(error.errno, f"cannot write to standard output: {error.strerror}") from None
     finally:
         text.detach()
