@@ -245,12 +245,11 @@ def test_the_memory_bound_holds_for_blocks(queries: int, exact: bool) -> None:
     patterns = [f"{PATTERNS[number % 4]} WITHIN 2000 s SLIDE {500} s" for number in range(queries)]
     each = [compiled(pattern, exact, "COUNT(*), SUM(b.v)") for pattern in patterns]
     tables = [query.tables[0] for query in each]
-    (band,) = bands(tables)
     keys = 100
     n = keys * 40
     work_area(n)
     before, budget = allocated(), Budget()
-    kernel = Kernel(tables, [0], budget=budget, bands=[band])
+    kernel = Kernel(tables, [0], budget=budget, bands=bands(tables))
     for place, variables in enumerate((("A",), ("b",))):
         entries = [
             (number, [row for name in variables for row in one.arrivals_of.get(name, ())], [], place)

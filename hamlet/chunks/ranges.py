@@ -28,7 +28,7 @@ SCHEMA = pa.schema(
 )
 
 LEAST_EVENTS = 200_000  # below, a pass over the times costs more than it can save
-# In the time that one engine takes for an event of one query; measured with bench/cases/scale.py.
+# In the time that one engine takes for an event of one query; estimates, which runs on two busy cores have not refuted.
 SENT = 2.0  # to route, shuffle and sort an event
 PROBED = 1.0  # to run the probes of a query beside it
 ENTRY = 60.0  # to write, send, read and fold an entry of a matrix
