@@ -23,7 +23,15 @@ from libc.string cimport memset
 from hamlet._budget cimport ALLOCATION, take
 from hamlet._burst cimport Tally
 from hamlet._calendar cimport schedule, schedule_slot
-from hamlet._cells cimport bit_length, floor_divide, lane_of, scaled_normal, scaled_store, words_of
+from hamlet._cells cimport (
+    bit_length,
+    floor_divide,
+    lane_of,
+    lowest_window,
+    scaled_normal,
+    scaled_store,
+    words_of,
+)
 from hamlet._kernel cimport Core, Graphlet, mixed, take_own
 from hamlet._lanes cimport (
     LANES_GREATEST,
@@ -301,7 +309,7 @@ cdef int leave_block(Core* k, int number, int64_t key, int64_t time) noexcept no
         end_pane(band, block)
         if close_block(
             k, band, block, key,
-            INT64_MAX if time == INT64_MAX else floor_divide(time - band.within, band.slide) + 1,
+            INT64_MAX if time == INT64_MAX else lowest_window(time, band.within, band.slide),
         ):
             return OUT_OF_MEMORY
         block.border = INT64_MIN  # the next event looks at the windows anew
@@ -706,14 +714,20 @@ cdef int find_lanes(Core* k, int number, Graphlet* g) noexcept nogil:
 
 
 cdef void find_role(Core* k, int number, Graphlet* g, int role) noexcept nogil:
-    """Find the live lanes of a role, in the first window: it has seen all that the others have."""
+    """Find the live lanes of a role: those with a trend to extend in some window.
+
+    The first window has seen all that the others have. Where a match of a negated pattern kills starts, it may be dead
+    all the same, and one that opened later alive.
+    """
     cdef Band* band = &k.band[number]
     cdef int i, lanes = 0
+    cdef int64_t window
     memset(band.marked, 0, band.marks * sizeof(uint64_t))
-    band.machine.find(
-        &band.shape, &band.burst[g - k.graphlet][role], window_of(band, band.block, band.block.first),
-        map_of(band, band.block), band.marked,
-    )
+    for window in range(band.block.first, (band.block.last if band.starts else band.block.first) + 1):
+        band.machine.find(
+            &band.shape, &band.burst[g - k.graphlet][role], window_of(band, band.block, window),
+            map_of(band, band.block), band.marked,
+        )
     for i in range(band.marks):
         if band.marked[i]:
             lanes += lanes_ones(band.marked[i])

@@ -223,6 +223,15 @@ def test_pane_maps_are_the_panes_of_every_window(items: str, monkeypatch: pytest
             assert difference(found, expected, magnitudes=scales(expected, 9.0), floats=True) is None
 
 
+@pytest.mark.parametrize("numbers", ["exact", "float"])
+def test_a_window_may_be_alive_where_an_earlier_one_is_dead(numbers: str) -> None:
+    """C comes before the second window opens, and forbids trends to begin in the first."""
+    events = [{"time": time, "type": type, "v": 1} for time, type in ((6, "C"), (9, "A"), (11, "B"), (12, "B"))]
+    text = "RETURN COUNT(*) PATTERN SEQ(NOT C, A, B+) WITHIN 18 s SLIDE 9 s"
+    rows = hamlet.run(hamlet.Workload.parse(text), events, numbers=numbers).rows()
+    assert [(row["window_start"], row["count"]) for row in rows] == [(9, 3)]
+
+
 def test_what_stays_on_its_own() -> None:
     """Queries that look back at single events, longer negated patterns; windows that differ."""
     for pattern in ("SEQ(A, B+) WHERE B.v < NEXT(B).v", "SEQ(A, NOT SEQ(C, D), B)"):
