@@ -115,7 +115,7 @@ SOURCES = {"start": FROM_START, "cell": FROM_CELL, "store": FROM_STORE}
 
 # The fields of a Record, in its order.
 RECORD = np.dtype([
-    *((name, np.int64) for name in ("time", "pane", "key", "type", "b", "n", "g", "k", "s_c", "s_p")),
+    *((name, np.int64) for name in ("pane", "key", "type", "b", "n", "g", "k", "s_c", "s_p")),
     ("shared_cost", np.float64), ("non_shared_cost", np.float64), ("decision", np.int64), ("queries", np.int64),
 ])
 

@@ -155,7 +155,7 @@ cdef void describe(Core* k, Graphlet* g, Burst* burst) noexcept nogil:
     for i in range(g.lives):
         member = &g.member[g.live[i]]
         wanted |= member.columns
-        values += max(1, ones(member.columns)) * k.role_events[member.role]
+        values += ones(member.columns) * k.role_events[member.role]
         burst.facts.t = max(burst.facts.t, <int64_t> k.query[member.query].types)
         for j in range(burst.candidates):
             if burst.roles[j] >> member.role & 1 or (
@@ -183,9 +183,9 @@ cdef void describe(Core* k, Graphlet* g, Burst* burst) noexcept nogil:
     if k.past != NULL:
         recall(k, g, burst)
     burst.costs = k.costs
-    if not k.paper:
-        burst.costs.coefficient *= max(1, ones(wanted))
-        burst.costs.join *= max(1, ones(wanted))
+    if not k.paper:  # prices are of one column; where only trends are counted, nothing is read
+        burst.costs.coefficient *= ones(wanted)
+        burst.costs.join *= ones(wanted)
         burst.costs.event *= <double> values / (<double> g.lives * <double> g.events)
 
 
@@ -304,7 +304,7 @@ cdef int record_burst(Core* k, const Graphlet* g, uint64_t shared, const Burst* 
         trace.numbers_capacity = capacity
     record = &trace.record[trace.count]
     trace.count += 1
-    record.time, record.pane, record.key, record.type = g.time, g.pane, g.key, g - k.graphlet
+    record.pane, record.key, record.type = g.pane, g.key, g - k.graphlet
     record.b, record.n, record.g, record.k = facts.b, facts.n, facts.g, facts.k
     record.s_c, record.s_p, record.decision = facts.s_c, facts.s_p, decision
     record.shared_cost = price_shared(&facts, &burst.costs)

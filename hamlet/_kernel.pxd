@@ -88,7 +88,6 @@ cdef struct Past:        # the live graphlet of a key, which later bursts go on 
     uint64_t alone       # of the others in it
 
 cdef struct Record:      # of a burst, for the trace
-    int64_t time         # of its first event
     int64_t pane         # where its pane begins
     int64_t key
     int64_t type
