@@ -28,6 +28,7 @@ from hamlet._lanes cimport (
     LaneSource,
     Seat,
     Word,
+    aligned_again,
     lanes_machine_for,
     lanes_machine_of,
 )
@@ -46,20 +47,6 @@ from hamlet._tables cimport (
     Query,
     Source,
 )
-
-cdef extern from *:
-    """
-    #include <stdlib.h>
-    #include <string.h>
-    static inline void *hamlet_aligned_again(void *old, size_t had, size_t size) {
-        void *found = NULL;
-        if (posix_memalign(&found, 64, size)) return NULL;
-        if (had) memcpy(found, old, had);
-        free(old);
-        return found;
-    }
-    """
-    void* aligned_again "hamlet_aligned_again"(void* old, size_t had, size_t size) noexcept nogil
 
 
 cdef void load_bands(Core* k, object bands, dict held) except *:

@@ -1,17 +1,15 @@
 from libc.stdint cimport int64_t, uint64_t
 
-from hamlet._kernel cimport Core, Graphlet
-from hamlet._lanes cimport Band, Block, LaneProgram, Seat, Word
+from hamlet._kernel cimport Core
+from hamlet._lanes cimport Band, Block, Seat, Word
 from hamlet._tables cimport Query
 
 cdef enum:
     MOST_WORDS_OF_ROW = 128  # 2 * LANES_MOST_PLANES components of at most 3 words
 
-cdef int step_band(
-    Core* k, int number, int64_t key, int64_t time, const int64_t* rows, int events, bint* done
-) noexcept nogil
-cdef int find_lanes(Core* k, int number, Graphlet* g) noexcept nogil
-cdef int burst_band(Core* k, int number, const Graphlet* g, int role) noexcept nogil
+cdef bint in_lanes(Core* k, Band* band, int64_t key, int64_t time, int* failure) noexcept nogil
+cdef int reach(Core* k, int number, int64_t key, int64_t time, Block** found) noexcept nogil
+cdef bint has_room(Band* band, Block* block, int64_t bits, bint starts, double weight) noexcept nogil
 cdef int advance_block(Core* k, int number, int64_t key, int64_t time) noexcept nogil
 cdef int leave_block(Core* k, int number, int64_t key, int64_t time) noexcept nogil
 cdef void drop_block(Core* k, Block* block) noexcept nogil

@@ -1,4 +1,4 @@
-"""Blocks: what is kept of a band of queries for one key, and how events, windows and numbers too large meet it.
+"""Blocks: what is kept of a band of queries for one key, how windows open and close in it, and numbers too large.
 
 Contract
 --------
@@ -8,54 +8,34 @@ them is room for a pane map (``_panes``).
 event that makes r partial trends of one at most adds log2(1 + r) bits. Where the bound would pass what a plane can
 hold, it is measured anew from the cells; where that does not help, the block is *handed over*: every query goes on in a
 state of its own, whose limbs hold any number, until all windows of that time have closed (``_state``).
-**Doubles** have exponents of their own under numbers=float, so that counts may be of any size. Values that are not
-between 2^-200 and 2^200 (or zero) hand the block over, so that no product overflows or vanishes; so do extrema that
-have no rank, or that do not differ from another value with other bits (-0.0).
+**Doubles** have exponents of their own under numbers=float, so that counts may be of any size. What an event brings may
+hand a block over, too (``_band_step``).
 
 Source: HAMLET (SIGMOD'21) §3; DESIGN §2 (rungs 4-6, numbers).
 """
 
-from libc.math cimport fabs
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from hamlet._budget cimport ALLOCATION, take
-from hamlet._burst cimport Tally
 from hamlet._calendar cimport schedule, schedule_slot
-from hamlet._cells cimport (
-    bit_length,
-    floor_divide,
-    lane_of,
-    lowest_window,
-    scaled_normal,
-    scaled_store,
-    words_of,
-)
-from hamlet._kernel cimport Core, Graphlet, mixed, take_own
+from hamlet._cells cimport bit_length, floor_divide, lane_of, lowest_window, scaled_normal, scaled_store, words_of
+from hamlet._kernel cimport Core
 from hamlet._lanes cimport (
-    LANES_GREATEST,
-    LANES_LEAST,
-    LANES_LEAST_VALUE,
-    LANES_MOST_VALUE,
-    LANES_NUMBER,
-    LANES_PRESENCE,
-    LANES_SUM,
+    ALIGNMENT,
     Band,
     Block,
-    Input,
-    LaneProgram,
     Seat,
     Shape,
     Word,
+    aligned,
     lanes_bits,
     lanes_measure,
-    lanes_ones,
     lanes_power,
-    lanes_rank,
     lanes_value,
 )
-from hamlet._panes cimport apply_step, begin_pane, end_pane, map_of, window_of
+from hamlet._panes cimport begin_pane, end_pane, window_of
 from hamlet._rows cimport append_row
 from hamlet._state cimport State, cell_of, clear_state, new_state
 from hamlet._tables cimport (
@@ -72,18 +52,6 @@ from hamlet._tables cimport (
     Query,
 )
 from hamlet._windows cimport close_windows, lowest
-
-cdef extern from *:
-    """
-    #include <stdlib.h>
-    #define HAMLET_ALIGNMENT 64
-    static inline void *hamlet_aligned(size_t size) {
-        void *found = NULL;
-        return posix_memalign(&found, HAMLET_ALIGNMENT, size) ? NULL : found;
-    }
-    """
-    const int ALIGNMENT "HAMLET_ALIGNMENT"
-    void* aligned "hamlet_aligned"(size_t size) noexcept nogil
 
 
 # ------------------------------------------------------------------------------------------------ life
@@ -471,290 +439,3 @@ cdef Py_ssize_t bytes_in_block(const Core* k, int query, Py_ssize_t key) noexcep
     if block == NULL:
         return 0
     return block.bytes // band.queries + (block.bytes % band.queries if k.lane_of[query] == 0 else 0)
-
-
-# ------------------------------------------------------------------------------------------------ events
-
-cdef inline bint usable(double x) noexcept nogil:
-    return x == 0 or LANES_LEAST_VALUE <= fabs(x) <= LANES_MOST_VALUE
-
-
-cdef inline bint rank_of(int64_t bits, bint floating, bint least, Word* rank) noexcept nogil:
-    """The rank of an extremum; False where the value has none, or is equal to one with other bits."""
-    cdef double value
-    if floating:
-        value = (<double*> &bits)[0]
-        if value != value or bits == INT64_MIN:  # NaN, -0.0
-            return False
-    rank.i = lanes_rank(bits, floating, least)
-    return rank.i != 0
-
-
-cdef bint load_row(
-    Core* k, const Band* band, const LaneProgram* program, int64_t row, Word* x, double* weight
-) noexcept nogil:
-    """The inputs of one event, and the largest magnitude among them; False where some is out of range."""
-    cdef int i
-    cdef const Input* input
-    cdef bint there
-    cdef double value, most = 0
-    cdef int64_t bits
-    for i in range(program.inputs):
-        input = &program.input[i]
-        there = input.column < 0 or k.columns[input.column].valid == NULL or k.columns[input.column].valid[row]
-        x[i].i = 0
-        if not there:
-            continue
-        bits = k.columns[input.column].data[row] if input.of >= LANES_SUM else 1
-        if input.of == LANES_LEAST or input.of == LANES_GREATEST:
-            if not rank_of(bits, k.floating[input.column], input.of == LANES_LEAST, &x[i]):
-                return False
-            continue
-        if input.of == LANES_SUM and k.floating[input.column]:
-            value = (<double*> &bits)[0]
-            if not usable(value):
-                return False
-        else:
-            value = <double> bits
-        if input.floating:
-            x[i].d = value
-        else:
-            x[i].i = bits
-            most = max(most, fabs(value) if input.of != LANES_PRESENCE else 0)
-    weight[0] += most
-    return True
-
-
-cdef bint load_tally(
-    Core* k, const Band* band, const LaneProgram* program, const Tally* tally, int64_t events, double* weight
-) noexcept nogil:
-    """The inputs of a burst, likewise."""
-    cdef int i
-    cdef const Input* input
-    cdef const Tally* values
-    cdef Word least, greatest
-    cdef Word* x = band.input
-    cdef double most = 0, size
-    for i in range(program.inputs):
-        input = &program.input[i]
-        if input.of == LANES_NUMBER:
-            x[i].i = events if input.column < 0 else tally[input.column].present
-            size = <double> x[i].i
-            if input.floating:
-                x[i].d = size
-            else:
-                most = max(most, size)
-            continue
-        if input.of == LANES_PRESENCE:
-            x[i].i = (events if input.column < 0 else tally[input.column].present) > 0
-            continue
-        values = &tally[input.column]
-        x[i].i = 0
-        if values.present == 0:
-            continue
-        least.i, greatest.i = values.least, values.greatest
-        if input.of == LANES_LEAST or input.of == LANES_GREATEST:
-            if not rank_of(
-                least.i if input.of == LANES_LEAST else greatest.i, k.floating[input.column],
-                input.of == LANES_LEAST, &x[i],
-            ):
-                return False
-        elif k.floating[input.column]:
-            if not (usable(least.d) and usable(greatest.d)) or values.real.e:
-                return False
-            x[i].d = values.real.m
-        elif input.floating:
-            x[i].d = <double> values.total
-        else:
-            size = max(fabs(<double> least.i), fabs(<double> greatest.i)) * <double> values.present
-            x[i].i = <int64_t> values.total
-            most = max(most, size)
-    weight[0] += most
-    return True
-
-
-cdef int reserve_sums(Core* k, Band* band, Py_ssize_t words) noexcept nogil:
-    cdef Word* sums
-    if words <= band.sums_room:
-        return NO_FAILURE
-    if not take_own(k, (2 * words - band.sums_room) * sizeof(Word)):
-        return OUT_OF_MEMORY
-    sums = <Word*> aligned(2 * words * sizeof(Word))
-    if sums == NULL:
-        return OUT_OF_MEMORY
-    free(band.sums)
-    band.sums = sums
-    band.sums_room = 2 * words
-    return NO_FAILURE
-
-
-cdef int step_band(
-    Core* k, int number, int64_t key, int64_t time, const int64_t* rows, int events, bint* done
-) noexcept nogil:
-    """One step of all queries of a band; not done where states hold them. Returns a Failure."""
-    cdef Band* band = &k.band[number]
-    cdef LaneProgram* program = &band.program[k.class_of[rows[0]]]
-    cdef Block* block
-    cdef double weight = 0
-    cdef int failure = NO_FAILURE
-    done[0] = False
-    if not in_lanes(k, band, key, time, &failure):
-        return failure
-    if band.seat[key].block == NULL and events == 1 and not program.starts and not band.starts:
-        done[0] = True
-        return NO_FAILURE  # there is nothing to extend
-    failure = reach(k, number, key, time, &block)
-    if failure:
-        return failure
-    done[0] = True
-    if block == NULL:
-        return NO_FAILURE
-    if events > 1:
-        return step_ties(k, number, block, key, rows, events, done)
-    if block.bits == 0 and not program.starts:
-        return NO_FAILURE  # there is nothing to extend
-    if not (
-        load_row(k, band, program, rows[0], band.input, &weight)
-        and has_room(band, block, bit_length(program.most), program.starts, weight)
-    ):
-        done[0] = False
-        return hand_over(k, number, key)
-    apply_step(band, block, program, 1)
-    return NO_FAILURE
-
-
-cdef int step_ties(
-    Core* k, int number, Block* block, int64_t key, const int64_t* rows, int events, bint* done
-) noexcept nogil:
-    """Events of one time: all reads, then the guards, then all writes."""
-    cdef Band* band = &k.band[number]
-    cdef const LaneProgram* program
-    cdef int64_t bits = 0, window
-    cdef double weight = 0
-    cdef bint starts = False
-    cdef int i
-    cdef Py_ssize_t words = 0, sums = 0, inputs = 0
-    cdef Word* x
-    cdef Word* at
-    cdef Word* cells
-    for i in range(events):
-        program = &band.every[k.class_of[rows[i]]]
-        bits += bit_length(program.most)
-        starts = starts or program.starts
-        sums += program.groups * band.shape.vectors * band.shape.width
-        inputs += program.inputs
-    words = sums + inputs
-    if reserve_sums(k, band, words):
-        return OUT_OF_MEMORY
-    x = band.sums + sums
-    for i in range(events):
-        program = &band.every[k.class_of[rows[i]]]
-        if not load_row(k, band, program, rows[i], x, &weight):
-            done[0] = False
-            return hand_over(k, number, key)
-        x += program.inputs
-    if not has_room(band, block, bits, starts, weight):
-        done[0] = False
-        return hand_over(k, number, key)
-    block.steps += 1
-    for window in range(band.maps if block.mapped else block.last - block.first + 1):
-        if block.mapped:
-            cells = map_of(band, block) + window * band.words
-        else:
-            cells = window_of(band, block, block.first + window)
-        at, x = band.sums, band.sums + sums
-        for i in range(events):
-            program = &band.every[k.class_of[rows[i]]]
-            band.machine.read(&band.shape, program, cells, x, 1, not block.mapped or window == 0, at)
-            at += program.groups * band.shape.vectors * band.shape.width
-            x += program.inputs
-        for i in range(events):
-            band.machine.kill(&band.shape, &band.every[k.class_of[rows[i]]], cells)
-        at = band.sums
-        for i in range(events):
-            program = &band.every[k.class_of[rows[i]]]
-            band.machine.write(&band.shape, program, cells, at)
-            at += program.groups * band.shape.vectors * band.shape.width
-    return NO_FAILURE
-
-
-# ------------------------------------------------------------------------------------------------ bursts
-
-cdef int find_lanes(Core* k, int number, Graphlet* g) noexcept nogil:
-    """Find the lanes of a band with trends that a burst extends. Returns a Failure."""
-    cdef Band* band = &k.band[number]
-    cdef const LaneProgram* program = band.burst[g - k.graphlet]
-    cdef int failure = NO_FAILURE, role
-    cdef bint concerned = False, starts = False
-    band.reached = False
-    band.block = NULL
-    if program == NULL:
-        return NO_FAILURE
-    for role in range(g.roles):
-        if k.role_events[role] and program[role].groups:
-            concerned = True
-            starts = starts or program[role].starts
-    if not concerned:
-        return NO_FAILURE
-    if not in_lanes(k, band, g.key, g.time, &failure):
-        g.handed = True
-        return failure
-    band.reached = True
-    memset(band.found, 0, band.marks * sizeof(uint64_t))
-    if band.seat[g.key].block == NULL and not starts and not band.starts:
-        return NO_FAILURE
-    failure = reach(k, number, g.key, g.time, &band.block)
-    if failure:
-        return failure
-    if band.block != NULL and (band.block.bits or starts):
-        for role in range(g.roles):
-            if k.role_events[role] and program[role].groups:
-                find_role(k, number, g, role)
-    return NO_FAILURE
-
-
-cdef void find_role(Core* k, int number, Graphlet* g, int role) noexcept nogil:
-    """Find the live lanes of a role: those with a trend to extend in some window.
-
-    The first window has seen all that the others have. Where a match of a negated pattern kills starts, it may be dead
-    all the same, and one that opened later alive.
-    """
-    cdef Band* band = &k.band[number]
-    cdef int i, lanes = 0
-    cdef int64_t window
-    memset(band.marked, 0, band.marks * sizeof(uint64_t))
-    for window in range(band.block.first, (band.block.last if band.starts else band.block.first) + 1):
-        band.machine.find(
-            &band.shape, &band.burst[g - k.graphlet][role], window_of(band, band.block, window),
-            map_of(band, band.block), band.marked,
-        )
-    for i in range(band.marks):
-        if band.marked[i]:
-            lanes += lanes_ones(band.marked[i])
-            g.kindred += mixed(band.marked[i] ^ mixed(<uint64_t> number << 32 | i))
-            band.found[i] |= band.marked[i]
-    if lanes:
-        g.every |= <uint64_t> 1 << role
-        g.lives += lanes
-        k.role_lives[role] += lanes
-        k.role_laned[role] += lanes
-
-
-cdef int burst_band(Core* k, int number, const Graphlet* g, int role) noexcept nogil:
-    """Apply a burst's coefficients to all lanes of a role; afterwards the band may no longer be reached."""
-    cdef Band* band = &k.band[number]
-    cdef const LaneProgram* program = &band.burst[g - k.graphlet][role]
-    cdef Block* block = band.block
-    cdef int64_t events = k.role_events[role], bits
-    cdef double weight = 0
-    if program.groups == 0 or block == NULL or (block.bits == 0 and not program.starts):
-        return NO_FAILURE
-    bits = events * bit_length(program.most) if program.loop else bit_length(events * program.most)
-    if not (
-        load_tally(k, band, program, k.role_tally + role * k.event_columns, events, &weight)
-        and has_room(band, block, bits, program.starts, weight)
-    ):
-        band.reached = False
-        return hand_over(k, number, g.key)
-    apply_step(band, block, program, events)
-    return NO_FAILURE

@@ -13,7 +13,7 @@ Source: HAMLET (SIGMOD'21) Defs. 3.5-3.11, Algorithm 1.
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from hamlet._blocks cimport burst_band, find_lanes
+from hamlet._band_step cimport burst_band, find_lanes
 from hamlet._burst cimport Tally, apply_burst, join_tally, tally_rows
 from hamlet._cells cimport add_cell, bit_length, floor_divide, has_trends, lane_of, limbs_bits, lowest_window, words_of
 from hamlet._decision cimport decide, note_burst

@@ -22,6 +22,7 @@
 
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__OPTIMIZE__)
@@ -97,6 +98,22 @@ static inline double lanes_power(int64_t bits) {
     lanes_word x;
     x.i = (bits + 1023) << 52;
     return x.d;
+}
+
+#define LANES_ALIGNMENT 64 /* bytes: the widest vectors lie where they are read at once */
+
+static inline void *lanes_aligned(size_t size) {
+    void *found = NULL;
+    return posix_memalign(&found, LANES_ALIGNMENT, size) ? NULL : found;
+}
+
+/* The same with what was there; the old memory stays where there is none. */
+static inline void *lanes_aligned_again(void *old, size_t had, size_t size) {
+    void *found = lanes_aligned(size);
+    if (!found) return NULL;
+    if (had) memcpy(found, old, had);
+    free(old);
+    return found;
 }
 
 #define LANES_JOIN_(a, b) a##b

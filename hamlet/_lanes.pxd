@@ -86,6 +86,9 @@ cdef extern from "_lanes.h" nogil:
     const double LANES_LEAST_VALUE
     const double LANES_MOST_VALUE
     const double LANES_MOST_MANTISSA
+    const int ALIGNMENT "LANES_ALIGNMENT"
+    void* aligned "lanes_aligned"(size_t size)
+    void* aligned_again "lanes_aligned_again"(void* old, size_t had, size_t size)
     int LANES_START
     int LANES_STEP
     int LANES_MOST_PLANES

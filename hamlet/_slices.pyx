@@ -2,7 +2,8 @@
 
 from libc.stdint cimport int64_t
 
-from hamlet._blocks cimport leave_block, step_band
+from hamlet._band_step cimport step_band
+from hamlet._blocks cimport leave_block
 from hamlet._decision cimport count_event
 from hamlet._graphlet cimport end_before, end_bursts, join_burst
 from hamlet._kernel cimport Core
