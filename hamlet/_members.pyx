@@ -60,7 +60,10 @@ cdef void join_graphlet(Core* k, int kind, int type) except *:
     for i in range(k.classes):
         k.class_ends[i] = ended_by(k, i)
     g.reads = False
+    for i in range(g.roles):  # members may have gone
+        g.columns[i] = 0
     for i in range(g.members):
+        g.columns[g.member[i].role] |= g.member[i].columns
         g.reads = g.reads or g.member[i].columns != 0
     g.pane = g.pane_end = 0  # found anew for the first burst
 
@@ -125,7 +128,6 @@ cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
         g.role = <int*> grown(g.role, (g.roles + 1) * sizeof(int))
         g.columns = <uint64_t*> grown(g.columns, (g.roles + 1) * sizeof(uint64_t))
         g.role[role] = entry.role
-        g.columns[role] = 0
         g.roles += 1
     if g.rows == NULL:
         g.rows = <int64_t*> grown(NULL, LONGEST_BURST * sizeof(int64_t))
@@ -145,7 +147,6 @@ cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
     for i in range(q.components):
         if q.component[i].variable == a.variable and q.component[i].column >= 0:
             g.member[g.members].columns |= column_bit(q.component[i].column)
-    g.columns[role] |= g.member[g.members].columns
     g.live = <int*> grown(g.live, (g.members + 1) * sizeof(int))
     g.members += 1
     g.loose += k.band_of[entry.query] < 0

@@ -77,6 +77,12 @@ def test_rows_do_not_depend_on_decisions(features: str) -> None:
         assert report is None, report
 
 
+def test_a_query_that_leaves_a_graphlet_takes_its_columns_along() -> None:
+    """A later class of events is a guard of it, so it is no member; the rows that only it has read are not kept."""
+    with decisions_by_lot(513):
+        assert compare(random_case(513, FEATURES["sharing"]), {}, 513) is None
+
+
 @pytest.mark.parametrize("model", ["measured", "paper"])
 def test_rows_do_not_depend_on_the_model(model: str) -> None:
     for seed in range(40):
