@@ -15,7 +15,7 @@ from libc.string cimport memset
 from hamlet._blocks cimport hand_over, has_room, in_lanes, reach
 from hamlet._burst cimport Tally
 from hamlet._cells cimport bit_length
-from hamlet._kernel cimport Core, Graphlet, mixed, take_own
+from hamlet._kernel cimport Core, Graphlet, mixed, ones, take_own
 from hamlet._lanes cimport (
     LANES_GREATEST,
     LANES_LEAST,
@@ -30,7 +30,6 @@ from hamlet._lanes cimport (
     LaneProgram,
     Word,
     aligned,
-    lanes_ones,
     lanes_rank,
 )
 from hamlet._panes cimport apply_step, map_of, window_of
@@ -296,7 +295,7 @@ cdef void find_role(Core* k, int number, Graphlet* g, int role) noexcept nogil:
         )
     for i in range(band.marks):
         if band.marked[i]:
-            lanes += lanes_ones(band.marked[i])
+            lanes += ones(band.marked[i])
             g.kindred += mixed(band.marked[i] ^ mixed(<uint64_t> number << 32 | i))
             band.found[i] |= band.marked[i]
     if lanes:

@@ -10,7 +10,7 @@ from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 
 from hamlet._blocks cimport drop_block, free_block
-from hamlet._kernel cimport MOST_GRAPHLETS, Core, Graphlet, take_own
+from hamlet._kernel cimport MOST_GRAPHLETS, Core, Graphlet, grown, take_own
 from hamlet._lanes cimport (
     LANES_GREATEST,
     LANES_LEAST,
@@ -403,11 +403,3 @@ cdef void free_bands(Core* k) noexcept:
     free(k.class_loose)
     free(k.band_of)
     free(k.lane_of)
-
-
-cdef void* grown(void* memory, size_t size) except NULL:
-    """Reallocate; raises MemoryError."""
-    cdef void* moved = realloc(memory, size)
-    if moved == NULL:
-        raise MemoryError
-    return moved

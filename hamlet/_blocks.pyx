@@ -14,13 +14,13 @@ hand a block over, too (``_band_step``).
 Source: HAMLET (SIGMOD'21) §3; DESIGN §2 (rungs 4-6, numbers).
 """
 
-from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint64_t
+from libc.stdint cimport INT64_MIN, int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from hamlet._budget cimport ALLOCATION, take
 from hamlet._calendar cimport schedule, schedule_slot
-from hamlet._cells cimport bit_length, floor_divide, lane_of, lowest_window, scaled_normal, scaled_store, words_of
+from hamlet._cells cimport bit_length, first_kept, floor_divide, lane_of, scaled_normal, scaled_store, words_of
 from hamlet._kernel cimport Core
 from hamlet._lanes cimport (
     ALIGNMENT,
@@ -275,10 +275,7 @@ cdef int leave_block(Core* k, int number, int64_t key, int64_t time) noexcept no
         return NO_FAILURE
     if block.first <= block.last and block.first * band.slide + band.within <= time:
         end_pane(band, block)
-        if close_block(
-            k, band, block, key,
-            INT64_MAX if time == INT64_MAX else lowest_window(time, band.within, band.slide),
-        ):
+        if close_block(k, band, block, key, first_kept(time, band.within, band.slide)):
             return OUT_OF_MEMORY
         block.border = INT64_MIN  # the next event looks at the windows anew
     if block.last < block.first:

@@ -3,7 +3,7 @@
 Inlined into every module of the kernel; the numbers themselves are in ``_limbs.h``.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint64_t
 
 from hamlet._expression cimport Column
 from hamlet._tables cimport (
@@ -71,6 +71,11 @@ cdef inline int64_t floor_divide(int64_t a, int64_t b) noexcept nogil:
 cdef inline int64_t lowest_window(int64_t time, int64_t within, int64_t slide) noexcept nogil:
     """The first window that has not ended by a time; where windows overlap or meet, it holds the time."""
     return floor_divide(time, slide) if within == slide else floor_divide(time - within, slide) + 1
+
+
+cdef inline int64_t first_kept(int64_t time, int64_t within, int64_t slide) noexcept nogil:
+    """The first window that stays open when those that end by a time are closed; at the end of time none does."""
+    return INT64_MAX if time == INT64_MAX else lowest_window(time, within, slide)
 
 
 cdef inline int lane_of(const Query* q, int64_t window) noexcept nogil:

@@ -34,6 +34,7 @@ from hamlet._kernel cimport (
     Trace,
     enlarged,
     mixed,
+    ones,
 )
 from hamlet._members cimport list_live
 from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY, Query
@@ -55,11 +56,9 @@ cdef extern from *:
         clock_gettime(CLOCK_MONOTONIC, &now);
         return (int64_t) now.tv_sec * 1000000000 + now.tv_nsec;
     }
-    static inline int hamlet_ones(uint64_t bits) { return __builtin_popcountll(bits); }
     static inline int hamlet_magnitude(uint64_t number) { return 64 - __builtin_clzll(number | 1); }
     """
     int64_t now "hamlet_now"() noexcept nogil
-    int ones "hamlet_ones"(uint64_t bits) noexcept nogil
     int magnitude "hamlet_magnitude"(uint64_t number) noexcept nogil
 
 cdef enum:

@@ -350,7 +350,7 @@ cdef void join_kinds(Core* k, const Graphlet* g, uint64_t columns, int role) noe
     if g.kinds == 1:
         memcpy(tally, k.kind_tally, k.event_columns * sizeof(Tally))
         return
-    memset(tally, 0, k.event_columns * sizeof(Tally))
+    clear_tally(k, role)
     for i in range(g.kinds):
         if k.class_roles[g.kind[i]] >> role & 1:
             k.snapshots += 1

@@ -211,6 +211,10 @@ cdef struct Core:
     int64_t merges
 
 
+cdef extern from *:
+    int ones "__builtin_popcountll"(uint64_t bits) noexcept nogil  # of the bits, how many are set
+
+
 cdef inline uint64_t mixed(uint64_t number) noexcept nogil:
     """A number that differs from its neighbours' in all bits (the finalizer of MurmurHash3)."""
     number ^= number >> 33

@@ -195,6 +195,4 @@ static inline const lanes_machine *lanes_machine_for(int lanes) {
     return lanes_machine_of(width);
 }
 
-static inline int lanes_ones(uint64_t bits) { return __builtin_popcountll(bits); }
-
 #endif

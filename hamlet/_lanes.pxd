@@ -74,7 +74,6 @@ cdef extern from "_lanes.h" nogil:
     void lanes_measure(const Shape* s, const Word* cells, double* counts, double* sums)
     int64_t lanes_bits(double x)
     double lanes_power(int64_t bits)
-    int lanes_ones(uint64_t bits)
     int64_t lanes_rank(int64_t bits, bint floating, bint least)
     int64_t lanes_value(int64_t rank, bint floating, bint least)
     const int LANES_NUMBER

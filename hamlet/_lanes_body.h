@@ -45,8 +45,8 @@ LANE_INLINE void LANES_NAME(lanes_scaled_add)(
     if (LANES_NAME(lanes_any)(*exponent ^ more_exponent)) {
         LANE_INTS none = (LANE_INTS)(*mantissa == 0), no_more = (LANE_INTS)(more == 0);
         LANE_INTS a = (*exponent & ~none) | (more_exponent & none); /* zero has any exponent */
-        LANE_INTS b = (more_exponent & ~no_more) | (a & no_more), above = (LANE_INTS)(a > b);
-        LANE_INTS most = (a & above) | (b & ~above), down = most - a, more_down = most - b;
+        LANE_INTS b = (more_exponent & ~no_more) | (a & no_more);
+        LANE_INTS most = LANES_NAME(lanes_larger)(a, b), down = most - a, more_down = most - b; /* none is negative */
         *mantissa = (LANE_INTS)((LANE_DOUBLES)*mantissa
                                 * (LANE_DOUBLES)(((1023 - down) << 52) & (LANE_INTS)(down <= LANES_STEP)));
         more = (LANE_INTS)((LANE_DOUBLES)more

@@ -1,11 +1,21 @@
 """Windows open, close and are delivered; a pane is the time between two such borders (HAMLET §3.1)."""
 
-from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint64_t
+from libc.stdint cimport INT64_MIN, int64_t, uint64_t
 from libc.string cimport memset
 
 from hamlet._blocks cimport advance_block
 from hamlet._calendar cimport pop_due, schedule
-from hamlet._cells cimport add_cell, bit_length, floor_divide, has_trends, lane_of, limbs_bits, lowest_window, words_of
+from hamlet._cells cimport (
+    add_cell,
+    bit_length,
+    first_kept,
+    floor_divide,
+    has_trends,
+    lane_of,
+    limbs_bits,
+    lowest_window,
+    words_of,
+)
 from hamlet._index cimport forget_lane
 from hamlet._kernel cimport Core, enlarged
 from hamlet._rows cimport append_row
@@ -134,7 +144,7 @@ cdef int advance_time(Core* k, int64_t time) noexcept nogil:
         q = &k.query[query]
         s = k.state[slot]
         s.scheduled = False
-        low = INT64_MAX if time == INT64_MAX else lowest_window(time, q.within, q.slide)
+        low = first_kept(time, q.within, q.slide)
         if close_windows(k, query, s, slot // k.queries, low):
             return OUT_OF_MEMORY
         if s.last < s.first:

@@ -108,8 +108,7 @@ def bands(tables: Sequence[QueryTables], likeness: Sequence[Hashable] = (), *, w
     for query, one in enumerate(tables):
         if fits(one):
             lane = _lane(query, one)
-            windows = -(-one.within // one.slide)
-            alike = lane.forms if windows > FEW_WINDOWS else None
+            alike = lane.forms if lane.windows > FEW_WINDOWS else None
             found.setdefault((one.within, one.slide, one.exact, alike), []).append(lane)
     result = []
     for lanes in found.values():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
@@ -17,6 +17,8 @@ CLASS, SLICE, SENT, SEEN, DECIDED = "class", "slice", "sent", "seen", "decided"
 BORDERS, FOLDED = "borders", "folded"  # counters of a class, of other tasks
 Counters = Mapping[str, int] | Activity | Decisions  # by name; for a page, of SEEN and DECIDED
 Stats = dict[tuple[str, int, int], Counters]  # (what, number, partition) -> counters of a task
+
+_Whole = TypeVar("_Whole", Activity, Decisions)
 
 
 class StatsParam(AccumulatorParam[Stats]):
@@ -98,19 +100,18 @@ def events_seen(stats: Stats) -> int:
 
 def activity_of(stats: Stats, schema: Schema) -> Activity:
     """The events that all tasks have seen, by type and time; none where they were not told to look."""
-    whole = Activity(schema)
-    for key in sorted(stats):
-        each = stats[key]
-        if isinstance(each, Activity):
-            whole.merge(each)
-    return whole
+    return _merged(stats, Activity(schema))
 
 
 def decisions_of(stats: Stats, clock: Clock) -> Decisions:
     """What all tasks have decided; nothing where no trace was asked for."""
-    whole = Decisions(clock)
+    return _merged(stats, Decisions(clock))
+
+
+def _merged(stats: Stats, whole: _Whole) -> _Whole:
+    """What the tasks have of one kind, in their order."""
     for key in sorted(stats):
         each = stats[key]
-        if isinstance(each, Decisions):
+        if isinstance(each, type(whole)):
             whole.merge(each)
     return whole
