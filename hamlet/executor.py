@@ -21,7 +21,7 @@ from hamlet.compiler.compile import CompiledWorkload
 from hamlet.errors import HamletError
 from hamlet.limit import Holding, exceeded, holding
 from hamlet.output.result import QueryRows
-from hamlet.output.rows import Closed, GroupRows, group_rows, piece_of, present, result_columns
+from hamlet.output.rows import Closed, GroupRows, group_rows, piece_of, result_columns
 from hamlet.runner import ClassRunner, RunnerState
 from hamlet.sharing import DYNAMIC, Sharing
 from hamlet.stages import Stages
@@ -216,10 +216,7 @@ class Executor:
             return [self._drained(*each) for each in sorted(found, key=lambda each: each[0])]
 
     def _drained(self, index: int, runner: ClassRunner, place: int, rows: int) -> QueryRows:
-        query, columns = runner.compiled.queries[place], self._columns[index]
-        units = self.workload.schema.units
-        pieces = [piece_of(query, columns, closed, units) for closed in runner.drain(place, rows)]
-        return QueryRows(query.name, columns, pieces=pieces)
+        return self.present(index, runner.drain(place, rows))
 
     def without_rows(self) -> list[QueryRows]:
         """Every query, without rows, in the workload's order."""
@@ -237,13 +234,18 @@ class Executor:
 
     def drain_groups(self, index: int) -> GroupRows:
         """The same in Python values; partial where keys are spread over executors."""
-        runner, place = self._places[index]
-        return group_rows(runner.compiled.queries[place], self.drain_closed(index))
+        return self.group_rows(index, self.drain_closed(index))
 
-    def present(self, index: int, rows: GroupRows) -> QueryRows:
-        """Result rows from the components of windows and groups."""
+    def group_rows(self, index: int, closed: Sequence[Closed]) -> GroupRows:
+        """Closed windows of a query in Python values."""
         runner, place = self._places[index]
-        return present(runner.compiled.queries[place], self._columns[index], rows, self.workload.schema.units)
+        return group_rows(runner.compiled.queries[place], closed)
+
+    def present(self, index: int, closed: Sequence[Closed]) -> QueryRows:
+        """Closed windows of a query as result rows."""
+        runner, place = self._places[index]
+        query, columns, units = runner.compiled.queries[place], self._columns[index], self.workload.schema.units
+        return QueryRows(query.name, columns, pieces=[piece_of(query, columns, each, units) for each in closed])
 
     @property
     def stats(self) -> dict[str, int]:

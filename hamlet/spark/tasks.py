@@ -29,7 +29,7 @@ from hamlet.input.ordering import BATCH_ROWS, SortKey
 from hamlet.input.widening import cast, conform
 from hamlet.output.partial import PartialCodec
 from hamlet.output.result import QueryRows
-from hamlet.output.rows import GroupRows
+from hamlet.output.rows import Closed
 from hamlet.pages.decisions import Decisions
 from hamlet.schema import Schema
 from hamlet.slicing.routes import Route, part_of
@@ -192,18 +192,18 @@ class _Runner:
     executor: Executor
     ownership: Ownership | None
 
-    def drained(self, query: int) -> GroupRows:
+    def drained(self, query: int) -> list[Closed]:
         """The closed windows of a query that the slice owns."""
-        rows = self.executor.drain_groups(query)
-        if self.ownership is None or not rows.windows:
-            return rows
+        pieces = self.executor.drain_closed(query)
+        if self.ownership is None or not pieces:
+            return pieces
         (slide,) = {each.window[1] for each in self.executor.workload.queries if each.analysed.index == query}
-        kept = self.ownership.keeps(np.array(rows.windows, np.int64) * slide)
-        if kept.all():
-            return rows
-        chosen = np.nonzero(kept)[0].tolist()
-        columns = [[column[row] for row in chosen] for column in rows.components]
-        return GroupRows([rows.windows[row] for row in chosen], [rows.groups[row] for row in chosen], columns)
+        kept = [self.ownership.keeps(np.asarray(piece.windows, np.int64) * slide) for piece in pieces]
+        return [
+            piece if own.all() else piece.chosen(np.nonzero(own)[0])
+            for piece, own in zip(pieces, kept, strict=True)
+            if own.any()
+        ]
 
 
 class Kernel:
@@ -254,8 +254,8 @@ class Kernel:
             found.append(_Runner(route, executor, ownership))
         return found
 
-    def closed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Executor, int, GroupRows]]:
-        """The rows of each query (its place in the workload) as windows close, with what presents them."""
+    def closed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Executor, int, list[Closed]]]:
+        """The closed windows of each query (its place in the workload), with what presents them."""
         places = () if self._slicing is None else (SLICE, MASK)
         events = engine_batches(batches, (*places, *self._columns), with_places(self._shipment.events))
         for batch, following in time_steps(events, self._schema):
@@ -271,23 +271,23 @@ class Kernel:
                         self.decisions.add(runner.executor.trace())
                 runner.executor.advance(following)
                 for query in runner.route.queries:
-                    rows = runner.drained(query)
-                    if rows.windows:
-                        yield runner.executor, query, rows
+                    pieces = runner.drained(query)
+                    if pieces:
+                        yield runner.executor, query, pieces
 
     def partial(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The same as batches of partial rows."""
         codecs: dict[int, PartialCodec] = {}
-        for executor, query, rows in self.closed(batches):
+        for executor, query, pieces in self.closed(batches):
             if query not in codecs:
                 compiled = executor.workload
                 codecs |= {each.analysed.index: codec_of(each, compiled.schema) for each in compiled.queries}
-            yield codecs[query].encode(rows)
+            yield codecs[query].encode(executor.group_rows(query, pieces))
 
     def final(self, batches: Iterable[pa.RecordBatch]) -> Iterator[QueryRows]:
         """The same as result rows."""
-        for executor, query, rows in self.closed(batches):
-            yield executor.present(query, rows)
+        for executor, query, pieces in self.closed(batches):
+            yield executor.present(query, pieces)
 
 
 SLICE, MASK = "", "\0"  # names that no attribute has
