@@ -21,7 +21,7 @@ class Panel:
     label: str
     x: str
     x_label: str
-    fixed: tuple[tuple[str, float], ...] = ()
+    fixed: tuple[tuple[str, float | str], ...] = ()
     log_y: bool = True
     log_x: bool = False
     scale: float = 1.0
@@ -94,6 +94,17 @@ SPEC: tuple[Figure, ...] = (
         "The paper: deciding burst by burst beats a sharing plan that is fixed beforehand, at every rate and number of "
         "queries, since a static plan keeps making snapshots where sharing does not pay.",
         _panels("events_per_min", RATE, (("queries", 50),)) + _panels("queries", QUERIES, (("events_per_min", 3_000),)),
+    ),
+    Figure(
+        "sharing-map",
+        "sharing-map",
+        "Where sharing pays, by what a burst costs: 50 queries with one Kleene sub-pattern",
+        "The paper (Section 4): sharing a burst pays where the work that is saved outweighs the snapshots made.",
+        tuple(
+            Panel("events_per_s", f"{rung}: events/s", "events_per_burst", "events per burst", fixed, log_x=True)
+            for rung in ("count", "sums", "extremum", "exact", "local", "index", "scan")
+            for fixed in ((("rung", rung), ("queries", 50)),)
+        ),
     ),
     Figure(
         "growth",

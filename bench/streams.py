@@ -73,12 +73,22 @@ def bursts(random: np.random.Generator, events: int, types: int) -> Array:
     return np.repeat(np.cumsum(steps) % types, lengths)[:events]
 
 
-def kleene_among_others(events: int, others: int, seed: int = 1) -> pa.Table:
-    """Long bursts of the type Kleene between single events of other types T0, T1, ...: time (seconds), type, value."""
+def kleene_among_others(
+    events: int, others: int, lengths: tuple[int, int] = (SHORTEST, LONGEST), seed: int = 1
+) -> pa.Table:
+    """Bursts of the type Kleene between single events of other types T0, T1, ...: time (seconds), type, value.
+
+    Parameters
+    ----------
+    events, others : int
+    lengths : (int, int)
+        Events of a burst, at least and at most.
+    seed : int
+    """
     random = np.random.default_rng(seed)
-    runs = 1 + events // SHORTEST
-    lengths = random.integers(SHORTEST, LONGEST + 1, runs)
+    runs = 1 + events // lengths[0]
+    per_run = random.integers(lengths[0], lengths[1] + 1, runs)
     pairs = np.stack([1 + random.integers(0, others, runs), np.zeros(runs, np.int64)], axis=1)
-    codes = np.repeat(pairs.ravel(), np.stack([np.ones(runs, np.int64), lengths], axis=1).ravel())[:events]
+    codes = np.repeat(pairs.ravel(), np.stack([np.ones(runs, np.int64), per_run], axis=1).ravel())[:events]
     names = ("Kleene", *(f"T{number}" for number in range(others)))
     return pa.table({"time": np.arange(events), "type": typed(codes, names), "value": random.integers(0, 100, events)})

@@ -28,6 +28,7 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "ridesharing": lambda: curves.rides(100, 5),
     "two-step": lambda: curves.constructed(12),
     "growth": lambda: sharing.growing(30, 2_000),
+    "sharing-map": lambda: sharing.mapped("index", 20, 5, 100),
     "latency": lambda: service.Latency(5, 10, 2),
     "duckdb-recurrence": lambda: peers.closed(20_000),
     "duckdb-recursion": lambda: peers.tiny(10),

@@ -21,6 +21,16 @@ POLICIES = ("dynamic", "static", "never")
 SLICE_EVENTS = 10
 DAY = 86_400 * 10**6  # microseconds
 OTHERS = 19  # types beside the one under the plus
+BURSTS = (2, 20, 100)  # events of a burst on the map
+RUNGS: Mapping[str, tuple[str, str, str, int]] = {  # RETURN, WHERE, numbers, events: what a burst costs without sharing
+    "count": ("LOG2(COUNT(*))", "", "float", 1_000_000),
+    "sums": ("COUNT(*), SUM(Kleene.value), COUNT(Kleene)", "", "float", 1_000_000),
+    "extremum": ("COUNT(*), MAX(Kleene.value)", "", "float", 500_000),
+    "exact": ("COUNT(*)", "", "exact", 200_000),
+    "local": ("COUNT(*)", "WHERE Kleene.value >= 20", "float", 1_000_000),
+    "index": ("COUNT(*)", "WHERE Kleene.value < NEXT(Kleene).value", "float", 100_000),
+    "scan": ("COUNT(*)", "WHERE Kleene.value * NEXT(Kleene).value < 2000", "float", 20_000),
+}
 
 
 class Policies:
@@ -113,6 +123,34 @@ def first_day() -> Policies:
     return stock50("exact", 0, int(np.searchsorted(times, (times[0] // DAY + 1) * DAY)))
 
 
+def mapped(rung: str, burst: int, queries: int, part: int) -> Policies:
+    """Queries that share one Kleene sub-pattern on one rung of the ladder, over bursts of one length.
+
+    Parameters
+    ----------
+    rung : str
+        Of `RUNGS`.
+    burst, queries : int
+    part : int
+        The stream's events are divided by it.
+    """
+    returned, condition, numbers, events = RUNGS[rung]
+    around = [f"T{number}" for number in range(OTHERS)]
+    text = workloads.around_one_kleene("Kleene", around, queries, returned, f"{condition} WITHIN 1000 s")
+    table = streams.kleene_among_others(events // part, OTHERS, (burst, burst))
+    facts = {"rung": rung, "events_per_burst": burst}
+    return Policies(hamlet.Workload.parse(text), table, "value", facts, numbers=numbers)
+
+
+def _map(part: int) -> Points:
+    return {
+        f"{rung}, bursts of {burst}, {queries} queries": partial(mapped, rung, burst, queries, part)
+        for rung in RUNGS
+        for queries in (5, 50)
+        for burst in BURSTS
+    }
+
+
 def _growth(events: int, sizes: tuple[int, ...]) -> Points:
     return {f"{queries} queries": partial(growing, queries, events) for queries in sizes}
 
@@ -124,6 +162,13 @@ CASES: dict[str, Case] = {
         _growth(5_000_000, (1, 10, 50, 100, 500, 1_000)),
         _growth(10_000, (1, 10, 100)),
         seconds=(600, 30),
+    ),
+    "sharing-map": Case(
+        "where sharing pays: one Kleene sub-pattern shared by 5 and 50 queries, by rung of the ladder and length of "
+        "bursts, windows of 1,000 events, no grouping, the three policies in turn",
+        _map(1),
+        {name: make for name, make in _map(50).items() if "bursts of 20, 5 " in name},
+        seconds=(900, 30),
     ),
     "stock50-policies": Case(
         "workloads/stock50.sase over trades, Arrow table in memory: dynamic, static and never in turn (with --repeats "
