@@ -51,7 +51,7 @@ def _panels(x: str, x_label: str, fixed: tuple[tuple[str, float], ...] = ()) -> 
     return (
         Panel("latency_s", "latency [ms]", x, x_label, fixed, scale=1e3),
         Panel("events_per_s", "throughput [events/s]", x, x_label, fixed),
-        Panel("grown_bytes", "peak memory beyond the stream [MiB]", x, x_label, fixed, log_y=False, scale=2**-20),
+        Panel("grown_bytes", "peak memory added [MiB]", x, x_label, fixed, log_y=False, scale=2**-20),
     )
 
 
