@@ -15,7 +15,7 @@ from libc.string cimport memset
 from hamlet._blocks cimport hand_over, has_room, in_lanes, reach
 from hamlet._burst cimport Tally
 from hamlet._cells cimport bit_length
-from hamlet._kernel cimport Core, Graphlet, mixed, ones, take_own
+from hamlet._kernel cimport Core, Graphlet, ones, take_own
 from hamlet._lanes cimport (
     LANES_GREATEST,
     LANES_LEAST,
@@ -285,7 +285,7 @@ cdef void find_role(Core* k, int number, Graphlet* g, int role) noexcept nogil:
     all the same, and one that opened later alive.
     """
     cdef Band* band = &k.band[number]
-    cdef int i, lanes = 0
+    cdef int i, kin, lanes = 0
     cdef int64_t window
     memset(band.marked, 0, band.marks * sizeof(uint64_t))
     for window in range(band.block.first, (band.block.last if band.starts else band.block.first) + 1):
@@ -296,13 +296,19 @@ cdef void find_role(Core* k, int number, Graphlet* g, int role) noexcept nogil:
     for i in range(band.marks):
         if band.marked[i]:
             lanes += ones(band.marked[i])
-            g.kindred += mixed(band.marked[i] ^ mixed(<uint64_t> number << 32 | i))
             band.found[i] |= band.marked[i]
     if lanes:
         g.every |= <uint64_t> 1 << role
         g.lives += lanes
         k.role_lives[role] += lanes
         k.role_laned[role] += lanes
+        if g.kins == g.roles:
+            k.kin_lives[role] += lanes
+            return
+        for kin in range(g.kins):
+            if g.kin[kin].role == role:
+                for i in range(band.marks):
+                    k.kin_lives[kin] += ones(band.marked[i] & band.kin[g - k.graphlet][kin * band.marks + i])
 
 
 cdef int burst_band(Core* k, int number, const Graphlet* g, int role) noexcept nogil:

@@ -8,6 +8,7 @@ import numpy as np
 
 from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memset
 
 from hamlet._blocks cimport drop_block, free_block
 from hamlet._kernel cimport MOST_GRAPHLETS, Core, Graphlet, grown, take_own
@@ -140,6 +141,7 @@ cdef void write_programs(Core* k, int first, dict held) except *:
             if g.changed:
                 for role in range(g.roles):
                     write_burst(k, number, type, role, held)
+                write_kins(band, k, type, number)
     for type in range(MOST_GRAPHLETS):
         k.graphlet[type].changed = False
 
@@ -182,6 +184,18 @@ cdef void write_burst(Core* k, int number, int type, int role, dict held) except
         if band.burst[type] == NULL:
             raise MemoryError
     write_program(k, number, &band.burst[type][role], lanes, held, (number, type, role, "burst"))
+
+
+cdef void write_kins(Band* band, const Core* k, int type, int number) except *:
+    """The lanes of each kin of a graphlet."""
+    cdef const Graphlet* g = &k.graphlet[type]
+    cdef int i, lane
+    band.kin[type] = <uint64_t*> grown(band.kin[type], (g.kins * band.marks + 1) * sizeof(uint64_t))
+    memset(band.kin[type], 0, g.kins * band.marks * sizeof(uint64_t))
+    for i in range(g.members):
+        if k.band_of[g.member[i].query] == number:
+            lane = k.lane_of[g.member[i].query]
+            band.kin[type][g.member[i].kin * band.marks + lane // 64] |= <uint64_t> 1 << lane % 64
 
 
 cdef void write_finals(Core* k, int number, dict held) except *:
@@ -393,6 +407,7 @@ cdef void free_bands(Core* k) noexcept:
             free(band.every)
             for type in range(MOST_GRAPHLETS):
                 free(band.burst[type])
+                free(band.kin[type])
             free(band.mask)
             free(band.input)
             free(band.found)

@@ -175,7 +175,13 @@ cdef class Kernel:
         k.entry_first = <int*> calloc(1, sizeof(int))
         if k.query == NULL or k.rows == NULL or k.entry_first == NULL:
             raise MemoryError
+        known = {}  # tables that differ in names only have their lists in common
         for i, table in enumerate(tables):
+            j = known.setdefault(id(table.sources), i)
+            if j < i:
+                k.query[i] = k.query[j]
+                k.query[i].table = NULL
+                continue
             self._load(&k.query[i], table)
             most = max(most, k.query[i].arrivals)
             for j in range(len(table.predicates)):
@@ -198,6 +204,9 @@ cdef class Kernel:
         if k.rows != NULL:
             for i in range(k.queries):
                 free_rows(&k.rows[i])
+        if k.query != NULL:
+            for i in range(k.queries):
+                free(k.query[i].table)
         free_graphlets(k)
         free_decisions(k)
         free(k.state)
@@ -212,7 +221,9 @@ cdef class Kernel:
         free(k.registers)
 
     cdef void* _hold(self, object array):
-        """Keep a contiguous array alive and return its first byte."""
+        """Keep a contiguous array alive and return its first byte, a null pointer where it is empty."""
+        if len(array) == 0:
+            return NULL
         cdef const uint8_t[::1] view = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         self.held.append(view)
         return <void*> &view[0]
@@ -226,6 +237,7 @@ cdef class Kernel:
         cdef Core* k = &self.core
         cdef Predicate* predicate
         cdef Program program
+        cdef int i
         q.within = table.within
         q.slide = table.slide
         q.lanes = -(-table.within // table.slide)
@@ -244,23 +256,31 @@ cdef class Kernel:
         q.scaled = sum(kind == SUM_DOUBLE or kind >= COUNT_SCALED for kind, *_ in table.components)
         q.account = k.account
         q.types = table.types
-        q.component = <Component*> self._ints(table.components)
-        q.source = <Source*> self._ints(table.sources)
-        q.arrival = <Arrival*> self._ints(table.arrivals)
-        q.guard_arrival = <GuardArrival*> self._ints(table.guard_arrivals)
-        q.store = <StoreTable*> self._ints(table.stores)
-        q.member = self._ints(table.members)
-        q.guard_set = self._ints(table.guard_sets)
-        q.simple = self._ints(table.simple)
-        q.guard_first = self._ints(table.guard_first)
-        q.cell_guards = self._ints(table.cell_guards)
-        q.index = <IndexTable*> self._ints(table.indexes)
-        q.key = <KeyProgram*> self._hold(np.zeros(max(1, len(table.keys)) * sizeof(KeyProgram), np.uint8))
+        parts = (
+            table.components, table.sources, table.arrivals, table.guard_arrivals, table.stores, table.guard_sets,
+            table.indexes,
+        )
+        flat = [[number for row in part for number in row] for part in parts]
+        flat += [table.members, table.simple, table.guard_first, table.cell_guards]
+        cdef Py_ssize_t at = 0
+        cdef int number
+        cdef int* start[11]
+        q.table = <int*> grown(NULL, (sum(map(len, flat)) + 1) * sizeof(int))
+        for i, part in enumerate(flat):
+            start[i] = q.table + at
+            for number in part:
+                q.table[at] = number
+                at += 1
+        q.component, q.source, q.arrival = <Component*> start[0], <Source*> start[1], <Arrival*> start[2]
+        q.guard_arrival, q.store = <GuardArrival*> start[3], <StoreTable*> start[4]
+        q.guard_set, q.index, q.member = start[5], <IndexTable*> start[6], start[7]
+        q.simple, q.guard_first, q.cell_guards = start[8], start[9], start[10]
+        q.key = <KeyProgram*> self._hold(np.zeros(len(table.keys) * sizeof(KeyProgram), np.uint8))
         for i, (program, columns, count, floating) in enumerate(table.keys):
             self.held.append(program)
             q.key[i].code = program.code
             q.key[i].columns, q.key[i].count, q.key[i].floating = columns, count, floating
-        q.predicate = <Predicate*> self._hold(np.zeros(max(1, len(table.predicates)) * sizeof(Predicate), np.uint8))
+        q.predicate = <Predicate*> self._hold(np.zeros(len(table.predicates) * sizeof(Predicate), np.uint8))
         for i, (program, vector, scalar) in enumerate(table.predicates):
             self.held.append(program)
             predicate = &q.predicate[i]

@@ -3,8 +3,10 @@
 A burst's live members are grouped into candidates: queries whose local predicates accept the same classes of its
 events. The candidate with most queries is the reference. Others add sigma snapshots: under the model `paper` one per
 event on which they differ from it, under `measured` one per class of events that they accept, since that is what closed
-forms have to add up (``optimizer/benefit.pyx``). The optimizer chooses; bursts of the same classes, live members and
-order of magnitude are decided once and then known, so that stale decisions cost time and never a result.
+forms have to add up (``optimizer/benefit.pyx``). The model reads how many live members of a *kin* there are (members
+that it does not tell apart), so that a decision does not look at each of them. The optimizer chooses; bursts of the
+same classes and, of events and of each kin, the same order of magnitude are decided once and then known, so that stale
+decisions cost time and never a result.
 
 A graphlet goes on over several bursts while no event ends it: where the longest burst is full, and over the border of
 two batches. `Past` remembers what the last burst decided; a set that has become smaller is a split, a larger one a
@@ -28,6 +30,7 @@ from hamlet._kernel cimport (
     STATIC,
     Core,
     Graphlet,
+    Kin,
     Member,
     Past,
     Record,
@@ -88,7 +91,7 @@ cdef void free_decisions(Core* k) noexcept:
 cdef uint64_t decide(Core* k, Graphlet* g) noexcept nogil:
     """Bits of the roles whose queries share the burst; its live members and role_events are known."""
     cdef uint64_t burst, shared
-    cdef int place
+    cdef int place, i
     cdef int64_t begun
     k.decisions += 1
     if k.policy == NEVER or (g.lives < 2 and k.policy != STATIC):
@@ -98,7 +101,11 @@ cdef uint64_t decide(Core* k, Graphlet* g) noexcept nogil:
     if k.policy == RANDOM:
         k.chance = mixed(k.chance + 1)
         return g.every & k.chance
-    burst = mixed(g.kindred + <uint64_t> magnitude(g.events)) | 1
+    burst = g.kindred + <uint64_t> magnitude(g.events)
+    for i in range(g.kins):
+        if k.kin_lives[i]:
+            burst += mixed(<uint64_t> i << 32 | roughly(k.kin_lives[i]))
+    burst = mixed(burst) | 1
     place = <int> ((burst >> 8) % CHOICES)
     if not k.paper and g.choices.burst[place] == burst:
         return g.choices.shared[place]
@@ -109,6 +116,12 @@ cdef uint64_t decide(Core* k, Graphlet* g) noexcept nogil:
     g.choices.burst[place] = burst
     g.choices.shared[place] = shared
     return shared
+
+
+cdef inline uint64_t roughly(uint64_t number) noexcept nogil:
+    """A number's place among magnitudes, each cut into four."""
+    cdef int size = magnitude(number)
+    return number if size <= 3 else (<uint64_t> size << 2) + (number >> (size - 3) & 3)
 
 
 cdef uint64_t choose_roles(Core* k, Graphlet* g) noexcept nogil:
@@ -144,37 +157,36 @@ cdef uint64_t choose_candidates(Core* k, const Burst* burst, double* price) noex
 
 cdef void describe(Core* k, Graphlet* g, Burst* burst) noexcept nogil:
     """The candidates among the live members, and the counts that a model reads."""
-    cdef const Member* member
+    cdef const Kin* kin
     cdef int i, j, reference = 0
     cdef int64_t values = 0  # that the queries would read, each on its own
     cdef uint64_t wanted = 0
-    list_live(k, g)
     burst.candidates = 0
     burst.facts.t = 1
-    for i in range(g.lives):
-        member = &g.member[g.live[i]]
-        wanted |= member.columns
-        values += ones(member.columns) * k.role_events[member.role]
-        burst.facts.t = max(burst.facts.t, <int64_t> k.query[member.query].types)
+    for i in range(g.kins):
+        if k.kin_lives[i] == 0:
+            continue
+        kin = &g.kin[i]
+        wanted |= kin.columns
+        values += ones(kin.columns) * k.role_events[kin.role] * k.kin_lives[i]
+        burst.facts.t = max(burst.facts.t, <int64_t> kin.types)
         for j in range(burst.candidates):
-            if burst.roles[j] >> member.role & 1 or (
-                k.role_kinds[member.role] == k.role_kinds[g.member[burst.candidate[j].sigma].role]
-            ):
+            if k.role_kinds[kin.role] == k.role_kinds[burst.candidate[j].sigma]:
                 break
         else:
             j = burst.candidates
             burst.candidates += 1
             burst.roles[j] = 0
             burst.candidate[j].queries = 0
-            burst.candidate[j].sigma = g.live[i]  # one of its members, until sigma is known
-        burst.roles[j] |= <uint64_t> 1 << member.role
-        burst.candidate[j].queries += 1
+            burst.candidate[j].sigma = kin.role  # one of its roles, until sigma is known
+        burst.roles[j] |= <uint64_t> 1 << kin.role
+        burst.candidate[j].queries += k.kin_lives[i]
         if burst.candidate[j].queries > burst.candidate[reference].queries:
             reference = j
     for j in range(burst.candidates):
         if j != reference:
             burst.candidate[j].sigma = sigma_of(
-                k, g, g.member[burst.candidate[j].sigma].role, g.member[burst.candidate[reference].sigma].role
+                k, g, <int> burst.candidate[j].sigma, <int> burst.candidate[reference].sigma
             )
     burst.candidate[reference].sigma = 0
     burst.facts.b = g.events
@@ -279,7 +291,7 @@ cdef void price_decision(Burst* burst, const Graphlet* g, uint64_t shared, int d
             burst.facts.s_p += burst.candidate[i].sigma
 
 
-cdef int record_burst(Core* k, const Graphlet* g, uint64_t shared, const Burst* burst, int decision) noexcept nogil:
+cdef int record_burst(Core* k, Graphlet* g, uint64_t shared, const Burst* burst, int decision) noexcept nogil:
     cdef Trace* trace = &k.trace
     cdef Record* record
     cdef const Member* member
@@ -301,6 +313,7 @@ cdef int record_burst(Core* k, const Graphlet* g, uint64_t shared, const Burst* 
             return OUT_OF_MEMORY
         trace.number = <int32_t*> moved
         trace.numbers_capacity = capacity
+    list_live(k, g)
     record = &trace.record[trace.count]
     trace.count += 1
     record.pane, record.key, record.type = g.pane, g.key, g - k.graphlet

@@ -160,6 +160,8 @@ cdef int find_live(Core* k, Graphlet* g) noexcept nogil:
     g.listed = g.handed = False
     for i in range(g.roles):
         k.role_lives[i] = k.role_laned[i] = 0
+    for i in range(g.kins):
+        k.kin_lives[i] = 0
     if g.loose < g.members:
         for i in range(k.bands):
             failure = find_lanes(k, i, g)
@@ -200,8 +202,8 @@ cdef int find_lone(Core* k, Graphlet* g, int place) noexcept nogil:
         g.lone += 1
         g.lives += 1
         g.every |= <uint64_t> 1 << member.role
-        g.kindred += member.mark
         k.role_lives[member.role] += 1
+        k.kin_lives[member.kin] += 1
     return NO_FAILURE
 
 
@@ -231,6 +233,7 @@ cdef int apply_coefficients(Core* k, Graphlet* g, uint64_t shared) noexcept nogi
     cdef const Member* member
     cdef uint64_t columns = 0, kinds = 0, in_bands = 0, bit
     cdef int i, sharing = 0, role, failure
+    cdef bint each = False
     for role in range(g.roles):
         if g.every >> role & 1:
             columns |= g.columns[role]
@@ -254,11 +257,17 @@ cdef int apply_coefficients(Core* k, Graphlet* g, uint64_t shared) noexcept nogi
         if k.role_laned[role]:
             in_bands |= bit
             k.applied += k.role_laned[role]
-    if g.every & ~shared:
+            if not shared & bit:
+                if g.columns[role]:
+                    each = True
+                else:  # there is nothing to tally
+                    k.coefficients += k.role_laned[role]
+                    k.snapshots += k.role_laned[role]
+    if each:
         list_live(k, g)
     for i in range(g.lives if g.listed else g.lone):
         member = &g.member[g.live[i]]
-        if not shared >> member.role & 1:
+        if not shared >> member.role & 1 and (g.columns[member.role] or not in_block(k, member)):
             tally_member(k, g, member)
             k.coefficients += 1
             k.snapshots += 1

@@ -16,6 +16,7 @@ cdef enum:
     MOST_GRAPHLETS = 64  # per key; types beyond are processed event by event
     LONGEST_BURST = 1024
     CHOICES = 256        # decisions that a graphlet remembers
+    MOST_KINS = 128      # of a graphlet: 64, and one per role
 
 cdef enum Standing:
     STRANGER
@@ -41,7 +42,12 @@ cdef struct Member:      # a query whose Kleene sub-pattern a graphlet serves
     bint loop            # whether its events may follow one another
     bint starts          # whether a trend may begin with its events
     uint64_t columns     # bits of the event columns that its aggregates read, see column_bit
-    uint64_t mark        # its part of `Graphlet.kindred`
+    int kin              # its `Kin`
+
+cdef struct Kin:         # members that a decision does not tell apart
+    int role
+    int types            # event types that a trend is made of: t
+    uint64_t columns
 
 cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-pattern (Def. 3.6)
     bint changed         # members have come or gone since programs of bands were written
@@ -50,6 +56,8 @@ cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-
     Member* member       # [members]
     uint8_t* standing    # [queries] whether a query is a member, may become one, or must not
     int* role            # [roles] the role's number among all
+    int kins             # at least one per role; where there is no other, each has the number of its role
+    Kin* kin             # [kins]
     bint reads           # whether some member reads a column of its events
     int64_t pane         # no window of a member opens or closes from here...
     int64_t pane_end     # ...to before this time
@@ -70,11 +78,11 @@ cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-
     int* live            # [members] these; once listed all live members, in order
     bint listed
     uint64_t every       # bits of their roles
-    uint64_t kindred     # a number for its classes and live members, of which equal bursts have the same
+    uint64_t kindred     # a number for its classes, of which equal bursts have the same
     Choices* choices     # what was decided for bursts of the same kind
 
 cdef struct Choices:     # decisions, found again by what they were made for
-    uint64_t burst[CHOICES]   # a number for classes, live members and the order of magnitude of b; 0 for none
+    uint64_t burst[CHOICES]   # a number for classes and the orders of magnitude of b and of live members; 0 for none
     uint64_t shared[CHOICES]  # bits of the roles that share
 
 cdef struct Past:        # the live graphlet of a key, which later bursts go on or end
@@ -189,6 +197,7 @@ cdef struct Core:
     int64_t role_events[64]
     uint64_t role_kinds[64]  # a number for the set of classes that a role accepts
     int role_lives[64]   # live members of a role
+    int kin_lives[MOST_KINS]  # and of a kin
     int role_laned[64]   # those of them that are in blocks
     const int64_t* rows_by_kind  # its rows, class after class
     int64_t* kind_end    # [kinds] where the rows of each class of the burst end

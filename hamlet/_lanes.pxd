@@ -130,6 +130,7 @@ cdef struct Band:
     LaneProgram* program  # [classes] what single events do in the lanes where they join no burst
     LaneProgram* every   # [classes] what they do in all lanes
     LaneProgram* burst[64]  # [64] by the type of a graphlet what its bursts do, by role; null pointers: nothing
+    uint64_t* kin[64]    # [64][kins][marks] by the type of a graphlet the lanes of each of its kins
     LaneProgram finals
     int64_t* mask        # [masks][width], aligned
     Py_ssize_t words     # of a window

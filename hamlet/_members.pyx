@@ -13,13 +13,14 @@ from hamlet._kernel cimport (
     LONGEST_BURST,
     MEMBER,
     MOST_GRAPHLETS,
+    MOST_KINS,
     Choices,
     Core,
     Graphlet,
+    Kin,
     Member,
     column_bit,
     grown,
-    mixed,
 )
 from hamlet._lanes cimport Band, is_found
 from hamlet._tables cimport FROM_CELL, FROM_START, FROM_STORE, Arrival, Entry, Query
@@ -142,17 +143,33 @@ cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
     g.member[g.members].role = role
     g.member[g.members].loop = loop
     g.member[g.members].starts = starts
-    g.member[g.members].mark = mixed(~<uint64_t> g.members)
     g.member[g.members].columns = 0
     for i in range(q.components):
         if q.component[i].variable == a.variable and q.component[i].column >= 0:
             g.member[g.members].columns |= column_bit(q.component[i].column)
+    g.member[g.members].kin = kin_of(g, role, q.types, g.member[g.members].columns)
     g.live = <int*> grown(g.live, (g.members + 1) * sizeof(int))
     g.members += 1
     g.loose += k.band_of[entry.query] < 0
     g.changed = True
     g.standing[entry.query] = MEMBER
     return g.members - 1
+
+
+cdef int kin_of(Graphlet* g, int role, int types, uint64_t columns) except -1:
+    """The kin of a new member. Where there are too many it is one of its role, and prices are a little off."""
+    cdef int i, found = -1
+    for i in range(g.kins):
+        if g.kin[i].role == role:
+            found = i
+            if g.kin[i].types == types and g.kin[i].columns == columns:
+                return i
+    if found >= 0 and g.kins >= MOST_KINS - MOST_GRAPHLETS:
+        return found
+    g.kin = <Kin*> grown(g.kin, (g.kins + 1) * sizeof(Kin))
+    g.kin[g.kins].role, g.kin[g.kins].types, g.kin[g.kins].columns = role, types, columns
+    g.kins += 1
+    return g.kins - 1
 
 
 cdef void list_live(const Core* k, Graphlet* g) noexcept nogil:
@@ -195,6 +212,7 @@ cdef void free_graphlets(Core* k) noexcept:
     for i in range(MOST_GRAPHLETS):
         free(k.graphlet[i].member)
         free(k.graphlet[i].role)
+        free(k.graphlet[i].kin)
         free(k.graphlet[i].columns)
         free(k.graphlet[i].standing)
         free(k.graphlet[i].rows)

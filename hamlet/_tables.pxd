@@ -127,6 +127,7 @@ cdef struct Query:
     int* simple        # guard -> 1 where every match is one event
     int* guard_first   # guard -> its first state
     int* cell_guards   # cell -> its guard set (all simple), -1 for none
+    int* table         # the memory of what the pointers to integers point to, where it is this query's own
     Account* account   # the memory of the run
 
 cdef struct Entry:     # what one event class does to one query

@@ -92,6 +92,7 @@ class ClassRunner:
         self.broadcast = _broadcast(compiled, self.index) if compiled.broadcasts else None
         self.class_of = np.zeros(0, np.int32)  # signature -> kernel class, FOREIGN, or UNMAPPED
         self.matched = 0
+        self._touched = _touched(compiled)
         self._types: dict[str, int] = {}
         self._roles: dict[Role, int] = {}
 
@@ -238,9 +239,9 @@ class ClassRunner:
 
     def _register(self, signature: Signature) -> int:
         entries = []
-        for part, ((place, _), tables) in enumerate(zip(self.compiled.parts, self.tables, strict=True)):
-            roles = self.compiled.queries[place].roles
-            fitting = [variable for variable, role in roles.items() if signature.fits(role)]
+        for part, variables in self._touched.get(signature.type, ()):
+            tables, roles = self.tables[part], self.compiled.queries[self.compiled.parts[part][0]].roles
+            fitting = [variable for variable in variables if signature.fits(roles[variable])]
             bound = [variable for variable in fitting if variable in tables.arrivals_of]
             arrivals = [number for variable in bound for number in tables.arrivals_of[variable]]
             guards = [number for variable in fitting for number in tables.guard_arrivals_of.get(variable, ())]
@@ -405,6 +406,18 @@ class ClassRunner:
         lists = [list(column) for column in zip(*rows.values(), strict=True)] or [[] for _ in none]
         columns = [columned(key, column) for key, column in zip(query.layout.keys, lists, strict=True)]
         return np.ascontiguousarray(pairs_at[:, 0]), np.ascontiguousarray(pairs_at[:, 1]), columns
+
+
+def _touched(compiled: CompiledClass) -> dict[str, list[tuple[int, list[str]]]]:
+    """For each event type the kernel's queries that have variables of it, and these."""
+    found: dict[str, list[tuple[int, list[str]]]] = {}
+    for part, (place, _) in enumerate(compiled.parts):
+        own: dict[str, list[str]] = {}
+        for variable, role in compiled.queries[place].roles.items():
+            own.setdefault(role.type, []).append(variable)
+        for type, variables in own.items():
+            found.setdefault(type, []).append((part, variables))
+    return found
 
 
 def _ranks(compiled: CompiledClass, index: KeyIndex) -> dict[tuple[int, ...], Ranks]:

@@ -99,6 +99,18 @@ def test_long_bursts_of_many_queries_are_shared() -> None:
     assert stats["decision_ns"] > 0
 
 
+def test_bursts_with_as_many_live_members_are_decided_once() -> None:
+    kinds = [f"T{number}" for number in range(40)]
+    text = "".join(f"RETURN SUM(B.v) PATTERN SEQ({kind}, B+) WITHIN 1000 s;" for kind in kinds)
+    types = [kind for number in range(400) for kind in (kinds[(7 * number + number // 40) % 40], "B", "B", "B")]
+    events = [{"time": t * 3, "type": type, "v": t % 5} for t, type in enumerate(types)]
+    workload = hamlet.Workload.parse(text)
+    stats = hamlet.run(workload, events).stats
+    assert stats["shared_graphlets"] > 300
+    assert 0 < stats["decisions_by_model"] < 30  # of hundreds of sets of queries that are live
+    assert hamlet.run(workload, events, sharing="never").stats["coefficient_computations"] > 30 * 300
+
+
 @pytest.mark.parametrize("name", ["trace.parquet", "trace.jsonl"])
 def test_the_trace_as_a_file(name: str, tmp_path: Path) -> None:
     events = [

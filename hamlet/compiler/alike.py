@@ -35,12 +35,27 @@ def names_of(analysed: AnalysedQuery, template: Template) -> dict[str, str]:
 
 
 def signature(
-    analysed: AnalysedQuery, templates: Sequence[Template], window: tuple[int, int], roles: Mapping[str, Role]
-) -> Hashable | None:
-    """Equal for queries that are alike; None for pairs of patterns (AND), which are like no other query."""
-    if len(templates) != 1:
-        return None
-    names = names_of(analysed, templates[0])
+    analysed: AnalysedQuery,
+    template: Template,
+    names: Mapping[str, str],
+    window: tuple[int, int],
+    roles: Mapping[str, Role],
+) -> Hashable:
+    """Equal for queries that are alike.
+
+    Parameters
+    ----------
+    analysed : AnalysedQuery
+        Not over pairs of patterns (AND): such a query is like no other.
+    template : Template
+        Its only one.
+    names : mapping of str to str
+        From `names_of`.
+    window : tuple of int
+        (within, slide) in ticks.
+    roles : mapping of str to Role
+        What accepts events for each variable.
+    """
     adjacent = frozenset(
         (
             names[earlier],
@@ -52,18 +67,17 @@ def signature(
         )
         for (earlier, later), conditions in analysed.adjacent.items()
     )
-    return window, _shape(templates[0], names), tuple(roles[variable] for variable in names), adjacent
+    return window, form(template, names), tuple(roles[variable] for variable in names), adjacent
 
 
-def _shape(template: Template, names: Mapping[str, str]) -> Hashable:
-    """A template without the names that people gave."""
+def form(template: Template, names: Mapping[str, str]) -> Hashable:
+    """A template without the names that people gave, and without types."""
     return (
         tuple(names[variable] for variable in template.variables),
-        template.types,
         template.labels,
         template.transitions,
         template.finals,
-        tuple(_shape(guard.template, names) for guard in template.guards),
+        tuple(form(guard.template, names) for guard in template.guards),
     )
 
 

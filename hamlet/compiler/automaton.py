@@ -25,7 +25,7 @@ __all__ = ["AmbiguousGuards", "PatternTooLarge", "intersection", "template", "te
 MAX_STATES = 2_000
 MAX_TRANSITIONS = 50_000
 MAX_PAIRS = 500_000  # of states that two runs over one word may stand in
-KEPT_TEMPLATES = 128  # checking, compiling and explaining a workload ask for the same ones
+KEPT_TEMPLATES = 2_048  # checking, compiling and explaining a workload ask for the same ones
 
 
 class AmbiguousGuards(Exception):

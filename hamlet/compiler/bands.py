@@ -10,7 +10,7 @@ Source: DESIGN §2, rung 4 and "lanes over queries"; HAMLET (SIGMOD'21) §3.1 (m
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from hamlet._core import COMPONENTS, SOURCES
@@ -105,9 +105,11 @@ def bands(tables: Sequence[QueryTables], likeness: Sequence[Hashable] = (), *, w
         See `Band`.
     """
     found: dict[tuple[object, ...], list[_Lane]] = {}  # by what all lanes of a band have in common
+    known: dict[int, _Lane] = {}
     for query, one in enumerate(tables):
         if fits(one):
-            lane = _lane(query, one)
+            same = id(one.sources)  # tables that differ in names only have their lists in common
+            lane = known[same] = replace(known[same], query=query) if same in known else _lane(query, one)
             alike = lane.forms if lane.windows > FEW_WINDOWS else None
             found.setdefault((one.within, one.slide, one.exact, alike), []).append(lane)
     result = []
@@ -178,13 +180,16 @@ def _maps(exact: bool, windows: int, slots: int) -> int:
 
 
 def _split(lanes: list[_Lane]) -> list[list[_Lane]]:
-    """Bands of lanes in order of their slots, each as large as memory allows."""
+    """Bands of lanes in order of their slots, each as large as memory allows.
+
+    Behind a band that memory has kept small no much larger one is looked for, so that the time stays linear.
+    """
     held = list(accumulate((lane.bytes for lane in lanes), initial=0.0))
     result: list[list[_Lane]] = []
-    begin = 0
+    begin, most = 0, len(lanes)
     while begin < len(lanes):
-        forms = list(accumulate((lane.forms for lane in lanes[begin:]), lambda a, b: _widest((a, b))))
-        for end in range(len(lanes), begin, -1):
+        forms = list(accumulate((lane.forms for lane in lanes[begin : begin + most]), lambda a, b: _widest((a, b))))
+        for end in range(begin + len(forms), begin, -1):
             last = lanes[end - 1]
             windows = last.windows + _maps(last.exact, last.windows, last.slots)
             cell = windows * last.slots * _vectors(forms[end - begin - 1], last.exact) * WORD
@@ -194,6 +199,7 @@ def _split(lanes: list[_Lane]) -> list[list[_Lane]]:
                 break
         if small:
             result.append(lanes[begin:end])
+        most = 2 * (end - begin) + WIDTH
         begin = end
     return result
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from fractions import Fraction
+from functools import cached_property, lru_cache, partial
 
 from hamlet._expression import Program
 from hamlet.columns import StringPool
 from hamlet.compiler.adjacent import Keys, keys_of
 from hamlet.compiler.aggregates import ComponentKey, Layout, Types, components, is_double, needed
-from hamlet.compiler.alike import names_of, signature, united
+from hamlet.compiler.alike import form, names_of, signature, united
 from hamlet.compiler.automaton import templates
 from hamlet.compiler.classify import Classifier, Loads, Role
 from hamlet.compiler.predicate_facts import adjacent_predicates, local_predicates
@@ -22,7 +23,17 @@ from hamlet.compiler.roles import role_keys
 from hamlet.compiler.tables import QueryTables, TableWriter
 from hamlet.language.conditions import references
 from hamlet.language.meaning import AnalysedQuery, Analysis, Pair
-from hamlet.query import Aggregate, AttributeType, Condition, Duration, Expression, Reference, ReturnItem, Shift
+from hamlet.query import (
+    SECONDS,
+    Aggregate,
+    AttributeType,
+    Condition,
+    Duration,
+    Expression,
+    Reference,
+    ReturnItem,
+    Shift,
+)
 from hamlet.schema import UNITS_PER_SECOND, Schema
 from optimizer.plan import AggregateFacts, Plan, QueryFacts, plan
 from optimizer.template import Template
@@ -175,7 +186,13 @@ class CompiledWorkload:
 
 def ticks(duration: Duration, schema: Schema) -> int:
     """A duration in ticks of the time column; the check has refused what does not come out whole."""
-    length = duration.seconds * schema.clock.ticks_per_second
+    return _ticks(duration.amount, duration.unit, schema.clock.ticks_per_second)
+
+
+@lru_cache
+def _ticks(amount: Fraction, unit: str, ticks_per_second: int) -> int:
+    """Queries of one workload have few different windows."""
+    length = amount * SECONDS[unit] * ticks_per_second
     assert length.denominator == 1, "checked by hamlet.language.typecheck"
     return int(length)
 
@@ -265,6 +282,7 @@ class _ClassCompiler:
 
     def __post_init__(self) -> None:
         self.columns: dict[tuple[str, AttributeType | None], int] = {}
+        self.written: dict[Hashable, tuple[QueryTables, dict[str, str]]] = {}  # with the names of its variables
 
     def queries(
         self, given: Sequence[tuple[AnalysedQuery, tuple[Template, ...]]], together: bool
@@ -272,21 +290,27 @@ class _ClassCompiler:
         """Compile queries; those that are alike get the tables of the first one."""
         drafts = [self.draft(*each) for each in given]
         groups: dict[Hashable, list[int]] = {}
+        names = [names_of(each.analysed, each.templates[0]) for each in drafts]
         for place, each in enumerate(drafts):
-            key = signature(each.analysed, each.templates, window(each.analysed, self.schema), each.roles)
-            groups.setdefault(place if key is None or not together else key, []).append(place)
+            key: Hashable = place
+            if together and len(each.templates) == 1:
+                lengths = window(each.analysed, self.schema)
+                key = signature(each.analysed, each.templates[0], names[place], lengths, each.roles)
+            groups.setdefault(key, []).append(place)
         found: dict[int, CompiledQuery] = {}
         for first, *others in groups.values():
             alike = [drafts[place] for place in (first, *others)]
             if others:
-                names = [names_of(each.analysed, each.templates[0]) for each in alike]
-                layouts = united([each.layout for each in alike], names)
+                layouts = united([each.layout for each in alike], [names[place] for place in (first, *others)])
                 alike = [
                     replace(each, layout=layout, types=self.types(each.analysed, layout))
                     for each, layout in zip(alike, layouts, strict=True)
                 ]
             leader = alike[0]
-            tables = tuple(self.tables(leader.analysed, each, leader.layout, leader.types) for each in leader.templates)
+            own = names[first] if len(leader.templates) == 1 else None
+            tables = tuple(
+                self.tables(leader.analysed, each, leader.layout, leader.types, own) for each in leader.templates
+            )
             for place, each in zip((first, *others), alike, strict=True):
                 found[place] = replace(each, tables=tables, like=None if place == first else first)
         return tuple(found[place] for place in range(len(given)))
@@ -308,11 +332,26 @@ class _ClassCompiler:
         group = tuple(self.attributes.index(name) for name in analysed.grouping)
         return CompiledQuery(analysed, templates, (), layout, types, roles, group)
 
-    def tables(self, analysed: AnalysedQuery, template: Template, layout: Layout, types: Types) -> QueryTables:
+    def tables(
+        self,
+        analysed: AnalysedQuery,
+        template: Template,
+        layout: Layout,
+        types: Types,
+        names: Mapping[str, str] | None = None,
+    ) -> QueryTables:
+        """The tables of a template; with `names`, those of one that differs in names only are used again."""
         column_of = partial(self.column, analysed)
         within, slide = window(analysed, self.schema)
         variables = {variable: number for number, variable in enumerate(template.variables)}
         components = layout.rows(variables, column_of, types)
+        same = None
+        if names is not None and not analysed.adjacent:
+            same = within, slide, form(template, names), tuple(components)
+            if same in self.written:
+                tables, theirs = self.written[same]
+                own = {common: variable for variable, common in names.items()}
+                return tables.renamed({variable: own[common] for variable, common in theirs.items()})
         writer = TableWriter(
             template,
             analysed.adjacent,
@@ -323,7 +362,10 @@ class _ClassCompiler:
             lambda expression: self.key_program(analysed, expression),
             QueryTables(within, slide, self.exact, components, layout.fixed, layout.wide),
         )
-        return writer.write()
+        tables = writer.write()
+        if same is not None and names is not None:
+            self.written[same] = tables, {variable: names[variable] for variable in tables.variables}
+        return tables
 
     def type_of(self, analysed: AnalysedQuery, variable: str, attribute: str) -> AttributeType | None:
         """An attribute's type."""

@@ -6,6 +6,7 @@ Source: DESIGN §2; field by field the tables mirror the structs of ``_tables.px
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 
 from hamlet._core import SOURCES
@@ -51,6 +52,18 @@ class QueryTables:
     def guard_states(self) -> int:
         """States over all negated templates."""
         return self.guard_first[-1]
+
+    @property
+    def variables(self) -> set[str]:
+        """The variables that arrivals and guard arrivals go by."""
+        return self.arrivals_of.keys() | self.guard_arrivals_of.keys()
+
+    def renamed(self, names: Mapping[str, str]) -> QueryTables:
+        """These tables for a query that calls its variables otherwise; the lists are the same objects."""
+        found = copy(self)
+        found.arrivals_of = {names[variable]: numbers for variable, numbers in self.arrivals_of.items()}
+        found.guard_arrivals_of = {names[variable]: numbers for variable, numbers in self.guard_arrivals_of.items()}
+        return found
 
     @property
     def types(self) -> int:
@@ -110,6 +123,8 @@ class TableWriter:
         steps: list[list[Transition]] = [[] for _ in range(self.template.size)]
         for step in self.template.transitions:
             steps[step.target].append(step)
+            if step.source == step.target:  # what bursts go into comes first: in lanes of a band it is one slot
+                self._reads(step.source, step.target, step.guards)
         sources = [
             [source for step in into for source in self._reads(step.source, state, step.guards)]
             for state, into in enumerate(steps)
