@@ -175,9 +175,9 @@ cdef class Kernel:
         k.entry_first = <int*> calloc(1, sizeof(int))
         if k.query == NULL or k.rows == NULL or k.entry_first == NULL:
             raise MemoryError
-        known = {}  # tables that differ in names only have their lists in common
+        known = {}
         for i, table in enumerate(tables):
-            j = known.setdefault(id(table.sources), i)
+            j = known.setdefault(table.form, i)
             if j < i:
                 k.query[i] = k.query[j]
                 k.query[i].table = NULL

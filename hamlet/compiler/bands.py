@@ -105,11 +105,11 @@ def bands(tables: Sequence[QueryTables], likeness: Sequence[Hashable] = (), *, w
         See `Band`.
     """
     found: dict[tuple[object, ...], list[_Lane]] = {}  # by what all lanes of a band have in common
-    known: dict[int, _Lane] = {}
+    known: dict[tuple[int, ...], _Lane] = {}
     for query, one in enumerate(tables):
         if fits(one):
-            same = id(one.sources)  # tables that differ in names only have their lists in common
-            lane = known[same] = replace(known[same], query=query) if same in known else _lane(query, one)
+            lane = known.get(one.form)
+            lane = known[one.form] = _lane(query, one) if lane is None else replace(lane, query=query)
             alike = lane.forms if lane.windows > FEW_WINDOWS else None
             found.setdefault((one.within, one.slide, one.exact, alike), []).append(lane)
     result = []

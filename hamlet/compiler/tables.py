@@ -58,6 +58,11 @@ class QueryTables:
         """The variables that arrivals and guard arrivals go by."""
         return self.arrivals_of.keys() | self.guard_arrivals_of.keys()
 
+    @property
+    def form(self) -> tuple[int, ...]:
+        """Equal, while they live, for tables that `renamed` made of the same ones."""
+        return self.within, self.slide, id(self.sources), id(self.components), id(self.arrivals), id(self.members)
+
     def renamed(self, names: Mapping[str, str]) -> QueryTables:
         """These tables for a query that calls its variables otherwise; the lists are the same objects."""
         found = copy(self)
