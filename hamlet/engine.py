@@ -44,7 +44,8 @@ class Options:
     ----------
     max_memory : int, str or None
         The most memory that the run may take: bytes, or text such as ``'2 GiB'`` or ``'500 MB'``. A run that needs
-        more stops with a `MemoryLimitError`. `hamlet.limit` says what is counted. On Spark it holds for each task.
+        more stops with a `MemoryLimitError`. `hamlet.limit` says what is counted. On Spark it holds for each class of
+        queries in a task.
     trace : bool
         Whether the engine keeps a record of every burst for `Engine.trace`.
 

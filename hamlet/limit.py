@@ -75,7 +75,7 @@ def size_text(size: int) -> str:
     """
     power = max(power for power in range(5) if size >= 1024**power or power == 0)
     value = f"{size / 1024**power:.{1 if power else 0}f}".removesuffix(".0")
-    return f"{value} {('bytes', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
+    return f"{value} {('bytes' if size != 1 else 'byte', 'KiB', 'MiB', 'GiB', 'TiB')[power]}"
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,8 @@ def run(
     cut = can_be_cut(workload, source.schema, engine.options)
     chunks = SideBySide(workload, source.schema, engine.options) if cut else None
     batches = source.batches(_columns(workload, source), progress=progress, pane=engine.pane)
-    with TraceFile(trace) if trace is not None else nullcontext() as file:
+    kept = (workload.analysis.text.source, source.name)
+    with TraceFile(trace, kept) if trace is not None else nullcontext() as file:
         for batch in engine.stages.measured_steps("read", batches):
             if chunks is None:
                 _extend(collected, engine.feed(batch, wait=True))

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
@@ -26,7 +26,9 @@ import pyarrow.parquet as pq
 
 from hamlet._core import DECISIONS
 from hamlet.errors import OptionError, OutputError
+from hamlet.output.place import check_place
 
+OPTION = "--trace"
 COUNTS = ("b", "n", "g", "k", "s_c", "s_p")
 
 SCHEMA = pa.schema(
@@ -84,6 +86,8 @@ class TraceFile:
     ----------
     path : path
         ``.parquet``, or ``.jsonl`` / ``.json`` for a JSON object per line. A file of that name is replaced.
+    keep : iterable of str
+        Files that must not be replaced, and folders of such files: the workload and the input.
 
     Raises
     ------
@@ -93,14 +97,11 @@ class TraceFile:
         The file cannot be written.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], keep: Iterable[str] = ()) -> None:
         self.path = Path(path)
         if self.path.suffix not in (".parquet", ".jsonl", ".json"):
             raise OptionError(f"the trace file {str(path)!r} must end in .parquet, .jsonl or .json")
-        if self.path.is_dir():
-            raise OutputError(f"the trace file {path} is a directory; name a file in it")
-        if not self.path.absolute().parent.is_dir():
-            raise OutputError(f"the trace file {path}: there is no folder {str(self.path.parent)!r}; make it first")
+        check_place(path, OPTION, keep, example="bursts.parquet")
         self._fresh = self.path.with_name(f".{self.path.name}.{uuid.uuid4().hex}")
         self._parquet: pq.ParquetWriter | None = None
         self._text: TextIO | None = None

@@ -98,7 +98,7 @@ class Mistake:
         A command line, or Python lines (with a line break at the end).
     files : dict of str to str
         Besides ``w.sase`` and ``e.csv``; shown where `shown` says so. Those whose names begin with latin1 are in that
-        encoding.
+        encoding; a text that begins with a byte order mark is UTF-16.
     shown : tuple of str
         Files that the page shows.
     environment : dict of str to str
@@ -116,7 +116,7 @@ class Mistake:
         with contextlib.chdir(folder):
             for name, text in {"w.sase": QUERY, "e.csv": EVENTS, **self.files}.items():
                 Path(name).parent.mkdir(exist_ok=True)
-                Path(name).write_bytes(text.encode("latin-1" if name.startswith("latin1") else "utf-8"))
+                Path(name).write_bytes(text.encode(_encoding(name, text)))
             if self.environment:
                 said = self._apart()
             else:
@@ -144,6 +144,12 @@ class Mistake:
                 kind = type(error)
                 return f"{kind.__module__}.{kind.__qualname__}: {error}\n"
         return out.getvalue()
+
+
+def _encoding(name: str, text: str) -> str:
+    if name.startswith("latin1"):
+        return "latin-1"
+    return "utf-16-le" if text.startswith("\N{ZERO WIDTH NO-BREAK SPACE}") else "utf-8"
 
 
 RUN = "hamlet run w.sase --input "
@@ -185,6 +191,9 @@ SECTIONS: dict[str, list[Mistake]] = {
         Mistake("Text in another encoding", RUN + "latin1.csv", {"latin1.csv": EVENTS.replace("A,x", "A,é")}),
         Mistake("Types in another encoding", RUN + "latin1.csv", {"latin1.csv": EVENTS.replace("A,x", "Fähre,x")}),
         Mistake("An empty file", RUN + "empty.csv", {"empty.csv": ""}),
+        Mistake("UTF-16 text", RUN + "wide.csv", {"wide.csv": "\N{ZERO WIDTH NO-BREAK SPACE}" + EVENTS}),
+        Mistake("A file of another machine", RUN + "s3://bucket/events.csv"),
+        Mistake("Standard input of an unknown format", RUN + "-"),
         Mistake("A file that is no Parquet", RUN + "not.parquet", {"not.parquet": EVENTS}),
         Mistake("Broken JSON", RUN + "cut.jsonl", {"cut.jsonl": '{"time": 1, "type": "A"}\n{"time": 2, "ty\n'}),
         Mistake("Two columns of one name", RUN + "twice.csv", {"twice.csv": EVENTS.replace("k,v", "v,v")}),
@@ -205,6 +214,14 @@ SECTIONS: dict[str, list[Mistake]] = {
         Mistake("The order column is the time column", RUN + "e.csv --order-column time"),
         Mistake("An output directory that is not empty", RUN + "e.csv --output full", {"full/kept.txt": "kept\n"}),
         Mistake("An output that is a file", RUN + "e.csv --output e.csv"),
+        Mistake("An output that is named like a file", RUN + "e.csv --limit 0 --output rows.csv"),
+        Mistake(
+            "A trace in place of the input",
+            RUN + "e.jsonl --trace e.jsonl",
+            {"e.jsonl": '{"time": 1, "type": "A", "k": "x", "v": 1}\n'},
+        ),
+        Mistake("A page among the results", RUN + "e.csv --output rows --report rows/page.html"),
+        Mistake("A command that does not exist", "hamlet rum w.sase"),
         Mistake("A directory that holds the input", RUN + "in/e.csv --output in --overwrite", {"in/e.csv": EVENTS}),
         Mistake("Parquet to standard output", RUN + "e.csv --output - --output-format parquet"),
         Mistake("A size that is none", RUN + "e.csv --max-memory lots"),

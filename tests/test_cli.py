@@ -145,7 +145,7 @@ def test_every_policy_gives_the_same_rows(folder: Path, capfd: pytest.CaptureFix
     ("arguments", "message"),
     [
         (["run", "no.sase", "--input", "events.parquet"], "there is no workload 'no.sase'"),
-        (["run", "w.sase"], "Missing option '--input'"),
+        (["run", "w.sase"], "missing option '--input'"),
         (["run", "w.sase", "--input", "no.csv"], "error: no such file: no.csv"),
         (["run", "w.sase", "--input", "w.sase"], "cannot tell the format from the name"),
         (["run", "w.sase", "--input", "events.parquet", "--time-column", "tiem"], "did you mean 'time'?"),

@@ -311,3 +311,64 @@ def test_the_command_line_in_a_jvm_of_its_own(tmp_path: Path) -> None:
     assert process.stderr.count("\n") == 1
     assert [stage in process.stderr for stage in ("start", "compute", "write")] == [True] * 3
     assert files_of(tmp_path / "out") == {"query=trends/part-00000.csv": "window_start,window_end,k,count\n0,10,1,3\n"}
+
+
+BURSTS = """
+    a: RETURN g, COUNT(*) PATTERN SEQ(A, B+) GROUP-BY g WITHIN 40 s;
+    c: RETURN g, COUNT(*) PATTERN SEQ(C, B+) GROUP-BY g WITHIN 40 s;
+    alone: RETURN COUNT(*) PATTERN C+ WITHIN 100 s;
+"""
+
+
+@pytest.mark.parametrize("balance", [False, True])
+def test_a_trace_of_all_tasks(spark: SparkSession, tmp_path: Path, balance: bool) -> None:
+    """A file per task; together the records of one process, but for the order."""
+    size = 600
+    table = pa.table(
+        {"time": range(size), "type": list("ACBBBBBBCBBB" * 50), "g": [f"g{i // 12 % 7}" for i in range(size)]}
+    )
+    pq.write_table(table, tmp_path / "in.parquet")
+    workload = hamlet.Workload.parse(BURSTS)
+    hamlet.run(workload, table, trace=tmp_path / "run.parquet")
+    submitted = {"trace": str(tmp_path / "bursts"), "balance": balance, "partitions": 3}
+    hamlet.spark.submit(workload, str(tmp_path / "in.parquet"), str(tmp_path / "out"), **submitted)  # type: ignore[arg-type]
+    files = sorted((tmp_path / "bursts").iterdir())
+    assert len(files) > 1
+    assert all(file.name.startswith("part-") and file.suffix == ".parquet" for file in files)
+
+    def sums(paths: Sequence[Path]) -> dict[str, int]:
+        """Events of bursts by type and partition; where bursts end depends on who else is read."""
+        found: dict[str, int] = {}
+        for path in paths:
+            for each in pq.read_table(path).to_pylist():
+                found[f"{each['type']} {each['key']}"] = found.get(f"{each['type']} {each['key']}", 0) + each["b"]
+        return found
+
+    assert sums(files) == sums([tmp_path / "run.parquet"])
+    assert (tmp_path / "out" / "query=a").is_dir()
+
+
+def test_where_no_trace_of_a_job_can_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Known before Spark starts."""
+    pytest.importorskip("pyspark")
+    (tmp_path / "w.sase").write_text(BURSTS)
+    (tmp_path / "e.csv").write_text("time,type,g\n0,A,a\n")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "kept").touch()
+    submit = ["submit", str(tmp_path / "w.sase"), "--input", str(tmp_path / "e.csv"), "--output", str(tmp_path / "out")]
+    for place, message in (("full", "is not empty"), ("e.csv", "is a file"), ("out/bursts", "lies in the output dir")):
+        assert main([*submit, "--trace", str(tmp_path / place)]) == 2
+        assert message in capsys.readouterr().err
+    assert main([*submit, "--stream", "--checkpoint", str(tmp_path / "c"), "--trace", str(tmp_path / "t")]) == 2
+    assert "submit them without --stream, or give them to hamlet run --trace" in capsys.readouterr().err
+
+
+def test_a_task_keeps_to_its_memory(spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    size = 2_000
+    table = pa.table({"time": range(size), "type": ["A"] * size, "k": range(size)})
+    pq.write_table(table, tmp_path / "in.parquet")
+    (tmp_path / "w.sase").write_text("many: RETURN k, COUNT(*) PATTERN A+ GROUP-BY k WITHIN 1 d")
+    submit = ["submit", str(tmp_path / "w.sase"), "--input", str(tmp_path / "in.parquet"), "--quiet"]
+    assert main([*submit, "--output", str(tmp_path / "out"), "--max-memory", "30 KiB"]) == 2
+    assert "the run stops, since it needs more memory than its limit, 30 KiB; " in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -82,8 +82,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code if isinstance(code, int) else 0
     except SystemExit:  # what click makes of a pipe that is closed while it prints a help
         return 0
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        return error.exit_code
+    except click.ClickException as error:
+        click.echo(_usage_text(error), err=True)
         return error.exit_code
     except HamletError as error:
         text = str(error) if isinstance(error, WorkloadError) else f"error: {error}"
@@ -111,6 +114,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             err=True,
         )
         return 1
+
+
+def _usage_text(error: click.ClickException) -> str:
+    """What is wrong with the arguments, in the form of all errors, and what tells more."""
+    said = " ".join(error.format_message().split()).removesuffix(".").replace(". Did you mean", "; did you mean")
+    begins_a_sentence = said[:1].isupper() and said[1:2].islower()
+    text = f"error: {said[0].lower() if begins_a_sentence else said[:1]}{said[1:]}"
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    return text if context is None else f"{text}\nhint: {context.command_path} --help shows how it is used"
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -28,9 +28,7 @@ from hamlet.explain import explain as explain_workload
         "--format",
         "shown_as",
         type=click.Choice(["text", "dot", "json"]),
-        default="text",
-        show_default=True,
-        help="What to print: text for people, a drawing for Graphviz, or all facts for programs.",
+        help="What to print: text for people (the default), a drawing for Graphviz, or all facts for programs.",
     ),
     click.option(
         "--html",
@@ -45,7 +43,7 @@ from hamlet.explain import explain as explain_workload
 )
 def command(
     workload: str,
-    shown_as: str,
+    shown_as: str | None,
     html: str | None,
     source: str | None,
     quiet: bool,
@@ -53,10 +51,12 @@ def command(
     **columns: Any,
 ) -> None:
     """Show how a workload will run: templates, sharing groups, panes, cost and memory class of each query."""
+    if html is not None and shown_as is not None:
+        raise click.UsageError("--html writes a page and prints nothing, so --format says nothing; give one of them")
     checked, events = load(workload, source, quiet, columns, queries)
     schema = None if events is None else events.schema
     if html is None:
-        click.echo(explain_workload(checked, schema, shown_as))
+        click.echo(explain_workload(checked, schema, shown_as or "text"))
         return
     from hamlet.pages.explained import write_explanation  # brings in jinja2 and igraph, which nothing else needs
 

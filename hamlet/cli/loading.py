@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import tempfile
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import click
 
+from hamlet.errors import DataError, one_of
 from hamlet.input.events import EventSource, open_events
+from hamlet.input.files import FORMATS, format_of
 from hamlet.workload import Workload
 
 
@@ -16,7 +22,8 @@ def load(
 ) -> tuple[Workload, EventSource | None]:
     """The checked workload (all its queries, or those named), and the opened input if there is one.
 
-    Warnings are printed.
+    Warnings are printed. The input ``-`` is standard input; it and pipes are copied to a temporary file, since an input
+    is read twice: the first time to see whether it is in order.
     """
     loaded = Workload.from_file(workload)
     if queries:
@@ -24,8 +31,32 @@ def load(
     warnings = list(loaded.warnings)
     events = None
     if source is not None:
-        events = open_events(source, **columns)
+        events = open_events(_lasting(source, columns.get("input_format")), **columns)
         warnings += loaded.check(events.schema)
     if warnings and not quiet:
         click.echo("\n".join(each.format() for each in dict.fromkeys(warnings)), err=True)
     return loaded, events
+
+
+def _lasting(source: str, input_format: str | None) -> str:
+    """The name of an input that can be read twice; that of a copy, kept while the command runs, where it cannot."""
+    if source == "-":
+        if input_format is None:
+            raise click.UsageError(f"--input - needs --input-format: {one_of(FORMATS)}")
+        return _copied(sys.stdin.buffer, f"standard-input.{input_format}")
+    if Path(source).is_fifo():
+        with open(source, "rb") as pipe:
+            return _copied(pipe, f"{Path(source).name}.{format_of(Path(source), input_format)}")
+    return source
+
+
+def _copied(stream: BinaryIO, name: str) -> str:
+    folder = tempfile.TemporaryDirectory(prefix="hamlet-")
+    click.get_current_context().call_on_close(folder.cleanup)
+    copy = Path(folder.name, name)
+    try:
+        with copy.open("wb") as file:
+            shutil.copyfileobj(stream, file)
+    except OSError as error:
+        raise DataError(f"cannot copy the input to {folder.name}: {error.strerror or error}") from None
+    return str(copy)

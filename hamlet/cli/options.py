@@ -21,7 +21,9 @@ def _only_one(context: click.Context, option: click.Parameter, given: tuple[str,
     return given[0] if given else None
 
 
-def input_option(more: str = "", *, metavar: str = "PATH", required: bool = False) -> Callable[[Any], Any]:
+def input_option(
+    more: str = " - is standard input.", *, metavar: str = "PATH|-", required: bool = False
+) -> Callable[[Any], Any]:
     """``--input``, whose help ends with what a command can read besides."""
     return click.option(
         "--input",
@@ -32,6 +34,16 @@ def input_option(more: str = "", *, metavar: str = "PATH", required: bool = Fals
         callback=_only_one,
         required=required,
         help=f"Events: a Parquet, CSV or JSON lines file, or a folder of them.{more}",
+    )
+
+
+def max_memory_option(more: str = "") -> Callable[[Any], Any]:
+    """``--max-memory``, whose help ends with where it holds."""
+    return click.option(
+        "--max-memory",
+        metavar="SIZE",
+        help="Stop, and say which query and group holds the most, before the run takes more: '2 GiB', '500 MB'. "
+        f"Counted is what queries keep between events, not the input batch or the results.{more}",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pyarrow as pa
 from hamlet.columns import integers
 from hamlet.input.doubts import unit_doubt
 from hamlet.input.events import EventSource
+from hamlet.output.files import FORMATS
 from hamlet.schema import Clock
 from hamlet.workload import Workload
 
@@ -54,6 +56,29 @@ def remarks(workload: Workload, events: EventSource, found: int, stats: Mapping[
             f"note: the workload asks for {_list(asked)}; the column '{schema.type_column}' begins with {_list(seen)} "
             "(--type-column names another column)"
         )
+
+
+def folder_doubt(output: str, output_format: str | None) -> str | None:
+    """What is odd about an output directory: a name that only a file would have.
+
+    Parameters
+    ----------
+    output : str
+    output_format : str or None
+        As it was asked for.
+
+    Returns
+    -------
+    str or None
+        A sentence, None where there is no doubt.
+    """
+    named = Path(output).suffix.lower().removeprefix(".")
+    if named not in FORMATS or Path(output).is_dir():
+        return None
+    text = f"{output} will be a folder of {output_format or 'parquet'} files, one folder per query"
+    if named == "parquet":
+        return text
+    return f"{text}; for one file write --output - --output-format {named} > {output}"
 
 
 def _list(names: Sequence[str]) -> str:

@@ -11,12 +11,23 @@ from typing import Any
 import click
 
 from hamlet.cli.loading import load
-from hamlet.cli.options import COLUMN_OPTIONS, QUERY, REPORT, RUN_OPTIONS, WHERE, WORKLOAD, input_option, with_options
+from hamlet.cli.options import (
+    COLUMN_OPTIONS,
+    QUERY,
+    REPORT,
+    RUN_OPTIONS,
+    WHERE,
+    WORKLOAD,
+    input_option,
+    max_memory_option,
+    with_options,
+)
 from hamlet.cli.progress import progress_bar, summary_line
-from hamlet.cli.remarks import remarks
+from hamlet.cli.remarks import folder_doubt, remarks
 from hamlet.cli.show import SHOWN_ROWS, show_tables
 from hamlet.input.events import EventSource
 from hamlet.output.files import check_destination, check_format, stream_out, write
+from hamlet.output.place import check_beside
 from hamlet.output.result import QueryRows, Results
 from hamlet.run import run as run_workload
 from hamlet.where import FilteredEvents
@@ -58,12 +69,7 @@ from hamlet.workload import Workload
         is_flag=True,
         help="Show windows of integer times as dates in tables: the times are since 1970, UTC.",
     ),
-    click.option(
-        "--max-memory",
-        metavar="SIZE",
-        help="Stop, and say which query and group holds the most, before the run takes more: '2 GiB', '500 MB'. "
-        "Counted is what queries keep between events, not the input batch or the results.",
-    ),
+    max_memory_option(),
     click.option(
         "--trace",
         metavar="FILE",
@@ -92,6 +98,11 @@ def command(
     chosen = check_format(output_format or ("json" if output == "-" else "parquet"), to_stream=output == "-")
     if output not in (None, "-"):
         check_destination(str(output), overwrite, keep=[source, workload])
+        for name in ("trace", "report"):
+            check_beside(options[name], f"--{name}", str(output))
+        doubt = folder_doubt(str(output), output_format)
+        if doubt is not None and not quiet:
+            click.echo(f"note: {doubt}", err=True)
     started = time.perf_counter()
     columns = {name: options[name] for name in ("time_column", "type_column", "order_column", "time_unit")}
     checked, events = load(workload, source, quiet, {**columns, "input_format": options.pop("input_format")}, queries)

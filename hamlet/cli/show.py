@@ -62,8 +62,9 @@ def _show(console: Console, rows: QueryRows, clock: Clock, limit: int) -> None:
     fitting = _fitting(widths, console.width)
     count = len(rows.rows)
     title = Text(f"{_printable(rows.name)}: {count:,} row{'s' * (count != 1)}")
-    if not count:
+    if not lines:
         console.print(title, style="bold")
+        _print_rest(console, count)
         return
     table = Table(title=title, title_justify="left", title_style="bold")
     sides = [not clock.is_timestamp] * 2
@@ -77,9 +78,13 @@ def _show(console: Console, rows: QueryRows, clock: Clock, limit: int) -> None:
     if fitting < len(heads):
         hidden = ", ".join(heads[fitting:])
         console.print(f"... not shown for want of width: {hidden}; --output - writes all columns", style="dim")
-    rest = count - len(lines)
-    if rest > 0:
-        console.print(f"... and {rest:,} more row{'s' * (rest > 1)}; --output writes them all", style="dim")
+    _print_rest(console, count - len(lines))
+
+
+def _print_rest(console: Console, rows: int) -> None:
+    """How many rows are not shown, if any."""
+    if rows:
+        console.print(f"... and {rows:,} more row{'s' * (rows > 1)}; --output writes them all", style="dim")
 
 
 def _fitting(widths: Sequence[int], width: int) -> int:

@@ -8,7 +8,17 @@ from typing import Any
 import click
 
 from hamlet.cli.loading import load
-from hamlet.cli.options import COLUMN_OPTIONS, QUERY, REPORT, RUN_OPTIONS, WHERE, WORKLOAD, input_option, with_options
+from hamlet.cli.options import (
+    COLUMN_OPTIONS,
+    QUERY,
+    REPORT,
+    RUN_OPTIONS,
+    WHERE,
+    WORKLOAD,
+    input_option,
+    max_memory_option,
+    with_options,
+)
 from hamlet.cli.progress import summary_line, task_bar
 
 _STREAM_DEFAULTS = {
@@ -76,6 +86,13 @@ _STREAM_OPTIONS = (
         is_flag=True,
         help="Count keys and times first, in one more pass, so that tasks get equal work (heavy keys, giant groups).",
     ),
+    max_memory_option(" It holds for each task, and there for each class of queries that are partitioned alike."),
+    click.option(
+        "--trace",
+        metavar="DIR",
+        help="Write a record per burst into a new directory that every machine sees, a Parquet file per task: who "
+        "shared it, and what the model counted.",
+    ),
     REPORT,
     click.option(
         "--products",
@@ -137,11 +154,12 @@ def _follow(
     for name in ("overwrite", "balance"):
         if options.pop(name):
             raise click.UsageError(f"--{name} belongs to a batch; --stream goes on from its checkpoint")
-    if options.pop("report") is not None:
-        raise click.UsageError(
-            "--report tells of a job that has ended, and --stream goes on; for a page about the files that are there, "
-            "submit them without --stream, or give them to hamlet run --report"
-        )
+    for name, what in (("report", "a page about"), ("trace", "a trace of")):
+        if options.pop(name) is not None:
+            raise click.UsageError(
+                f"--{name} tells of a job that has ended, and --stream goes on; for {what} the files that are there, "
+                f"submit them without --stream, or give them to hamlet run --{name}"
+            )
     if options.pop("products") != "auto":
         raise click.UsageError("--products belongs to a batch; --stream sends every event to its slice")
     checkpoint = streaming.pop("checkpoint")

@@ -235,6 +235,8 @@ def open_events(
 
 def _reader_of(source: Any, key: SortKey, type_column: str, input_format: str | None) -> tuple[Reader, bool]:
     """A reader of the source, and whether its columns are all that there are."""
+    if isinstance(source, str) and "://" in source:
+        raise DataError(f"{source} is a URL, and files are read here; hamlet submit reads the URLs that Spark can")
     if isinstance(source, (str, os.PathLike)):
         return open_path(Path(source), key, type_column, input_format), True
     if isinstance(source, pa.RecordBatchReader):

@@ -30,6 +30,7 @@ _EXTENSIONS = {
 }
 _DICTIONARY_BYTES, _PLACE_BYTES = 1 << 21, 4  # of a column of dictionary and places at most; writers give it 1 MiB
 _COMPRESSIONS = (".gz", ".bz2", ".zst")  # of text files; Arrow unpacks them by extension
+_GZIP, _WIDE_MARKS = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")  # how such files begin; UTF-16 of either byte order
 
 
 class Reader(Protocol):
@@ -105,14 +106,27 @@ def open_path(path: Path, key: SortKey, type_column: str, input_format: str | No
     kind = format_of(path, input_format)
     key = SortKey(key.time, key.order, str(path))
     try:
+        if not path.is_file():
+            raise DataError(
+                f"{path} is a pipe or a device, and an input is read twice; give a file, or --input - (standard input)"
+            )
         with path.open("rb") as file:
-            if not file.read(1):
-                raise DataError(f"{path} is empty")
+            _check_first_bytes(path, file.read(2), kind)
         if kind == "parquet":
             return ParquetFile(path)
         return CsvFile(path, key, type_column) if kind == "csv" else JsonFile(path, key)
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _check_first_bytes(path: Path, first: bytes, kind: str) -> None:
+    """Refuse a file that is empty, and text that begins as no text does that is read here."""
+    if not first:
+        raise DataError(f"{path} is empty")
+    if kind != "parquet" and first in _WIDE_MARKS:
+        raise DataError(f"{path} is UTF-16 text; save it as UTF-8")
+    if first == _GZIP and path.suffix.lower() != ".gz":
+        raise DataError(f"{path} is compressed with gzip; give it a name that ends in .gz, such as {path.name}.gz")
 
 
 def event_files(path: Path) -> list[Path]:

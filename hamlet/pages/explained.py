@@ -12,8 +12,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hamlet.explain import view
+from hamlet.output.place import check_place
 from hamlet.pages.drawing import Arrow, Drawing, State, draw
-from hamlet.pages.page import check_place, render, write
+from hamlet.pages.page import EXAMPLE, render, write
 from hamlet.schema import Schema
 from hamlet.workload import Workload
 from optimizer.explain import READS, QueryView, Steps, WorkloadView, duration_text, negated_texts
@@ -62,7 +63,7 @@ def write_explanation(
         Names, types or durations that do not fit the schema.
     """
     named = workload.analysis.text.source
-    check_place(path, OPTION, keep=(named, source) if source is not None else (named,))
+    check_place(path, OPTION, keep=(named, source) if source is not None else (named,), example=EXAMPLE)
     write(page(workload, schema, source), path, OPTION)
 
 

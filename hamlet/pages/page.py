@@ -1,4 +1,4 @@
-"""One HTML file from a template, its style and script inside; and the look at its place before a long run."""
+"""One HTML file from a template, its style and script inside."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import datetime
 import json
 import os
 import tempfile
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,38 +13,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from hamlet.errors import OutputError
+from hamlet.output.place import check_place
 from hamlet.version import __version__
 
+EXAMPLE = "page.html"  # what a page may be called
+
 _FOLDER = Path(__file__).parent / "templates"
-
-
-def check_place(path: str | os.PathLike[str], option: str, keep: Iterable[str] = ()) -> Path:
-    """The absolute place of a page, after a look at what is there now; to be called before a long run.
-
-    Parameters
-    ----------
-    path : path
-        A file that is there already will be replaced.
-    option : str
-        What asked for the page, for the message.
-    keep : iterable of str
-        Files that the page must not replace: the workload and the input.
-
-    Raises
-    ------
-    OutputError
-        If it is a folder or a file to keep, or the folder that it shall lie in is missing or must not be written.
-    """
-    place = Path(path).absolute()
-    if any(place.resolve() == Path(file).resolve() for file in keep):
-        raise OutputError(f"{option} {os.fspath(path)!r} would replace a file that is read here; choose another name")
-    if place.is_dir():
-        raise OutputError(f"{option} {os.fspath(path)!r} is a folder; name a file in it, such as page.html")
-    if not place.parent.is_dir():
-        raise OutputError(f"{option} {os.fspath(path)!r}: there is no folder {str(place.parent)!r}; make it first")
-    if not os.access(place if place.exists() else place.parent, os.W_OK):
-        raise OutputError(f"{option} {os.fspath(path)!r}: no permission to write there; choose another place")
-    return place
 
 
 def render(template: str, style: str, script: str, data: Any, **values: Any) -> str:
@@ -79,7 +52,7 @@ def render(template: str, style: str, script: str, data: Any, **values: Any) -> 
 
 def write(page: str, path: str | os.PathLike[str], option: str) -> None:
     """Write a page so that no half of it is ever seen; raises OutputError where that fails."""
-    place = check_place(path, option)
+    place = check_place(path, option, example=EXAMPLE)
     try:
         with tempfile.NamedTemporaryFile(
             "w", encoding="utf-8", newline="\n", dir=place.parent, suffix=".html", delete=False

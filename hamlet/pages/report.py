@@ -15,10 +15,11 @@ import pyarrow as pa
 from hamlet.engine import Options
 from hamlet.input.events import EventSource
 from hamlet.output.digits import short_text
+from hamlet.output.place import check_place
 from hamlet.output.result import Results
 from hamlet.pages.activity import Activity
 from hamlet.pages.decisions import Decisions
-from hamlet.pages.page import check_place, render, write
+from hamlet.pages.page import EXAMPLE, render, write
 from hamlet.pages.series import MOST_POINTS, Sample, query_lines
 from hamlet.pages.timeline import axis
 from hamlet.stages import STAGES
@@ -64,7 +65,7 @@ class Report:
     """
 
     def __init__(self, workload: Workload, source: EventSource, options: Options, path: str | os.PathLike[str]) -> None:
-        check_place(path, OPTION, keep=(workload.analysis.text.source, source.name))
+        check_place(path, OPTION, keep=(workload.analysis.text.source, source.name), example=EXAMPLE)
         self.path = path
         self._workload = workload
         self._input = source.name

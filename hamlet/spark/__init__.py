@@ -15,6 +15,7 @@ from hamlet.disorder import Lateness
 from hamlet.engine import options_of
 from hamlet.errors import OptionError, OutputError, UnsupportedError
 from hamlet.output.files import check_destination, check_format, staged
+from hamlet.output.place import check_beside
 from hamlet.stages import Stages
 from hamlet.workload import Workload
 
@@ -128,6 +129,7 @@ def submit(
     balance: bool = False,
     where: str | None = None,
     report: str | os.PathLike[str] | None = None,
+    trace: str | None = None,
     products: str = "auto",
     keep: Iterable[str | os.PathLike[str]] = (),
     progress: Progress | None = None,
@@ -163,6 +165,8 @@ def submit(
     report : path, optional
         Where to write an HTML page about the job, as `hamlet.run` does; a file of this machine. Tasks then look at all
         events before they are routed, and keep a record of their decisions.
+    trace : str, optional
+        A directory, as `output` is one, for the records of bursts (`hamlet.trace`): a Parquet file per task.
     products : {'auto', 'always', 'never'}
         As for `run`; ``auto`` looks at Parquet only, whose times can be read without all else.
     keep : iterable of paths
@@ -189,12 +193,16 @@ def submit(
         If Spark cannot finish the job.
     """
     began = time.perf_counter()
-    chosen = options_of(options if report is None else {**options, "trace": True})
+    chosen = options_of(options if report is None and trace is None else {**options, "trace": True})
     check_format(output_format)
     check_choice(products)
     precious = [str(path) for path in (*keep, local_path(source)) if path is not None]
     place = check_destination(local_output(output), overwrite, precious)
-    about = None
+    check_beside(report, "--report", place)
+    about, traced = None, None
+    if trace is not None:
+        traced = check_destination(local_output(trace), overwrite, precious)
+        check_beside(trace, "--trace", place)
     if report is not None:
         from hamlet.spark.report import JobReport  # brings in jinja2, which nothing else needs
 
@@ -209,14 +217,18 @@ def submit(
         stats = context.accumulator({}, StatsParam())
         if where is not None or about is not None:
             job.look(where, stats, watch=about is not None)
-        with stages.measured("measure"), watched(context, "looking at times", progress):
-            decision = decided(job, products, read) if about is None else Decision(None, "a report tells of all tasks")
+        decision = Decision(None, "a page and a trace tell of every burst")
+        if not chosen.trace:
+            with stages.measured("measure"), watched(context, "looking at times", progress):
+                decision = decided(job, products, read)
         if balance and decision.cut is None:
             with stages.measured("measure"), watched(context, "counting keys", progress):
                 job.measure(prune=True)
         elif not decision.measured:
-            del stages.seconds["measure"]
+            stages.seconds.pop("measure", None)
         with contextlib.ExitStack() as held:
+            if traced is not None:
+                job.trace_to(held.enter_context(staged(traced, str(trace))))
             if decision.cut is None:
                 rows = job.partial(stats)
             else:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from operator import or_
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -230,6 +231,10 @@ class Job:
         by_file = None if events.by_file is None else looked(events.by_file)
         self.events = replace(events, frame=looked(events.frame), by_file=by_file, names=names)
 
+    def trace_to(self, folder: Path) -> None:
+        """Let every task write the records of its bursts into a folder, a file each."""
+        self.shipment = replace(self.shipment, traced=str(folder))
+
     # ------------------------------------------------------------------------------------------ first half
 
     def read(self, routes: Routes, frame: DataFrame | None = None) -> DataFrame:
@@ -370,7 +375,8 @@ def default_partitions(frame: DataFrame) -> int:
 def _partial(
     shipment: Shipment, routes: Routes, slicing: Slicing | None, stats: Accumulator[Stats] | None, batches: Batches
 ) -> Batches:
-    kernel = Kernel(shipment, routes, slicing)
+    context = TaskContext.get()
+    kernel = Kernel(shipment, routes, slicing, task=0 if context is None else context.partitionId())
     yield from kernel.partial(batches)
     _count(kernel, routes, stats)
 

@@ -21,8 +21,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col, count_distinct, pmod, xxhash64
 
 from hamlet.engine import Options
+from hamlet.output.place import check_place
 from hamlet.output.result import QueryRows, Results
-from hamlet.pages.page import check_place, write
+from hamlet.pages.page import EXAMPLE, write
 from hamlet.pages.report import OPTION, REST, page, settings_of
 from hamlet.pages.series import MOST_BINS, Sample
 from hamlet.slicing.routing import MOST_CLASSES
@@ -68,7 +69,7 @@ class JobReport:
     def __init__(
         self, workload: Workload, source: str, options: Options, path: str | os.PathLike[str], **settings: object
     ) -> None:
-        check_place(path, OPTION, keep=(workload.analysis.text.source, source))
+        check_place(path, OPTION, keep=(workload.analysis.text.source, source), example=EXAMPLE)
         self._workload = workload
         self._source = source
         self._settings = settings_of(options, **settings)

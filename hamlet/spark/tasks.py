@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from hamlet.schema import Schema
 from hamlet.slicing.routes import Route, part_of
 from hamlet.slicing.routing import Ownership, Router, Slicing
 from hamlet.slicing.statistics import Summary, batch_of, reduced, rows_of
+from hamlet.trace import TraceFile
 from hamlet.workload import Workload
 
 
@@ -55,12 +57,15 @@ class Shipment:
     options : Options
     events : pyarrow.Schema
         All columns of the input, in the types that the engine reads.
+    traced : str or None
+        A folder for the records of bursts, a file per task.
     """
 
     text: str
     source: str
     options: Options
     events: pa.Schema
+    traced: str | None = None
 
     @property
     def workload(self) -> Workload:
@@ -216,6 +221,8 @@ class Kernel:
         The classes: one, or all of a workload in a slice.
     slicing : Slicing, optional
         Where events come with the slice and with a mask of the classes that need them, in front of the other columns.
+    task : int
+        The task's number, for the name of its trace.
 
     Attributes
     ----------
@@ -225,10 +232,13 @@ class Kernel:
         What was decided for their bursts, with the option ``trace``.
     """
 
-    def __init__(self, shipment: Shipment, routes: Sequence[Route], slicing: Slicing | None = None) -> None:
+    def __init__(
+        self, shipment: Shipment, routes: Sequence[Route], slicing: Slicing | None = None, task: int = 0
+    ) -> None:
         self._shipment = shipment
         self._routes = routes
         self._slicing = slicing
+        self._task = task
         self._runners: list[_Runner] = []
         self._schema = shipment.schema()
         self._columns = columns_of(routes, self._schema)
@@ -256,6 +266,17 @@ class Kernel:
 
     def closed(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Executor, int, list[Closed]]]:
         """The closed windows of each query (its place in the workload), with what presents them."""
+        with self._trace_file() as file:
+            yield from self._closed(batches, file)
+
+    def _trace_file(self) -> AbstractContextManager[TraceFile | None]:
+        """Where the task's records of bursts go; a task that is run again writes the same file again."""
+        folder = self._shipment.traced
+        return nullcontext() if folder is None else TraceFile(Path(folder, f"part-{self._task:05}.parquet"))
+
+    def _closed(
+        self, batches: Iterable[pa.RecordBatch], file: TraceFile | None
+    ) -> Iterator[tuple[Executor, int, list[Closed]]]:
         places = () if self._slicing is None else (SLICE, MASK)
         events = engine_batches(batches, (*places, *self._columns), with_places(self._shipment.events))
         for batch, following in time_steps(events, self._schema):
@@ -268,12 +289,19 @@ class Kernel:
                 if mine.num_rows:
                     runner.executor.process(mine)
                     if self.decisions is not None:
-                        self.decisions.add(runner.executor.trace())
+                        self._record(runner.executor.trace(), file)
                 runner.executor.advance(following)
                 for query in runner.route.queries:
                     pieces = runner.drained(query)
                     if pieces:
                         yield runner.executor, query, pieces
+
+    def _record(self, records: pa.Table, file: TraceFile | None) -> None:
+        """Keep what was decided for bursts."""
+        if self.decisions is not None:
+            self.decisions.add(records)
+        if file is not None:
+            file.write(records)
 
     def partial(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The same as batches of partial rows."""
