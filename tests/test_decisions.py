@@ -148,5 +148,5 @@ def test_a_trace_where_nothing_can_be_written(tmp_path: Path) -> None:
     with pytest.raises(hamlet.OutputError, match="there is no folder"):
         hamlet.run(hamlet.Workload.parse(TWO), [], trace=tmp_path / "no" / "trace.parquet")
     (tmp_path / "trace.parquet").mkdir()
-    with pytest.raises(hamlet.OutputError, match="is a directory"):
+    with pytest.raises(hamlet.OutputError, match="is a folder; name a file in it"):
         hamlet.run(hamlet.Workload.parse(TWO), [], trace=tmp_path / "trace.parquet")
