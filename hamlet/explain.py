@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from hamlet._core import SOURCES
 from hamlet.calibration import constants
+from hamlet.chunks.coordinates import refusal
 from hamlet.columns import StringPool
 from hamlet.compiler.compile import CompiledClass, CompiledQuery, compile_workload, facts
 from hamlet.compiler.memory import bound
@@ -22,7 +23,7 @@ from hamlet.language.printing import name_text, to_text
 from hamlet.query import NOWHERE, And, AttributeType, Condition, Duration, Query
 from hamlet.schema import UNITS_PER_SECOND, Clock, Schema
 from hamlet.workload import Workload
-from optimizer.explain import Cause, Memory, QueryView, Step, Steps, Variable, Window, WorkloadView, as_json
+from optimizer.explain import Cause, LinearMaps, Memory, QueryView, Step, Steps, Variable, Window, WorkloadView, as_json
 from optimizer.explain_dot import as_dot
 from optimizer.explain_sharing import Prices, SharingView
 from optimizer.explain_text import as_text
@@ -78,9 +79,11 @@ def view(workload: Workload, schema: Schema | None) -> WorkloadView:
     workload.check(read)
     exact, scaled = (compile_workload(analysis, read, StringPool(), exact=numbers) for numbers in (True, False))
     known = facts(analysis, read)
+    maps = {name: found for each in scaled.classes for name, found in _maps(each)}
     lacks = {query.name: _lacks(each, query) for each in exact.classes for query in each.queries}
     queries = tuple(
-        _query(analysis, one, other, lacks[one.name]) for one, other in zip(exact.queries, scaled.queries, strict=True)
+        _query(analysis, one, other, lacks[one.name], maps[one.name])
+        for one, other in zip(exact.queries, scaled.queries, strict=True)
     )
     return WorkloadView(
         queries,
@@ -134,6 +137,14 @@ def _is_whole(duration: Duration, unit: str) -> bool:
 # --------------------------------------------------------------------------------------------------------- queries
 
 
+def _maps(each: CompiledClass) -> Iterator[tuple[str, LinearMaps]]:
+    """What is computed as linear maps, by query of a class that is compiled for numbers of floating point."""
+    refused = refusal(each)
+    mapped = {number for band in each.bands if band.maps for number in band.queries}
+    for query, parts in zip(each.queries, each.parts_of, strict=True):
+        yield query.name, LinearMaps(bool(parts) and mapped.issuperset(parts), refused)
+
+
 def _lacks(each: CompiledClass, query: CompiledQuery) -> dict[str, tuple[str, ...]]:
     """The partition attributes that the events of a type do not carry (LANGUAGE §6), by variable."""
     return {
@@ -143,7 +154,11 @@ def _lacks(each: CompiledClass, query: CompiledQuery) -> dict[str, tuple[str, ..
 
 
 def _query(
-    analysis: Analysis, exact: CompiledQuery, scaled: CompiledQuery, lacks: Mapping[str, tuple[str, ...]]
+    analysis: Analysis,
+    exact: CompiledQuery,
+    scaled: CompiledQuery,
+    lacks: Mapping[str, tuple[str, ...]],
+    maps: LinearMaps,
 ) -> QueryView:
     """One query, compiled for exact numbers and for numbers of floating point."""
     query = exact.analysed
@@ -165,6 +180,7 @@ def _query(
             bound(exact.tables),
             bound(scaled.tables),
         ),
+        maps=maps,
     )
 
 

@@ -19,7 +19,6 @@ from hamlet._order import looked_up, sifted
 from hamlet.broadcast import Broadcast
 from hamlet.columns import BatchColumns, Int64Array
 from hamlet.compiler.aggregates import Component, has_trends, nothing, paired
-from hamlet.compiler.bands import bands
 from hamlet.compiler.classify import FOREIGN, Coded, Role, Signature, overflow_error
 from hamlet.compiler.compile import CompiledClass, CompiledQuery, CompiledWorkload
 from hamlet.compiler.tables import QueryTables
@@ -84,8 +83,7 @@ class ClassRunner:
         self.tables = [compiled.tables(number) for number in range(len(compiled.parts))]
         floating = [int(type is AttributeType.DOUBLE) for _, type in compiled.columns]
         self.pane = gcd(*(ticks for each in self.tables for ticks in (each.within, each.slide)))
-        side_by_side = bands(self.tables, [compiled.likeness(number) for number in range(len(self.tables))])
-        self.kernels = [Kernel(self.tables, floating, sharing, budget, side_by_side) for _ in range(workers.threads)]
+        self.kernels = [Kernel(self.tables, floating, sharing, budget, compiled.bands) for _ in range(workers.threads)]
         self._ranks = _ranks(compiled, self.index)
         self._closed: list[list[Closed]] = [[] for _ in compiled.queries]  # taken from the kernels, not delivered
         self._drawn: list[list[Drained]] = [[] for _ in compiled.queries]  # drained for a query that is alike

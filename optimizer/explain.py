@@ -15,7 +15,7 @@ The JSON document is stable: keys may be added, `version` changes when one is re
     What queries share, and the prices that decide about it: `optimizer.explain_sharing`.
 ``queries[]``
     ``name``, ``pattern``, ``returns`` (texts), ``class`` (place in ``classes``), ``variables``, ``partition``,
-    ``window``, ``templates``, ``rung``, ``memory``.
+    ``window``, ``templates``, ``rung``, ``memory``, ``maps``.
 ``queries[].variables[]``
     ``name``, ``type``, ``negated``, ``conditions`` (texts), ``broadcast`` (partition attributes that its type lacks).
 ``queries[].partition``
@@ -205,6 +205,22 @@ class Window:
     open_at_once: int
 
 
+@dataclass(frozen=True, slots=True)
+class LinearMaps:
+    """Where stretches of time are computed as linear maps, which many windows then use.
+
+    Attributes
+    ----------
+    panes : bool
+        Under numbers of floating point, a busy pane may be computed once for all windows that are open.
+    refused : str or None
+        Why a stream cannot be cut into stretches of time, computed side by side; None where it can.
+    """
+
+    panes: bool
+    refused: str | None
+
+
 @dataclass(frozen=True)
 class QueryView:
     """One query as it is shown."""
@@ -218,6 +234,7 @@ class QueryView:
     window: Window
     templates: tuple[Steps, ...]
     memory: Memory
+    maps: LinearMaps
 
     @property
     def rung(self) -> str:
@@ -327,6 +344,7 @@ def _query(place: int, query: QueryView, workload: WorkloadView) -> dict[str, An
         "templates": [{"part": each.part, **_template(each)} for each in query.templates],
         "rung": {"name": query.rung, "because": [asdict(cause) for cause in query.memory.because]},
         "memory": _memory(query.memory),
+        "maps": asdict(query.maps),
     }
 
 

@@ -84,6 +84,7 @@ def _query(place: int, workload: WorkloadView) -> str:
         lines += _template(steps)
     lines += wrapped("rung", *rung_lines(query))
     lines += wrapped("memory", *memory_lines(query.memory, query.window))
+    lines += wrapped("maps", *maps_lines(query))
     return "\n".join(lines)
 
 
@@ -197,6 +198,17 @@ def memory_lines(memory: Memory, window: Window) -> list[str]:
     return [*lines, example]
 
 
+def maps_lines(query: QueryView) -> list[str]:
+    """Where a query's stretches of time are computed as linear maps."""
+    windows = query.window.open_at_once
+    lines = [f"panes, under --numbers float: a busy one is computed once for up to {windows:,} windows"]
+    lines = lines if query.maps.panes else []
+    if query.maps.refused is None:
+        whose = "tasks of Spark (--products)" if query.grouping or query.equivalence else "threads and tasks of Spark"
+        return [*lines, f"stretches of time: {whose} can take one each"]
+    return [*lines, f"no stretches of time: {query.maps.refused}"]
+
+
 def _bytes(name: str, bound: Bound) -> list[str]:
     lines = [f"{name}: at most {bound.partition:,} bytes per partition + {_line(bound.window)} per open window"]
     if bound.event:
@@ -238,6 +250,8 @@ def _words(workload: WorkloadView) -> str:
         "event costs a few searches, O(log n) for n events kept",
         "event-grained": "every event that the predicate may look back at is kept while a window holds it, and every "
         "new event is compared with all that are kept",
+        "maps": "what events do to the sums of a window is a linear map, which can be computed without knowing the "
+        "window, and used for all of them",
         "bits": "binary digits of the largest number of trends, complete or not, that the partition has held; exact "
         "numbers take the room that they need, --numbers float always the same",
         "bytes": "what the engine keeps for one query; each thread has a working area of at most "

@@ -64,6 +64,7 @@ slow (class 1)
                 exact: at most N bytes per partition + (60 + 0.469 x bits) bytes per open window
                 float: at most N bytes per partition + 48 bytes per open window
                 exact, counts of 1,000 bits: at most N bytes per partition
+    maps        stretches of time: tasks of Spark (--products) can take one each
 
 faster (class 2)
     pattern     SEQ(Pickup, Travel T{2,})
@@ -84,6 +85,8 @@ faster (class 2)
                 float: at most N bytes per partition + 288 bytes per open window
                     + 328 bytes per kept event + 256 bytes per kept event and open window
                 exact, counts of 1,000 bits: at most N bytes per partition + 3,148 bytes per kept event
+    maps        no stretches of time: query faster has an adjacent predicate, which looks back at single
+                  events
 
 words
 """
@@ -158,6 +161,22 @@ def test_the_rung_follows_predicate_and_types() -> None:
     assert rung("B.v < NEXT(B).v", words) == "event-grained"
 
 
+def test_maps_follow_windows_predicates_and_keys() -> None:
+    """Panes are mapped where many windows overlap and queries lie side by side; stretches where nothing looks back."""
+
+    def maps(*queries: str) -> list[tuple[bool, str | None]]:
+        found = as_json("; ".join(f"RETURN COUNT(*) PATTERN {query}" for query in queries))
+        return [(each["maps"]["panes"], each["maps"]["refused"]) for each in found["queries"]]
+
+    sliding, tumbling = "WITHIN 10 min SLIDE 10 s", "WITHIN 10 min"
+    assert maps(f"SEQ(A, B+) {sliding}", f"SEQ(C, B+) {sliding}") == [(True, None)] * 2
+    assert maps(f"SEQ(A, B+) {tumbling}", f"SEQ(C, B+) {tumbling}") == [(False, None)] * 2
+    long = "query q1 has a negated pattern that is longer than one event"
+    assert maps(f"SEQ(A, NOT SEQ(C, D), B+) {sliding}", f"SEQ(A, B+) {sliding}")[0] == (False, long)
+    pair = "query q2 has an adjacent predicate, which looks back at single events"
+    assert maps(f"B+ {tumbling}", f"B+ WHERE B.v < NEXT(B).v {tumbling}") == [(False, pair)] * 2
+
+
 def test_another_rendering_is_an_error() -> None:
     with pytest.raises(OptionError, match="'text', 'dot' or 'json'"):
         explain(Workload.parse(TRIPS), None, "svg")
@@ -165,7 +184,7 @@ def test_another_rendering_is_an_error() -> None:
 
 # ------------------------------------------------------------------------------------------------------------ JSON
 
-QUERY = "name pattern returns class variables partition window templates rung memory"
+QUERY = "name pattern returns class variables partition window templates rung memory maps"
 KEYS = {
     "": "version time_unit classes sharing constants queries",
     "sharing": "groups left_out same apart",
@@ -185,6 +204,7 @@ KEYS = {
     "queries[].templates[].guards[]": "pattern template",
     "queries[].rung": "name because",
     "queries[].rung.because[]": "predicate inside reads",
+    "queries[].maps": "panes refused",
     "queries[].memory": "class because kept_types exact float",
     "queries[].memory.exact": "partition window event event_window thread",
     "queries[].memory.exact.window": "constant per_bit",

@@ -16,6 +16,7 @@ from hamlet.compiler.adjacent import Keys, keys_of
 from hamlet.compiler.aggregates import ComponentKey, Layout, Types, components, is_double, needed
 from hamlet.compiler.alike import form, names_of, signature, united
 from hamlet.compiler.automaton import templates
+from hamlet.compiler.bands import Band, bands
 from hamlet.compiler.classify import Classifier, Loads, Role
 from hamlet.compiler.predicate_facts import adjacent_predicates, local_predicates
 from hamlet.compiler.program import ProgramWriter
@@ -166,6 +167,12 @@ class CompiledClass:
         query = self.queries[place]
         template = query.templates[part]
         return tuple(query.analysed.types[template.variable(state)] for state in range(1, template.size))
+
+    @cached_property
+    def bands(self) -> list[Band]:
+        """Those of the kernel's queries that it runs side by side."""
+        numbers = range(len(self.parts))
+        return bands([self.tables(number) for number in numbers], [self.likeness(number) for number in numbers])
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from hamlet.workload import Workload
 from optimizer.explain import READS, QueryView, Steps, WorkloadView, duration_text, negated_texts
 from optimizer.explain_sharing import REASONS, kleene_text
 from optimizer.explain_sharing_text import benefit_text
-from optimizer.explain_text import memory_lines, partition_text, rung_lines, window_text
+from optimizer.explain_text import maps_lines, memory_lines, partition_text, rung_lines, window_text
 from optimizer.merge import SharingGroup
 from optimizer.pasts import Place
 from optimizer.roles import Part
@@ -295,6 +295,7 @@ def _query(place: int, query: QueryView, shown: WorkloadView) -> dict[str, Any]:
         "rung": query.rung,
         "why": rung_lines(query),
         "memory": memory_lines(query.memory, query.window),
+        "maps": maps_lines(query),
         "drawings": [*_drawings(query.templates)],
     }
 
