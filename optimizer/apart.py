@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from optimizer.kleene import Occurrence, occurrences
-from optimizer.merge import Sharing, Variant, relations
+from optimizer.merge import Shareable, Variant, relations
 from optimizer.plan import QueryFacts
 from optimizer.roles import Part, Roles
 
@@ -46,14 +46,14 @@ class Apart:
     reason: Reason
 
 
-def apart(queries: Sequence[QueryFacts], sharing: Sharing) -> tuple[Apart, ...]:
+def apart(queries: Sequence[QueryFacts], sharing: Shareable) -> tuple[Apart, ...]:
     """The reasons why queries do not share.
 
     Parameters
     ----------
     queries : sequence of QueryFacts
         In the order of the workload.
-    sharing : Sharing
+    sharing : Shareable
         What `optimizer.merge.merge` found for them.
     """
     roles: dict[frozenset[str], Roles] = {}
@@ -77,7 +77,7 @@ def apart(queries: Sequence[QueryFacts], sharing: Sharing) -> tuple[Apart, ...]:
     return tuple(found)
 
 
-def _units(types: tuple[str, ...], having: Iterable[int], sharing: Sharing) -> list[tuple[int, ...]]:
+def _units(types: tuple[str, ...], having: Iterable[int], sharing: Shareable) -> list[tuple[int, ...]]:
     """The queries that have a sub-pattern of some types: those that share it together, the others alone."""
     units: dict[int, tuple[int, ...]] = {place: (place,) for place in having}
     for group in sharing.groups:

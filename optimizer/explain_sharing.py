@@ -32,7 +32,7 @@ from typing import Any
 
 from optimizer.apart import Apart, Reason, apart
 from optimizer.benefit import MEASURED, PAPER, BurstStats, Costs, non_shared_cost, shared_cost, shares_from
-from optimizer.merge import Sharing, SharingGroup, SubPattern, merge
+from optimizer.merge import Shareable, SharingGroup, SubPattern, merge
 from optimizer.merged import MergedTemplate
 from optimizer.panes import USUAL_BURST
 from optimizer.pasts import Place
@@ -115,7 +115,7 @@ class SharingView:
     constants: Prices
 
     @cached_property
-    def sharing(self) -> Sharing:
+    def sharing(self) -> Shareable:
         """Groups, and who is left out."""
         return merge(self.queries, costs=self.constants.costs["burst-grained"])
 

@@ -104,7 +104,7 @@ class SharingGroup:
 
 
 @dataclass(frozen=True)
-class Sharing:
+class Shareable:
     """What may be shared in a workload.
 
     Attributes
@@ -124,7 +124,7 @@ class Sharing:
 
 def merge(
     queries: Sequence[QueryFacts], *, rate: float | None = None, costs: Costs = MEASURED["burst-grained"]
-) -> Sharing:
+) -> Shareable:
     """Find what the queries of a workload may share.
 
     Parameters
@@ -159,7 +159,7 @@ def merge(
                 groups += [_group(facts, roles, sorted(some), shared) for some in connected]
                 left_out += inside.difference(*connected)
     groups.sort(key=lambda group: group.queries)
-    return Sharing(tuple(groups), tuple(sorted(left_out)), tuple(sorted(same)))
+    return Shareable(tuple(groups), tuple(sorted(left_out)), tuple(sorted(same)))
 
 
 def _sub_patterns(found: Iterable[Occurrence], roles: Roles) -> list[SubPattern]:

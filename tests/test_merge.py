@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from optimizer.condition import Compare, Condition, Field, constant
-from optimizer.merge import Sharing, SharingGroup, merge
+from optimizer.merge import Shareable, SharingGroup, merge
 from optimizer.merged import MergedTemplate, measures_of
 from optimizer.panes import pane_sets
 from optimizer.plan import AggregateFacts, QueryFacts
@@ -106,7 +106,7 @@ def test_figure_1() -> None:
 
 def test_nothing_to_share() -> None:
     for templates in ([sequence("A", "B")] * 1, [sequence("A", "B"), sequence("C", "B")], [sequence("A", "B+")]):
-        assert merge([query(template) for template in templates]) == Sharing((), (), ())
+        assert merge([query(template) for template in templates]) == Shareable((), (), ())
 
 
 def test_variables_are_renamed() -> None:

@@ -8,14 +8,14 @@ from hamlet.compiler.compile import facts
 from hamlet.language.analysis import analyse_text
 from hamlet.query import AttributeType
 from hamlet.schema import Clock, Schema
-from optimizer.merge import Sharing, merge
+from optimizer.merge import Shareable, merge
 from optimizer.plan import AggregateFacts
 
 INT, DOUBLE, STRING = AttributeType.INT, AttributeType.DOUBLE, AttributeType.STRING
 SCHEMA = Schema({"speed": INT, "price": DOUBLE, "district": STRING}, Clock("time", "s", pa.int64()), closed=False)
 
 
-def shared(text: str) -> Sharing:
+def shared(text: str) -> Shareable:
     return merge(facts(analyse_text(text), SCHEMA))
 
 

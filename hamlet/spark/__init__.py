@@ -20,7 +20,6 @@ from hamlet.stages import Stages
 from hamlet.workload import Workload
 
 try:
-    from pyspark import StorageLevel
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 except ModuleNotFoundError as error:
@@ -28,12 +27,13 @@ except ModuleNotFoundError as error:
         raise
     raise UnsupportedError("Spark is not installed; it comes with: pip install 'hamlet-cep[spark]'") from error
 
+from hamlet.spark.batch import measured, partial_rows
 from hamlet.spark.continuous import PROVIDER, ROCKSDB, Continuous, prepared
 from hamlet.spark.counters import StatsParam, events_seen, summed
 from hamlet.spark.input import local_output, local_path, opened
 from hamlet.spark.job import Job, default_partitions, events_of
 from hamlet.spark.output import written
-from hamlet.spark.products import Decision, check_choice, decided, made, put_together
+from hamlet.spark.products import check_choice, decided, made, put_together
 from hamlet.spark.session import Progress, at_the_end, check_pandas, session, translated, watched
 
 __all__ = ["run", "stream", "submit", "submit_stream"]
@@ -198,11 +198,10 @@ def submit(
     check_choice(products)
     precious = [str(path) for path in (*keep, local_path(source)) if path is not None]
     place = check_destination(local_output(output), overwrite, precious)
-    check_beside(report, "--report", place)
-    about, traced = None, None
-    if trace is not None:
-        traced = check_destination(local_output(trace), overwrite, precious)
-        check_beside(trace, "--trace", place)
+    for name, beside in (("--report", report), ("--trace", trace)):
+        check_beside(beside, name, place)
+    traced = None if trace is None else check_destination(local_output(trace), overwrite, precious)
+    about = None
     if report is not None:
         from hamlet.spark.report import JobReport  # brings in jinja2, which nothing else needs
 
@@ -217,24 +216,11 @@ def submit(
         stats = context.accumulator({}, StatsParam())
         if where is not None or about is not None:
             job.look(where, stats, watch=about is not None)
-        decision = Decision(None, "a page and a trace tell of every burst")
-        if not chosen.trace:
-            with stages.measured("measure"), watched(context, "looking at times", progress):
-                decision = decided(job, products, read)
-        if balance and decision.cut is None:
-            with stages.measured("measure"), watched(context, "counting keys", progress):
-                job.measure(prune=True)
-        elif not decision.measured:
-            stages.seconds.pop("measure", None)
+        decision = measured(job, read, products, balance, stages, progress)
         with contextlib.ExitStack() as held:
             if traced is not None:
                 job.trace_to(held.enter_context(staged(traced, str(trace))))
-            if decision.cut is None:
-                rows = job.partial(stats)
-            else:
-                rows = _kept(made(job, decision.cut, stats), held)
-                rows = put_together(job, decision.cut, rows, stats, held=True)
-            rows = _kept(rows, held)
+            rows = partial_rows(job, decision, stats, held)
             asked = contextlib.nullcontext() if about is None else about.computing(context)
             with stages.measured("compute"), asked, watched(context, "counting trends", progress):
                 total = rows.count()
@@ -393,17 +379,6 @@ def submit_stream(
 def _holds_something(folder: str) -> bool:
     path = local_path(folder)
     return path is None or (path.is_dir() and any(path.iterdir()))
-
-
-def _kept(rows: DataFrame, held: contextlib.ExitStack) -> DataFrame:
-    """The same rows, kept by the executors once they have been made, as long as the stack says."""
-
-    def forget() -> None:
-        with at_the_end():
-            rows.unpersist()
-
-    held.callback(forget)
-    return rows.persist(StorageLevel.MEMORY_AND_DISK)
 
 
 def _partitions(number: int | None) -> int | None:
