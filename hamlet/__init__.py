@@ -12,6 +12,8 @@ from hamlet.engine import Engine
 from hamlet.errors import (
     DataError,
     HamletError,
+    JobError,
+    MemoryLimitError,
     OptionError,
     OutputError,
     RestoreError,
@@ -31,6 +33,8 @@ __all__ = [
     "DataError",
     "Engine",
     "HamletError",
+    "JobError",
+    "MemoryLimitError",
     "OptionError",
     "OutputError",
     "RestoreError",

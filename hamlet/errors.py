@@ -40,7 +40,7 @@ class OptionError(HamletError):
 
 
 class UnsupportedError(HamletError):
-    """The language has it and the check accepts it, but the engine cannot run it yet."""
+    """What is asked for cannot be done here: something is not installed, or a query is of a kind not covered."""
 
 
 class MemoryLimitError(HamletError):

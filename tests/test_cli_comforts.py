@@ -17,6 +17,7 @@ import pytest
 import hamlet
 from hamlet.cli import doctor, main
 from hamlet.cli.progress import counted
+from hamlet.cli.run import _doubting
 from hamlet.cli.show import show_tables
 from hamlet.errors import DataError, OptionError, WorkloadError
 from hamlet.input.events import open_events
@@ -200,6 +201,29 @@ def test_tables_fit_the_width(width: int, wide: hamlet.Results, capsys: pytest.C
         assert short_text(2**1000 - 1) == "1.07e+301"
         assert "1.07e+301" in text
         assert "…" in text  # the long name is cut
+
+
+def test_texts_are_cut_before_columns_are_left_out(wide: hamlet.Results, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown(wide, 100, capsys)
+    assert "a_rather_lo…" in lines[2]
+    assert "max_B_v" in lines[2]
+    assert "a long name…" in lines[4]
+    assert not any(line != line.rstrip() for line in lines)
+    assert lines[-1][0] == "└"
+    assert "max_B_v ┃" in shown(wide, 160, capsys)[2]
+    assert "a_rather_long_name_for_a_sum" in shown(wide, 160, capsys)[2]
+
+
+def test_a_doubtful_unit_is_noted_after_the_first_batch(capsys: pytest.CaptureFixture[str]) -> None:
+    events = open_events({"time": [1_700_000_000_000, 1_700_000_000_001], "type": ["A", "B"]})
+    advance = _doubting(events, None)
+    advance(0)
+    assert capsys.readouterr().err == ""
+    next(iter(events.batches()))
+    advance(1)
+    assert "is --time-unit ms meant?" in capsys.readouterr().err
+    advance(2)
+    assert capsys.readouterr().err == ""
 
 
 def test_windows_as_dates(capsys: pytest.CaptureFixture[str]) -> None:

@@ -123,7 +123,7 @@ def test_rows_are_dicts_in_column_order() -> None:
     assert results.rows()[0] == dict(zip(names, ["q1", -10, 0, None, 5, -3, 1.5, 0.5], strict=True))
     assert list(results) == results.rows()
     assert (len(results), results.queries, results.stats) == (2, ("q1", "q2"), {"events": 3})
-    assert repr(results) == "<Results of 2 queries, rows q1: 2, q2: 0>"
+    assert repr(results) == "<Results, rows by query: q1: 2, q2: 0>"
 
 
 def test_windows_come_in_the_type_of_the_time_column() -> None:

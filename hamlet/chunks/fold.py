@@ -91,7 +91,7 @@ def other_events(what: str) -> DataError:
     """An error: the events are not those that the chunks were cut from."""
     return DataError(
         f"{what}, though it was otherwise when it was measured: the input gives other events when it is read again\n"
-        "hint: forbid products of time ranges (products='never')"
+        "hint: forbid products of time ranges (--products never, products='never')"
     )
 
 

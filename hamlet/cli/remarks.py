@@ -34,9 +34,6 @@ def remarks(workload: Workload, events: EventSource, found: int, stats: Mapping[
             yield "note: there are no events"
         return
     schema = events.schema
-    doubt = unit_doubt(_first_time(events.sample, schema.clock), schema.clock)
-    if doubt is not None:
-        yield f"note: {doubt}"
     if found:
         return
     if stats.get("matched_events"):
@@ -56,6 +53,15 @@ def remarks(workload: Workload, events: EventSource, found: int, stats: Mapping[
             f"note: the workload asks for {_list(asked)}; the column '{schema.type_column}' begins with {_list(seen)} "
             "(--type-column names another column)"
         )
+
+
+def doubts(events: EventSource) -> Iterator[str]:
+    """What is odd about the times, as soon as there is a first event; notes, a line each."""
+    if events.sample is not None:
+        clock = events.schema.clock
+        doubt = unit_doubt(_first_time(events.sample, clock), clock)
+        if doubt is not None:
+            yield f"note: {doubt}"
 
 
 def folder_doubt(output: str, output_format: str | None) -> str | None:

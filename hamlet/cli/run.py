@@ -6,6 +6,7 @@ import io
 import os
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -23,7 +24,7 @@ from hamlet.cli.options import (
     with_options,
 )
 from hamlet.cli.progress import progress_bar, summary_line
-from hamlet.cli.remarks import folder_doubt, remarks
+from hamlet.cli.remarks import doubts, folder_doubt, remarks
 from hamlet.cli.show import SHOWN_ROWS, show_tables
 from hamlet.input.events import EventSource
 from hamlet.output.files import check_destination, check_format, stream_out, write
@@ -127,7 +128,23 @@ def command(
 
 def _compute(workload: Workload, events: EventSource, quiet: bool, options: dict[str, Any]) -> Results:
     with progress_bar(quiet, events.rows) as progress:
-        return run_workload(workload, events, progress=progress, **options)
+        return run_workload(workload, events, progress=None if quiet else _doubting(events, progress), **options)
+
+
+def _doubting(events: EventSource, progress: Callable[[int], None] | None) -> Callable[[int], None]:
+    """The progress of a run that says after its first batch, not when all is done, what is odd about the times."""
+    told = False
+
+    def advance(done: int) -> None:
+        nonlocal told
+        if not told and events.sample is not None:
+            told = True
+            for line in doubts(events):
+                click.echo(line, err=True)
+        if progress is not None:
+            progress(done)
+
+    return advance
 
 
 def _first(results: Results, limit: int) -> Results:

@@ -21,7 +21,7 @@ from hamlet.schema import Clock
 
 SHOWN_ROWS = 20
 _WIDTH = 160  # of a table that goes into a file or a pipe
-_WIDEST_CELL = 60  # longer texts are cut
+_CUTS = (60, 40, 25, 12)  # what texts are cut to: the first of these with which all columns fit, or the last
 
 
 class _Console(Console):
@@ -56,19 +56,19 @@ def _show(console: Console, rows: QueryRows, clock: Clock, limit: int) -> None:
     heads = ["window_start", "window_end", *(_printable(column.name) for column in rows.columns)]
     lines = [
         [time_text(start, clock), time_text(end, clock), *map(_cell, values)]
-        for start, end, *values in rows.rows[:limit]
+        for start, end, *values in rows.first(limit)
     ]
-    widths = [min(_WIDEST_CELL, max(map(cell_len, each))) for each in zip(heads, *lines, strict=True)]
+    numbers = [column.kind != "attribute" or column.type.value in ("INT", "DOUBLE") for column in rows.columns]
+    widths = _widths(heads, lines, [True, True, *numbers], console.width)
     fitting = _fitting(widths, console.width)
-    count = len(rows.rows)
+    count = len(rows)
     title = Text(f"{_printable(rows.name)}: {count:,} row{'s' * (count != 1)}")
+    console.print(title, style="bold")
     if not lines:
-        console.print(title, style="bold")
         _print_rest(console, count)
         return
-    table = Table(title=title, title_justify="left", title_style="bold")
-    sides = [not clock.is_timestamp] * 2
-    sides += [column.kind != "attribute" or column.type.value in ("INT", "DOUBLE") for column in rows.columns]
+    table = Table()
+    sides = [not clock.is_timestamp, not clock.is_timestamp, *numbers]
     for head, width, number in list(zip(heads, widths, sides, strict=True))[:fitting]:
         side: JustifyMethod = "right" if number else "left"
         table.add_column(Text(head), justify=side, overflow="ellipsis", no_wrap=True, max_width=width)
@@ -85,6 +85,31 @@ def _print_rest(console: Console, rows: int) -> None:
     """How many rows are not shown, if any."""
     if rows:
         console.print(f"... and {rows:,} more row{'s' * (rows > 1)}; --output writes them all", style="dim")
+
+
+def _widths(heads: Sequence[str], lines: Sequence[Sequence[str]], whole: Sequence[bool], width: int) -> list[int]:
+    """The width of each column: texts and names of columns are cut as far as that makes all columns fit.
+
+    Parameters
+    ----------
+    heads : sequence of str
+    lines : sequence of sequence of str
+    whole : sequence of bool
+        Per column, whether its values are never cut: numbers and times.
+    width : int
+        Of the table.
+    """
+    found: list[int] = []
+    names = list(map(cell_len, heads))
+    values = [max(map(cell_len, each)) for each in zip(*lines, strict=True)] if lines else [0] * len(heads)
+    for most in _CUTS:
+        found = [
+            max(value, min(name, most)) if uncut else min(max(name, value), most)
+            for name, value, uncut in zip(names, values, whole, strict=True)
+        ]
+        if _fitting(found, width) == len(found):
+            break
+    return found
 
 
 def _fitting(widths: Sequence[int], width: int) -> int:

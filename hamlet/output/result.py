@@ -193,7 +193,7 @@ class Results:
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{each.name}: {len(each)}" for each in self.by_query)
-        return f"<Results of {len(self.by_query)} queries, rows {counts}>"
+        return f"<Results, rows by query: {counts}>"
 
     def rows(self) -> list[dict[str, Any]]:
         """All rows as dicts, in the order of LANGUAGE §9; an integer is a Python int, whatever its size."""

@@ -1,0 +1,66 @@
+"""The steps of a batch job that `hamlet.spark.submit` takes between opening its input and writing its output."""
+
+from __future__ import annotations
+
+import contextlib
+
+from pyspark import StorageLevel
+from pyspark.accumulators import Accumulator
+from pyspark.sql import DataFrame
+
+from hamlet.spark.counters import Stats
+from hamlet.spark.input import Loaded
+from hamlet.spark.job import Job
+from hamlet.spark.products import Decision, decided, made, put_together
+from hamlet.spark.session import Progress, at_the_end, watched
+from hamlet.stages import Stages
+
+MEASURE = "measure"  # the stage of looking at times or counting keys, in jobs that do
+
+
+def measured(
+    job: Job, read: Loaded, products: str, balance: bool, stages: Stages, progress: Progress | None
+) -> Decision:
+    """Look at the input before the job: whether its parts are ranges of time, and else, if asked, at its keys.
+
+    Parameters
+    ----------
+    job : Job
+        Will be balanced by its keys.
+    read : Loaded
+    products : {'auto', 'always', 'never'}
+    balance : bool
+    stages : Stages
+        Gets a stage `MEASURE` where something was looked at.
+    progress : callable, optional
+    """
+    context = job.events.frame.sparkSession.sparkContext
+    decision = Decision(None, "a page and a trace tell of every burst")
+    if not job.shipment.options.trace:
+        with stages.measured(MEASURE), watched(context, "looking at times", progress):
+            decision = decided(job, products, read)
+    if balance and decision.cut is None:
+        with stages.measured(MEASURE), watched(context, "counting keys", progress):
+            job.measure(prune=True)
+    elif not decision.measured:
+        stages.seconds.pop(MEASURE, None)
+    return decision
+
+
+def partial_rows(job: Job, decision: Decision, stats: Accumulator[Stats], held: contextlib.ExitStack) -> DataFrame:
+    """The partial rows of a job, of events or of maps in their place; kept by the executors as long as `held` says."""
+    if decision.cut is None:
+        return kept(job.partial(stats), held)
+    maps = kept(made(job, decision.cut, stats), held)
+    return kept(put_together(job, decision.cut, maps, stats, held=True), held)
+
+
+def kept(rows: DataFrame, held: contextlib.ExitStack) -> DataFrame:
+    """The same rows, kept by the executors once they have been made, as long as the stack says."""
+
+    def forget() -> None:
+        with at_the_end():
+            rows.unpersist()
+
+    held.callback(forget)
+    return rows.persist(StorageLevel.MEMORY_AND_DISK)
