@@ -31,7 +31,7 @@ from hamlet.schema import UNITS_PER_SECOND, Clock, Schema
 from hamlet.sharing import Model, Policy, Sharing
 from hamlet.stages import Stages
 from hamlet.stream_schema import check_zones, conformed, has_columns, widened
-from hamlet.workload import Workload
+from hamlet.workload import Workload, workload_of
 
 MOST_WAITING = 1 << 21  # rows of closed windows that wait in the kernels while a stream is read to its end
 
@@ -125,7 +125,7 @@ class Engine:
     """
 
     def __init__(self, workload: Workload, *, lateness: Lateness = 0, late: str = "error", **options: Any) -> None:
-        self.workload = workload
+        self.workload = workload_of(workload)
         self.options = options_of(options)
         chosen = self.options
         self._key = SortKey(chosen.time_column, chosen.order_column)

@@ -34,7 +34,7 @@ from hamlet.object_gear import Gear, Rows
 from hamlet.schema import Schema
 from hamlet.snapshots import Count, Expression, Made, Snapshots, evaluated, zero
 from hamlet.stream_schema import conformed, has_columns
-from hamlet.workload import Workload
+from hamlet.workload import Workload, workload_of
 from optimizer.merge import merge
 from optimizer.plan import QueryFacts
 
@@ -97,7 +97,7 @@ def symbolic(workload: Workload, events: Any, **options: Any) -> Symbolic:
     >>> found.values
     {'x': {'q1': 2, 'q2': 1}}
     """
-    chosen = options_of(options)
+    workload, chosen = workload_of(workload), options_of(options)
     table, schema, places = _table(workload, events, chosen)
     workload.check(schema)
     strings = StringPool()

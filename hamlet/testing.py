@@ -275,7 +275,10 @@ def _events(lines: Sequence[str]) -> Iterator[dict[str, Any]]:
     time = -1
     for word in " ".join(lines).split():
         type_, _, written = word.partition("@")
-        time = int(written) if written else time + 1
+        try:
+            time = int(written) if written else time + 1
+        except ValueError:
+            raise DataError(f"the time of the event {word!r} is no integer; write type@time, as in A@5") from None
         yield {"time": time, "type": type_}
 
 

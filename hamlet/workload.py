@@ -45,9 +45,13 @@ class Workload:
 
         Raises
         ------
+        OptionError
+            If it is no text.
         WorkloadError
             With every mistake of the text, not only the first.
         """
+        if not isinstance(text, str):
+            raise OptionError(f"the text of a workload is a str, not a {type(text).__name__}")
         return cls(analyse_text(text, source))
 
     @classmethod
@@ -78,10 +82,15 @@ class Workload:
     def select(self, names: Iterable[str]) -> Workload:
         """Some of the queries, in the order of the text.
 
+        Parameters
+        ----------
+        names : iterable of str
+            A text is the name of one.
+
         Raises
         ------
         OptionError
-            A name that no query has.
+            A name that no query has, or no name at all.
 
         Examples
         --------
@@ -89,7 +98,9 @@ class Workload:
         >>> Workload.parse(text).select(["b"]).names
         ('b',)
         """
-        wanted = set(names)
+        wanted = {names} if isinstance(names, str) else set(names)
+        if not wanted:
+            raise OptionError(f"name a query to select; the queries are {', '.join(self.names)}")
         for name in sorted(wanted.difference(self.names)):
             meant = near_miss(name, self.names)
             hint = f"did you mean {meant!r}?" if meant else f"the queries are {', '.join(self.names)}"
@@ -154,3 +165,19 @@ class Workload:
 
     def __str__(self) -> str:
         return to_text(self.analysis.text)
+
+
+def workload_of(given: object) -> Workload:
+    """What was given for a workload, if it is one.
+
+    Raises
+    ------
+    OptionError
+        Says how a text or a file becomes one.
+    """
+    if isinstance(given, Workload):
+        return given
+    raise OptionError(
+        f"the workload is a {type(given).__name__}; read it first, with hamlet.Workload.from_file(path) or "
+        "hamlet.Workload.parse(text)"
+    )

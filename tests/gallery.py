@@ -251,6 +251,7 @@ SECTIONS: dict[str, list[Mistake]] = {
             'engine.push([{"time": 20, "type": "A"}])\n'
             'engine.push([{"time": 19, "type": "A"}, {"time": 11, "type": "A"}])\n',
         ),
+        Mistake("A workload that was not read", 'import hamlet\n\nhamlet.run("rides.sase", "rides.csv")\n'),
         Mistake(
             "An option that does not exist",
             "import hamlet\n\n"

@@ -151,6 +151,9 @@ def test_a_chosen_query_is_what_it_was() -> None:
         assert hamlet.Workload.parse(str(workload.select([name]))).names == (name,)
     with pytest.raises(OptionError, match="the queries are trends, every"):
         workload.select(["zzz"])
+    assert workload.select("every").names == ("every",)
+    with pytest.raises(OptionError, match="name a query to select; the queries are trends, every"):
+        workload.select([])
 
 
 def test_a_chosen_query_keeps_its_name_and_its_place_in_messages() -> None:

@@ -12,11 +12,13 @@ import os
 import pickle
 import re
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from hamlet.errors import Diagnostic, HamletError, WorkloadError, in_order, near_miss, one_of
+import hamlet
+from hamlet.errors import Diagnostic, HamletError, OptionError, WorkloadError, in_order, near_miss, one_of
 from hamlet.language.analysis import analyse_text
 from hamlet.language.typecheck import check
 from hamlet.query import AttributeType, Span
@@ -141,3 +143,19 @@ def test_near_misses() -> None:
 
 def test_lists_in_words() -> None:
     assert [one_of([]), one_of(["a"]), one_of(["a", "b"]), one_of(["a", "b", "c"])] == ["", "a", "a or b", "a, b or c"]
+
+
+@pytest.mark.parametrize("given", ["rides.sase", None, b"RETURN"])
+def test_what_is_no_workload_is_refused_everywhere(given: Any) -> None:
+    message = f"the workload is a {type(given).__name__}; read it first, with hamlet.Workload.from_file"
+    for use in (lambda: hamlet.run(given, []), lambda: hamlet.Engine(given), lambda: hamlet.symbolic(given, [])):
+        with pytest.raises(OptionError, match=message):
+            use()
+    if not isinstance(given, str):
+        with pytest.raises(OptionError, match="the text of a workload is a str, not a "):
+            hamlet.Workload.parse(given)
+
+
+def test_every_error_of_a_user_is_public() -> None:
+    named = {name for name in dir(hamlet.errors) if name.endswith("Error")}
+    assert named <= set(hamlet.__all__)

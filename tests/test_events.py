@@ -271,7 +271,7 @@ def test_pushed_events_count_from_those_before() -> None:
         ({"time": 1, "type": "A"}, r"must be a column .* put a single event into a list"),
         ({1: [1]}, "names must be strings"),
         ({"time": np.zeros((2, 2))}, "has 2 dimensions"),
-        ([1], "event 1 is a int; each event must be a dict"),
+        ([1], "event 1 is of type int; each event must be a dict"),
         ([{"time": 1}, {1: 2}], "event 2 has the key 1"),
         ([{}], "no time column 'time'"),
         (3, "cannot read events from an object of type int"),

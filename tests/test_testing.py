@@ -107,3 +107,8 @@ def test_lines_of_a_wrong_length_are_refused() -> None:
     with pytest.raises(DataError, match="the line '1 A 3' has 3 cells under the head 'time type'"):
         events_of("time type\n1 A 3")
     assert rows_of("none") == []
+
+
+def test_a_time_that_is_no_integer() -> None:
+    with pytest.raises(DataError, match="the time of the event 'A@x' is no integer; write type@time"):
+        events_of("B A@x")

@@ -231,7 +231,7 @@ def _chunks(events: Iterable[Any], first_event: int) -> Iterator[tuple[int, list
         for each in set(map(type, chunk)):
             if not issubclass(each, Mapping):
                 row = next(row for row, event in enumerate(chunk, start + 1) if isinstance(event, each))
-                raise DataError(f"event {row} is a {each.__name__}; each event must be a dict of attributes")
+                raise DataError(f"event {row} is of type {each.__name__}; each event must be a dict of attributes")
         yield start, chunk
         start += len(chunk)
 

@@ -286,7 +286,7 @@ def _opened(data: bytes | bytearray | memoryview) -> tuple[Json, BlobReader]:
     if view[: len(MAGIC)] != MAGIC[: len(view)]:
         raise RestoreError("these bytes are not a save of Hamlet\nhint: give what engine.save() returned, unchanged")
     if len(view) < HEAD.size:
-        raise _cut(len(view), "at least", HEAD.size)
+        raise _cut(len(view), "of at least", HEAD.size)
     _, format, length, behind, digest = HEAD.unpack_from(view)
     if format != FORMAT:
         raise RestoreError(

@@ -48,7 +48,7 @@ from hamlet.spark.session import guarded
 from hamlet.spark.slices import mapped
 from hamlet.spark.tasks import read_files
 from hamlet.where import Filter
-from hamlet.workload import Workload
+from hamlet.workload import Workload, workload_of
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters at least: C:\ is a drive
 _TYPES: dict[pa.DataType, DataType] = {
@@ -168,7 +168,7 @@ class LocalFiles:
         strange = [file for file in self._paths if ":" in file] if self._format == "parquet" else []
         if strange:
             raise DataError(f"Spark cannot read a path with a colon: {strange[0]}; rename it, or use hamlet run")
-        needed = set(options.columns_of(workload))
+        needed = set(options.columns_of(workload_of(workload)))
         if where is not None:
             needed |= {*Filter(where, schema).columns}
         self._fields = [field for field in reader.schema if field.name in needed]

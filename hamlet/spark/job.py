@@ -55,7 +55,7 @@ from hamlet.spark.session import guarded
 from hamlet.spark.slices import Batches, mapped, sliced, statistics_of
 from hamlet.spark.tasks import Kernel, Shipment, columns_of
 from hamlet.where import Filter
-from hamlet.workload import Workload
+from hamlet.workload import Workload, workload_of
 
 PARTIAL_TYPE = from_arrow_schema(PARTIAL)
 ROW = tuple(PARTIAL.names[:3])  # query, window, group: what a partial row is sorted and merged by
@@ -177,7 +177,7 @@ class Job:
         partitions: int | None = None,
         source: str = "the DataFrame",
     ) -> None:
-        text = workload.analysis.text
+        text = workload_of(workload).analysis.text
         self.shipment = Shipment(text.text, text.source, options, events.schema)
         self.schema: Schema = self.shipment.schema(source)
         workload.check(self.schema)
