@@ -42,6 +42,22 @@ class Options:
 
     Attributes
     ----------
+    sharing : {'dynamic', 'static', 'never'}
+        Whether queries share work: as the cost model says, burst by burst; always; or never. Rows do not depend on it.
+    benefit : {'measured', 'paper'}
+        The cost model that decides: prices measured on this engine, or Eq. 7 of the paper.
+    numbers : {'exact', 'float'}
+        Integers of any size, or doubles with an exponent of their own, within 1e-9.
+    count_type : {'string', 'int64', 'double', 'decimal'}
+        What COUNT and SUM are in tables and Parquet; only the first always fits, and the third may be infinite.
+    threads : int
+        Threads that compute, each with the groups, or stretches of time, of its own; 1 to 1,024.
+    time_column, type_column : str
+        Names of the columns that hold each event's time and type.
+    order_column : str or None
+        Of what orders events of equal time; without it they have no order.
+    time_unit : {'s', 'ms', 'us', 'ns'}
+        What 1 means in an integer time column; timestamps know their own unit.
     max_memory : int, str or None
         The most memory that the run may take: bytes, or text such as ``'2 GiB'`` or ``'500 MB'``. A run that needs
         more stops with a `MemoryLimitError`. `hamlet.limit` says what is counted. On Spark it holds for each class of
