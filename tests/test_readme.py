@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import hamlet
+from datasets.__main__ import main as streams
+from hamlet.cli import submit
 from tests.documents import ROOT, Reader, blocks
 
 README = ROOT / "README.md"
@@ -50,6 +54,28 @@ def test_targets_of_make_that_are_named_are_there() -> None:
     for target in re.findall(r"\bmake (\w+)", TEXT):
         if target != "installs":
             assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_the_commands_of_the_demo_are_commands() -> None:
+    """`make demo` takes a minute or two and a JVM: here its lines are read as the programs would read them."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
+    [recipe] = re.findall(r"^demo:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    made: dict[str, hamlet.Workload] = {}
+    for line in recipe.replace("$(DEMO)", "demo").splitlines():
+        name, *words = [word for word in shlex.split(line.strip().lstrip("@")) if word != "$(WITH_JAVA)"]
+        match [name.removeprefix("$(BIN)/"), *words]:
+            case ["hamlet", "submit", *rest]:
+                found = submit.command.make_context("submit", rest)
+                workload = hamlet.Workload.from_file(ROOT / found.params["workload"])
+                made[found.params["output"]] = workload
+            case ["python", "-m", "datasets", *rest]:
+                streams.commands[rest[0]].make_context(rest[0], rest[1:])
+            case ["python", "tools/show_results.py", folder, *options]:
+                asked = [option for flag, option in itertools.pairwise(options) if flag == "--query"]
+                assert set(asked) <= set(made[folder].names)
+            case _:
+                assert name in ("mkdir", "echo;"), line
+    assert len(made) == 2
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"])
