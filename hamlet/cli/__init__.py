@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from hamlet.cli import calibrate, check, completion, doctor, explain, run, submit, version
+from hamlet.cli.interrupt import EXIT_CODE, heard_at_once
 from hamlet.errors import HamletError, JobError, WorkloadError
 from hamlet.version import __version__
 
@@ -76,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if getattr(sys, name) is None:  # closed by whoever has started this process
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (for as long as the process lives)
     try:
-        with warnings.catch_warnings():
+        with heard_at_once(), warnings.catch_warnings():
             warnings.showwarning = _show_warning
             code = cli.main(arguments, prog_name="hamlet", standalone_mode=False)
         return code if isinstance(code, int) else 0
@@ -94,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
-        return 130
+        return EXIT_CODE
     except JobError as error:
         click.echo(f"error: {error}", err=True)
         return 1
