@@ -361,6 +361,7 @@ cdef void fill_state(Core* k, const Band* band, const Block* block, int lane, St
     cdef Py_ssize_t at
     cdef const Word* cells
     clear_state(q, s)
+    s.width = 1
     s.first, s.last, s.border = block.first, block.last, block.border
     s.bits = block.bits if band.exact and q.cells else 0  # what has no cells has no counts
     for window in range(block.first, block.last + 1):

@@ -2,7 +2,8 @@ from libc.stdint cimport int64_t, uint64_t
 
 from hamlet._cells cimport Scaled
 from hamlet._expression cimport Column
-from hamlet._tables cimport Query
+from hamlet._state cimport State
+from hamlet._tables cimport Arrival, Query
 
 cdef extern from *:
     """
@@ -24,4 +25,8 @@ cdef void join_tally(Tally* tally, const Tally* more, bint floating) noexcept no
 cdef void apply_burst(
     const Query* q, int width, int variable, bint loop, int64_t events, const Tally* tally,
     const uint64_t* extended, uint64_t* sum, uint64_t* spare,
+) noexcept nogil
+cdef void apply_limbs(
+    const Query* q, State* s, const Arrival* a, bint loop, int64_t events, const Tally* tally, int64_t bits,
+    int64_t window, int lane, uint64_t* scratch,
 ) noexcept nogil

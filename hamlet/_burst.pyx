@@ -10,14 +10,17 @@ Source: HAMLET (SIGMOD'21) §3.2, Defs. 3.6-3.11, Eqs. 5-6; DESIGN §2, rungs 5 
 """
 
 from libc.math cimport fabs, isfinite
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from hamlet._cells cimport (
     Scaled,
+    bit_length,
     extend_extremum,
     has_trends,
     limbs_add_shifted,
+    limbs_bits,
+    limbs_increment,
     limbs_negate,
     scaled_add,
     scaled_from_limbs,
@@ -29,9 +32,11 @@ from hamlet._cells cimport (
     scaled_store,
 )
 from hamlet._expression cimport Column
+from hamlet._state cimport State, cell_of, start_alive
 from hamlet._tables cimport (
     COUNT,
     COUNT_SCALED,
+    FROM_CELL,
     LEAST_DOUBLE,
     LEAST_INT,
     OCCURRENCES,
@@ -39,9 +44,17 @@ from hamlet._tables cimport (
     PRESENT,
     SUM_DOUBLE,
     SUM_INT,
+    Arrival,
     Component,
     Query,
+    Source,
 )
+
+cdef extern from "_limb_bursts.h" nogil:
+    void limbs_add_small(uint64_t* a, int n, int64_t x)
+    void limbs_sum(uint64_t* sum, const uint64_t* a, const uint64_t* b, int n)
+    void limbs_repeat(uint64_t* a, int n, const uint64_t* b, int m, int64_t events)
+    void limbs_raise(uint64_t* a, int n, const uint64_t* b, int m, int64_t x, int64_t shift)
 
 cdef extern from *:
     """
@@ -60,6 +73,9 @@ cdef void tally_rows(
     """Count the values of some events in one column."""
     cdef int64_t bits, i
     cdef double value, plain = 0
+    if column.valid == NULL and not floating and events:
+        tally_integers(tally, column.data, rows, events)
+        return
     for i in range(events):
         if column.valid != NULL and not column.valid[rows[i]]:
             continue
@@ -79,6 +95,23 @@ cdef void tally_rows(
         tally.present += 1
     if plain != 0:
         tally.real = scaled_add(tally.real, scaled_normal(plain, 0))
+
+
+cdef inline void tally_integers(Tally* tally, const int64_t* data, const int64_t* rows, int64_t events) noexcept nogil:
+    """The same for integers that are all there: without branches, for values come in any order."""
+    cdef int64_t value = data[rows[0]], i
+    cdef int64_t least = value if tally.present == 0 else tally.least
+    cdef int64_t greatest = value if tally.present == 0 else tally.greatest
+    cdef Total total = tally.total
+    for i in range(events):
+        value = data[rows[i]]
+        total += value
+        least = min(least, value)
+        greatest = max(greatest, value)
+    tally.total = total
+    tally.least = least
+    tally.greatest = greatest
+    tally.present += events
 
 
 cdef void join_tally(Tally* tally, const Tally* more, bint floating) noexcept nogil:
@@ -128,10 +161,13 @@ cdef inline Scaled trends_of(const Query* q, int width, const uint64_t* cell) no
 cdef void add_total(
     uint64_t* sum, int words, const uint64_t* trends, int width, Total total, int64_t shift
 ) noexcept nogil:
-    """sum += trends * total * 2^shift for a total beyond 64 bits."""
+    """sum += trends * total * 2^shift; the total may be beyond 64 bits."""
     cdef int64_t high = <int64_t> (total >> 32), low = <int64_t> (<uint32_t> total)
-    limbs_add_shifted(sum, words, trends, width, low, shift)
-    limbs_add_shifted(sum, words, trends, width, high, shift + 32)
+    if high == <int64_t> (<int32_t> high):
+        limbs_raise(sum, words, trends, width, <int64_t> total, shift)
+    else:
+        limbs_raise(sum, words, trends, width, low, shift)
+        limbs_raise(sum, words, trends, width, high, shift + 32)
 
 
 cdef void apply_burst(
@@ -188,3 +224,132 @@ cdef void apply_burst(
                     kind, target,
                     <uint64_t> (values.least if kind == LEAST_INT or kind == LEAST_DOUBLE else values.greatest),
                 )
+
+
+# ------------------------------------------------------------------------------------------------ limbs alone
+
+cdef void apply_limbs(
+    const Query* q, State* s, const Arrival* a, bint loop, int64_t events, const Tally* tally, int64_t bits,
+    int64_t window, int lane, uint64_t* scratch,
+) noexcept nogil:
+    """Let a burst take effect in a window of a query without doubles.
+
+    The same as `apply_burst`, and adding what it makes to each cell of the arrival; but there is no sum between, and
+    no limb is touched that is not in use. No source is a store. The state is wide enough for counts of `bits` bits,
+    which they do not exceed; `scratch` has room for three cells.
+    """
+    cdef int limbs, words, i, target
+    cdef int64_t shift = events - 1 if loop else 0, present
+    cdef uint64_t* trends = scratch
+    cdef uint64_t* more = scratch + s.width
+    cdef uint64_t* to
+    cdef const Component* c
+    cdef const Tally* values
+    cdef bint mine, held, cells = False
+    for i in range(a.sources, a.sources_end):
+        cells = cells or q.source[i].kind == FROM_CELL
+    limbs = min(s.width, <int> ((s.bits + bit_length(q.most_sources)) // 64) + 1) if cells else 1
+    if not sum_sources(q, s, a, 0, limbs, window, lane, trends):
+        return
+    while limbs and trends[limbs - 1] == 0:
+        limbs -= 1
+    if limbs == 0:
+        return
+    for target in range(a.cells, a.cells_end):
+        to = cell_of(q, s, lane, q.member[target])
+        if loop:  # one more limb, since the last one is a sign
+            trends[limbs] = 0
+            limbs_repeat(to, s.width, trends, min(limbs + 1, s.width), events)
+        elif limbs == 1 and trends[0] == 1 and to[0] >> 62 == 0:  # events that begin trends, and no carry
+            to[0] += <uint64_t> events
+            s.bits = max(s.bits, bit_length(<int64_t> to[0]))
+            continue
+        else:
+            limbs_raise(to, s.width, trends, limbs, events, 0)
+        s.bits = max(s.bits, limbs_bits(to, <int> min(s.width, bits // 64 + 1)))
+    for i in range(1, q.components):
+        c = &q.component[i]
+        mine = c.variable == a.variable
+        values = &tally[c.column] if mine and c.column >= 0 else NULL
+        present = 0 if not mine else events if values == NULL else values.present
+        if c.wide == 0:
+            if cells or present:
+                join_extremes(q, s, a, i, lane, values, present)
+            continue
+        if not (cells or present):
+            continue
+        words = limbs + c.words  # of a sum: its magnitude is below trends * 2^127
+        held = cells and sum_sources(q, s, a, i, words, window, lane, more)
+        for target in range(a.cells, a.cells_end):
+            to = cell_of(q, s, lane, q.member[target]) + c.offset + c.slope * s.width
+            if held and loop:
+                limbs_repeat(to, s.width + c.words, more, words, events)
+            elif held:
+                limbs_raise(to, s.width + c.words, more, words, events, 0)
+                if <int64_t> more[words - 1] < 0:
+                    limbs_add_small(to + words, s.width - limbs, -events)
+            if present and c.kind == SUM_INT:
+                add_total(to, s.width + c.words, trends, limbs, values.total, shift)
+            elif present:
+                limbs_raise(to, s.width + c.words, trends, limbs, present, shift)
+
+
+cdef inline bint sum_sources(
+    const Query* q, const State* s, const Arrival* a, int component, int limbs, int64_t window, int lane, uint64_t* sum
+) noexcept nogil:
+    """Add up the first limbs of a component in all that an arrival reads; False where it reads nothing."""
+    cdef const Component* c = &q.component[component]
+    cdef const Source* source
+    cdef const uint64_t* cell
+    cdef const uint64_t* held = NULL
+    cdef bint starts = False
+    cdef int i
+    for i in range(a.sources, a.sources_end):
+        source = &q.source[i]
+        if source.kind != FROM_CELL:
+            starts = starts or (component == 0 and start_alive(q, s, source.guards, window))
+            continue
+        cell = cell_of(q, s, lane, source.place) + c.offset + c.slope * s.width
+        if held == NULL:
+            held = cell
+        else:
+            limbs_sum(sum, held, cell, limbs)
+            held = sum
+    if held == NULL:
+        if starts:
+            memset(sum, 0, limbs * sizeof(uint64_t))
+    elif held != sum:
+        memcpy(sum, held, limbs * sizeof(uint64_t))
+    if starts:
+        limbs_increment(sum, limbs)
+    return starts or held != NULL
+
+
+cdef inline void join_extremes(
+    const Query* q, const State* s, const Arrival* a, int component, int lane, const Tally* values, int64_t present
+) noexcept nogil:
+    """Let presence of values, or an extremum, in the cells of an arrival be that of what it reads and of a burst."""
+    cdef const Component* c = &q.component[component]
+    cdef int kind = c.kind, offset = c.offset + c.slope * s.width, i, target
+    cdef const Source* source
+    cdef const uint64_t* cell
+    cdef uint64_t* to
+    for target in range(a.cells, a.cells_end):
+        to = cell_of(q, s, lane, q.member[target]) + offset
+        if kind == PRESENT and to[0]:
+            continue
+        for i in range(a.sources, a.sources_end):
+            source = &q.source[i]
+            cell = cell_of(q, s, lane, source.place) + offset
+            if source.kind != FROM_CELL or not cell[0]:
+                continue
+            if kind == PRESENT:
+                to[0] = 1
+            else:
+                extend_extremum(kind, to, cell[1])
+        if present and kind == PRESENT:
+            to[0] = 1
+        elif present:
+            extend_extremum(
+                kind, to, <uint64_t> (values.least if kind == LEAST_INT or kind == LEAST_DOUBLE else values.greatest)
+            )

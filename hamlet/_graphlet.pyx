@@ -14,7 +14,7 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from hamlet._band_step cimport burst_band, find_lanes
-from hamlet._burst cimport Tally, apply_burst, join_tally, tally_rows
+from hamlet._burst cimport Tally, apply_burst, apply_limbs, join_tally, tally_rows
 from hamlet._cells cimport add_cell, bit_length, floor_divide, has_trends, lane_of, limbs_bits, lowest_window, words_of
 from hamlet._decision cimport decide, note_burst
 from hamlet._kernel cimport LONGEST_BURST, Core, Graphlet, Member, column_bit, mixed
@@ -28,6 +28,7 @@ from hamlet._windows cimport open_state, reserve_scratch, turn_pane
 
 cdef extern from *:
     int lowest_bit "__builtin_ctzll"(uint64_t bits) noexcept nogil
+    void prefetch "__builtin_prefetch"(const void* address) noexcept nogil
 
 
 cdef int end_before(Core* k, int kind, int64_t time) noexcept nogil:
@@ -38,7 +39,7 @@ cdef int end_before(Core* k, int kind, int64_t time) noexcept nogil:
 
 cdef int join_burst(Core* k, Graphlet* g, int kind, int64_t key, const Event* event, Py_ssize_t n) noexcept nogil:
     """Add events of one class, each of another time, to the burst of a graphlet; begin one where none is under way."""
-    cdef Py_ssize_t taken, i
+    cdef Py_ssize_t taken
     cdef int failure
     while n:
         if k.active:
@@ -61,12 +62,25 @@ cdef int join_burst(Core* k, Graphlet* g, int kind, int64_t key, const Event* ev
             g.kinds += 1
         g.of_kind[kind] += taken
         if g.reads:
-            for i in range(taken):
-                g.rows[g.events + i] = event[i].row
+            keep_rows(k, g, event, taken)
         g.events += taken
         event += taken
         n -= taken
     return NO_FAILURE
+
+
+cdef void keep_rows(const Core* k, Graphlet* g, const Event* event, Py_ssize_t n) noexcept nogil:
+    """Keep the rows of events that join a burst, and let their values be fetched until it ends."""
+    cdef Py_ssize_t i
+    cdef int column
+    cdef const int64_t* data
+    for i in range(n):
+        g.rows[g.events + i] = event[i].row
+    for column in range(k.event_columns):
+        if g.reads & column_bit(column):
+            data = k.columns[column].data
+            for i in range(n):
+                prefetch(&data[event[i].row])
 
 
 cdef void begin_burst(Core* k, Graphlet* g, int64_t key, int64_t time) noexcept nogil:
@@ -389,7 +403,8 @@ cdef int serve(Core* k, Graphlet* g, const Member* member) noexcept nogil:
     cdef const Query* q = &k.query[member.query]
     cdef const Arrival* a = &q.arrival[member.arrival]
     cdef State* s = k.state[g.key * k.queries + member.query]
-    cdef int64_t events = k.role_events[member.role], bits
+    cdef const Tally* tally = k.role_tally + member.role * k.event_columns
+    cdef int64_t events = k.role_events[member.role], bits, window
     cdef int lane, i, words, failure
     cdef Py_ssize_t block
     cdef uint64_t* snapshot
@@ -400,6 +415,13 @@ cdef int serve(Core* k, Graphlet* g, const Member* member) noexcept nogil:
         return OUT_OF_MEMORY
     if reserve_scratch(k, q, s):
         return OUT_OF_MEMORY
+    lane = lane_of(q, s.first)
+    k.applied += 1
+    if q.exact and q.scaled == 0:
+        for window in range(s.first, s.last + 1):
+            apply_limbs(q, s, a, member.loop, events, tally, bits, window, lane, k.scratch)
+            lane = lane + 1 if lane + 1 < q.lanes else 0
+        return NO_FAILURE
     words = words_of(q, s.width)
     block = <Py_ssize_t> q.lanes * words
     snapshot = k.scratch
@@ -409,11 +431,10 @@ cdef int serve(Core* k, Graphlet* g, const Member* member) noexcept nogil:
         failure = read_source(k, member.query, s, &q.source[i], snapshot, 0)
         if failure:
             return failure
-    lane = lane_of(q, s.first)
     for _ in range(s.first, s.last + 1):
         if has_trends(q, s.width, snapshot + lane * words):
             apply_burst(
-                q, s.width, a.variable, member.loop, events, &k.role_tally[member.role * k.event_columns],
+                q, s.width, a.variable, member.loop, events, tally,
                 snapshot + lane * words, sum, sum + words,
             )
             for i in range(a.cells, a.cells_end):
@@ -422,5 +443,4 @@ cdef int serve(Core* k, Graphlet* g, const Member* member) noexcept nogil:
                 if q.exact:
                     s.bits = max(s.bits, limbs_bits(cell, s.width))
         lane = lane + 1 if lane + 1 < q.lanes else 0
-    k.applied += 1
     return NO_FAILURE

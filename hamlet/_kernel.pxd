@@ -58,7 +58,7 @@ cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-
     int* role            # [roles] the role's number among all
     int kins             # at least one per role; where there is no other, each has the number of its role
     Kin* kin             # [kins]
-    bint reads           # whether some member reads a column of its events
+    uint64_t reads       # bits of the columns that its members read
     int64_t pane         # no window of a member opens or closes from here...
     int64_t pane_end     # ...to before this time
     bint active          # a burst is under way

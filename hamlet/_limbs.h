@@ -76,18 +76,27 @@ static inline void limbs_add_product(uint64_t *a, int n, const uint64_t *b, int 
 /* a[0:n] += x * b[0:m] * 2^shift, b not negative; the caller knows that the result fits */
 static inline void limbs_add_shifted(uint64_t *a, int n, const uint64_t *b, int m, int64_t x, int64_t shift) {
     uint64_t magnitude = x < 0 ? 0 - (uint64_t)x : (uint64_t)x, high = 0, before = 0;
-    int bits = (int)(shift & 63);
-    unsigned char carry = 0;
-    for (int64_t i = 0, k = shift >> 6; k < n; i++, k++) {
-        hamlet_u128 product = (i < m ? (hamlet_u128)b[i] * magnitude : 0) + high;
+    const uint64_t flip = x < 0 ? ~(uint64_t)0 : 0; /* to subtract is to add the complement and 1 */
+    const int bits = (int)(shift & 63), places = n - (int)(shift >> 6), whole = m < places ? m : places;
+    unsigned char carry = x < 0;
+    int i;
+    a += shift >> 6;
+    for (i = 0; i < whole; i++) {
+        hamlet_u128 product = (hamlet_u128)b[i] * magnitude + high;
         uint64_t limb = (uint64_t)product;
-        uint64_t shifted = bits ? (limb << bits) | (before >> (64 - bits)) : limb;
-        hamlet_u128 t = x < 0 ? (hamlet_u128)a[k] - shifted - carry : (hamlet_u128)a[k] + shifted + carry;
+        hamlet_u128 t = (hamlet_u128)a[i] + ((limb << bits | before >> 1 >> (63 - bits)) ^ flip) + carry;
         high = (uint64_t)(product >> 64);
         before = limb;
-        a[k] = (uint64_t)t;
-        carry = (unsigned char)((t >> 64) & 1);
-        if (i > m && !carry) break;
+        a[i] = (uint64_t)t;
+        carry = (unsigned char)(t >> 64);
+    }
+    for (; i < places; i++) {
+        hamlet_u128 t = (hamlet_u128)a[i] + ((high << bits | before >> 1 >> (63 - bits)) ^ flip) + carry;
+        a[i] = (uint64_t)t;
+        carry = (unsigned char)(t >> 64);
+        before = high;
+        high = 0;
+        if (!before && carry == (x < 0)) break; /* what is left changes nothing */
     }
 }
 

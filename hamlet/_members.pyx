@@ -60,12 +60,12 @@ cdef void join_graphlet(Core* k, int kind, int type) except *:
     k.kind_at = <int64_t*> grown(k.kind_at, (kind + 1) * sizeof(int64_t))
     for i in range(k.classes):
         k.class_ends[i] = ended_by(k, i)
-    g.reads = False
+    g.reads = 0
     for i in range(g.roles):  # members may have gone
         g.columns[i] = 0
     for i in range(g.members):
         g.columns[g.member[i].role] |= g.member[i].columns
-        g.reads = g.reads or g.member[i].columns != 0
+        g.reads |= g.member[i].columns
     g.pane = g.pane_end = 0  # found anew for the first burst
 
 

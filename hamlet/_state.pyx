@@ -25,20 +25,32 @@ from hamlet._expression cimport Column
 from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY, SUM_DOUBLE, SUM_INT, Component, Query, StoreTable
 
 cdef void widen_cell(const Query* q, uint64_t* target, int wider, const uint64_t* source, int width) noexcept nogil:
-    """Copy a cell into one of more limbs; sums extend by their sign."""
+    """Copy a cell into one of more limbs, which may be in its place or behind; sums extend by their sign."""
     cdef int i, words, more
     cdef Component* c
     cdef uint64_t* to
     cdef bint negative
-    for i in range(q.components):
+    for i in range(q.components - 1, -1, -1):
         c = &q.component[i]
         words = c.words + c.wide * width
         more = c.words + c.wide * wider - words
         to = target + c.offset + c.slope * wider
-        memcpy(to, source + c.offset + c.slope * width, words * sizeof(uint64_t))
+        memmove(to, source + c.offset + c.slope * width, words * sizeof(uint64_t))
         if more > 0:
             negative = c.kind == SUM_INT and <int64_t> to[words - 1] < 0
             memset(to + words, 0xFF if negative else 0, more * sizeof(uint64_t))
+
+
+cdef void narrow_cell(const Query* q, uint64_t* cell, int narrower, int width) noexcept nogil:
+    """Let a cell have fewer limbs, of which the others are signs."""
+    cdef int i
+    cdef Component* c
+    for i in range(q.components):
+        c = &q.component[i]
+        memmove(
+            cell + c.offset + c.slope * narrower, cell + c.offset + c.slope * width,
+            (c.words + c.wide * narrower) * sizeof(uint64_t),
+        )
 
 
 cdef uint64_t* new_cells(const Query* q, State* s, Py_ssize_t words) noexcept nogil:
@@ -73,12 +85,16 @@ cdef int widen(const Query* q, State* s, int64_t bits) noexcept nogil:
     wider += wider >> 2  # so that a long burst does not copy at every 64 events
     new = words_of(q, wider)
     cells = <Py_ssize_t> q.lanes * q.cells
-    cell = new_cells(q, s, cells * new)
-    if cell == NULL:
-        return OUT_OF_MEMORY
-    for i in range(cells):
-        widen_cell(q, cell + i * new, wider, s.cell + i * old, width)
-    replace_cells(q, s, cell, cells * new)
+    if cells * new <= s.words:  # windows before this one were as wide
+        for i in range(cells - 1, -1, -1):
+            widen_cell(q, s.cell + i * new, wider, s.cell + i * old, width)
+    else:
+        cell = new_cells(q, s, cells * new)
+        if cell == NULL:
+            return OUT_OF_MEMORY
+        for i in range(cells):
+            widen_cell(q, cell + i * new, wider, s.cell + i * old, width)
+        replace_cells(q, s, cell, cells * new)
     for store in range(q.stores):
         if q.store[store].starts or s.store[store].capacity == 0:
             continue
@@ -393,7 +409,8 @@ cdef void clear_state(const Query* q, State* s) noexcept nogil:
         memset(s.start_step, 0, q.guard_states * sizeof(int64_t))
         memset(s.killed, 0, q.guards * sizeof(int64_t))
         memset(s.begun, 0, q.guards * sizeof(int64_t))
-    s.width = 1
+    # the next window's counts will hardly be shorter; stores have no room for more limbs
+    s.width = 1 if q.stores else min(s.width, <int> (s.bits // 64) + 1)
     s.bits = 0
 
 

@@ -28,6 +28,7 @@ from hamlet._state cimport (
     forget_weights,
     free_state,
     killed_before,
+    narrow_cell,
     new_state,
     widen,
 )
@@ -102,7 +103,8 @@ cdef int deliver(Core* k, int query, State* s, int64_t key, int64_t window) noex
     cdef const Source* source
     cdef const Store* store
     cdef Py_ssize_t node, nodes = q.finals_end - q.finals
-    cdef int lane = lane_of(q, window), number, i, words
+    cdef int lane = lane_of(q, window), number, i, words, width
+    cdef int64_t bits
     for i in range(q.stores):
         if not q.store[i].starts:
             nodes += s.store[i].count - s.store[i].head
@@ -121,11 +123,16 @@ cdef int deliver(Core* k, int query, State* s, int64_t key, int64_t window) noex
             store = &s.store[source.place]
             for node in range(first_alive(store, killed_before(q, s, source.guards)), store.count):
                 add_cell(q, s.width, k.scratch, store.value + (node * q.lanes + lane) * words)
-    if has_trends(q, s.width, k.scratch):
-        if q.exact:
-            k.most_bits = max(k.most_bits, limbs_bits(k.scratch, s.width))
-        return append_row(k, &k.rows[query], key, window, s.width, k.scratch, words)
-    return NO_FAILURE
+    if not has_trends(q, s.width, k.scratch):
+        return NO_FAILURE
+    width = s.width
+    if q.exact:
+        bits = limbs_bits(k.scratch, width)
+        k.most_bits = max(k.most_bits, bits)
+        width = <int> (bits // 64) + 1
+        if width < s.width:
+            narrow_cell(q, k.scratch, width, s.width)
+    return append_row(k, &k.rows[query], key, window, width, k.scratch, words_of(q, width))
 
 
 cdef int advance_time(Core* k, int64_t time) noexcept nogil:
