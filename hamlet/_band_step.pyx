@@ -32,7 +32,7 @@ from hamlet._lanes cimport (
     aligned,
     lanes_rank,
 )
-from hamlet._panes cimport apply_step, map_of, window_of
+from hamlet._panes cimport apply_step, first_apart, map_of, window_of
 from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY
 
 
@@ -194,7 +194,7 @@ cdef int step_ties(
     """Events of one time: all reads, then the guards, then all writes."""
     cdef Band* band = &k.band[number]
     cdef const LaneProgram* program
-    cdef int64_t bits = 0, window
+    cdef int64_t bits = 0, window, place, maps = band.maps if block.mapped else 0
     cdef double weight = 0
     cdef bint starts = False
     cdef int i
@@ -222,15 +222,16 @@ cdef int step_ties(
         done[0] = False
         return hand_over(k, number, key)
     block.steps += 1
-    for window in range(band.maps if block.mapped else block.last - block.first + 1):
-        if block.mapped:
-            cells = map_of(band, block) + window * band.words
+    for window in range(first_apart(block) - maps, block.last + 1):
+        place = window - first_apart(block) + maps
+        if place < maps:
+            cells = map_of(band, block, block.early) + place * band.words
         else:
-            cells = window_of(band, block, block.first + window)
+            cells = window_of(band, block, window)
         at, x = band.sums, band.sums + sums
         for i in range(events):
             program = &band.every[k.class_of[rows[i]]]
-            band.machine.read(&band.shape, program, cells, x, 1, not block.mapped or window == 0, at)
+            band.machine.read(&band.shape, program, cells, x, 1, place == 0 or place >= maps, at)
             at += program.groups * band.shape.vectors * band.shape.width
             x += program.inputs
         for i in range(events):
@@ -291,7 +292,7 @@ cdef void find_role(Core* k, int number, Graphlet* g, int role) noexcept nogil:
     for window in range(band.block.first, (band.block.last if band.starts else band.block.first) + 1):
         band.machine.find(
             &band.shape, &band.burst[g - k.graphlet][role], window_of(band, band.block, window),
-            map_of(band, band.block), band.marked,
+            map_of(band, band.block, window), band.marked,
         )
     for i in range(band.marks):
         if band.marked[i]:

@@ -35,7 +35,7 @@ from hamlet._lanes cimport (
     lanes_power,
     lanes_value,
 )
-from hamlet._panes cimport begin_pane, end_pane, window_of
+from hamlet._panes cimport begin_pane, end_map, fold_window, window_of
 from hamlet._rows cimport append_row
 from hamlet._state cimport State, cell_of, clear_state, new_state
 from hamlet._tables cimport (
@@ -162,10 +162,10 @@ cdef int turn_block(Core* k, int number, Block* block, int64_t key, int64_t time
     cdef Band* band = &k.band[number]
     cdef const Query* q = &k.query[band.query[0]]
     cdef int64_t low = lowest(k, q, time), high = floor_divide(time, q.slide), window
-    end_pane(band, block)
     if close_block(k, band, block, key, low):
         return OUT_OF_MEMORY
     if block.last < block.first:
+        block.mapped = False
         block.first = low
         block.last = low - 1
         block.bits = 0
@@ -200,6 +200,7 @@ cdef void open_window(Band* band, Block* block, int64_t window) noexcept nogil:
 cdef int close_block(Core* k, Band* band, Block* block, int64_t key, int64_t low) noexcept nogil:
     """Deliver and close all open windows below `low`."""
     while block.first <= block.last and block.first < low:
+        fold_window(band, block, block.first)
         if block.bits and deliver_window(k, band, block, key, block.first):
             return OUT_OF_MEMORY
         k.windows += band.queries
@@ -274,7 +275,6 @@ cdef int leave_block(Core* k, int number, int64_t key, int64_t time) noexcept no
     if block == NULL:
         return NO_FAILURE
     if block.first <= block.last and block.first * band.slide + band.within <= time:
-        end_pane(band, block)
         if close_block(k, band, block, key, first_kept(time, band.within, band.slide)):
             return OUT_OF_MEMORY
         block.border = INT64_MIN  # the next event looks at the windows anew
@@ -333,7 +333,7 @@ cdef int hand_over(Core* k, int number, int64_t key) noexcept nogil:
     cdef int64_t slot
     if block == NULL:
         return NO_FAILURE
-    end_pane(band, block)
+    end_map(band, block)
     if band.exact:
         measure(band, block)
     for lane in range(band.queries):

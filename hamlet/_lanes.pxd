@@ -100,8 +100,10 @@ cdef struct Block:       # a band and a key
     double weight        # magnitudes of sums, added up likewise, are at most weight * 2^bits
     Py_ssize_t bytes     # allocated
     Word* cell           # [windows + maps][chunks][slots][vectors][width]
-    bint mapped          # the windows' cells are those at the beginning of the pane, and a pane map is under way
-    int64_t steps        # that the pane has had so far
+    bint mapped          # a pane map is under way
+    int64_t early        # cells of windows up to this one are those at its beginning
+    int64_t panes        # that it spans
+    int64_t steps        # that the pane, or the map, has had so far
 
 cdef struct Seat:        # where a band is kept for a key
     Block* block         # a null pointer: nothing is, or states hold it

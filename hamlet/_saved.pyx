@@ -33,7 +33,7 @@ from hamlet._lanes cimport (
     lanes_measure,
     lanes_power,
 )
-from hamlet._panes cimport end_pane, window_of
+from hamlet._panes cimport end_map, window_of
 from hamlet._state cimport COLUMN, State, Store, allocate, claim, free_state, new_state, release, room_of
 from hamlet._tables cimport COUNT, COUNT_SCALED, NO_FAILURE, OUT_OF_MEMORY, SUM_DOUBLE, Component, Query, StoreTable
 
@@ -379,7 +379,7 @@ cdef void write_block(const Band* band, Block* block, Bytes* to) noexcept nogil:
     put_word(to, block != NULL)
     if block == NULL:
         return
-    end_pane(band, block)
+    end_map(band, block)
     put_word(to, block.first)
     put_word(to, block.last)
     put_word(to, block.bits)

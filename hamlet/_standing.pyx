@@ -11,7 +11,7 @@ from hamlet._blocks cimport MOST_WORDS_OF_ROW, cell_of_lane
 from hamlet._cells cimport add_one, has_trends, lane_of, words_of
 from hamlet._kernel cimport Core
 from hamlet._lanes cimport Band, Block, Word
-from hamlet._panes cimport end_pane, window_of
+from hamlet._panes cimport end_map, window_of
 from hamlet._rows cimport append_row
 from hamlet._state cimport State, cell_of, start_alive
 from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY, Query
@@ -48,7 +48,7 @@ cdef int stand_block(
     cdef int64_t window
     if place >= q.cells:
         slot = band.start[lane * band.sets + place - q.cells]
-    end_pane(band, block)
+    end_map(band, block)
     for window in range(block.first, block.last + 1):
         sum = window_of(band, block, window) + at + <Py_ssize_t> slot * vectors * width
         if (sum.i != 0) == (place >= q.cells):
