@@ -137,6 +137,9 @@ static inline void *lanes_aligned_again(void *old, size_t had, size_t size) {
 #define LANES_WIDTH 2
 #include "_lanes_body.h"
 #undef LANES_WIDTH
+#define LANES_WIDTH 1 /* for a lone query whose windows are many: no memory is left for a second lane */
+#include "_lanes_body.h"
+#undef LANES_WIDTH
 
 /* The machine of a width, or of the widest vectors that this processor has (0); a null pointer where it lacks them. */
 static inline const lanes_machine *lanes_machine_of(int width) {
@@ -148,6 +151,7 @@ static inline const lanes_machine *lanes_machine_of(int width) {
     if ((width == 4 || width == 0) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return &lanes_machine_4;
 #endif
+    if (width == 1) return &lanes_machine_1;
     return width == 2 || width == 0 ? &lanes_machine_2 : (const lanes_machine *)0;
 }
 

@@ -15,8 +15,10 @@ LANE_INLINE int LANES_NAME(lanes_any)(LANE_INTS x) {
     return _mm512_test_epi64_mask((__m512i)x, (__m512i)x) != 0;
 #elif LANES_WIDTH == 4
     return !_mm256_testz_si256((__m256i)x, (__m256i)x);
-#else
+#elif LANES_WIDTH == 2
     return (x[0] | x[1]) != 0;
+#else
+    return x[0] != 0;
 #endif
 }
 
@@ -70,8 +72,8 @@ LANE_INLINE void LANES_NAME(lanes_plus)(
     }
 }
 
-/* What the lanes of a group read, times what m events make of it, into a cell `sum`. */
-LANE_INLINE void LANES_NAME(lanes_sum)(
+/* What the lanes of a group read, times what m events make of it, into a cell `sum`; 0 where there is no trend in it. */
+LANE_INLINE int LANES_NAME(lanes_sum)(
     const lanes_shape *s, const lanes_program *p, const lanes_group *g, const lanes_word *cells, const lanes_word *x,
     int64_t m, int start, LANE_INTS *sum, const int planes, const int whole, const int linear, const int scaled
 ) {
@@ -96,6 +98,7 @@ LANE_INLINE void LANES_NAME(lanes_sum)(
         }
     }
     LANE_INTS trends = sum[0], any = (LANE_INTS)(trends != 0);
+    if (!LANES_NAME(lanes_any)(trends)) return 0; /* then all of it is zero */
     LANE_DOUBLES weight = whole ? __builtin_convertvector(trends, LANE_DOUBLES) : (LANE_DOUBLES)trends;
     int64_t repeat = 1, shift = 1, raised = 0;
     double real_repeat = 1.0, real_shift = 1.0;
@@ -137,6 +140,7 @@ LANE_INLINE void LANES_NAME(lanes_sum)(
     if (scaled)
         LANES_UNROLLED
         for (int k = 0; k < linear; k++) LANES_NAME(lanes_normalise)(&sum[k], &sum[planes + k]);
+    return 1;
 }
 
 LANE_INLINE void LANES_NAME(lanes_add)(
@@ -191,8 +195,8 @@ LANE_INLINE void LANES_NAME(lanes_direct)(
 ) {
     LANE_INTS sum[2 * LANES_MOST_PLANES];
     for (int i = 0; i < p->groups; i++) {
-        LANES_NAME(lanes_sum)(s, p, &p->group[i], cells, x, m, start, sum, planes, whole, linear, scaled);
-        LANES_NAME(lanes_add)(s, p, &p->group[i], cells, sum, planes, whole, linear, scaled);
+        if (LANES_NAME(lanes_sum)(s, p, &p->group[i], cells, x, m, start, sum, planes, whole, linear, scaled))
+            LANES_NAME(lanes_add)(s, p, &p->group[i], cells, sum, planes, whole, linear, scaled);
     }
 }
 
@@ -254,8 +258,10 @@ LANE_INLINE uint64_t LANES_NAME(lanes_some)(LANE_INTS x) {
     return _mm512_test_epi64_mask((__m512i)x, (__m512i)x);
 #elif LANES_WIDTH == 4
     return (uint64_t)_mm256_movemask_pd((__m256d)(LANE_INTS)(x != 0));
-#else
+#elif LANES_WIDTH == 2
     return (uint64_t)(x[0] != 0) | (uint64_t)(x[1] != 0) << 1;
+#else
+    return x[0] != 0;
 #endif
 }
 

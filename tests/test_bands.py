@@ -126,7 +126,7 @@ def test_side_by_side_is_one_by_one(
         made.clear()
 
 
-@pytest.mark.parametrize("width", [2, 4, 8])
+@pytest.mark.parametrize("width", [1, 2, 4, 8])
 def test_vectors_of_every_width(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     queries, events = workload(ITEMS[2], WINDOWS[1]), stream(5, 500)
     with monkeypatch.context() as patch:
@@ -203,7 +203,7 @@ def test_float_counts_far_beyond_doubles(events: int, monkeypatch: pytest.Monkey
 def test_pane_maps_are_the_panes_of_every_window(items: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guards, ties, NULL, late beginnings: what a pane makes of one window it makes of all, in one run and in two."""
     queries = workload(items, "WITHIN 120 s SLIDE 8 s")
-    for seed, step, width in ((1, 0.05, 0), (2, 0.3, 4), (3, 1.0, 2), (4, 0.02, 0)):
+    for seed, step, width in ((1, 0.05, 0), (2, 0.3, 4), (3, 1.0, 2), (4, 0.02, 0), (5, 0.05, 1)):
         events = stream(seed, 900, step)
         with monkeypatch.context() as patch:
             patch.setattr(compile, "bands", lambda tables, likeness, width=width: bands(tables, likeness, width=width))
@@ -241,6 +241,16 @@ def test_what_stays_on_its_own() -> None:
     (band,) = bands([query.tables[0] for query in plain * 2 if query.window[0] == 9])
     assert band.queries == (0, 1)
     assert (band.slots, band.planes, band.whole, band.linear, band.vectors) == (2, 1, 1, 1, 1)
+
+
+def test_a_lone_query_of_many_windows_has_one_lane() -> None:
+    """Its block, with a lane beside it that nobody needs, would be larger than its state."""
+    found = [
+        band.width
+        for slide in (30, 1)
+        for band in bands([compiled(f"SEQ(A, B+) WITHIN 30 s SLIDE {slide} s", False).tables[0]])
+    ]
+    assert found == [0, 1]
 
 
 def _counting(pattern: str, seconds: int, items: str = "COUNT(*)") -> CompiledQuery:

@@ -117,7 +117,8 @@ def bands(tables: Sequence[QueryTables], likeness: Sequence[Hashable] = (), *, w
         for chosen in _split(sorted(lanes, key=lambda lane: lane.slots)):
             if likeness:
                 chosen.sort(key=lambda lane: likeness[lane.query])  # type: ignore[arg-type, return-value]
-            result.append(_band(chosen, width))
+            lone = len(chosen) == 1 and not _fits(chosen[0], chosen[0].forms, _padded(1), chosen[0].bytes)
+            result.append(_band(chosen, 1 if lone else width))
     return result
 
 
@@ -190,18 +191,20 @@ def _split(lanes: list[_Lane]) -> list[list[_Lane]]:
     while begin < len(lanes):
         forms = list(accumulate((lane.forms for lane in lanes[begin : begin + most]), lambda a, b: _widest((a, b))))
         for end in range(begin + len(forms), begin, -1):
-            last = lanes[end - 1]
-            windows = last.windows + _maps(last.exact, last.windows, last.slots)
-            cell = windows * last.slots * _vectors(forms[end - begin - 1], last.exact) * WORD
-            small = _padded(end - begin) * cell <= held[end] - held[begin]
-            small = small and sum(forms[end - begin - 1]) <= MOST_PLANES
-            if small:
+            padded = 1 if end == begin + 1 else _padded(end - begin)
+            if _fits(lanes[end - 1], forms[end - begin - 1], padded, held[end] - held[begin]):
+                result.append(lanes[begin:end])
                 break
-        if small:
-            result.append(lanes[begin:end])
         most = 2 * (end - begin) + WIDTH
         begin = end
     return result
+
+
+def _fits(last: _Lane, forms: _Forms, padded: int, held: float) -> bool:
+    """Whether a block of so many lanes, of which the last has most slots, is no larger than `held`."""
+    windows = last.windows + _maps(last.exact, last.windows, last.slots)
+    cell = windows * last.slots * _vectors(forms, last.exact) * WORD
+    return padded * cell <= held and sum(forms) <= MOST_PLANES
 
 
 def _padded(lanes: int) -> int:
