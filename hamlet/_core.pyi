@@ -5,6 +5,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hamlet._budget import Budget
+from hamlet._listing import Listing
 from hamlet.sharing import Sharing
 
 COMPONENTS: dict[str, int]
@@ -56,7 +57,9 @@ class Kernel:
     @property
     def waiting(self) -> int: ...
     def take_trace(self) -> tuple[npt.NDArray[np.void], npt.NDArray[np.int32]]: ...
-    def drain_listed(self, query: int, ranks: npt.NDArray[np.int64]) -> list[list[Any]]: ...
+    def take_listed(
+        self, listings: list[Listing], ranks: npt.NDArray[np.int64], limit: int, values: list[list[Any]]
+    ) -> list[tuple[int, list[dict[str, Any]]]]: ...
     def drop(self, query: int) -> None: ...
     def rows(
         self, query: int

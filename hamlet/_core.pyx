@@ -55,9 +55,10 @@ from hamlet._kernel cimport (
     grown,
     take_own,
 )
+from hamlet._listing cimport listed_rows
 from hamlet._members cimport find_plain, free_graphlets, join_graphlet
 from hamlet._order cimport Area, area_for, give_back
-from hamlet._rows cimport free_rows, listed_rows
+from hamlet._rows cimport free_rows
 from hamlet._saved cimport (
     MOST_COUNTERS,
     Bounds,
@@ -665,23 +666,28 @@ cdef class Kernel:
         self._raise(failure)
         return self.rows(query)
 
-    def drain_listed(self, int query, const int64_t[::1] ranks):
-        """Take the rows where they are few: Python values in the order of windows and ranks.
+    def take_listed(self, list listings, const int64_t[::1] ranks, int64_t limit, list values):
+        """Take the rows of some queries as dicts, in the order of windows and ranks.
 
         Parameters
         ----------
-        query : int
+        listings : list of hamlet._listing.Listing
+            A query of the kernel may have several.
         ranks : int64 array
             By key.
+        limit : int
+            All ranks are below.
+        values : list of list
+            For each attribute of the key its values, by key.
 
         Returns
         -------
-        list
-            The keys, the windows, and a list of each component: int, bool, (mantissa, exponent), or an extremum that
-            may be None.
+        list of (int, list of dict)
+            The `index` of each listing that has rows, and these.
         """
-        found = listed_rows(&self.core, query, &ranks[0])
-        self.drop(query)
+        found = listed_rows(&self.core, listings, ranks, limit, values)
+        for listing in listings:
+            self.drop(listing.part)
         return found
 
     @property

@@ -18,6 +18,8 @@ cdef extern from *:
 
 cdef enum:
     FEW = 24           # rows of a window that are put in place one by one
+    SPARSE = 4         # times as many windows as rows
+    ROOM = 4096        # windows that are few whatever the number of rows
     SPREAD = 64        # ranks for each row of a window that are looked through bit by bit
     BLOCK = 256        # rows that are read for all components while they are in the cache
     STEP = 512         # exponents of scaled doubles are multiples of it
@@ -122,7 +124,6 @@ def by_window(
     Parameters
     ----------
     windows : int64 array of shape (n,)
-        Not many times as far apart as there are rows: a counter is kept for each number between them.
     keys : int64 array of shape (n,)
         Numbers of partitions.
     numbers : int64 array of shape (n,)
@@ -157,6 +158,10 @@ def by_window(
             low, high = min(low, windows[i]), max(high, windows[i])
             sorted = sorted and windows[i] >= last
             last = windows[i]
+    if <uint64_t> high - <uint64_t> low > <uint64_t> (SPARSE * n + ROOM):  # a counter for each would take too long
+        distinct, places = np.unique(windows, return_inverse=True)
+        order, taken, found, counts = by_window(places, keys, numbers, ranks, limit)
+        return order, taken, distinct[found], counts
     cdef int64_t[::1] end = np.zeros(high - low + 2, np.int64)
     with nogil:
         spread(&windows[0], n, low, high - low + 1, sorted, &end[0], &rows[0])

@@ -6,4 +6,3 @@ cdef int append_row(
     Core* k, Rows* r, int64_t key, int64_t window, int width, const uint64_t* cell, int words
 ) noexcept nogil
 cdef void free_rows(Rows* r) noexcept
-cdef list listed_rows(Core* k, int query, const int64_t* ranks)

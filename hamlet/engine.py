@@ -26,7 +26,7 @@ from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import PIECE_ROWS, SortKey
 from hamlet.input.widening import unified
 from hamlet.limit import Size, bytes_of
-from hamlet.output.result import COUNT_TYPES, QueryRows, dicts_of
+from hamlet.output.result import COUNT_TYPES, QueryRows
 from hamlet.schema import UNITS_PER_SECOND, Clock, Schema
 from hamlet.sharing import Model, Policy, Sharing
 from hamlet.stages import Stages
@@ -172,15 +172,18 @@ class Engine:
         DataError
             Late events, a NULL time, a column that is missing or changes its type: nothing of the push is taken.
         """
-        return self._dicts(self.push_columns(events))
+        self._take(events)
+        return self._dicts()
 
     def advance(self, time: Any) -> list[dict[str, Any]]:
         """Promise that no event before `time` will come; give the rows of windows that end at or before it."""
-        return self._dicts(self.advance_columns(time))
+        self._advance(time)
+        return self._dicts()
 
     def close(self) -> list[dict[str, Any]]:
         """End the stream; give all remaining rows."""
-        return self._dicts(self.close_columns())
+        self._close()
+        return self._dicts()
 
     def save(self) -> bytes:
         """All that the engine is, as bytes for `restore`: going on from there is as if it had never stopped.
@@ -270,48 +273,17 @@ class Engine:
 
     def push_columns(self, events: Any) -> list[QueryRows]:
         """As `push`, the rows as `QueryRows`."""
-        self._refuse_closed()
-        options, disorder = self.options, self._disorder
-        table = batch_of(
-            events,
-            time_column=options.time_column,
-            type_column=options.type_column,
-            order_column=options.order_column,
-            first_event=disorder.events,
-        )
-        if table.num_rows == 0:
-            return []
-        columns = (table.schema, has_columns(events))
-        schema = self._learnt(*columns)
-        table = conformed(table, schema, self._wanted)
-        times = self._times(table)
-        if self._promise is not None:
-            disorder.promise(_ticks(self._promise, schema.clock))
-            self._promise = None
-        fresh = disorder.judge(times, schema.clock)
-        if schema is not self._schema:
-            self._compile(schema)
-        self._columns = columns
-        disorder.take(table, times, fresh, schema.clock)
-        return self._release()
+        self._take(events)
+        return self.drain()
 
     def advance_columns(self, time: Any) -> list[QueryRows]:
         """As `advance`, the rows as `QueryRows`."""
-        self._refuse_closed()
-        if self._schema is None and not isinstance(time, (int, np.integer)):
-            self._promise = time
-            return []
-        self._disorder.promise(_ticks(time, self.clock))
-        return self._release()
+        self._advance(time)
+        return self.drain()
 
     def close_columns(self) -> list[QueryRows]:
         """As `close`, the rows as `QueryRows`."""
-        self._refuse_closed()
-        self._closed = True
-        self._disorder.promise(END_OF_TIME)
-        if not self._open:
-            return self._release()
-        self._process(self._open if len(self._open) == 1 else _joined(self._open), END_OF_TIME)
+        self._close()
         return self.drain()
 
     def open(self, schema: Schema) -> None:
@@ -377,6 +349,52 @@ class Engine:
         if self._failed is not None:
             raise HamletError(f"the engine cannot go on after an error: {self._failed}")
 
+    def _take(self, events: Any) -> None:
+        """Take a batch and process what is due."""
+        self._refuse_closed()
+        options, disorder = self.options, self._disorder
+        table = batch_of(
+            events,
+            time_column=options.time_column,
+            type_column=options.type_column,
+            order_column=options.order_column,
+            first_event=disorder.events,
+        )
+        if table.num_rows == 0:
+            return
+        columns = (table.schema, has_columns(events))
+        schema = self._learnt(*columns)
+        table = conformed(table, schema, self._wanted)
+        times = self._times(table)
+        if self._promise is not None:
+            disorder.promise(_ticks(self._promise, schema.clock))
+            self._promise = None
+        fresh = disorder.judge(times, schema.clock)
+        if schema is not self._schema:
+            self._compile(schema)
+        self._columns = columns
+        disorder.take(table, times, fresh, schema.clock)
+        self._release()
+
+    def _advance(self, time: Any) -> None:
+        """Process what is due once no event before `time` will come."""
+        self._refuse_closed()
+        if self._schema is None and not isinstance(time, (int, np.integer)):
+            self._promise = time
+            return
+        self._disorder.promise(_ticks(time, self.clock))
+        self._release()
+
+    def _close(self) -> None:
+        """Process what is held."""
+        self._refuse_closed()
+        self._closed = True
+        self._disorder.promise(END_OF_TIME)
+        if self._open:
+            self._process(self._open if len(self._open) == 1 else _joined(self._open), END_OF_TIME)
+        else:
+            self._release()
+
     def _learnt(self, arrow: pa.Schema, closed: bool) -> Schema:
         """What is known of the columns with those of a push; the same object where the push says nothing new."""
         options = self.options
@@ -406,14 +424,13 @@ class Engine:
             _refuse_far(self.options.time_column, int(times.min()), int(times.max()))
         return times
 
-    def _release(self) -> list[QueryRows]:
+    def _release(self) -> None:
         """Process the held events whose time step is over and close what ends by then."""
         watermark = self._disorder.watermark
         if watermark is None or self._executor is None:
-            return []
+            return
         table = self._disorder.release(watermark)
         self._process([] if table is None else _joined(table), watermark)
-        return self.drain()
 
     def _process(self, batches: Sequence[pa.RecordBatch], watermark: int) -> None:
         """Process events in order, whole time steps, and close what ends by then."""
@@ -465,9 +482,12 @@ class Engine:
         border = following // self.pane * self.pane
         return following > self._open_time and not self._open_first < border <= self._open_time
 
-    def _dicts(self, rows: list[QueryRows]) -> list[dict[str, Any]]:
-        clock = self.clock
-        return [row for each in rows for row in dicts_of(each, clock)]
+    def _dicts(self) -> list[dict[str, Any]]:
+        """As `drain`, the rows as dicts."""
+        if self._executor is None:
+            return []
+        with self._failing():
+            return self._executor.drain_dicts()
 
 
 def executor_of(

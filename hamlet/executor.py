@@ -8,6 +8,8 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from hamlet.compiler.classify import Signature
 from hamlet.compiler.compile import CompiledWorkload
 from hamlet.errors import HamletError
 from hamlet.limit import Holding, exceeded, holding
-from hamlet.output.result import QueryRows
+from hamlet.output.result import QueryRows, dicts_of
 from hamlet.output.rows import Closed, GroupRows, group_rows, piece_of, result_columns
 from hamlet.runner import ClassRunner, RunnerState
 from hamlet.sharing import DYNAMIC, Sharing
@@ -201,22 +203,31 @@ class Executor:
     @property
     def waiting(self) -> int:
         """Rows of closed windows that have not been drained."""
-        return sum(runner.waiting for runner in self._classes)
+        return sum(runner.closed.waiting for runner in self._classes)
 
     def drain(self) -> list[QueryRows]:
         """Rows of the windows closed since the last call: of each query that has any, in the workload's order."""
         with self.stages.measured("kernel"):
             self._workers.settle()
         with self.stages.measured("deliver"):
-            found = [
-                (runner.compiled.queries[place].analysed.index, runner, place, rows)
-                for runner in self._classes
-                for place, rows in runner.closed().items()
-            ]
-            return [self._drained(*each) for each in sorted(found, key=lambda each: each[0])]
+            return [rows for _, rows in sorted(self._drained(), key=itemgetter(0))]
 
-    def _drained(self, index: int, runner: ClassRunner, place: int, rows: int) -> QueryRows:
-        return self.present(index, runner.drain(place, rows))
+    def drain_dicts(self) -> list[dict[str, Any]]:
+        """The same as dicts (`dicts_of`)."""
+        self._workers.settle()
+        if not self.waiting:
+            return []
+        with self.stages.measured("deliver"):
+            found = [each for runner in self._classes for each in runner.closed.listed()]
+            found += [(index, dicts_of(rows, self.workload.schema.clock)) for index, rows in self._drained()]
+            return list(chain.from_iterable(rows for _, rows in sorted(found, key=itemgetter(0))))
+
+    def _drained(self) -> Iterator[tuple[int, QueryRows]]:
+        """The rows that wait, query by query, each with its number."""
+        for runner in self._classes:
+            for place in runner.closed.places():
+                index = runner.compiled.queries[place].analysed.index
+                yield index, self.present(index, runner.closed.drain(place))
 
     def without_rows(self) -> list[QueryRows]:
         """Every query, without rows, in the workload's order."""
@@ -230,7 +241,7 @@ class Executor:
         """The closed windows of one query before its values are read."""
         self._workers.settle()
         runner, place = self._places[index]
-        return runner.drain(place)
+        return runner.closed.drain(place)
 
     def drain_groups(self, index: int) -> GroupRows:
         """The same in Python values; partial where keys are spread over executors."""

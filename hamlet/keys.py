@@ -148,8 +148,7 @@ class KeyIndex:
         self._forgotten = 0  # times that keys were forgotten
         self._limit = _FEW
         self._tables: dict[int, tuple[tuple[int, int], Values]] = {}
-        self._names_of = 0
-        self._names: dict[int, Key] = {}  # as of `_names_of`
+        self._lists: dict[int, tuple[tuple[int, int], list[Any]]] = {}
 
     def encode(self, batch: pa.RecordBatch, chosen: npt.NDArray[np.int32] | None = None) -> npt.NDArray[np.int32]:
         """The partition number of each row, or of each that is chosen.
@@ -225,15 +224,12 @@ class KeyIndex:
             return [()] * len(numbers)
         return list(zip(*(self.values(place, numbers) for place in chosen), strict=True))
 
-    def names(self, numbers: Sequence[int]) -> list[Key]:
-        """The values of few partitions, which are remembered."""
-        if self._names_of != self._forgotten:
-            self._names_of, self._names = self._forgotten, {}
-        names = self._names
-        for number in numbers:
-            if number not in names:
-                names[number] = self.key(number)
-        return [names[number] for number in numbers]
+    def listed(self, place: int) -> list[Any]:
+        """The values of one attribute by number of the partition; the same list while no key comes or goes."""
+        found = self._lists.get(place)
+        if found is None or found[0] != self.version:
+            found = self._lists[place] = self.version, self._table_of(place).tolist()
+        return found[1]
 
     def values(self, place: int, numbers: Int64Array) -> list[Any]:
         """The values of one attribute of partitions."""

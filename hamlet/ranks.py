@@ -43,6 +43,15 @@ class Ranks:
             return places, ranks, count
         return keys, self.table, self._count
 
+    def are_worth(self, rows: int) -> bool:
+        """Whether ranking all partitions pays for so many rows, or has been done."""
+        return self._version == self._index.version or _FEW * rows >= self._index.size
+
+    @property
+    def limit(self) -> int:
+        """A number above all ranks of `table`."""
+        return max(1, self._count)
+
     @property
     def table(self) -> Int64Array:
         """The rank of every partition's group, by number."""

@@ -1,4 +1,4 @@
-"""Runs one class of queries over batches in time order: its keys, its kernels, and the rows of closed windows."""
+"""Runs one class of queries over batches in time order: its keys and its kernels."""
 
 from __future__ import annotations
 
@@ -14,27 +14,19 @@ import pyarrow as pa
 from hamlet import trace
 from hamlet._budget import Budget
 from hamlet._core import Kernel, KernelOverflow
-from hamlet._delivery import by_window
 from hamlet._order import looked_up, sifted
 from hamlet.broadcast import Broadcast
+from hamlet.closed import ClosedRows
 from hamlet.columns import BatchColumns, Int64Array
-from hamlet.compiler.aggregates import Component, has_trends, nothing, paired
 from hamlet.compiler.classify import FOREIGN, Coded, Role, Signature, overflow_error
-from hamlet.compiler.compile import CompiledClass, CompiledQuery, CompiledWorkload
+from hamlet.compiler.compile import CompiledClass, CompiledWorkload
 from hamlet.compiler.tables import QueryTables
 from hamlet.keys import KeyIndex
-from hamlet.output.components import Column, Values, columned, decoded, listed, merged_runs, taken
-from hamlet.output.numbers import Runs
-from hamlet.output.rows import Closed
 from hamlet.query import AttributeType
-from hamlet.ranks import Ranks
 from hamlet.sharing import Sharing
 from hamlet.workers import Workers
 
 UNMAPPED = -2  # a signature that a kernel has not met yet
-FEW, FEW_KEYS = 128, 4096  # rows of a query, and known partitions, for which lists cost less than arrays
-MANY = np.iinfo(np.int64).max
-SPARSE, ROOM = 4, 4096  # between the windows of n rows there may be SPARSE n + ROOM others without one
 
 Columns = Sequence[tuple[str, AttributeType | None]]
 
@@ -67,9 +59,6 @@ class RunnerState:
     kernels: Sequence[bytes | memoryview]
 
 
-Drained = tuple[Int64Array, Int64Array, npt.NDArray[np.int32], npt.NDArray[np.uint64]]  # as `Kernel.rows` gives
-
-
 class ClassRunner:
     """One class of queries: its keys, and a kernel per thread."""
 
@@ -84,9 +73,7 @@ class ClassRunner:
         floating = [int(type is AttributeType.DOUBLE) for _, type in compiled.columns]
         self.pane = gcd(*(ticks for each in self.tables for ticks in (each.within, each.slide)))
         self.kernels = [Kernel(self.tables, floating, sharing, budget, compiled.bands) for _ in range(workers.threads)]
-        self._ranks = _ranks(compiled, self.index)
-        self._closed: list[list[Closed]] = [[] for _ in compiled.queries]  # taken from the kernels, not delivered
-        self._drawn: list[list[Drained]] = [[] for _ in compiled.queries]  # drained for a query that is alike
+        self.closed = ClosedRows(compiled, workload.schema, self.kernels, self.index)
         self.broadcast = _broadcast(compiled, self.index) if compiled.broadcasts else None
         self.class_of = np.zeros(0, np.int32)  # signature -> kernel class, FOREIGN, or UNMAPPED
         self.matched = 0
@@ -97,7 +84,7 @@ class ClassRunner:
     def adopt(self, other: ClassRunner) -> None:
         """Take over keys, groups and kernel states of a runner that knew less of the attributes' types."""
         self.index, self.matched = other.index, other.matched
-        self._ranks = _ranks(self.compiled, self.index)
+        self.closed = ClosedRows(self.compiled, self.workload.schema, self.kernels, self.index)
         widened = [
             _widened(new, self.compiled.columns, old, other.compiled.columns)
             for new, old in zip(self.tables, other.tables, strict=True)
@@ -211,8 +198,7 @@ class ClassRunner:
         if not self.index.crowded:
             return
         self._workers.settle()
-        for place in self.closed():
-            self._closed[place] = self.drain(place)
+        self.closed.set_aside()
         self.index.forget(self.live())
         for kernel in self.kernels:
             kernel.forget()
@@ -277,134 +263,6 @@ class ClassRunner:
             found.append(trace.records(bursts, shared, texts, types, names))
         return found
 
-    # ------------------------------------------------------------------------------------- rows of closed windows
-
-    @property
-    def waiting(self) -> int:
-        """Rows that nobody has drained."""
-        taken = sum(len(piece.windows) for pieces in self._closed for piece in pieces)
-        drawn = sum(len(keys) for rows in self._drawn for keys, *_ in rows)
-        return taken + drawn + sum(kernel.waiting for kernel in self.kernels)
-
-    def closed(self) -> dict[int, int]:
-        """The queries of the class (their places) that have rows to drain, and how many about."""
-        found = {
-            place: sum(len(each.windows) for each in pieces) + sum(len(keys) for keys, *_ in drawn)
-            for place, (pieces, drawn) in enumerate(zip(self._closed, self._drawn, strict=True))
-            if pieces or drawn
-        }
-        for kernel in self.kernels:
-            for part, rows in kernel.closed().items():
-                for place in self.compiled.users_of[part]:
-                    found[place] = found.get(place, 0) + rows
-        return found
-
-    def drain(self, place: int, most: int = MANY) -> list[Closed]:
-        """The closed windows of one query of the class, partitions merged into groups, in the order of time.
-
-        Parameters
-        ----------
-        place : int
-        most : int
-            The query has at most so many rows.
-        """
-        pieces, self._closed[place] = self._closed[place], []
-        query = self.compiled.queries[place]
-        if most <= FEW and query.group == tuple(range(len(self.compiled.attributes))) and len(self.kernels) == 1:
-            parts = self.compiled.parts_of[place]
-            alone = len(parts) == 1 and self.compiled.users_of[parts[0]] == (place,)
-            if alone and not pieces and self.index.size < FEW_KEYS:
-                return [self._listed(query, parts[0], self._ranks[query.group].table)]
-        closed = self._taken(place)
-        return [*pieces, closed] if len(closed.windows) else pieces
-
-    def _listed(self, query: CompiledQuery, part: int, ranks: Int64Array) -> Closed:
-        """Few rows, whose partitions are the groups, without an array."""
-        keys, windows, *columns = self.kernels[0].drain_listed(part, ranks)
-        names = self.index.names(keys)
-        return Closed(windows, tuple(Values([name[place] for name in names]) for place in query.group), columns)
-
-    def _taken(self, place: int) -> Closed:
-        """The rows that the kernels have of a query."""
-        query = self.compiled.queries[place]
-        parts = self.compiled.parts_of[place]
-        pairs: list[Column] | None = None
-        if len(parts) == 1:
-            keys, windows, widths, words = self._drawn_for(place, parts[0])
-        else:
-            keys, windows, pairs = self._pairs(query, parts)
-        numbers, ranks, limit = self._ranks[query.group].of(keys)
-        order, owners, runs = _order(windows, keys, numbers, ranks, limit)
-        if pairs is None:
-            columns = decoded(query.layout, widths, words, order)
-        else:
-            columns = [taken(column, order) for column in pairs]
-        self._drop(parts)
-        if len(query.group) < len(self.compiled.attributes):  # some partitions may be of one group
-            starts = _group_starts(runs, ranks[numbers[order]])
-            if len(starts) < len(order):
-                columns = [
-                    merged_runs(key, column, starts) for key, column in zip(query.layout.keys, columns, strict=True)
-                ]
-                owners = owners[starts]
-                edges = np.searchsorted(starts, np.append(0, np.cumsum(runs.counts)))
-                runs = Runs(runs.values, np.diff(edges))
-        return Closed(runs, tuple(self.index.column(each, owners) for each in query.group), columns)
-
-    def _drawn_for(self, place: int, part: int) -> Drained:
-        """The rows of a kernel's query for one of those that it serves; kept for the others."""
-        users = self.compiled.users_of[part]
-        rows = self._waiting(part)
-        if len(users) == 1:
-            return rows
-        if len(rows[0]):
-            copied = rows[0].copy(), rows[1].copy(), rows[2].copy(), rows[3].copy()
-            for user in users:
-                self._drawn[user].append(copied)
-            self._drop([part])
-        mine, self._drawn[place] = self._drawn[place], []
-        if len(mine) < 2:
-            return mine[0] if mine else rows
-        keys, windows, widths, words = (np.concatenate([each[column] for each in mine]) for column in range(4))
-        return keys, windows, widths, words
-
-    def _waiting(self, part: int) -> Drained:
-        """The rows of one of the kernels' queries, until they are dropped: partitions, windows, widths, words."""
-        if len(self.kernels) == 1:
-            return self.kernels[0].rows(part)
-        drained = [kernel.rows(part) for kernel in self.kernels]
-        keys = np.concatenate([rows[0] * len(drained) + number for number, rows in enumerate(drained)])
-        windows, widths, words = (np.concatenate([rows[column] for rows in drained]) for column in (1, 2, 3))
-        return keys, windows, widths, words
-
-    def _drop(self, parts: Sequence[int]) -> None:
-        """Forget the rows that have been read."""
-        for kernel in self.kernels:
-            for part in parts:
-                kernel.drop(part)
-
-    def _pairs(self, query: CompiledQuery, parts: Sequence[int]) -> tuple[Int64Array, Int64Array, list[Column]]:
-        """The closed windows of a query over pairs of trends (AND), from those of its two sides and of both."""
-        sides = []
-        for part in parts:
-            keys, windows, widths, words = self._waiting(part)
-            columns = decoded(query.layout, widths, words, np.arange(len(keys)))
-            found = [listed(column) for column in columns]
-            sides.append(
-                dict(zip(zip(keys.tolist(), windows.tolist(), strict=True), zip(*found, strict=True), strict=True))
-            )
-        rows: dict[tuple[int, int], list[Component]] = {}
-        none = nothing(query.layout.keys)
-        for place, one in sides[0].items():
-            if place in sides[1]:
-                pairs = paired(query.layout.keys, one, sides[1][place], sides[2].get(place, none))
-                if has_trends(pairs[0]):
-                    rows[place] = pairs
-        pairs_at = np.array(list(rows), np.int64).reshape(-1, 2)
-        lists = [list(column) for column in zip(*rows.values(), strict=True)] or [[] for _ in none]
-        columns = [columned(key, column) for key, column in zip(query.layout.keys, lists, strict=True)]
-        return np.ascontiguousarray(pairs_at[:, 0]), np.ascontiguousarray(pairs_at[:, 1]), columns
-
 
 def _touched(compiled: CompiledClass) -> dict[str, list[tuple[int, list[str]]]]:
     """For each event type the kernel's queries that have variables of it, and these."""
@@ -416,30 +274,6 @@ def _touched(compiled: CompiledClass) -> dict[str, list[tuple[int, list[str]]]]:
         for type, variables in own.items():
             found.setdefault(type, []).append((part, variables))
     return found
-
-
-def _ranks(compiled: CompiledClass, index: KeyIndex) -> dict[tuple[int, ...], Ranks]:
-    """The order of groups by the places of their attributes."""
-    return {query.group: Ranks(index, query.group) for query in compiled.queries}
-
-
-def _order(
-    windows: Int64Array, keys: Int64Array, numbers: Int64Array, ranks: Int64Array, limit: int
-) -> tuple[Int64Array, npt.NDArray[np.int32], Runs]:
-    """The order of rows by window and by the rank of their number; the keys and windows in this order."""
-    if len(windows) and int(windows.max()) - int(windows.min()) <= SPARSE * len(windows) + ROOM:
-        order, owners, found, counts = by_window(windows, keys, numbers, ranks, limit)
-        return order, owners, Runs(found, counts)
-    distinct, places = np.unique(windows, return_inverse=True)
-    order, owners, found, counts = by_window(places, keys, numbers, ranks, limit)
-    return order, owners, Runs(distinct[found], counts)
-
-
-def _group_starts(runs: Runs, ranks: Int64Array) -> Int64Array:
-    """The first row of each window and group, given the rank of each row."""
-    fresh = np.append(True, ranks[1:] != ranks[:-1])[: len(ranks)]
-    fresh[(np.cumsum(runs.counts) - runs.counts)] = True
-    return np.nonzero(fresh)[0]
 
 
 def _broadcast(compiled: CompiledClass, index: KeyIndex) -> Broadcast:

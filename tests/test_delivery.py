@@ -15,11 +15,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import hamlet
-from hamlet import runner
 from hamlet._delivery import by_window
 from hamlet.output import scaled
 from hamlet.output.digits import number_text
 from hamlet.output.numbers import BeyondDoubles, Integers, ScaledDoubles
+from hamlet.output.result import dicts_of
 
 TEXT = """
     plain: RETURN g, COUNT(*), COUNT(B), SUM(B.i), SUM(B.d), AVG(B.i), AVG(B.d), MIN(B.i), MAX(B.d), MIN(B.t),
@@ -82,17 +82,23 @@ def test_tables_rows_and_pushes_agree(numbers: str, bursts: int, count_types: tu
 
 
 @pytest.mark.parametrize("numbers", ["exact", "float"])
-def test_few_rows_are_made_of_lists_and_many_of_arrays(numbers: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways give equal rows, to the last digit of a double."""
-    stream = events(1500, 12, seed=4)
-    found = []
-    for few in (0, 1000):
-        monkeypatch.setattr(runner, "FEW", few)
-        engine = hamlet.Engine(WORKLOAD, numbers=numbers, order_column="order")
-        found.append([row for start in range(0, 1500, 37) for row in engine.push(stream.slice(start, 37))])
-        found[-1] += engine.close()
-    assert found[0] == found[1]
-    assert len(found[0]) > 30
+@pytest.mark.parametrize("pushed", [37, 3000], ids=["few rows", "many rows"])
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"], ids=["ticks", "moments"])
+def test_dicts_from_the_kernel_are_those_from_arrays(numbers: str, pushed: int, zone: str | None) -> None:
+    """Both ways give equal rows, to the last digit of a double and the last bit of an integer."""
+    stream = events(6000, 12, seed=4)
+    text = TEXT.replace("WITHIN 40 s", "WITHIN 40 s SLIDE 5 s").replace("RETURN g", "RETURN LOG2(AVG(A.i)) AS l, g")
+    if zone is not None:
+        stream = stream.set_column(0, "time", stream["time"].cast(pa.timestamp("s", zone)))
+    workload = hamlet.Workload.parse(text.replace("(A | C)+ GROUP-BY g", "(A | C)+ GROUP-BY i, g"))
+    dicts, columns = [hamlet.Engine(workload, numbers=numbers, order_column="order") for _ in range(2)]
+    found, expected = [], []
+    for start in range(0, 6000, pushed):
+        part = stream.slice(start, pushed)
+        found.append(dicts.push(part))
+        expected.append([row for rows in columns.push_columns(part) for row in dicts_of(rows, columns.clock)])
+    assert repr(found) == repr(expected)
+    assert sum(map(len, found)) > 400
 
 
 def test_many_events_in_one_push_are_cut_between_times() -> None:
@@ -141,9 +147,8 @@ def test_rows_of_one_window_are_sorted_stably(rows: int, limit: int) -> None:
         assert (found.tolist(), counts.tolist()) == ([0], [rows])
 
 
-def test_windows_far_apart_are_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_windows_far_apart_are_in_order() -> None:
     """No counter is kept for each of the windows between two that have rows."""
-    monkeypatch.setattr(runner, "FEW", 0)  # arrays, not lists
     times = np.array([5, 3, 4, 10**15, 10**15 + 1, 3 * 10**15, 3 * 10**15 + 2]) + 10**15
     stream = {"time": np.sort(times), "type": ["A", "B", "B"] + ["A", "B"] * 2, "k": [2, 2, 2, 1, 1, 1, 1]}
     stream = {name: np.concatenate([column, column]) for name, column in stream.items()}

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -223,19 +224,17 @@ def read(item: ReturnItem, columns: Sequence[Column]) -> Values:
     return Values(column.presented() if isinstance(column, ScaledDoubles) else column, valid)
 
 
-def read_listed(item: ReturnItem, keys: Sequence[ComponentKey], columns: Sequence[list[Component]]) -> Values:
-    """As `read`, from columns as `listed` gives them."""
+def read_one(item: ReturnItem, *components: Component) -> int | float | Decimal | None:
+    """As `read`, one value from components as `listed` gives them."""
     assert isinstance(item.value, Aggregate)
-    column = columns[0]
-    if item.value.function == "SUM":
-        column = [total if there else None for total, there in zip(column, columns[1], strict=True)]
-    elif item.value.function == "AVG":
-        column = [_quotient(total, number) for total, number in zip(column, columns[1], strict=True)]
+    value = components[0]
+    if item.value.function == "SUM" and not components[1]:
+        return None
+    if item.value.function == "AVG":
+        value = _quotient(value, components[1])
     if item.log2:
-        return Values([None if value is None else _log2_of(value) for value in column])
-    if keys[0].kind in SCALED:
-        column = [scaled.presented(value) if isinstance(value, tuple) else value for value in column]
-    return Values(column)
+        return None if value is None else _log2_of(value)
+    return scaled.presented(value) if isinstance(value, tuple) else value
 
 
 def _quotient(total: int | scaled.Scaled, number: int | scaled.Scaled) -> float | scaled.Scaled | None:

@@ -33,7 +33,6 @@ from hamlet.schema import Clock, timestamp
 COUNT_TYPES = ("string", "int64", "double", "decimal")
 ColumnKind = Literal["attribute", "count", "sum", "double", "extremum"]
 Number = int | float | Decimal
-Edges = Runs | list[int]
 
 _ARROW_TYPES = {
     AttributeType.INT: pa.int64(),
@@ -71,6 +70,11 @@ class ResultColumn:
     type: AttributeType
     arrow_type: pa.DataType | None = None
 
+    @property
+    def is_time(self) -> bool:
+        """Whether it is the least or greatest of timestamps or dates."""
+        return self.kind == "extremum" and self.type is AttributeType.TIMESTAMP
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -78,19 +82,19 @@ class Piece:
 
     Attributes
     ----------
-    starts, ends : Runs, or list, of shape (rows,)
+    starts, ends : Runs of shape (rows,)
         Edges of the windows, in ticks of the clock.
     values : tuple of Values
         The RETURN items, in order, each of shape (rows,).
     """
 
-    starts: Edges
-    ends: Edges
+    starts: Runs
+    ends: Runs
     values: tuple[Values, ...]
 
     def tuples(self) -> Iterator[tuple[Any, ...]]:
         """The rows, as `QueryRows.rows` has them."""
-        return zip(_list(self.starts), _list(self.ends), *(each.tolist() for each in self.values), strict=True)
+        return zip(self.starts.tolist(), self.ends.tolist(), *(each.tolist() for each in self.values), strict=True)
 
 
 class QueryRows:
@@ -252,17 +256,13 @@ def dicts_of(rows: QueryRows, clock: Clock) -> list[dict[str, Any]]:
     names = ("query", "window_start", "window_end", *[column.name for column in rows.columns])
     found: list[dict[str, Any]] = []
     for piece in rows.pieces:
-        edges = [_list(ticks) for ticks in (piece.starts, piece.ends)]
+        edges = [ticks.tolist() for ticks in (piece.starts, piece.ends)]
         if clock.is_timestamp:
             moments = {tick: clock.present(tick) for ticks in edges for tick in dict.fromkeys(ticks)}
             edges = [[moments[tick] for tick in ticks] for ticks in edges]  # type: ignore[misc]
         columns = [repeat(rows.name), *edges, *[each.tolist() for each in piece.values]]
         found += [dict(zip(names, values)) for values in zip(*columns)]  # noqa: B905 (the first never ends)
     return found
-
-
-def _list(edges: Edges) -> list[int]:
-    return edges if isinstance(edges, list) else edges.tolist()
 
 
 def check_count_type(count_type: str) -> str:

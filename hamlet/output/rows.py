@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet.columns import Int64Array
-from hamlet.compiler.aggregates import Component
+from hamlet.compiler.aggregates import Component, ComponentKey
 from hamlet.compiler.compile import CompiledQuery
-from hamlet.output.components import Column, Values, columned, listed, read, read_listed, taken
+from hamlet.output.components import Column, Values, columned, listed, read, taken
 from hamlet.output.numbers import Runs
 from hamlet.output.result import Piece, QueryRows, ResultColumn
 from hamlet.query import Aggregate, AttributeType
@@ -25,11 +25,9 @@ Units = Mapping[str, tuple[str, str | None]]  # TIMESTAMP column -> (unit, zone)
 class Closed:
     """Closed windows of one query, one row per window and group, ordered as LANGUAGE §9 says.
 
-    Few rows may come in lists instead, their components as `listed` gives them: a list costs less than an array there.
-
     Attributes
     ----------
-    windows : Runs, or list, of shape (rows,)
+    windows : Runs of shape (rows,)
         Window numbers.
     groups : tuple of Values
         The grouping attributes, each of shape (rows,).
@@ -37,23 +35,15 @@ class Closed:
         In the order of the query's layout, each of shape (rows,).
     """
 
-    windows: Runs | list[int]
+    windows: Runs
     groups: tuple[Values, ...]
     components: list[Column]
 
     def chosen(self, rows: Int64Array) -> Closed:
         """Some of the rows."""
-        windows = (
-            Runs.of(np.asarray(self.windows)[rows].tolist())
-            if isinstance(self.windows, Runs)
-            else _some(self.windows, rows)
-        )
+        windows = Runs.of(np.asarray(self.windows)[rows])
         groups = tuple(each.chosen(rows) for each in self.groups)
-        return Closed(windows, groups, [_some(column, rows) for column in self.components])
-
-
-def _some(column: Any, rows: Int64Array) -> Any:
-    return [column[row] for row in rows.tolist()] if isinstance(column, list) else taken(column, rows)
+        return Closed(windows, groups, [taken(column, rows) for column in self.components])
 
 
 @dataclass
@@ -77,14 +67,13 @@ def group_rows(query: CompiledQuery, pieces: Sequence[Closed]) -> GroupRows:
     """Closed windows in Python values."""
     rows = GroupRows([], [], [[] for _ in query.layout.keys])
     for piece in pieces:
-        short = isinstance(piece.windows, list)
-        windows = piece.windows if isinstance(piece.windows, list) else piece.windows.tolist()
+        windows = piece.windows.tolist()
         rows.windows += windows
         rows.groups += (
             zip(*(each.tolist() for each in piece.groups), strict=True) if piece.groups else [()] * len(windows)
         )
         for column, more in zip(rows.components, piece.components, strict=True):
-            column += more if short else listed(more)
+            column += listed(more)
     return rows
 
 
@@ -123,24 +112,24 @@ def piece_of(query: CompiledQuery, columns: tuple[ResultColumn, ...], closed: Cl
         if not keys:
             values.append(closed.groups[places[0]])
             continue
-        components = [closed.components[place] for place in places]
-        column = read_listed(item, keys, components) if isinstance(closed.windows, list) else read(item, components)
-        if result.kind == "extremum" and result.type is AttributeType.TIMESTAMP:
-            assert isinstance(item.value, Aggregate)
-            clock = units.get(item.value.attribute or "", ("us", None))  # declared, and no value of it seen yet
-            column = Values(_timestamps(column, result, clock))
+        column = read(item, [closed.components[place] for place in places])
+        if result.is_time:
+            present = presenter_of(result, keys[0], units)
+            column = Values([present(value) for value in column.tolist()])
         values.append(column)
-    if isinstance(closed.windows, list):
-        first = [window * slide for window in closed.windows]
-        return Piece(first, [start + within for start in first], tuple(values))
     starts, counts = closed.windows.values * slide, closed.windows.counts
     return Piece(Runs(starts, counts), Runs(starts + within, counts), tuple(values))
 
 
-def _timestamps(column: Values, result: ResultColumn, clock: tuple[str, str | None]) -> list[Any]:
-    """Ticks as timestamps or dates."""
-    unit, zone = clock
-    moments = [None if value is None else timestamp(value, unit, zone) for value in column.tolist()]
-    if result.arrow_type is not None and pa.types.is_date(result.arrow_type):
-        return [None if moment is None else moment.date() for moment in moments]
-    return moments
+def presenter_of(column: ResultColumn, key: ComponentKey, units: Units) -> Callable[[int | None], Any]:
+    """What makes a timestamp, or a date, of the ticks of an extremum."""
+    unit, zone = units.get(key.attribute or "", ("us", None))  # declared, and no value of it seen yet
+    dates = column.arrow_type is not None and pa.types.is_date(column.arrow_type)
+
+    def present(ticks: int | None) -> Any:
+        if ticks is None:
+            return None
+        moment = timestamp(ticks, unit, zone)
+        return moment.date() if dates else moment
+
+    return present

@@ -1,0 +1,174 @@
+"""Rows of closed windows of one class of queries: out of its kernels, ordered, partitions merged into groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hamlet._core import Kernel
+from hamlet._delivery import by_window
+from hamlet.columns import Int64Array
+from hamlet.compiler.aggregates import Component, has_trends, nothing, paired
+from hamlet.compiler.compile import CompiledClass, CompiledQuery
+from hamlet.keys import KeyIndex
+from hamlet.output.components import Column, columned, decoded, listed, merged_runs, taken
+from hamlet.output.listing import listings
+from hamlet.output.numbers import Runs
+from hamlet.output.rows import Closed
+from hamlet.ranks import Ranks
+from hamlet.schema import Schema
+
+Drained = tuple[Int64Array, Int64Array, npt.NDArray[np.int32], npt.NDArray[np.uint64]]  # as `Kernel.rows` gives
+
+
+class ClosedRows:
+    """What the kernels of a class have to deliver.
+
+    Parameters
+    ----------
+    compiled : CompiledClass
+    schema : Schema
+    kernels : list of Kernel
+        One per thread.
+    index : KeyIndex
+    """
+
+    def __init__(self, compiled: CompiledClass, schema: Schema, kernels: list[Kernel], index: KeyIndex) -> None:
+        self.compiled = compiled
+        self.kernels = kernels
+        self.index = index
+        self._ranks = {query.group: Ranks(index, query.group) for query in compiled.queries}
+        self._listings = listings(compiled, schema)
+        self._closed: list[list[Closed]] = [[] for _ in compiled.queries]  # taken from the kernels, not delivered
+        self._drawn: list[list[Drained]] = [[] for _ in compiled.queries]  # drained for a query that is alike
+
+    @property
+    def waiting(self) -> int:
+        """Rows that nobody has drained."""
+        taken = sum(len(piece.windows) for pieces in self._closed for piece in pieces)
+        drawn = sum(len(keys) for rows in self._drawn for keys, *_ in rows)
+        return taken + drawn + sum(kernel.waiting for kernel in self.kernels)
+
+    def places(self) -> list[int]:
+        """The queries of the class (their places) that have rows to drain."""
+        found = {place for place, held in enumerate(zip(self._closed, self._drawn, strict=True)) if any(held)}
+        for kernel in self.kernels:
+            for part in kernel.closed():
+                found.update(self.compiled.users_of[part])
+        return sorted(found)
+
+    def set_aside(self) -> None:
+        """Take all rows out of the kernels, with the values of their groups: numbers of partitions may change now."""
+        for place in self.places():
+            self._closed[place] = self.drain(place)
+
+    def listed(self) -> list[tuple[int, list[dict[str, Any]]]]:
+        """Take the rows of those queries whose rows can be made dicts in the kernel; each with the query's number."""
+        if len(self.kernels) > 1 or any(self._closed) or any(self._drawn):
+            return []
+        kernel, index = self.kernels[0], self.index
+        found: list[tuple[int, list[dict[str, Any]]]] = []
+        for group, plans in self._listings.items():
+            ranks = self._ranks[group]
+            if ranks.are_worth(kernel.waiting):
+                values = [index.listed(place) for place in range(len(index.attributes))]
+                found += kernel.take_listed(plans, ranks.table, ranks.limit, values)
+        return found
+
+    def drain(self, place: int) -> list[Closed]:
+        """The closed windows of one query of the class, partitions merged into groups, in the order of time."""
+        pieces, self._closed[place] = self._closed[place], []
+        closed = self._taken(place)
+        return [*pieces, closed] if len(closed.windows) else pieces
+
+    def _taken(self, place: int) -> Closed:
+        """The rows that the kernels have of a query."""
+        query = self.compiled.queries[place]
+        parts = self.compiled.parts_of[place]
+        pairs: list[Column] | None = None
+        if len(parts) == 1:
+            keys, windows, widths, words = self._drawn_for(place, parts[0])
+        else:
+            keys, windows, pairs = self._pairs(query, parts)
+        numbers, ranks, limit = self._ranks[query.group].of(keys)
+        order, owners, found, counts = by_window(windows, keys, numbers, ranks, limit)
+        runs = Runs(found, counts)
+        if pairs is None:
+            columns = decoded(query.layout, widths, words, order)
+        else:
+            columns = [taken(column, order) for column in pairs]
+        self._drop(parts)
+        if len(query.group) < len(self.compiled.attributes):  # some partitions may be of one group
+            starts = _group_starts(runs, ranks[numbers[order]])
+            if len(starts) < len(order):
+                columns = [
+                    merged_runs(key, column, starts) for key, column in zip(query.layout.keys, columns, strict=True)
+                ]
+                owners = owners[starts]
+                edges = np.searchsorted(starts, np.append(0, np.cumsum(runs.counts)))
+                runs = Runs(runs.values, np.diff(edges))
+        return Closed(runs, tuple(self.index.column(each, owners) for each in query.group), columns)
+
+    def _drawn_for(self, place: int, part: int) -> Drained:
+        """The rows of a kernel's query for one of those that it serves; kept for the others."""
+        users = self.compiled.users_of[part]
+        rows = self._waiting(part)
+        if len(users) == 1:
+            return rows
+        if len(rows[0]):
+            copied = rows[0].copy(), rows[1].copy(), rows[2].copy(), rows[3].copy()
+            for user in users:
+                self._drawn[user].append(copied)
+            self._drop([part])
+        mine, self._drawn[place] = self._drawn[place], []
+        if len(mine) < 2:
+            return mine[0] if mine else rows
+        keys, windows, widths, words = (np.concatenate([each[column] for each in mine]) for column in range(4))
+        return keys, windows, widths, words
+
+    def _waiting(self, part: int) -> Drained:
+        """The rows of one of the kernels' queries, until they are dropped: partitions, windows, widths, words."""
+        if len(self.kernels) == 1:
+            return self.kernels[0].rows(part)
+        drained = [kernel.rows(part) for kernel in self.kernels]
+        keys = np.concatenate([rows[0] * len(drained) + number for number, rows in enumerate(drained)])
+        windows, widths, words = (np.concatenate([rows[column] for rows in drained]) for column in (1, 2, 3))
+        return keys, windows, widths, words
+
+    def _drop(self, parts: Sequence[int]) -> None:
+        """Forget the rows that have been read."""
+        for kernel in self.kernels:
+            for part in parts:
+                kernel.drop(part)
+
+    def _pairs(self, query: CompiledQuery, parts: Sequence[int]) -> tuple[Int64Array, Int64Array, list[Column]]:
+        """The closed windows of a query over pairs of trends (AND), from those of its two sides and of both."""
+        sides = []
+        for part in parts:
+            keys, windows, widths, words = self._waiting(part)
+            columns = decoded(query.layout, widths, words, np.arange(len(keys)))
+            found = [listed(column) for column in columns]
+            sides.append(
+                dict(zip(zip(keys.tolist(), windows.tolist(), strict=True), zip(*found, strict=True), strict=True))
+            )
+        rows: dict[tuple[int, int], list[Component]] = {}
+        none = nothing(query.layout.keys)
+        for place, one in sides[0].items():
+            if place in sides[1]:
+                pairs = paired(query.layout.keys, one, sides[1][place], sides[2].get(place, none))
+                if has_trends(pairs[0]):
+                    rows[place] = pairs
+        pairs_at = np.array(list(rows), np.int64).reshape(-1, 2)
+        lists = [list(column) for column in zip(*rows.values(), strict=True)] or [[] for _ in none]
+        columns = [columned(key, column) for key, column in zip(query.layout.keys, lists, strict=True)]
+        return np.ascontiguousarray(pairs_at[:, 0]), np.ascontiguousarray(pairs_at[:, 1]), columns
+
+
+def _group_starts(runs: Runs, ranks: Int64Array) -> Int64Array:
+    """The first row of each window and group, given the rank of each row."""
+    fresh = np.append(True, ranks[1:] != ranks[:-1])[: len(ranks)]
+    fresh[(np.cumsum(runs.counts) - runs.counts)] = True
+    return np.nonzero(fresh)[0]
