@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -17,10 +19,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hamlet._order import ascending
 from hamlet.columns import Int64Array
 from hamlet.errors import DataError, OptionError
 from hamlet.input.ordering import SortKey
-from hamlet.input.widening import joined
+from hamlet.input.widening import in_batches, joined
 from hamlet.output.result import time_text
 from hamlet.query import SECONDS
 from hamlet.schema import Clock
@@ -81,6 +84,26 @@ class Place:
     held: pa.Table | None
 
 
+@dataclass(slots=True)
+class _Held:
+    """Events of one batch; where the batch is in order, their keys.
+
+    Attributes
+    ----------
+    batch : pyarrow.RecordBatch
+    times : int64 array of shape (rows,)
+    last_order : int or None
+        The order of the last event.
+    nbytes : int
+        Bytes, an estimate; 0 where nobody asks.
+    """
+
+    batch: pa.RecordBatch
+    times: Int64Array
+    last_order: int | None
+    nbytes: int
+
+
 class Disorder:
     """Holds events until their time step is over.
 
@@ -92,6 +115,8 @@ class Disorder:
         How far behind the largest time seen an event may be: ticks of the time column, or a duration (``'5 s'``).
     late : {'error', 'drop'}
         What becomes of later events.
+    counted : bool
+        Whether somebody asks for `nbytes`.
 
     Attributes
     ----------
@@ -99,29 +124,32 @@ class Disorder:
         Events seen, late ones too.
     late_events : int
         Events left out.
+    nbytes : int
+        Bytes of the held events, an estimate; 0 unless counted.
     """
 
-    def __init__(self, key: SortKey, lateness: Lateness = 0, late: str = "error") -> None:
+    def __init__(self, key: SortKey, lateness: Lateness = 0, late: str = "error", *, counted: bool = False) -> None:
         if late not in ("error", "drop"):
             raise OptionError(f"late is {late!r}; it must be 'error' or 'drop'")
         seconds_of(lateness)
         self.events = 0
         self.late_events = 0
+        self.nbytes = 0
         self._key = key
         self._lateness = lateness
-        self._ticks = 0
+        self._counted = counted
+        self._ticks = 0  # the lateness, by a clock
+        self._clock: Clock | None = None
         self._late = late
         self._seen: int | None = None  # the largest time seen
         self._promised: int | None = None  # no event before this time will come
-        self._sorted: pa.Table | None = None  # held events in order, and their times
-        self._times: Int64Array = np.zeros(0, np.int64)
-        self._fresh: list[pa.Table] = []  # held events as they came
+        self._ordered: deque[_Held] = deque()  # held events in order, batch after batch
+        self._fresh: list[_Held] = []  # others, as they came
         self._earliest: int | None = None  # the first time of those
-        self._fresh_bytes = 0
 
     # ------------------------------------------------------------------------------------------ what comes in
 
-    def judge(self, times: Int64Array, clock: Clock) -> npt.NDArray[np.bool_]:
+    def judge(self, times: Int64Array, clock: Clock) -> npt.NDArray[np.bool_] | None:
         """Which events are in time; nothing is taken yet.
 
         Parameters
@@ -130,16 +158,28 @@ class Disorder:
             In the order of arrival; n >= 1.
         clock : Clock
 
+        Returns
+        -------
+        bool array of shape (n,), or None
+            None where all are.
+
         Raises
         ------
         DataError
             If one is late, and late events are errors.
         """
+        ticks = self._ticks if clock is self._clock else ticks_of(self._lateness, clock)
+        first = int(times[0])
+        earliest = first if self._seen is None else self._seen - ticks
+        if self._promised is not None:
+            earliest = max(earliest, self._promised)
+        if first >= earliest and ascending(times):
+            return None
         largest = np.maximum.accumulate(times)
         if self._seen is not None:
             largest = np.maximum(largest, self._seen)
-        before = np.concatenate([[times[0] if self._seen is None else self._seen], largest[:-1]])
-        bound = before - ticks_of(self._lateness, clock)
+        before = np.concatenate([[first if self._seen is None else self._seen], largest[:-1]])
+        bound = before - ticks
         if self._promised is not None:
             bound = np.maximum(bound, self._promised)
         fresh: npt.NDArray[np.bool_] = times >= bound
@@ -151,25 +191,42 @@ class Disorder:
                 "expected any more; nothing of this push was taken\n"
                 "hint: give the engine a lateness (lateness='5 s'), or late='drop' to count and leave such events out"
             )
-        return fresh
+        return None if fresh.all() else fresh
 
-    def take(self, table: pa.Table, times: Int64Array, fresh: npt.NDArray[np.bool_], clock: Clock) -> None:
-        """Hold the events that `judge` has found to be in time."""
-        self._ticks = ticks_of(self._lateness, clock)
+    def take(self, batch: pa.RecordBatch, times: Int64Array, orders: Int64Array | None, clock: Clock) -> None:
+        """Hold events that `judge` has found to be in time, in the order of arrival."""
+        if clock is not self._clock:
+            self._clock, self._ticks = clock, ticks_of(self._lateness, clock)
         self.events += len(times)
-        if not fresh.all():
-            self.late_events += int(len(fresh) - fresh.sum())
-            table, times = table.filter(pa.array(fresh)), times[fresh]
-        if len(times) == 0:
-            return
-        first, last = int(times.min()), int(times.max())
-        self._seen = last if self._seen is None else max(last, self._seen)
-        self._hold(table, first)
+        if len(times):
+            self._hold(batch, times, orders)
 
-    def _hold(self, table: pa.Table, first: int) -> None:
-        self._earliest = first if self._earliest is None else min(first, self._earliest)
-        self._fresh.append(table)
-        self._fresh_bytes += table.nbytes + _TABLE_BYTES + _COLUMN_BYTES * table.num_columns
+    def leave_out(self, events: int) -> None:
+        """Count events that are late."""
+        self.events += events
+        self.late_events += events
+
+    def _hold(self, batch: pa.RecordBatch, times: Int64Array, orders: Int64Array | None) -> None:
+        nbytes = batch.nbytes + _TABLE_BYTES + _COLUMN_BYTES * batch.num_columns if self._counted else 0
+        self.nbytes += nbytes
+        held = _Held(batch, times, None if orders is None else int(orders[-1]), nbytes)
+        in_order = ascending(times) and (orders is None or _in_order(times, orders))
+        first, last = (int(times[0]), int(times[-1])) if in_order else (int(times.min()), int(times.max()))
+        self._seen = last if self._seen is None else max(last, self._seen)
+        if in_order and not self._fresh and self._follows(first, orders):
+            self._ordered.append(held)
+        else:
+            self._fresh.append(held)
+            self._earliest = first if self._earliest is None else min(first, self._earliest)
+
+    def _follows(self, first: int, orders: Int64Array | None) -> bool:
+        """Whether events in order from a time on come after all that are held in order."""
+        if not self._ordered:
+            return True
+        last, last_order = int(self._ordered[-1].times[-1]), self._ordered[-1].last_order
+        if orders is None or last_order is None:
+            return first >= last
+        return (first, int(orders[0])) >= (last, last_order)
 
     def promise(self, ticks: int) -> None:
         """No event before this time will come."""
@@ -184,53 +241,71 @@ class Disorder:
 
     def place(self) -> Place:
         """How far the stream has come."""
-        parts = [*([] if self._sorted is None else [self._sorted]), *self._fresh]
-        held = joined(parts) if parts else None
+        held = _joined([*self._ordered, *self._fresh])
         return Place(self.events, self.late_events, self._seen, self._promised, held)
 
     def load(self, place: Place, clock: Clock | None) -> None:
         """Go on from a place, at the beginning; `clock` is known once an event has come."""
         self.events, self.late_events = place.events, place.late_events
-        self._seen, self._promised = place.seen, place.promised
+        self._promised = place.promised
         if clock is not None:
-            self._ticks = ticks_of(self._lateness, clock)
-        if place.held is not None and place.held.num_rows:
-            self._hold(place.held, int(self._key.columns_of(place.held)[0].min()))
+            self._clock, self._ticks = clock, ticks_of(self._lateness, clock)
+        for batch in [] if place.held is None else place.held.combine_chunks().to_batches():
+            if batch.num_rows:
+                self._hold(batch, *self._key.columns_of(batch))
+        self._seen = place.seen
 
     # ----------------------------------------------------------------------------------------- what goes out
 
     @property
     def watermark(self) -> int | None:
         """No event before this time will come, as far as is known."""
-        bounds = [] if self._promised is None else [self._promised]
-        if self._seen is not None:
-            bounds.append(self._seen - self._ticks)
-        return max(bounds, default=None)
+        seen = None if self._seen is None else self._seen - self._ticks
+        if seen is None or self._promised is None:
+            return self._promised if seen is None else seen
+        return max(seen, self._promised)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the held events, an estimate."""
-        return self._fresh_bytes + self._times.nbytes + (0 if self._sorted is None else int(self._sorted.nbytes))
-
-    def release(self, watermark: int) -> pa.Table | None:
-        """The held events before a time, in (time, order) order; None where there are none."""
+    def release(self, watermark: int) -> list[pa.RecordBatch]:
+        """The held events before a time, in (time, order) order; each time step is whole in a batch."""
         if self._earliest is not None and self._earliest < watermark:
             self._merge()
-        if self._sorted is None or int(self._times[0]) >= watermark:
-            return None
-        cut = int(np.searchsorted(self._times, watermark))
-        ready, rest = self._sorted.slice(0, cut), self._sorted.slice(cut)
-        self._sorted, self._times = (rest, self._times[cut:]) if rest.num_rows else (None, self._times[:0])
-        return ready
+        ready: list[_Held] = []
+        while self._ordered and int(self._ordered[0].times[0]) < watermark:
+            held = self._ordered[0]
+            if int(held.times[-1]) < watermark:
+                ready.append(self._ordered.popleft())
+                self.nbytes -= held.nbytes
+                continue
+            cut = int(np.searchsorted(held.times, watermark))
+            ready.append(_Held(held.batch.slice(0, cut), held.times[:cut], None, 0))
+            held.batch, held.times = held.batch.slice(cut), held.times[cut:]
+        if len(ready) < 2:
+            return [held.batch for held in ready]
+        table = _joined(ready)
+        assert table is not None
+        return in_batches(table)
 
     def _merge(self) -> None:
         """Sort what has come lately into what is held."""
-        parts = [*([] if self._sorted is None else [self._sorted]), *self._fresh]
-        table = joined(parts).combine_chunks()
+        table = _joined([*self._ordered, *self._fresh])
+        assert table is not None
         times, orders = self._key.columns_of(table)
-        keys = (times,) if orders is None else (orders, times)
-        places = np.lexsort(keys)
+        places = np.lexsort((times,) if orders is None else (orders, times))
         if not (places[1:] > places[:-1]).all():
-            table, times = table.take(pa.array(places)), times[places]
-        self._sorted, self._times = table, times
-        self._fresh, self._earliest, self._fresh_bytes = [], None, 0
+            table = table.take(pa.array(places))
+        self._ordered.clear()
+        self._fresh, self._earliest, self.nbytes = [], None, 0
+        seen = self._seen
+        for batch in table.combine_chunks().to_batches():
+            self._hold(batch, *self._key.columns_of(batch))
+        self._seen = seen
+
+
+def _in_order(times: Int64Array, orders: Int64Array) -> bool:
+    """Whether events of ascending times are in order."""
+    return bool(((times[1:] > times[:-1]) | (orders[1:] >= orders[:-1])).all())
+
+
+def _joined(parts: Sequence[_Held]) -> pa.Table | None:
+    """Held events as one table, none where there are none."""
+    return joined([pa.Table.from_batches([held.batch]) for held in parts]) if parts else None

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from typing import Any, cast
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet import saving, trace
@@ -19,102 +20,20 @@ from hamlet._budget import Budget
 from hamlet.columns import Int64Array, StringPool, integers
 from hamlet.compiler.compile import compile_workload
 from hamlet.disorder import MOST_TICKS, Disorder, Lateness
-from hamlet.errors import DataError, HamletError, OptionError, one_of
+from hamlet.errors import DataError, HamletError, OptionError
 from hamlet.executor import BEGINNING_OF_TIME, END_OF_TIME, Executor
-from hamlet.input.events import batch_of
-from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import PIECE_ROWS, SortKey
-from hamlet.input.widening import unified
-from hamlet.limit import Size, bytes_of
-from hamlet.output.result import COUNT_TYPES, QueryRows
-from hamlet.schema import UNITS_PER_SECOND, Clock, Schema
-from hamlet.sharing import Model, Policy, Sharing
+from hamlet.input.widening import in_batches
+from hamlet.intake import Intake
+from hamlet.limit import bytes_of
+from hamlet.options import Options, options_of
+from hamlet.output.result import QueryRows
+from hamlet.schema import Clock, Schema
 from hamlet.stages import Stages
-from hamlet.stream_schema import check_zones, conformed, has_columns, widened
+from hamlet.stream_schema import check_zones
 from hamlet.workload import Workload, workload_of
 
 MOST_WAITING = 1 << 21  # rows of closed windows that wait in the kernels while a stream is read to its end
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """How to run a workload; the command line has the same names and defaults (DESIGN §5).
-
-    Attributes
-    ----------
-    sharing : {'dynamic', 'static', 'never'}
-        Whether queries share work: as the cost model says, burst by burst; always; or never. Rows do not depend on it.
-    benefit : {'measured', 'paper'}
-        The cost model that decides: prices measured on this engine, or Eq. 7 of the paper.
-    numbers : {'exact', 'float'}
-        Integers of any size, or doubles with an exponent of their own, within 1e-9.
-    count_type : {'string', 'int64', 'double', 'decimal'}
-        What COUNT and SUM are in tables and Parquet; only the first always fits, and the third may be infinite.
-    threads : int
-        Threads that compute, each with the groups, or stretches of time, of its own; 1 to 1,024.
-    time_column, type_column : str
-        Names of the columns that hold each event's time and type.
-    order_column : str or None
-        Of what orders events of equal time; without it they have no order.
-    time_unit : {'s', 'ms', 'us', 'ns'}
-        What 1 means in an integer time column; timestamps know their own unit.
-    max_memory : int, str or None
-        The most memory that the run may take: bytes, or text such as ``'2 GiB'`` or ``'500 MB'``. A run that needs
-        more stops with a `MemoryLimitError`. `hamlet.limit` says what is counted. On Spark it holds for each class of
-        queries in a task.
-    trace : bool
-        Whether the engine keeps a record of every burst for `Engine.trace`.
-
-    Raises
-    ------
-    OptionError
-        A value that an option cannot have.
-    """
-
-    sharing: str = "dynamic"
-    benefit: str = "measured"
-    numbers: str = "exact"
-    count_type: str = "string"
-    threads: int = 1
-    time_column: str = "time"
-    type_column: str = "type"
-    order_column: str | None = None
-    time_unit: str = "s"
-    max_memory: Size | None = None
-    trace: bool = False
-
-    def __post_init__(self) -> None:
-        for name, choices in (
-            ("sharing", ("dynamic", "static", "never")),
-            ("benefit", ("measured", "paper")),
-            ("numbers", ("exact", "float")),
-            ("count_type", COUNT_TYPES),
-            ("time_unit", tuple(UNITS_PER_SECOND)),
-        ):
-            value = getattr(self, name)
-            if value not in choices:
-                raise OptionError(f"{name} is {value!r}; it must be {one_of([repr(choice) for choice in choices])}")
-        bytes_of(self.max_memory)
-        for name in ("time_column", "type_column", "order_column"):
-            value = getattr(self, name)
-            if not (isinstance(value, str) and value) and not (name == "order_column" and value is None):
-                raise OptionError(f"{name} is {value!r}; it must be the name of a column")
-        if self.order_column is not None and self.order_column == self.time_column:
-            raise OptionError(f"the order column is the time column ({self.time_column!r}); name another one, or none")
-        if not isinstance(self.trace, bool):
-            raise OptionError(f"trace is {self.trace!r}; it must be True or False")
-        if isinstance(self.threads, bool) or not isinstance(self.threads, int) or not 1 <= self.threads <= 1024:
-            raise OptionError(f"threads is {self.threads!r}; it must be a whole number from 1 to 1024")
-
-    @property
-    def decided_by(self) -> Sharing:
-        """Who decides which queries share a burst."""
-        return Sharing(cast(Policy, self.sharing), cast(Model, self.benefit), self.trace)
-
-    def columns_of(self, workload: Workload) -> tuple[str, ...]:
-        """The columns that a workload needs: time, type, order, and every attribute that some query reads."""
-        special = (self.time_column, self.type_column, self.order_column)
-        return tuple(dict.fromkeys(name for name in (*special, *workload.attributes) if name is not None))
 
 
 class Engine:
@@ -145,13 +64,12 @@ class Engine:
         self.options = options_of(options)
         chosen = self.options
         self._key = SortKey(chosen.time_column, chosen.order_column)
-        self._wanted = chosen.columns_of(workload)
+        self._intake = Intake(chosen, chosen.columns_of(workload))
         self._schema: Schema | None = None
-        self._columns: tuple[pa.Schema, bool] | None = None  # of the last push, and whether they were all
         self._strings = StringPool()
         self._executor: Executor | None = None
         self._budget = Budget(bytes_of(chosen.max_memory))
-        self._disorder = Disorder(self._key, lateness, late)
+        self._disorder = Disorder(self._key, lateness, late, counted=self._budget.limit is not None)
         self._promise: Any = None  # a time given before the first event, which says in what unit it is
         self._open: list[pa.RecordBatch] = []  # of a stream that is fed in order: its last time step, or batch
         self._open_first = self._open_time = -MOST_TICKS
@@ -336,7 +254,7 @@ class Engine:
         self._open.append(batch.slice(cut) if cut else batch)
         self._open_time = last
         if ready:
-            self._process(ready if len(ready) == 1 else _joined(ready), int(times[cut]))
+            self._process(in_batches(pa.Table.from_batches(ready)), int(times[cut]))
         if wait and (self._executor is None or self._executor.waiting < MOST_WAITING):
             return []
         return self.drain()
@@ -352,29 +270,34 @@ class Engine:
     def _take(self, events: Any) -> None:
         """Take a batch and process what is due."""
         self._refuse_closed()
-        options, disorder = self.options, self._disorder
-        table = batch_of(
-            events,
-            time_column=options.time_column,
-            type_column=options.type_column,
-            order_column=options.order_column,
-            first_event=disorder.events,
-        )
-        if table.num_rows == 0:
+        disorder = self._disorder
+        batches, schema = self._intake.read(events, self._schema, disorder.events)
+        if not batches or schema is None:
             return
-        columns = (table.schema, has_columns(events))
-        schema = self._learnt(*columns)
-        table = conformed(table, schema, self._wanted)
-        times = self._times(table)
+        keyed = [self._key.columns_of(batch) for batch in batches]
+        times = keyed[0][0] if len(keyed) == 1 else np.concatenate([times for times, _ in keyed])
+        _refuse_far(self.options.time_column, int(times.min()), int(times.max()))
         if self._promise is not None:
             disorder.promise(_ticks(self._promise, schema.clock))
             self._promise = None
         fresh = disorder.judge(times, schema.clock)
         if schema is not self._schema:
             self._compile(schema)
-        self._columns = columns
-        disorder.take(table, times, fresh, schema.clock)
+        if fresh is None:
+            for batch, (times, orders) in zip(batches, keyed, strict=True):
+                disorder.take(batch, times, orders, schema.clock)
+        else:
+            self._take_fresh(batches, fresh, schema.clock)
         self._release()
+
+    def _take_fresh(self, batches: Sequence[pa.RecordBatch], fresh: npt.NDArray[np.bool_], clock: Clock) -> None:
+        """Take the events of a push that are not late."""
+        self._disorder.leave_out(int(len(fresh) - fresh.sum()))
+        start = 0
+        for batch in batches:
+            part = batch.filter(pa.array(fresh[start : start + batch.num_rows]))
+            start += batch.num_rows
+            self._disorder.take(part, *self._key.columns_of(part), clock)
 
     def _advance(self, time: Any) -> None:
         """Process what is due once no event before `time` will come."""
@@ -391,20 +314,9 @@ class Engine:
         self._closed = True
         self._disorder.promise(END_OF_TIME)
         if self._open:
-            self._process(self._open if len(self._open) == 1 else _joined(self._open), END_OF_TIME)
+            self._process(in_batches(pa.Table.from_batches(self._open)), END_OF_TIME)
         else:
             self._release()
-
-    def _learnt(self, arrow: pa.Schema, closed: bool) -> Schema:
-        """What is known of the columns with those of a push; the same object where the push says nothing new."""
-        options = self.options
-        if self._schema is not None and (arrow, closed) == self._columns:
-            return self._schema
-        found = schema_of(arrow, self._key, options.type_column, options.time_unit, closed=closed)
-        if self._schema is None:
-            return found
-        attributes = [name for name in self._wanted if name not in (options.time_column, options.type_column)]
-        return widened(self._schema, found, attributes)
 
     def _compile(self, schema: Schema) -> None:
         self.workload.check(schema)
@@ -429,8 +341,7 @@ class Engine:
         watermark = self._disorder.watermark
         if watermark is None or self._executor is None:
             return
-        table = self._disorder.release(watermark)
-        self._process([] if table is None else _joined(table), watermark)
+        self._process(self._disorder.release(watermark), watermark)
 
     def _process(self, batches: Sequence[pa.RecordBatch], watermark: int) -> None:
         """Process events in order, whole time steps, and close what ends by then."""
@@ -500,15 +411,6 @@ def executor_of(
     return Executor(compiled, options.threads, sharing=options.decided_by, budget=budget)
 
 
-def options_of(options: dict[str, Any]) -> Options:
-    """Options by name; raises OptionError where there is none of a name."""
-    known = Options.__dataclass_fields__
-    for name in options:
-        if name not in known:
-            raise OptionError(f"there is no option {name!r}; the options are {', '.join(known)}")
-    return Options(**options)
-
-
 def _refuse_far(column: str, first: int, last: int) -> None:
     """Whether times from `first` to `last` are so few ticks that no sum of two overflows."""
     if first < -MOST_TICKS or last > MOST_TICKS:
@@ -516,13 +418,6 @@ def _refuse_far(column: str, first: int, last: int) -> None:
             f"the time column '{column}' holds a time beyond 2^61 ticks\n"
             "hint: is it in a coarser unit than the data (nanoseconds read as seconds)?"
         )
-
-
-def _joined(events: pa.Table | Sequence[pa.RecordBatch]) -> list[pa.RecordBatch]:
-    """Events as one batch, none where there are none (several where a column has more text than Arrow puts in one)."""
-    table = events if isinstance(events, pa.Table) else pa.Table.from_batches(events)
-    found: list[pa.RecordBatch] = unified(table).combine_chunks().to_batches()
-    return found
 
 
 def _ticks(time: Any, clock: Clock) -> int:

@@ -29,6 +29,7 @@ from hamlet.sharing import DYNAMIC, Sharing
 from hamlet.stages import Stages
 from hamlet.workers import Workers
 
+_UNLIMITED = contextlib.nullcontext()
 BEGINNING_OF_TIME, END_OF_TIME = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
@@ -154,12 +155,12 @@ class Executor:
         for runner in self._classes:
             runner.forget()
 
-    @contextlib.contextmanager
-    def _limited(self) -> Iterator[None]:
+    def _limited(self) -> contextlib.AbstractContextManager[None]:
         """Stop where the kernels, with all else, take more memory than the run may."""
-        if self.budget.limit is None:
-            yield
-            return
+        return _UNLIMITED if self.budget.limit is None else self._within(self.budget.limit)
+
+    @contextlib.contextmanager
+    def _within(self, limit: int) -> Iterator[None]:
         others = self._others()
         self.budget.other = sum(others.values())
         try:
@@ -171,7 +172,7 @@ class Executor:
             found = self.holdings()
             rest = self.budget.held - sum(each.bytes for each in found)
             others["rows of closed windows and work areas"] = rest
-            raise exceeded(self.budget.limit, found, others) from None
+            raise exceeded(limit, found, others) from None
 
     def holdings(self) -> list[Holding]:
         """What each query holds in the kernels now."""

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from hamlet.chunks.side_by_side import SideBySide, can_be_cut
-from hamlet.engine import Engine, Options
+from hamlet.engine import Engine
 from hamlet.input.events import EventSource, open_events
+from hamlet.options import Options
 from hamlet.output.result import QueryRows, Results
 from hamlet.trace import TraceFile
 from hamlet.workload import Workload

@@ -24,13 +24,13 @@ from hamlet._expression import OverflowInExpression
 from hamlet.columns import BatchColumns, Int64Array, StringPool, integers
 from hamlet.compiler.classify import FOREIGN, Classifier, Signature, overflow_error
 from hamlet.compiler.compile import CompiledClass, CompiledQuery, compile_workload, facts
-from hamlet.engine import Options, options_of
 from hamlet.errors import UnsupportedError
 from hamlet.input.events import batch_of, open_events
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey
 from hamlet.keys import KeyIndex
 from hamlet.object_gear import Gear, Rows
+from hamlet.options import Options, options_of
 from hamlet.schema import Schema
 from hamlet.snapshots import Count, Expression, Made, Snapshots, evaluated, zero
 from hamlet.stream_schema import conformed, has_columns

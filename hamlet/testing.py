@@ -26,8 +26,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hamlet.engine import Options
 from hamlet.errors import DataError
+from hamlet.options import Options
 from hamlet.oracle import Trend, trends
 from hamlet.run import run
 from hamlet.schema import UNITS_PER_SECOND

@@ -43,6 +43,8 @@ class Workers:
 
     def settle(self) -> None:
         """Wait for all jobs; raises what the first of them that failed has raised."""
+        if not self._running:
+            return
         running, self._running = self._running, []
         wait(running)
         for done in running:

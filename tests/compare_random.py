@@ -19,8 +19,8 @@ from unittest import mock
 
 import hamlet
 from hamlet import oracle
-from hamlet.engine import Options
 from hamlet.language.parser import parse
+from hamlet.options import Options
 from hamlet.oracle.aggregates import Occurrences, aggregate
 from hamlet.query import Aggregate
 from hamlet.sharing import Sharing

@@ -16,11 +16,11 @@ from hamlet.chunks.chunk import Chunk, Maps
 from hamlet.chunks.coordinates import refusal
 from hamlet.chunks.fold import Folds
 from hamlet.chunks.probes import coordinates_of
-from hamlet.engine import Options, options_of
 from hamlet.errors import DataError
 from hamlet.input.events import open_events
 from hamlet.keys import Key
 from hamlet.language.parser import parse
+from hamlet.options import Options, options_of
 from hamlet.output.partial import SCHEMA
 from hamlet.output.result import Results
 from hamlet.output.rows import GroupRows

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 import hamlet
 from hamlet.compiler.aggregates import ComponentKey
-from hamlet.engine import options_of
 from hamlet.errors import DataError, OutputError
 from hamlet.input.input_schema import plain_schema
 from hamlet.input.ordering import SortKey
+from hamlet.options import options_of
 from hamlet.output.partial import SCHEMA, GroupCodec, PartialCodec, decode_components, encode_components
 from hamlet.output.result import Results
 from hamlet.output.rows import GroupRows

@@ -195,7 +195,7 @@ def test_timestamps_of_a_frame(spark: SparkSession, zone: str, tmp_path: Path) -
 
 def test_routed_partitions_are_left_alone(spark: SparkSession) -> None:
     """Adaptive execution would join small partitions; and the filter keeps what may be of use."""
-    from hamlet.engine import options_of
+    from hamlet.options import options_of
     from hamlet.spark.job import Job, events_of
 
     text = """

@@ -26,8 +26,9 @@ from bench.subject import Answer, Case, Contender, Rows, plain
 from hamlet._budget import Budget
 from hamlet.columns import StringPool
 from hamlet.compiler.memory import bound
-from hamlet.engine import Options, executor_of
+from hamlet.engine import executor_of
 from hamlet.input.events import open_events
+from hamlet.options import Options
 
 ROW_GROUP = 1_000_000
 DISTRICTS = 12

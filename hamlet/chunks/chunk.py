@@ -22,9 +22,10 @@ from hamlet.chunks.coordinates import Sums
 from hamlet.chunks.probes import Entries, Probes, coordinates_of, standing
 from hamlet.columns import BatchColumns, StringPool, integers
 from hamlet.compiler.compile import CompiledWorkload
-from hamlet.engine import Options, executor_of
+from hamlet.engine import executor_of
 from hamlet.executor import Executor
 from hamlet.keys import Key
+from hamlet.options import Options
 from hamlet.output.rows import Closed, GroupRows, group_rows
 from hamlet.schema import Schema
 from hamlet.workload import Workload

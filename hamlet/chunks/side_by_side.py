@@ -20,7 +20,7 @@ from hamlet.chunks.coordinates import refusal
 from hamlet.chunks.fold import Folds
 from hamlet.columns import StringPool, integers
 from hamlet.compiler.compile import CompiledWorkload, compile_workload
-from hamlet.engine import Options
+from hamlet.options import Options
 from hamlet.output.result import QueryRows
 from hamlet.output.rows import Closed, piece_of, present, result_columns
 from hamlet.schema import Schema

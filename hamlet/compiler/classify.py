@@ -25,6 +25,7 @@ from hamlet.language.printing import to_text
 from hamlet.query import AttributeType, Condition
 
 EVENT = "event"  # stands for any variable where only its events matter
+_FEW = 256  # types in a dictionary, all of which are looked up whether an event has them or not
 _BITS = 10  # predicates that are told apart at once, by a table
 FOREIGN = -1  # signature of an event that no query can match, whatever its attributes
 
@@ -77,6 +78,7 @@ class Classifier:
         self._programs: list[tuple[Program, Loads]] = []
         self._by_type: dict[str, list[int]] = {}
         self._numbers: dict[Signature, int] = {}
+        self._dictionary: tuple[pa.Array, dict[str, list[int]], npt.NDArray[np.int32]] | None = None  # the last one
 
     def role(
         self,
@@ -94,6 +96,7 @@ class Classifier:
             return Role(type, None)
         texts = tuple(to_text(renamed(each)) for each in conditions)  # by text: 1, 1.0 and TRUE are equal nodes
         key = (type, texts if same is None else same)
+        self._dictionary = None
         if key not in self._predicates:
             self._predicates[key] = len(self._programs)
             self._programs.append(compile())
@@ -112,22 +115,17 @@ class Classifier:
             return np.zeros(rows, np.int8), np.array([FOREIGN], np.int32)
         if not pa.types.is_dictionary(types.type):
             types = types.dictionary_encode()
-        elif len(types.dictionary) > rows:
+        elif len(types.dictionary) > max(rows, _FEW):
             types = types.cast(types.type.value_type).dictionary_encode()
-        places: dict[str, list[int]] = {}
-        for place, type in enumerate(types.dictionary.to_pylist()):
-            places.setdefault(type, []).append(place)
         indices = pc.fill_null(types.indices.cast(pa.int32()), -1) if types.null_count else types.indices
         numbers = indices.to_numpy(zero_copy_only=False)
         if numbers.dtype not in (np.int8, np.int16):
             numbers = numbers.astype(np.int32, copy=False)
-        table = np.full(len(types.dictionary) + 1, FOREIGN, np.int32)  # what has no type stands at its end
-        for type, predicates in self._by_type.items():
-            if type in places and not predicates:
-                table[places[type]] = self._number(Signature(type, frozenset()))
+        places, table = self._of_dictionary(types.dictionary)
         chosen = {type: predicates for type, predicates in self._by_type.items() if type in places and predicates}
         if not chosen:
             return numbers, table
+        table = table.copy()
         result = looked_up(numbers, table)
         for type, predicates in chosen.items():
             table[:] = 0
@@ -136,6 +134,22 @@ class Classifier:
             if len(found):
                 result[found] = self._of_type(batch, type, predicates, found)
         return result, np.append(np.arange(len(self.signatures), dtype=np.int32), np.int32(FOREIGN))
+
+    def _of_dictionary(self, dictionary: pa.Array) -> tuple[dict[str, list[int]], npt.NDArray[np.int32]]:
+        """The places of each type in a dictionary, and the signatures of those without predicates, `FOREIGN` last.
+
+        Often it is the dictionary of the batch before.
+        """
+        if self._dictionary is None or not self._dictionary[0].equals(dictionary):
+            places: dict[str, list[int]] = {}
+            for place, type in enumerate(dictionary.to_pylist()):
+                places.setdefault(type, []).append(place)
+            table = np.full(len(dictionary) + 1, FOREIGN, np.int32)  # what has no type stands at its end
+            for type, predicates in self._by_type.items():
+                if type in places and not predicates:
+                    table[places[type]] = self._number(Signature(type, frozenset()))
+            self._dictionary = dictionary, places, table
+        return self._dictionary[1:]
 
     def _of_type(
         self, batch: BatchColumns, type: str, predicates: Sequence[int], rows: Int64Array
@@ -157,6 +171,7 @@ class Classifier:
 
     def load(self, signatures: Sequence[Signature]) -> None:
         """Number signatures as another classifier of these roles did; raises ValueError at what is none."""
+        self._dictionary = None
         for place, signature in enumerate(signatures):
             known = self._by_type.get(signature.type)
             if known is None or not signature.accepted <= set(known) or self._number(signature) != place:

@@ -246,11 +246,11 @@ def _reader_of(source: Any, key: SortKey, type_column: str, input_format: str | 
             return _Stream(pa.RecordBatchReader.from_stream(source)), True
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise DataError(f"cannot read the {type(source).__name__} as an Arrow stream: {error}") from error
-    table, closed = _table_of(source)
+    table, closed = table_of(source)
     return _Table("the table" if closed else "the events", table), closed
 
 
-def _table_of(source: Any, first_event: int = 0) -> tuple[pa.Table, bool]:
+def table_of(source: Any, first_event: int = 0) -> tuple[pa.Table, bool]:
     """Events in memory as a table, without copies where they are columns, and whether its columns are all."""
     if isinstance(source, pa.Table):
         return source, True
@@ -299,7 +299,21 @@ def batch_of(
     DataError
         As `open_events`, and at a NULL time or order.
     """
-    table, closed = _table_of(events, first_event)
+    table, closed = table_of(events, first_event)
+    return arrived(
+        table,
+        closed,
+        time_column=time_column,
+        type_column=type_column,
+        order_column=order_column,
+        first_event=first_event,
+    )
+
+
+def arrived(
+    table: pa.Table, closed: bool, *, time_column: str, type_column: str, order_column: str | None, first_event: int
+) -> pa.Table:
+    """As `batch_of`, from what `table_of` gives."""
     name = "the table" if closed else "the events"
     key = SortKey(time_column, order_column, name)
     schema = table.schema.remove_metadata()
@@ -313,9 +327,14 @@ def batch_of(
 
 def _plain_table(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """The table with the columns and types of the schema; columns that are right already are not copied."""
-    try:
-        validate(table.select(schema.names))  # text that is no UTF-8, places beyond a dictionary
-    except pa.ArrowException as error:
-        raise DataError(f"the events are no valid Arrow data: {error}") from error
+    check(table.select(schema.names))
     columns = [cast(table.column(field.name), field.type, field.name) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def check(data: pa.Table | pa.RecordBatch) -> None:
+    """Raise DataError at text that is no UTF-8, and places beyond a dictionary."""
+    try:
+        validate(data)
+    except pa.ArrowException as error:
+        raise DataError(f"the events are no valid Arrow data: {error}") from error

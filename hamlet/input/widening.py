@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from hamlet.errors import DataError
 from hamlet.query import AttributeType
 
+_FEW = 4096  # events whose places in a dictionary Arrow may look at one by one
 _UNITS = ("s", "ms", "us", "ns")
 
 
@@ -153,7 +154,7 @@ def validate(data: pa.Table | pa.RecordBatch) -> None:
     data.validate()
     for column in data.columns:
         for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else (column,):
-            if not pa.types.is_dictionary(chunk.type):
+            if len(chunk) < _FEW or not pa.types.is_dictionary(chunk.type):
                 chunk.validate(full=True)
                 continue
             chunk.dictionary.validate(full=True)
@@ -172,6 +173,13 @@ def unified(table: pa.Table) -> pa.Table:
             if pa.types.is_dictionary(field.type):
                 table = table.set_column(place, field, _encoded_anew(table.column(place)))
         return table
+
+
+def in_batches(table: pa.Table) -> list[pa.RecordBatch]:
+    """A table as one batch, none where it has no rows (several where a column has more text than Arrow puts in one)."""
+    if not all(column.num_chunks == 1 for column in table.columns):
+        table = unified(table).combine_chunks()
+    return table.to_batches() if table.num_rows else []
 
 
 def _encoded_anew(column: pa.ChunkedArray) -> pa.ChunkedArray:

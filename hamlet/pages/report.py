@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hamlet.engine import Options
 from hamlet.input.events import EventSource
+from hamlet.options import Options
 from hamlet.output.digits import short_text
 from hamlet.output.place import check_place
 from hamlet.output.result import Results

@@ -36,12 +36,12 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from hamlet.engine import Options
 from hamlet.errors import DataError, OptionError
 from hamlet.input.files import event_files, format_of, open_path
 from hamlet.input.input_schema import plain_schema, schema_of, unreadable_column
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import is_readable, is_text
+from hamlet.options import Options
 from hamlet.schema import Schema
 from hamlet.spark.job import Events, arrow_schema, events_of
 from hamlet.spark.session import guarded

@@ -34,11 +34,11 @@ from pyspark.sql.types import (
 )
 
 from hamlet.compiler.compile import CompiledWorkload
-from hamlet.engine import Options
 from hamlet.errors import DataError, Diagnostic, WorkloadError
 from hamlet.input.input_schema import plain_schema, unreadable_column
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import is_readable
+from hamlet.options import Options
 from hamlet.output.partial import SCHEMA as PARTIAL
 from hamlet.output.result import result_schema
 from hamlet.output.rows import result_columns

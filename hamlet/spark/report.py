@@ -20,7 +20,7 @@ from pyspark import SparkContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col, count_distinct, pmod, xxhash64
 
-from hamlet.engine import Options
+from hamlet.options import Options
 from hamlet.output.place import check_place
 from hamlet.output.result import QueryRows, Results
 from hamlet.pages.page import EXAMPLE, write

@@ -21,13 +21,14 @@ import pyarrow as pa
 from hamlet.columns import StringPool, integers
 from hamlet.compiler.compile import CompiledQuery, CompiledWorkload, compile_workload
 from hamlet.disorder import MOST_TICKS
-from hamlet.engine import Options, executor_of
+from hamlet.engine import executor_of
 from hamlet.errors import DataError
 from hamlet.executor import END_OF_TIME, Executor
 from hamlet.input.files import open_path
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import BATCH_ROWS, SortKey
 from hamlet.input.widening import cast, conform
+from hamlet.options import Options
 from hamlet.output.partial import PartialCodec
 from hamlet.output.result import QueryRows
 from hamlet.output.rows import Closed
