@@ -154,11 +154,14 @@ cdef int reserve_sums(Core* k, Band* band, Py_ssize_t words) noexcept nogil:
 # ------------------------------------------------------------------------------------------------ events
 
 cdef int step_band(
-    Core* k, int number, int64_t key, int64_t time, const int64_t* rows, int events, bint* done
+    Core* k, int number, int64_t key, int64_t time, int kind, const int64_t* rows, int events, bint* done
 ) noexcept nogil:
-    """One step of all queries of a band; not done where states hold them. Returns a Failure."""
+    """One step of all queries of a band; not done where states hold them. Returns a Failure.
+
+    `kind` is the class of the first event.
+    """
     cdef Band* band = &k.band[number]
-    cdef LaneProgram* program = &band.program[k.class_of[rows[0]]]
+    cdef LaneProgram* program = &band.program[kind]
     cdef Block* block
     cdef double weight = 0
     cdef int failure = NO_FAILURE

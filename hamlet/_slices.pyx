@@ -42,7 +42,7 @@ cdef int step_event(Core* k, int64_t key, const Event* event) noexcept nogil:
             failure = step_query(k, k.entry[i].query, &k.entry[i], key, event.time, &row, 1)
             if failure:
                 return failure
-    return step_bands(k, key, event.time, row)
+    return step_bands(k, key, event)
 
 
 cdef int step_events(Core* k, int64_t key, int64_t time, const int64_t* rows, int events) noexcept nogil:
@@ -64,23 +64,24 @@ cdef int step_events(Core* k, int64_t key, int64_t time, const int64_t* rows, in
     return step_tied_bands(k, key, time, rows, events)
 
 
-cdef int step_bands(Core* k, int64_t key, int64_t time, int64_t row) noexcept nogil:
+cdef int step_bands(Core* k, int64_t key, const Event* event) noexcept nogil:
     """One event, for the queries in bands that do not take it as part of a burst."""
-    cdef int number, i, failure, kind = k.class_of[row]
+    cdef int number, i, failure, kind = event.kind  # what stands in the batch itself is far from here
+    cdef int64_t row = event.row
     cdef const LaneProgram* program
     cdef bint done
     for number in range(k.bands):
         program = &k.band[number].program[kind]
         if program.groups == 0 and program.kills == 0:
             continue
-        failure = step_band(k, number, key, time, &row, 1, &done)
+        failure = step_band(k, number, key, event.time, kind, &row, 1, &done)
         if failure:
             return failure
         if done:
             continue
         for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
             if k.band_of[k.entry[i].query] == number and not k.entry[i].joins:
-                failure = step_query(k, k.entry[i].query, &k.entry[i], key, time, &row, 1)
+                failure = step_query(k, k.entry[i].query, &k.entry[i], key, event.time, &row, 1)
                 if failure:
                     return failure
     return NO_FAILURE
@@ -107,7 +108,7 @@ cdef int step_tied_bands(Core* k, int64_t key, int64_t time, const int64_t* rows
                 break
         else:
             continue
-        failure = step_band(k, number, key, time, rows, events, &done)
+        failure = step_band(k, number, key, time, k.class_of[rows[0]], rows, events, &done)
         if failure:
             return failure
         if done:
