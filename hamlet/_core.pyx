@@ -250,6 +250,7 @@ cdef class Kernel:
         q.arrivals = len(table.arrivals)
         q.indexes = len(table.indexes)
         q.finals, q.finals_end = table.finals
+        q.outputs = len(table.outputs)
         q.most_sources = table.most_sources
         q.fixed = table.fixed
         q.wide = table.wide
@@ -259,13 +260,13 @@ cdef class Kernel:
         q.types = table.types
         parts = (
             table.components, table.sources, table.arrivals, table.guard_arrivals, table.stores, table.guard_sets,
-            table.indexes,
+            table.indexes, table.outputs,
         )
         flat = [[number for row in part for number in row] for part in parts]
         flat += [table.members, table.simple, table.guard_first, table.cell_guards]
         cdef Py_ssize_t at = 0
         cdef int number
-        cdef int* start[11]
+        cdef int* start[12]
         q.table = <int*> grown(NULL, (sum(map(len, flat)) + 1) * sizeof(int))
         for i, part in enumerate(flat):
             start[i] = q.table + at
@@ -274,8 +275,8 @@ cdef class Kernel:
                 at += 1
         q.component, q.source, q.arrival = <Component*> start[0], <Source*> start[1], <Arrival*> start[2]
         q.guard_arrival, q.store = <GuardArrival*> start[3], <StoreTable*> start[4]
-        q.guard_set, q.index, q.member = start[5], <IndexTable*> start[6], start[7]
-        q.simple, q.guard_first, q.cell_guards = start[8], start[9], start[10]
+        q.guard_set, q.index, q.output, q.member = start[5], <IndexTable*> start[6], start[7], start[8]
+        q.simple, q.guard_first, q.cell_guards = start[9], start[10], start[11]
         q.key = <KeyProgram*> self._hold(np.zeros(len(table.keys) * sizeof(KeyProgram), np.uint8))
         for i, (program, columns, count, floating) in enumerate(table.keys):
             self.held.append(program)
@@ -704,6 +705,7 @@ cdef class Kernel:
             "coefficient_computations": k.coefficients,
             "snapshots": k.snapshots,
             "snapshot_values": k.applied,
+            "beginnings": k.beginnings,
             "pane_maps": k.mapped,
             "decisions": k.decisions,
             "decisions_by_model": k.decided,

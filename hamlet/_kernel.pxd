@@ -212,6 +212,7 @@ cdef struct Core:
     int64_t coefficients  # times that a burst's coefficients were computed
     int64_t applied      # times that they were applied to a query: values of snapshots
     int64_t snapshots    # created: one per shared graphlet, and one per class of events where its queries differ
+    int64_t beginnings   # rows of queries whose beginning another query has kept for them
     int64_t mapped       # panes whose map was computed for all windows that overlap in them
     int64_t decisions
     int64_t decided      # of them by the model, the others were known

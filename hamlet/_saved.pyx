@@ -511,7 +511,8 @@ cdef int counters_of(Core* k, int64_t** counter) noexcept nogil:
     counter[11] = &k.decision_ns
     counter[12] = &k.splits
     counter[13] = &k.merges
-    return 14
+    counter[14] = &k.beginnings
+    return 15
 
 
 cdef void write_states(Core* k, Bytes* to) noexcept nogil:

@@ -109,6 +109,7 @@ cdef struct Query:
     int indexes
     int finals         # sources[finals : finals_end] are summed at a window's end
     int finals_end
+    int outputs        # queries that begin as this one does, and end otherwise
     int most_sources   # the most sources of an arrival, and of the finals
     int fixed          # words of a cell = fixed + wide * width
     int wide
@@ -127,6 +128,7 @@ cdef struct Query:
     int* simple        # guard -> 1 where every match is one event
     int* guard_first   # guard -> its first state
     int* cell_guards   # cell -> its guard set (all simple), -1 for none
+    int* output        # [outputs][3] the number of each, and its finals: sources of this query
     int* table         # the memory of what the pointers to integers point to, where it is this query's own
     Account* account   # the memory of the run
 

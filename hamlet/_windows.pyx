@@ -98,13 +98,10 @@ cdef int close_windows(Core* k, int query, State* s, int64_t key, int64_t low) n
 
 
 cdef int deliver(Core* k, int query, State* s, int64_t key, int64_t window) noexcept nogil:
-    """Append the window's row where it has a trend."""
+    """Append the window's row where it has a trend, and those of queries that begin equally."""
     cdef const Query* q = &k.query[query]
-    cdef const Source* source
-    cdef const Store* store
-    cdef Py_ssize_t node, nodes = q.finals_end - q.finals
-    cdef int lane = lane_of(q, window), number, i, words, width
-    cdef int64_t bits
+    cdef Py_ssize_t nodes = q.most_sources
+    cdef int i
     for i in range(q.stores):
         if not q.store[i].starts:
             nodes += s.store[i].count - s.store[i].head
@@ -113,9 +110,25 @@ cdef int deliver(Core* k, int query, State* s, int64_t key, int64_t window) noex
             return OUT_OF_MEMORY
     if reserve_scratch(k, q, s):
         return OUT_OF_MEMORY
-    words = words_of(q, s.width)
+    if deliver_sum(k, q, s, query, q.finals, q.finals_end, key, window):
+        return OUT_OF_MEMORY
+    for i in range(0, 3 * q.outputs, 3):
+        if deliver_sum(k, q, s, q.output[i], q.output[i + 1], q.output[i + 2], key, window):
+            return OUT_OF_MEMORY
+    return NO_FAILURE
+
+
+cdef int deliver_sum(
+    Core* k, const Query* q, State* s, int query, int finals, int finals_end, int64_t key, int64_t window
+) noexcept nogil:
+    """Append a row of the sum of some finals of a state, where there is a trend."""
+    cdef const Source* source
+    cdef const Store* store
+    cdef Py_ssize_t node
+    cdef int lane = lane_of(q, window), number, words = words_of(q, s.width), width
+    cdef int64_t bits
     memset(k.scratch, 0, words * sizeof(uint64_t))
-    for number in range(q.finals, q.finals_end):
+    for number in range(finals, finals_end):
         source = &q.source[number]
         if source.kind == FROM_CELL:
             add_cell(q, s.width, k.scratch, cell_of(q, s, lane, source.place))
@@ -132,6 +145,7 @@ cdef int deliver(Core* k, int query, State* s, int64_t key, int64_t window) noex
         width = <int> (bits // 64) + 1
         if width < s.width:
             narrow_cell(q, k.scratch, width, s.width)
+    k.beginnings += &k.query[query] != q
     return append_row(k, &k.rows[query], key, window, width, k.scratch, words_of(q, width))
 
 

@@ -59,6 +59,8 @@ class Engine:
     [{'query': 'q1', 'window_start': 0, 'window_end': 10, 'count': 3}]
     """
 
+    _whole = False  # whether no query hosts another (`hamlet.compiler.beginnings`)
+
     def __init__(self, workload: Workload, *, lateness: Lateness = 0, late: str = "error", **options: Any) -> None:
         self.workload = workload_of(workload)
         self.options = options_of(options)
@@ -74,6 +76,7 @@ class Engine:
         self._open: list[pa.RecordBatch] = []  # of a stream that is fed in order: its last time step, or batch
         self._open_first = self._open_time = -MOST_TICKS
         self._closed = False
+        self._settled = False  # whether types are known for good though names may be missing
         self._failed: str | None = None
 
     # ------------------------------------------------------------------------------------------ the public face
@@ -212,6 +215,7 @@ class Engine:
         WorkloadError
             Names and types that do not fit the columns.
         """
+        self._settled = True
         self._compile(schema)
 
     def drain(self) -> list[QueryRows]:
@@ -321,7 +325,10 @@ class Engine:
     def _compile(self, schema: Schema) -> None:
         self.workload.check(schema)
         check_zones(schema)
-        executor = executor_of(self.workload, schema, self._strings, self.options, self._budget)
+        settled = schema.closed or self._settled
+        executor = executor_of(
+            self.workload, schema, self._strings, self.options, self._budget, whole=self._whole, settled=settled
+        )
         if self._executor is not None:
             executor.adopt(self._executor)
         self._executor = executor
@@ -402,11 +409,24 @@ class Engine:
 
 
 def executor_of(
-    workload: Workload, schema: Schema, strings: StringPool, options: Options, budget: Budget | None = None
+    workload: Workload,
+    schema: Schema,
+    strings: StringPool,
+    options: Options,
+    budget: Budget | None = None,
+    *,
+    whole: bool = False,
+    settled: bool = True,
 ) -> Executor:
-    """What runs a workload, checked against the schema, with these options."""
+    """What runs a workload, checked against the schema, with these options.
+
+    With `whole`, no query hosts another. Attributes may still widen their types where they are not `settled`.
+    """
     exact, together = options.numbers == "exact", options.sharing != "never"
-    compiled = compile_workload(workload.analysis, schema, strings, exact=exact, together=together)
+    beginnings = together and not whole
+    compiled = compile_workload(
+        workload.analysis, schema, strings, exact=exact, together=together, beginnings=beginnings, settled=settled
+    )
     budget = Budget(bytes_of(options.max_memory)) if budget is None else budget
     return Executor(compiled, options.threads, sharing=options.decided_by, budget=budget)
 

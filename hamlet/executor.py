@@ -180,7 +180,7 @@ class Executor:
             holding(query, runner.compiled.parts_of[place], runner.kernels, runner.index)
             for runner in self._classes
             for place, query in enumerate(runner.compiled.queries)
-            if query.like is None
+            if query.like is None and query.host is None
         ]
 
     def _others(self) -> dict[str, int]:

@@ -224,7 +224,7 @@ class ClassRunner:
     def _register(self, signature: Signature) -> int:
         entries = []
         for part, variables in self._touched.get(signature.type, ()):
-            tables, roles = self.tables[part], self.compiled.queries[self.compiled.parts[part][0]].roles
+            tables, roles = self.tables[part], self.compiled.queries[self.compiled.parts[part][0]].bound
             fitting = [variable for variable in variables if signature.fits(roles[variable])]
             bound = [variable for variable in fitting if variable in tables.arrivals_of]
             arrivals = [number for variable in bound for number in tables.arrivals_of[variable]]
@@ -254,7 +254,7 @@ class ClassRunner:
     def trace(self) -> list[pa.RecordBatch]:
         """Take the records of bursts since the last call."""
         types = sorted(self._types, key=self._types.__getitem__)
-        names = [[self.compiled.queries[place].name for place in users] for users in self.compiled.users_of]
+        names = [[self.compiled.queries[place].name for place in users] for users in self.compiled.kept_by]
         found = []
         for number, kernel in enumerate(self.kernels):
             bursts, shared = kernel.take_trace()
@@ -268,8 +268,10 @@ def _touched(compiled: CompiledClass) -> dict[str, list[tuple[int, list[str]]]]:
     """For each event type the kernel's queries that have variables of it, and these."""
     found: dict[str, list[tuple[int, list[str]]]] = {}
     for part, (place, _) in enumerate(compiled.parts):
+        if compiled.queries[place].host is not None:
+            continue
         own: dict[str, list[str]] = {}
-        for variable, role in compiled.queries[place].roles.items():
+        for variable, role in compiled.queries[place].bound.items():
             own.setdefault(role.type, []).append(variable)
         for type, variables in own.items():
             found.setdefault(type, []).append((part, variables))

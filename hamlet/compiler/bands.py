@@ -88,6 +88,8 @@ class _Lane:
 
 def fits(tables: QueryTables) -> bool:
     """Whether a query can be run in a band."""
+    if tables.hosted:
+        return False
     looks_back = tables.stores or tables.indexes or tables.predicates
     return not looks_back and all(tables.simple) and all(row[0] in _KNOWN for row in tables.components)
 

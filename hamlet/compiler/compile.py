@@ -14,9 +14,10 @@ from hamlet._expression import Program
 from hamlet.columns import StringPool
 from hamlet.compiler.adjacent import Keys, keys_of
 from hamlet.compiler.aggregates import ComponentKey, Layout, Types, components, is_double, needed
-from hamlet.compiler.alike import form, names_of, signature, united
+from hamlet.compiler.alike import form, names_of, relayed, signature, united
 from hamlet.compiler.automaton import templates
 from hamlet.compiler.bands import Band, bands
+from hamlet.compiler.beginnings import Draft, Host, hosts
 from hamlet.compiler.classify import Classifier, Loads, Role
 from hamlet.compiler.predicate_facts import adjacent_predicates, local_predicates
 from hamlet.compiler.program import ProgramWriter
@@ -61,6 +62,10 @@ class CompiledQuery:
         Place of each grouping attribute among the partition attributes of the class.
     like : int or None
         Place in the class of the query whose kernel query serves this one too (`hamlet.compiler.alike`).
+    host : int or None
+        Place in the class of the query whose kernel query keeps this one's sums (`hamlet.compiler.beginnings`).
+    merged : mapping of str to Role or None
+        Where it keeps those of others: what accepts events for the variables of its tables.
     """
 
     analysed: AnalysedQuery
@@ -71,6 +76,13 @@ class CompiledQuery:
     roles: dict[str, Role]
     group: tuple[int, ...]
     like: int | None = None
+    host: int | None = None
+    merged: Mapping[str, Role] | None = None
+
+    @property
+    def bound(self) -> Mapping[str, Role]:
+        """What accepts events for the variables of the tables."""
+        return self.roles if self.merged is None else self.merged
 
     @cached_property
     def reads(self) -> tuple[tuple[ReturnItem, tuple[ComponentKey, ...], tuple[int, ...]], ...]:
@@ -156,6 +168,15 @@ class CompiledClass:
                 found[part].append(place)
         return tuple(map(tuple, found))
 
+    @cached_property
+    def kept_by(self) -> tuple[tuple[int, ...], ...]:
+        """For each of the kernel's queries the places of the queries whose sums it keeps."""
+        found: list[list[int]] = [[] for _ in self.parts]
+        for number, users in enumerate(self.users_of):
+            host = self.queries[self.parts[number][0]].host
+            found[number if host is None else self.parts_of[host][0]] += users
+        return tuple(map(tuple, found))
+
     def tables(self, number: int) -> QueryTables:
         """The tables of one of the kernel's queries."""
         place, part = self.parts[number]
@@ -238,7 +259,14 @@ def compiled_type(
 
 
 def compile_workload(
-    analysis: Analysis, schema: Schema, strings: StringPool, *, exact: bool = True, together: bool = False
+    analysis: Analysis,
+    schema: Schema,
+    strings: StringPool,
+    *,
+    exact: bool = True,
+    together: bool = False,
+    beginnings: bool = False,
+    settled: bool = True,
 ) -> CompiledWorkload:
     """Compile a workload for a schema.
 
@@ -253,17 +281,21 @@ def compile_workload(
         Whether counts and sums of integers are exact (LANGUAGE §8).
     together : bool
         Whether queries that are alike are evaluated once.
+    beginnings : bool
+        Whether what several queries begin with is (`hamlet.compiler.beginnings`).
+    settled : bool
+        Whether the schema knows the types for good.
     """
     known = facts(analysis, schema)
     chosen: Plan = plan(known)
     classifier = Classifier(strings)
-    same = role_keys(analysis, known)
+    same = role_keys(analysis, known, settled=settled)
     special = (schema.clock.column, schema.type_column)  # every event has them
     classes = []
     for each in chosen.classes:
         compiler = _ClassCompiler(analysis, schema, strings, classifier, same, each.attributes, exact)
         given = [(analysis.queries[place], known[place].templates) for place in each.queries]
-        queries = compiler.queries(given, together)
+        queries = compiler.queries(given, together, beginnings)
         carried = {
             type: tuple(
                 place
@@ -292,7 +324,7 @@ class _ClassCompiler:
         self.written: dict[Hashable, tuple[QueryTables, dict[str, str]]] = {}  # with the names of its variables
 
     def queries(
-        self, given: Sequence[tuple[AnalysedQuery, tuple[Template, ...]]], together: bool
+        self, given: Sequence[tuple[AnalysedQuery, tuple[Template, ...]]], together: bool, beginnings: bool
     ) -> tuple[CompiledQuery, ...]:
         """Compile queries; those that are alike get the tables of the first one."""
         drafts = [self.draft(*each) for each in given]
@@ -304,23 +336,98 @@ class _ClassCompiler:
                 lengths = window(each.analysed, self.schema)
                 key = signature(each.analysed, each.templates[0], names[place], lengths, each.roles)
             groups.setdefault(key, []).append(place)
-        found: dict[int, CompiledQuery] = {}
+        for alike in groups.values():
+            if len(alike) > 1:
+                self.unite(drafts, names, alike)
+        hosted = self.hosted(drafts, [place for place, *_ in groups.values()]) if beginnings else set()
         for first, *others in groups.values():
-            alike = [drafts[place] for place in (first, *others)]
-            if others:
-                layouts = united([each.layout for each in alike], [names[place] for place in (first, *others)])
-                alike = [
-                    replace(each, layout=layout, types=self.types(each.analysed, layout))
-                    for each, layout in zip(alike, layouts, strict=True)
-                ]
-            leader = alike[0]
+            leader = drafts[first]
             own = names[first] if len(leader.templates) == 1 else None
-            tables = tuple(
-                self.tables(leader.analysed, each, leader.layout, leader.types, own) for each in leader.templates
-            )
-            for place, each in zip((first, *others), alike, strict=True):
-                found[place] = replace(each, tables=tables, like=None if place == first else first)
-        return tuple(found[place] for place in range(len(given)))
+            if first in hosted:
+                for place in others:
+                    drafts[place] = replace(drafts[place], layout=relayed(leader.layout, names[first], names[place]))
+            else:
+                tables = [
+                    self.tables(leader.analysed, each, leader.layout, leader.types, own) for each in leader.templates
+                ]
+                leader = drafts[first] = replace(leader, tables=tuple(tables))
+            for place in others:
+                drafts[place] = replace(drafts[place], tables=leader.tables, like=first)
+        number_outputs(drafts)
+        return tuple(drafts)
+
+    def unite(self, drafts: list[CompiledQuery], names: Sequence[Mapping[str, str]], alike: Sequence[int]) -> None:
+        """Give queries that are alike the components of all of them."""
+        layouts = united([drafts[place].layout for place in alike], [names[place] for place in alike])
+        for place, layout in zip(alike, layouts, strict=True):
+            types = self.types(drafts[place].analysed, layout)
+            drafts[place] = replace(drafts[place], layout=layout, types=types)
+
+    def hosted(self, drafts: list[CompiledQuery], leaders: Sequence[int]) -> set[int]:
+        """Give queries that begin equally the tables of one host; which they are."""
+        fitting = [place for place in leaders if len(drafts[place].templates) == 1]
+        known = [
+            Draft(each.analysed, each.templates[0], window(each.analysed, self.schema), each.roles, each.layout)
+            for each in map(drafts.__getitem__, fitting)
+        ]
+        found = set()
+        for chosen, host in hosts(known):
+            places = [fitting[number] for number in chosen]
+            tables = self.host_tables([drafts[place] for place in places], host)
+            for number, place in enumerate(places):
+                found.add(place)
+                changed = replace(drafts[place], layout=host.layout_of(number))
+                if number == 0:
+                    drafts[place] = replace(changed, tables=(tables,), merged=host.roles)
+                else:
+                    own = QueryTables(
+                        tables.within,
+                        tables.slide,
+                        self.exact,
+                        tables.components,
+                        tables.fixed,
+                        tables.wide,
+                        hosted=True,
+                    )
+                    drafts[place] = replace(changed, tables=(own,), host=places[0])
+        return found
+
+    def host_tables(self, queries: Sequence[CompiledQuery], host: Host) -> QueryTables:
+        """The tables of queries that begin equally."""
+        own = [{common: variable for variable, common in names.items()} for names in host.names]
+
+        def whose(variable: str) -> tuple[CompiledQuery, str]:
+            number = next(number for number, names in enumerate(own) if variable in names)
+            return queries[number], own[number][variable]
+
+        def pair_of(pair: Pair) -> tuple[AnalysedQuery, Pair]:
+            number, its = host.pairs[pair]
+            return queries[number].analysed, its
+
+        def column_of(variable: str, attribute: str) -> int:
+            query, its = whose(variable)
+            return self.column(query.analysed, its, attribute)
+
+        types: dict[tuple[str, str], AttributeType | None] = {}
+        for key in host.layout.keys:
+            if key.variable is not None and key.attribute is not None:
+                query, its = whose(key.variable)
+                types[key.variable, key.attribute] = self.type_of(query.analysed, its, key.attribute)
+        within, slide = window(queries[0].analysed, self.schema)
+        variables = {variable: number for number, variable in enumerate(host.template.variables)}
+        components = host.layout.rows(variables, column_of, types)
+        writer = TableWriter(
+            host.template,
+            {pair: queries[number].analysed.adjacent[its] for pair, (number, its) in host.pairs.items()},
+            lambda pair: self.pair_program(*pair_of(pair)),
+            lambda pair: read_attributes(pair_of(pair)[0].adjacent[pair_of(pair)[1]]),
+            column_of,
+            lambda pair: self.pair_keys(*pair_of(pair)),
+            lambda pair, expression: self.key_program(pair_of(pair)[0], expression),
+            QueryTables(within, slide, self.exact, components, host.layout.fixed, host.layout.wide),
+            host.ends[1:],
+        )
+        return writer.write()
 
     def types(self, analysed: AnalysedQuery, layout: Layout) -> dict[tuple[str, str], AttributeType | None]:
         """The types of the attributes that a query's components measure."""
@@ -366,7 +473,7 @@ class _ClassCompiler:
             lambda pair: read_attributes(analysed.adjacent[pair]),
             column_of,
             lambda pair: self.pair_keys(analysed, pair),
-            lambda expression: self.key_program(analysed, expression),
+            lambda _, expression: self.key_program(analysed, expression),
             QueryTables(within, slide, self.exact, components, layout.fixed, layout.wide),
         )
         tables = writer.write()
@@ -414,6 +521,20 @@ class _ClassCompiler:
 
         same = self.same.get((analysed.index, variable))
         return self.classifier.role(analysed.types[variable], conditions, same, compiled)
+
+
+def number_outputs(queries: Sequence[CompiledQuery]) -> None:
+    """Write the kernel's numbers of queries that are hosted into the tables of their hosts."""
+    number = 0
+    hosted: dict[int, list[int]] = {}
+    for query in queries:
+        if query.like is None:
+            if query.host is not None:
+                hosted.setdefault(query.host, []).append(number)
+            number += len(query.tables)
+    for host, numbers in hosted.items():
+        tables = queries[host].tables[0]
+        tables.outputs = [(number, begin, end) for number, (_, begin, end) in zip(numbers, tables.outputs, strict=True)]
 
 
 def read_attributes(conditions: Sequence[Condition]) -> tuple[list[str], list[str]]:

@@ -5,7 +5,7 @@ Source: DESIGN §2; field by field the tables mirror the structs of ``_tables.px
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ from hamlet._expression import Program
 from hamlet.compiler.adjacent import Keys
 from hamlet.language.meaning import Pair
 from hamlet.query import Condition, Expression
-from optimizer.template import START, Template, Transition
+from optimizer.template import START, Final, Template, Transition
 
 Source = tuple[int, int, int, int, int]  # kind, place, guards, predicate, index
 NONE = -1
@@ -43,6 +43,8 @@ class QueryTables:
     guard_first: list[int] = field(default_factory=lambda: [0])
     cell_guards: list[int] = field(default_factory=list)
     finals: tuple[int, int] = (0, 0)
+    outputs: list[tuple[int, int, int]] = field(default_factory=list)  # see `hamlet.compiler.beginnings`
+    hosted: bool = False  # an output of another query: it has a layout, and nothing else
     # which arrivals an event bound to a variable makes
     arrivals_of: dict[str, list[int]] = field(default_factory=dict)
     guard_arrivals_of: dict[str, list[int]] = field(default_factory=dict)
@@ -78,7 +80,7 @@ class QueryTables:
     @property
     def most_sources(self) -> int:
         """The most sources that one sum reads."""
-        sums = [(row[1], row[2]) for row in self.arrivals] + [self.finals]
+        sums = [*((row[1], row[2]) for row in self.arrivals), self.finals, *(row[1:] for row in self.outputs)]
         return max(1, *(end - begin for begin, end in sums))
 
 
@@ -100,7 +102,9 @@ class TableWriter:
     keys_of : callable
         The searches that answer the predicate of a pair; empty where only a scan does.
     key_program : callable
-        Compiles one key; also whether it is a double.
+        Compiles one key of a pair; also whether it is a double.
+    ends : sequence of sequences of Final
+        Of queries that begin as the template does, and end there: one output each.
     tables : QueryTables
         Filled.
     """
@@ -111,8 +115,9 @@ class TableWriter:
     references: Callable[[Pair], tuple[list[str], list[str]]]
     column_of: Callable[[str, str], int]
     keys_of: Callable[[Pair], tuple[Keys, ...]]
-    key_program: Callable[[Expression], tuple[Program, bool]]
+    key_program: Callable[[Pair, Expression], tuple[Program, bool]]
     tables: QueryTables
+    ends: Sequence[Sequence[Final]] = ()
     store_columns: list[dict[str, int]] = field(default_factory=list)  # store -> attribute -> event column
     set_numbers: dict[frozenset[int], int] = field(default_factory=dict)
     cells: dict[tuple[int, frozenset[int]], int] = field(default_factory=dict)
@@ -135,9 +140,11 @@ class TableWriter:
             for state, into in enumerate(steps)
         ]
         finals = [self._standing(final.state, final.guards) for final in self.template.finals]
+        ends = [[self._standing(final.state, final.guards) for final in end] for end in self.ends]
         for state in range(1, self.template.size):
             self._arrival(state, sources[state])
         self.tables.finals = self._sources(finals)
+        self.tables.outputs = [(NONE, *self._sources(end)) for end in ends]
         self._finish_stores()
         return self.tables
 
@@ -277,7 +284,7 @@ class TableWriter:
             first = len(self.tables.keys)
             for side, variable in enumerate(pair):
                 for expressions in keys.pairs:
-                    program, floating = self.key_program(expressions[side])
+                    program, floating = self.key_program(pair, expressions[side])
                     columns = [
                         self.column_of(variable, column) if side else places.index(column)
                         for column in program.vector_columns

@@ -256,7 +256,7 @@ class Kernel:
         shipment, found = self._shipment, []
         for route in self._routes:
             part = part_of(shipment.workload, route.queries)
-            executor = executor_of(part, self._schema, StringPool(), shipment.options)
+            executor = executor_of(part, self._schema, StringPool(), shipment.options, whole=True)
             ownership = None
             if self._slicing is not None and slice is not None:
                 (compiled,) = executor.workload.classes
