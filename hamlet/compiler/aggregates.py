@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from hamlet._core import COMPONENTS
@@ -93,6 +94,7 @@ class Layout:
         return rows
 
 
+@lru_cache(maxsize=1_024)
 def needed(aggregate: Aggregate, double: bool, exact: bool) -> tuple[ComponentKey, ...]:
     """The components that one aggregate is read from, its number first.
 

@@ -52,6 +52,8 @@ class Draft:
     def looks_back(self) -> bool:
         """Whether single events are kept for the query."""
         template = self.template
+        if not (self.analysed.adjacent or template.guards):
+            return False  # as most
         steps: list[Transition | Final] = [*template.transitions, *template.finals]
         return any(_looks_back(self, step) for step in steps)
 
@@ -118,7 +120,7 @@ def hosts(drafts: Sequence[Draft]) -> list[tuple[tuple[int, ...], Host]]:
     """
     groups: dict[Hashable, list[int]] = {}
     for place, draft in enumerate(drafts):
-        if len(draft.core) > 1 and draft.looks_back:
+        if draft.looks_back and len(draft.core) > 1:
             groups.setdefault(_key(draft), []).append(place)
     found = []
     for places in groups.values():

@@ -294,7 +294,7 @@ def compile_workload(
     classes = []
     for each in chosen.classes:
         compiler = _ClassCompiler(analysis, schema, strings, classifier, same, each.attributes, exact)
-        given = [(analysis.queries[place], known[place].templates) for place in each.queries]
+        given = [(analysis.queries[place], known[place]) for place in each.queries]
         queries = compiler.queries(given, together, beginnings)
         carried = {
             type: tuple(
@@ -321,19 +321,21 @@ class _ClassCompiler:
 
     def __post_init__(self) -> None:
         self.columns: dict[tuple[str, AttributeType | None], int] = {}
+        self.windows: dict[int, tuple[int, int]] = {}  # of queries by their index, in ticks
         self.written: dict[Hashable, tuple[QueryTables, dict[str, str]]] = {}  # with the names of its variables
 
     def queries(
-        self, given: Sequence[tuple[AnalysedQuery, tuple[Template, ...]]], together: bool, beginnings: bool
+        self, given: Sequence[tuple[AnalysedQuery, QueryFacts]], together: bool, beginnings: bool
     ) -> tuple[CompiledQuery, ...]:
         """Compile queries; those that are alike get the tables of the first one."""
-        drafts = [self.draft(*each) for each in given]
+        drafts = [self.draft(analysed, known.templates) for analysed, known in given]
+        self.windows.update({analysed.index: (known.within, known.slide) for analysed, known in given})
         groups: dict[Hashable, list[int]] = {}
         names = [names_of(each.analysed, each.templates[0]) for each in drafts]
         for place, each in enumerate(drafts):
             key: Hashable = place
             if together and len(each.templates) == 1:
-                lengths = window(each.analysed, self.schema)
+                lengths = self.windows[each.analysed.index]
                 key = signature(each.analysed, each.templates[0], names[place], lengths, each.roles)
             groups.setdefault(key, []).append(place)
         for alike in groups.values():
@@ -367,7 +369,7 @@ class _ClassCompiler:
         """Give queries that begin equally the tables of one host; which they are."""
         fitting = [place for place in leaders if len(drafts[place].templates) == 1]
         known = [
-            Draft(each.analysed, each.templates[0], window(each.analysed, self.schema), each.roles, each.layout)
+            Draft(each.analysed, each.templates[0], self.windows[each.analysed.index], each.roles, each.layout)
             for each in map(drafts.__getitem__, fitting)
         ]
         found = set()
@@ -413,7 +415,7 @@ class _ClassCompiler:
             if key.variable is not None and key.attribute is not None:
                 query, its = whose(key.variable)
                 types[key.variable, key.attribute] = self.type_of(query.analysed, its, key.attribute)
-        within, slide = window(queries[0].analysed, self.schema)
+        within, slide = self.windows[queries[0].analysed.index]
         variables = {variable: number for number, variable in enumerate(host.template.variables)}
         components = host.layout.rows(variables, column_of, types)
         writer = TableWriter(
@@ -456,7 +458,7 @@ class _ClassCompiler:
     ) -> QueryTables:
         """The tables of a template; with `names`, those of one that differs in names only are used again."""
         column_of = partial(self.column, analysed)
-        within, slide = window(analysed, self.schema)
+        within, slide = self.windows[analysed.index]
         variables = {variable: number for number, variable in enumerate(template.variables)}
         components = layout.rows(variables, column_of, types)
         same = None
