@@ -13,6 +13,16 @@ from libc.string cimport memset
 from hamlet._blocks cimport drop_block, free_block
 from hamlet._kernel cimport MOST_GRAPHLETS, Core, Graphlet, grown, take_own
 from hamlet._lanes cimport (
+    CAST_COUNT,
+    CAST_DOUBLE,
+    CAST_END,
+    CAST_FLAG,
+    CAST_GREATEST_DOUBLE,
+    CAST_GREATEST_INT,
+    CAST_LEAST_DOUBLE,
+    CAST_LEAST_INT,
+    CAST_LIMBS,
+    CAST_SCALED,
     LANES_GREATEST,
     LANES_LEAST,
     LANES_MOST_PLANES,
@@ -22,6 +32,7 @@ from hamlet._lanes cimport (
     LANES_SUM,
     Band,
     Bind,
+    Cast,
     Group,
     Input,
     Kill,
@@ -34,6 +45,7 @@ from hamlet._lanes cimport (
     lanes_machine_of,
 )
 from hamlet._tables cimport (
+    COUNT,
     FROM_START,
     GREATEST_DOUBLE,
     GREATEST_INT,
@@ -42,6 +54,7 @@ from hamlet._tables cimport (
     OCCURRENCES,
     OCCURRENCES_SCALED,
     PRESENT,
+    SUM_INT,
     Arrival,
     Component,
     Entry,
@@ -86,6 +99,7 @@ cdef void load_bands(Core* k, object bands, dict held) except *:
         band.words = <Py_ssize_t> band.shape.chunks * band.shape.slots * band.shape.vectors * band.shape.width
         band.places = max(map(len, given.places))
         band.place = ints(held, (number, "places"), padded(given.places, band.places))
+        band.cast = <Cast*> ints(held, (number, "casts"), casts_of(k, band))
         band.sets = max(map(len, given.starts))
         band.start = ints(held, (number, "starts"), padded(given.starts, band.sets))
         starts = [
@@ -112,6 +126,36 @@ cdef int* ints(dict held, object name, object numbers) except NULL:
     cdef const uint8_t[::1] view = np.array([*numbers, 0], dtype=np.int32).view(np.uint8)
     held[name] = view
     return <int*> &view[0]
+
+
+cdef list casts_of(const Core* k, const Band* band):
+    """How the planes of each lane become a row of width 1; `Cast` as integers, lane by lane."""
+    cdef const Query* q
+    cdef const Component* c
+    cdef int lane, i, place
+    extrema = {
+        LEAST_INT: CAST_LEAST_INT, GREATEST_INT: CAST_GREATEST_INT, LEAST_DOUBLE: CAST_LEAST_DOUBLE,
+        GREATEST_DOUBLE: CAST_GREATEST_DOUBLE,
+    }
+    found = []
+    for lane in range(band.queries):
+        q = &k.query[band.query[lane]]
+        rows = []
+        for i in range(q.components):
+            c = &q.component[i]
+            place = band.place[lane * band.places + i]
+            if c.kind == COUNT:
+                how = CAST_COUNT
+            elif c.kind == OCCURRENCES or c.kind == SUM_INT:
+                how = CAST_LIMBS
+            elif c.kind == PRESENT:
+                how = CAST_FLAG
+            else:
+                how = extrema.get(c.kind, CAST_DOUBLE if band.exact else CAST_SCALED)
+            rows.append((how, place * band.shape.width, c.offset + c.slope, c.offset + c.slope + c.words))
+        rows += [(CAST_END, 0, 0, 0)] * (band.places + 1 - len(rows))
+        found += [number for row in rows for number in row]
+    return found
 
 
 # ------------------------------------------------------------------------------------------------ programs

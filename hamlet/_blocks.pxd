@@ -2,10 +2,6 @@ from libc.stdint cimport int64_t, uint64_t
 
 from hamlet._kernel cimport Core
 from hamlet._lanes cimport Band, Block, Seat, Word
-from hamlet._tables cimport Query
-
-cdef enum:
-    MOST_WORDS_OF_ROW = 128  # 2 * LANES_MOST_PLANES components of at most 3 words
 
 cdef bint in_lanes(Core* k, Band* band, int64_t key, int64_t time, int* failure) noexcept nogil
 cdef int reach(Core* k, int number, int64_t key, int64_t time, Block** found) noexcept nogil
@@ -20,6 +16,4 @@ cdef void free_block(Core* k, Band* band, Seat* seat) noexcept nogil
 cdef Py_ssize_t bytes_in_block(const Core* k, int query, Py_ssize_t key) noexcept nogil
 cdef int leave_bands(Core* k) noexcept
 cdef void hold_seats(Core* k) noexcept
-cdef void cell_of_lane(
-    const Band* band, const Query* q, int lane, const Word* plane, uint64_t* cell
-) noexcept nogil
+cdef void cell_of_lane(const Band* band, int lane, const Word* plane, uint64_t* cell) noexcept nogil

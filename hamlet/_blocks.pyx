@@ -24,8 +24,18 @@ from hamlet._cells cimport bit_length, first_kept, floor_divide, lane_of, scaled
 from hamlet._kernel cimport Core
 from hamlet._lanes cimport (
     ALIGNMENT,
+    CAST_COUNT,
+    CAST_DOUBLE,
+    CAST_END,
+    CAST_FLAG,
+    CAST_GREATEST_DOUBLE,
+    CAST_LEAST_DOUBLE,
+    CAST_LEAST_INT,
+    CAST_LIMBS,
+    CAST_SCALED,
     Band,
     Block,
+    Cast,
     Seat,
     Shape,
     Word,
@@ -36,21 +46,9 @@ from hamlet._lanes cimport (
     lanes_value,
 )
 from hamlet._panes cimport begin_pane, end_map, fold_window, window_of
-from hamlet._rows cimport append_row
+from hamlet._rows cimport new_row
 from hamlet._state cimport State, cell_of, clear_state, new_state
-from hamlet._tables cimport (
-    COUNT,
-    GREATEST_DOUBLE,
-    LEAST_DOUBLE,
-    LEAST_INT,
-    NO_FAILURE,
-    OCCURRENCES,
-    OUT_OF_MEMORY,
-    PRESENT,
-    SUM_INT,
-    Component,
-    Query,
-)
+from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY, Query
 from hamlet._windows cimport close_windows, lowest
 
 
@@ -211,54 +209,51 @@ cdef int close_block(Core* k, Band* band, Block* block, int64_t key, int64_t low
 cdef int deliver_window(Core* k, Band* band, Block* block, int64_t key, int64_t window) noexcept nogil:
     """Append the rows of a window, one for each lane with a trend."""
     cdef const Shape* shape = &band.shape
-    cdef int lane, width
+    cdef int chunk, lane, query, width = band.shape.width
     cdef const Word* sum
-    cdef uint64_t row[MOST_WORDS_OF_ROW]
-    cdef const Query* q
+    cdef uint64_t* row
     band.machine.finish(shape, &band.finals, window_of(band, block, window), band.sums)
-    width = shape.width
-    for lane in range(band.queries):
-        sum = band.sums + lane // width * shape.vectors * width + lane % width
-        if sum.i == 0:  # also the bits of 0.0
-            continue
-        if band.exact:
-            k.most_bits = max(k.most_bits, bit_length(sum.i))
-        q = &k.query[band.query[lane]]
-        cell_of_lane(band, q, lane, sum, row)
-        if append_row(k, &k.rows[band.query[lane]], key, window, 1, row, words_of(q, 1)):
-            return OUT_OF_MEMORY
+    for chunk in range(shape.chunks):
+        sum = band.sums + chunk * shape.vectors * width
+        for lane in range(chunk * width, min((chunk + 1) * width, band.queries)):
+            if sum.i:  # none of the bits of 0.0 either
+                if band.exact:
+                    k.most_bits = max(k.most_bits, bit_length(sum.i))
+                query = band.query[lane]
+                row = new_row(k, &k.rows[query], key, window, 1, words_of(&k.query[query], 1))
+                if row == NULL:
+                    return OUT_OF_MEMORY
+                cell_of_lane(band, lane, sum, row)
+            sum += 1
     return NO_FAILURE
 
 
-cdef void cell_of_lane(
-    const Band* band, const Query* q, int lane, const Word* plane, uint64_t* cell
-) noexcept nogil:
+cdef void cell_of_lane(const Band* band, int lane, const Word* plane, uint64_t* cell) noexcept nogil:
     """Write the numbers of a lane, [vectors][width] words apart, as a cell of its query of width 1."""
-    cdef int i, place
-    cdef bint floating
-    cdef const Component* c
+    cdef const Cast* c = band.cast + lane * (band.places + 1)
     cdef const Word* x
     cdef uint64_t* to
-    for i in range(q.components):
-        c = &q.component[i]
-        place = band.place[lane * band.places + i]
-        x = plane + place * band.shape.width
-        to = cell + c.offset + c.slope
-        if c.kind == COUNT:
+    while c.how != CAST_END:
+        x = plane + c.plane
+        to = cell + c.first
+        if c.how == CAST_COUNT:
             to[0] = <uint64_t> x.i
-        elif c.kind == OCCURRENCES or c.kind == SUM_INT:
+        elif c.how == CAST_LIMBS:
             to[0] = <uint64_t> x.i
-            to[1] = to[c.words] = <uint64_t> (x.i >> 63)  # c.words + 1 limbs
-        elif c.kind == PRESENT:
+            to[1] = cell[c.last] = <uint64_t> (x.i >> 63)
+        elif c.how == CAST_FLAG:
             to[0] = x.i != 0
-        elif place >= band.shape.linear:
-            floating = c.kind == LEAST_DOUBLE or c.kind == GREATEST_DOUBLE
-            to[0] = x.i != 0
-            to[1] = <uint64_t> lanes_value(x.i, floating, c.kind == LEAST_INT or c.kind == LEAST_DOUBLE)
-        elif band.exact:
+        elif c.how == CAST_DOUBLE:
             scaled_store(to, scaled_normal(x.d, 0))
-        else:
+        elif c.how == CAST_SCALED:
             scaled_store(to, scaled_normal(x.d, x[band.shape.planes * band.shape.width].i))
+        else:
+            to[0] = x.i != 0
+            to[1] = <uint64_t> lanes_value(
+                x.i, c.how == CAST_LEAST_DOUBLE or c.how == CAST_GREATEST_DOUBLE,
+                c.how == CAST_LEAST_INT or c.how == CAST_LEAST_DOUBLE,
+            )
+        c += 1
 
 
 cdef int advance_block(Core* k, int number, int64_t key, int64_t time) noexcept nogil:
@@ -369,7 +364,7 @@ cdef void fill_state(Core* k, const Band* band, const Block* block, int lane, St
         at = lane // shape.width * shape.slots * shape.vectors * shape.width + lane % shape.width
         for slot in range(q.cells):
             cell_of_lane(
-                band, q, lane, cells + at + slot * shape.vectors * shape.width,
+                band, lane, cells + at + slot * shape.vectors * shape.width,
                 cell_of(q, s, lane_of(q, window), slot),
             )
         for set in range(band.sets):

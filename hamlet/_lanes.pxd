@@ -92,6 +92,24 @@ cdef extern from "_lanes.h" nogil:
     int LANES_STEP
     int LANES_MOST_PLANES
 
+cdef enum Casting:       # what a plane becomes in a row
+    CAST_END             # no further components
+    CAST_COUNT
+    CAST_LIMBS           # of an integer
+    CAST_FLAG
+    CAST_LEAST_INT
+    CAST_GREATEST_INT
+    CAST_LEAST_DOUBLE
+    CAST_GREATEST_DOUBLE
+    CAST_DOUBLE          # a scaled double, of a plain one
+    CAST_SCALED          # the same, of a scaled one
+
+cdef struct Cast:        # a component of a row
+    int how              # Casting
+    int plane            # where its plane lies behind the first one of the lane, in words
+    int first            # its first word in the row
+    int last             # that of its highest limb
+
 cdef struct Block:       # a band and a key
     int64_t first        # windows first..last are open, none where last < first
     int64_t last
@@ -123,6 +141,7 @@ cdef struct Band:
     const Machine* machine
     int* place           # [queries][most components] the plane of each component
     int places           # most components
+    Cast* cast           # [queries][places + 1]
     int* start           # [queries][most guard sets] the slot of the start under a guard set, -1 for none
     int sets             # most guard sets
     int starts           # slots of starts

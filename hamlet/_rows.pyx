@@ -7,16 +7,6 @@ from libc.string cimport memcpy
 from hamlet._kernel cimport Core, Rows, enlarged
 from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY
 
-cdef extern from *:
-    """
-    #define hamlet_prefetch_to_write(place) __builtin_prefetch(place, 1)
-    """
-    void prefetch_to_write "hamlet_prefetch_to_write"(const void*) noexcept nogil
-
-cdef enum:
-    FEW_WORDS = 8  # of a row that are copied without a call
-
-
 cdef int reserve_row(Core* k, Rows* r, int words) noexcept nogil:
     """Room for one more row."""
     cdef Py_ssize_t capacity
@@ -50,27 +40,10 @@ cdef int append_row(
     Core* k, Rows* r, int64_t key, int64_t window, int width, const uint64_t* cell, int words
 ) noexcept nogil:
     """A row behind the others. Returns a Failure."""
-    cdef uint64_t* to
-    cdef int i
-    if (r.count == r.capacity or r.words + words > r.words_capacity) and reserve_row(k, r, words):
+    cdef uint64_t* to = new_row(k, r, key, window, width, words)
+    if to == NULL:
         return OUT_OF_MEMORY
-    r.key[r.count] = key
-    r.window[r.count] = window
-    r.width[r.count] = width
-    r.count += 1
-    to = r.word + r.words
-    if words <= FEW_WORDS:
-        for i in range(words):
-            to[i] = cell[i]
-    else:
-        memcpy(to, cell, words * sizeof(uint64_t))
-    r.words += words
-    # rows of many queries come in turns: the next one of this query finds its place in the cache
-    prefetch_to_write(to + words)
-    prefetch_to_write(to + 2 * words)
-    prefetch_to_write(r.key + r.count + 1)
-    prefetch_to_write(r.window + r.count + 1)
-    prefetch_to_write(r.width + r.count + 1)
+    memcpy(to, cell, words * sizeof(uint64_t))
     return NO_FAILURE
 
 

@@ -7,12 +7,12 @@ queries of which one sum was 1 when the chunk began.
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
-from hamlet._blocks cimport MOST_WORDS_OF_ROW, cell_of_lane
+from hamlet._blocks cimport cell_of_lane
 from hamlet._cells cimport add_one, has_trends, lane_of, words_of
 from hamlet._kernel cimport Core
 from hamlet._lanes cimport Band, Block, Word
 from hamlet._panes cimport end_map, window_of
-from hamlet._rows cimport append_row
+from hamlet._rows cimport append_row, new_row
 from hamlet._state cimport State, cell_of, start_alive
 from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY, Query
 from hamlet._windows cimport reserve_scratch
@@ -43,7 +43,7 @@ cdef int stand_block(
     cdef const Query* q = &k.query[query]
     cdef int lane = k.lane_of[query], width = band.shape.width, vectors = band.shape.vectors, slot = place
     cdef Py_ssize_t at = <Py_ssize_t> (lane // width) * band.shape.slots * vectors * width + lane % width
-    cdef uint64_t row[MOST_WORDS_OF_ROW]
+    cdef uint64_t* row
     cdef const Word* sum
     cdef int64_t window
     if place >= q.cells:
@@ -53,9 +53,10 @@ cdef int stand_block(
         sum = window_of(band, block, window) + at + <Py_ssize_t> slot * vectors * width
         if (sum.i != 0) == (place >= q.cells):
             continue
-        cell_of_lane(band, q, lane, sum, row)
-        if append_row(k, &k.rows[query], key, window, 1, row, words_of(q, 1)):
+        row = new_row(k, &k.rows[query], key, window, 1, words_of(q, 1))
+        if row == NULL:
             return OUT_OF_MEMORY
+        cell_of_lane(band, lane, sum, row)
     return NO_FAILURE
 
 
