@@ -296,6 +296,7 @@ cdef void gather_part(
     Part* p, const uint64_t* words, const int64_t* start, const int64_t* width, Py_ssize_t begin, Py_ssize_t count
 ) noexcept nogil:
     """A component of some rows."""
+    cdef int form = p.form  # a local one: the compiler makes a loop for each form
     cdef Py_ssize_t i
     cdef int64_t limb, size
     cdef const uint64_t* word
@@ -304,28 +305,21 @@ cdef void gather_part(
     cdef uint8_t* there = p.there + begin
     cdef bint whole = p.whole
     words += p.offset
-    if p.form == INTEGER:
-        for i in range(count):
-            word = words + start[i] + p.slope * width[i]
+    for i in range(count):
+        word = words + start[i] + p.slope * width[i]
+        if form == INTEGER:
             size = p.words + p.wide * width[i]
             first[i] = <int64_t> word[0]
             for limb in range(1, size):
                 whole = whole and word[limb] == <uint64_t> (<int64_t> word[0] >> 63)
-    elif p.form == PAIR:
-        for i in range(count):
-            word = words + start[i] + p.slope * width[i]
+        elif form == PAIR:
             first[i] = <int64_t> word[0]
             second[i] = <int64_t> word[1]
-    elif p.form == FLAG:
-        for i in range(count):
-            there[i] = words[start[i] + p.slope * width[i]] != 0
-            whole = whole and there[i]
-    else:
-        for i in range(count):
-            word = words + start[i] + p.slope * width[i]
+        else:
             there[i] = word[0] != 0
-            first[i] = <int64_t> word[1]
             whole = whole and there[i]
+            if form == EXTREMUM:
+                first[i] = <int64_t> word[1]
     p.whole = whole
 
 

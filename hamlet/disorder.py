@@ -24,7 +24,7 @@ from hamlet.columns import Int64Array
 from hamlet.errors import DataError, OptionError
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import in_batches, joined
-from hamlet.output.result import time_text
+from hamlet.output.query_rows import time_text
 from hamlet.query import SECONDS
 from hamlet.schema import Clock
 

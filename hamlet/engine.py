@@ -27,7 +27,7 @@ from hamlet.input.widening import in_batches
 from hamlet.intake import Intake
 from hamlet.limit import bytes_of
 from hamlet.options import Options, options_of
-from hamlet.output.result import QueryRows
+from hamlet.output.query_rows import QueryRows
 from hamlet.schema import Clock, Schema
 from hamlet.stages import Stages
 from hamlet.stream_schema import check_zones

@@ -22,7 +22,7 @@ from hamlet.compiler.classify import Signature
 from hamlet.compiler.compile import CompiledWorkload
 from hamlet.errors import HamletError
 from hamlet.limit import Holding, exceeded, holding
-from hamlet.output.result import QueryRows, dicts_of
+from hamlet.output.query_rows import QueryRows, dicts_of
 from hamlet.output.rows import Closed, GroupRows, group_rows, piece_of, result_columns
 from hamlet.runner import ClassRunner, RunnerState
 from hamlet.sharing import DYNAMIC, Sharing

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from hamlet.errors import OptionError, one_of
 from hamlet.limit import Size, bytes_of
-from hamlet.output.result import COUNT_TYPES
+from hamlet.output.tables import COUNT_TYPES
 from hamlet.schema import UNITS_PER_SECOND
 from hamlet.sharing import Model, Policy, Sharing
 from hamlet.workload import Workload

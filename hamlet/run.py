@@ -14,7 +14,8 @@ from hamlet.chunks.side_by_side import SideBySide, can_be_cut
 from hamlet.engine import Engine
 from hamlet.input.events import EventSource, open_events
 from hamlet.options import Options
-from hamlet.output.result import QueryRows, Results
+from hamlet.output.query_rows import QueryRows
+from hamlet.output.result import Results
 from hamlet.trace import TraceFile
 from hamlet.workload import Workload
 

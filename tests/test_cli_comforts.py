@@ -22,7 +22,7 @@ from hamlet.cli.show import show_tables
 from hamlet.errors import DataError, OptionError, WorkloadError
 from hamlet.input.events import open_events
 from hamlet.output.digits import short_text
-from hamlet.output.result import QueryRows
+from hamlet.output.query_rows import QueryRows
 from hamlet.where import Filter, FilteredEvents
 
 WORKLOAD = """

@@ -23,7 +23,8 @@ import hamlet.output.files
 from hamlet.errors import OptionError, OutputError
 from hamlet.output.digits import decimal_digits, integer_of
 from hamlet.output.files import check_destination, stream_out, write
-from hamlet.output.result import QueryRows, ResultColumn, Results
+from hamlet.output.query_rows import QueryRows, ResultColumn
+from hamlet.output.result import Results
 from hamlet.query import AttributeType
 from hamlet.schema import Clock
 

@@ -19,7 +19,7 @@ import hamlet.cli
 from hamlet.errors import OutputError
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey
-from hamlet.output.result import QueryRows, ResultColumn
+from hamlet.output.query_rows import QueryRows, ResultColumn
 from hamlet.pages.activity import MOST_BINS, Activity
 from hamlet.pages.decisions import MOST_BURSTS, Decisions
 from hamlet.pages.series import query_lines

@@ -16,14 +16,9 @@ from hypothesis import strategies as st
 
 from hamlet.errors import OptionError, OutputError
 from hamlet.output.digits import decimal_digits, integer_of, number_text, short_text
-from hamlet.output.result import (
-    QueryRows,
-    ResultColumn,
-    Results,
-    result_schema,
-    time_text,
-    to_arrow,
-)
+from hamlet.output.query_rows import QueryRows, ResultColumn, time_text
+from hamlet.output.result import Results
+from hamlet.output.tables import result_schema, to_arrow
 from hamlet.query import AttributeType
 from hamlet.schema import Clock
 

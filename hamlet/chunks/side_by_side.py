@@ -21,7 +21,7 @@ from hamlet.chunks.fold import Folds
 from hamlet.columns import StringPool, integers
 from hamlet.compiler.compile import CompiledWorkload, compile_workload
 from hamlet.options import Options
-from hamlet.output.result import QueryRows
+from hamlet.output.query_rows import QueryRows
 from hamlet.output.rows import Closed, piece_of, present, result_columns
 from hamlet.schema import Schema
 from hamlet.workload import Workload

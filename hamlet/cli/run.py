@@ -29,7 +29,8 @@ from hamlet.cli.show import SHOWN_ROWS, show_tables
 from hamlet.input.events import EventSource
 from hamlet.output.files import check_destination, check_format, stream_out, write
 from hamlet.output.place import check_beside
-from hamlet.output.result import QueryRows, Results
+from hamlet.output.query_rows import QueryRows
+from hamlet.output.result import Results
 from hamlet.run import run as run_workload
 from hamlet.where import FilteredEvents
 from hamlet.workload import Workload

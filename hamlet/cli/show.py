@@ -16,7 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from hamlet.output.digits import short_text
-from hamlet.output.result import QueryRows, Results, time_text
+from hamlet.output.query_rows import QueryRows, time_text
+from hamlet.output.result import Results
 from hamlet.schema import Clock
 
 SHOWN_ROWS = 20

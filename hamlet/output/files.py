@@ -27,7 +27,9 @@ import pyarrow.parquet as pq
 
 from hamlet.errors import OptionError, OutputError, one_of
 from hamlet.output.digits import number_text
-from hamlet.output.result import QueryRows, ResultColumn, Results, count_infinite, result_schema, time_text, to_arrow
+from hamlet.output.query_rows import QueryRows, ResultColumn, time_text
+from hamlet.output.result import Results
+from hamlet.output.tables import count_infinite, result_schema, to_arrow
 from hamlet.schema import Clock
 
 FORMATS = ("json", "csv", "parquet")

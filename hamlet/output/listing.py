@@ -11,7 +11,7 @@ from hamlet.compiler.aggregates import SCALED, ComponentKey
 from hamlet.compiler.compile import CompiledClass, CompiledQuery
 from hamlet.output import scaled
 from hamlet.output.components import read_one
-from hamlet.output.result import ResultColumn
+from hamlet.output.query_rows import ResultColumn
 from hamlet.output.rows import presenter_of, result_columns
 from hamlet.query import Aggregate, ReturnItem
 from hamlet.schema import Schema

@@ -14,7 +14,7 @@ from hamlet.compiler.aggregates import Component, ComponentKey
 from hamlet.compiler.compile import CompiledQuery
 from hamlet.output.components import Column, Values, columned, listed, read, taken
 from hamlet.output.numbers import Runs
-from hamlet.output.result import Piece, QueryRows, ResultColumn
+from hamlet.output.query_rows import Piece, QueryRows, ResultColumn
 from hamlet.query import Aggregate, AttributeType
 from hamlet.schema import Schema, timestamp
 

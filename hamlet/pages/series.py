@@ -18,7 +18,7 @@ import numpy as np
 
 from hamlet.language.printing import to_text
 from hamlet.output.digits import leading
-from hamlet.output.result import QueryRows, ResultColumn
+from hamlet.output.query_rows import QueryRows, ResultColumn
 from hamlet.query import AttributeType, Query
 from hamlet.schema import Clock
 

@@ -40,8 +40,8 @@ from hamlet.input.ordering import SortKey
 from hamlet.input.widening import is_readable
 from hamlet.options import Options
 from hamlet.output.partial import SCHEMA as PARTIAL
-from hamlet.output.result import result_schema
 from hamlet.output.rows import result_columns
+from hamlet.output.tables import result_schema
 from hamlet.schema import Schema
 from hamlet.slicing.owners import TimeOwner
 from hamlet.slicing.placement import balanced, plain

@@ -21,7 +21,7 @@ from hamlet.columns import integers
 from hamlet.engine import Engine
 from hamlet.executor import Executor
 from hamlet.output.partial import SCHEMA as PARTIAL
-from hamlet.output.result import QueryRows
+from hamlet.output.query_rows import QueryRows
 from hamlet.output.rows import GroupRows
 from hamlet.schema import Schema
 from hamlet.slicing.owners import hashed

@@ -22,7 +22,8 @@ from pyspark.sql.functions import col, count_distinct, pmod, xxhash64
 
 from hamlet.options import Options
 from hamlet.output.place import check_place
-from hamlet.output.result import QueryRows, Results
+from hamlet.output.query_rows import QueryRows
+from hamlet.output.result import Results
 from hamlet.pages.page import EXAMPLE, write
 from hamlet.pages.report import OPTION, REST, page, settings_of
 from hamlet.pages.series import MOST_BINS, Sample

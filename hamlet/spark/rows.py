@@ -14,8 +14,9 @@ from hamlet.errors import OutputError
 from hamlet.input.ordering import BATCH_ROWS
 from hamlet.input.widening import conform
 from hamlet.output.files import folder_name, part_file
-from hamlet.output.result import QueryRows, ResultColumn, to_arrow
+from hamlet.output.query_rows import QueryRows, ResultColumn
 from hamlet.output.rows import present, result_columns
+from hamlet.output.tables import to_arrow
 from hamlet.spark.tasks import Shipment, codec_of
 
 WRITTEN = pa.schema([("query", pa.int32()), ("rows", pa.int64()), ("infinite", pa.int64())])

@@ -30,7 +30,7 @@ from hamlet.input.ordering import BATCH_ROWS, SortKey
 from hamlet.input.widening import cast, conform
 from hamlet.options import Options
 from hamlet.output.partial import PartialCodec
-from hamlet.output.result import QueryRows
+from hamlet.output.query_rows import QueryRows
 from hamlet.output.rows import Closed
 from hamlet.pages.decisions import Decisions
 from hamlet.schema import Schema

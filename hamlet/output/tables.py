@@ -1,0 +1,212 @@
+"""Result rows as Arrow tables, and what a COUNT becomes there.
+
+A COUNT or SUM has no largest value, and Arrow has no such type, so the *count type* says what it becomes: a decimal
+string (exact, the default), an int64 or decimal128(38, 0) (exact, an error where a value does not fit) or a double (may
+be inf). A SUM over DOUBLE attributes is no integer: under int64 and decimal it is a double, and an error beyond the
+double range. Source: LANGUAGE.md §9, DESIGN.md §5.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hamlet.errors import OptionError, OutputError, one_of
+from hamlet.input.widening import plain_type
+from hamlet.output.components import Values
+from hamlet.output.digits import number_text
+from hamlet.output.numbers import BeyondDoubles, Integers
+from hamlet.output.query_rows import Piece, QueryRows, ResultColumn, time_text
+from hamlet.query import AttributeType
+from hamlet.schema import Clock
+
+COUNT_TYPES = ("string", "int64", "double", "decimal")
+Number = int | float | Decimal
+
+_ARROW_TYPES = {
+    AttributeType.INT: pa.int64(),
+    AttributeType.DOUBLE: pa.float64(),
+    AttributeType.STRING: pa.string(),
+    AttributeType.BOOLEAN: pa.bool_(),
+    AttributeType.TIMESTAMP: pa.timestamp("us"),
+}
+_COUNT_ARROW_TYPES = {
+    "string": pa.string(),
+    "int64": pa.int64(),
+    "double": pa.float64(),
+    "decimal": pa.decimal128(38, 0),
+}
+
+
+def check_count_type(count_type: str) -> str:
+    """The count type, if it is one; raises OptionError if not."""
+    if count_type not in COUNT_TYPES:
+        raise OptionError(f"count type {count_type!r} is unknown; it must be {one_of(COUNT_TYPES)}")
+    return count_type
+
+
+def result_schema(columns: Sequence[ResultColumn], clock: Clock, count_type: str = "string") -> pa.Schema:
+    """The Arrow schema of a query's result: query, window_start, window_end, then the columns.
+
+    Windows of an integer clock are int64 whatever the width of the time column: the first window may start before 0 and
+    the last end after the largest time.
+    """
+    window = clock.type if clock.is_timestamp else pa.int64()
+    fields = [("query", pa.string()), ("window_start", window), ("window_end", window)]
+    return pa.schema(fields + [(column.name, _arrow_type(column, count_type)) for column in columns])
+
+
+def _arrow_type(column: ResultColumn, count_type: str) -> pa.DataType:
+    if column.kind in ("count", "sum"):
+        real = column.kind == "sum" and column.type is AttributeType.DOUBLE
+        return pa.float64() if real and count_type != "string" else _COUNT_ARROW_TYPES[count_type]
+    if column.kind == "double":
+        return pa.float64()
+    kind = column.arrow_type
+    if kind is None or pa.types.is_null(kind):
+        return _ARROW_TYPES[column.type]
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if column.kind == "extremum" and pa.types.is_decimal(kind):
+        return pa.float64()  # the engine computes with doubles
+    return plain_type(kind)
+
+
+def to_arrow(rows: QueryRows, clock: Clock, count_type: str = "string") -> pa.Table:
+    """The rows of one query as a table of `result_schema`.
+
+    Raises
+    ------
+    OutputError
+        If a value does not fit the count type; the text names query, window and group.
+    """
+    schema = result_schema(rows.columns, clock, check_count_type(count_type))
+    names = pa.repeat(rows.name, max((len(piece.starts) for piece in rows.pieces), default=0))
+    batches = []
+    for piece in rows.pieces:
+        columns = [names.slice(0, len(piece.starts))]
+        for edges in (piece.starts, piece.ends):
+            columns.append(pa.array(np.asarray(edges, np.int64)).cast(schema.field(1).type))
+        columns += [
+            _array(rows, piece, place, schema.field(3 + place).type, clock, count_type)
+            for place in range(len(rows.columns))
+        ]
+        batches.append(pa.RecordBatch.from_arrays(columns, schema=schema))
+    return pa.Table.from_batches(batches, schema)
+
+
+def _array(rows: QueryRows, piece: Piece, place: int, kind: pa.DataType, clock: Clock, count_type: str) -> pa.Array:
+    """A column of a piece in an Arrow type."""
+    values = piece.values[place]
+    if rows.columns[place].kind in ("attribute", "extremum"):
+        return _plain_array(values, kind)
+    direct = _direct(values.data, kind, infinite=count_type == "double")
+    if direct is not None:
+        return _numbers(direct, kind, None if values.valid is None or values.valid.all() else ~values.valid)
+    return _fitted(rows, piece, place, kind, clock, count_type)
+
+
+def _plain_array(values: Values, kind: pa.DataType) -> pa.Array:
+    if values.places is not None:
+        known = _plain_array(Values(values.data, values.valid, values.objects), kind)
+        if known.null_count or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            return known.take(pa.array(values.places))
+        return pa.array(known.to_numpy()[values.places])
+    if isinstance(values.data, list):
+        return pa.array(values.data, kind)
+    mask = None if values.valid is None or values.valid.all() else ~values.valid
+    if values.objects is None:
+        return _numbers(values.data, kind, mask)
+    objects = pa.array(values.objects or [None], kind)
+    return objects.take(pa.array(values.data, mask=mask))
+
+
+def _direct(data: Any, kind: pa.DataType, infinite: bool) -> npt.NDArray[Any] | None:
+    """Numbers as an array that Arrow turns into a type as `_fit` does; None where there is none."""
+    if isinstance(data, Integers) and pa.types.is_floating(kind):
+        return data.doubles()
+    if isinstance(data, BeyondDoubles) and infinite:
+        return data.nearest
+    if not isinstance(data, np.ndarray):
+        return None
+    if data.dtype == np.int64 or pa.types.is_floating(kind):
+        return data
+    return data if pa.types.is_int64(kind) and (np.abs(data) < 2.0**63).all() else None
+
+
+def _numbers(data: npt.NDArray[Any], kind: pa.DataType, mask: npt.NDArray[np.bool_] | None) -> pa.Array:
+    if data.dtype == np.float64 and pa.types.is_int64(kind):
+        data = np.rint(data).astype(np.int64)  # a COUNT in float mode is nearly an integer
+    return pa.array(data, mask=mask).cast(kind, safe=not pa.types.is_floating(kind))
+
+
+def _fitted(rows: QueryRows, piece: Piece, place: int, kind: pa.DataType, clock: Clock, count_type: str) -> pa.Array:
+    """Numbers of any size in an Arrow type."""
+    values = piece.values[place].tolist()
+    if pa.types.is_string(kind):  # whatever the number is, it fits
+        return pa.array([None if value is None else number_text(value) for value in values], kind)
+    fitted: list[Any] = []
+    for row, value in enumerate(values):
+        try:
+            fitted.append(None if value is None else _fit(value, kind, infinite=count_type == "double"))
+        except _UnfitError as error:
+            raise _unfit(rows, next(islice(piece.tuples(), row, None)), place, clock, str(error)) from None
+    return pa.array(fitted, kind)
+
+
+class _UnfitError(Exception):
+    """A number does not fit the Arrow type that the text names."""
+
+
+def _fit(value: Number, kind: pa.DataType, infinite: bool) -> int | float | Decimal:
+    """One number in an Arrow type; _UnfitError names the type that it does not fit."""
+    if pa.types.is_floating(kind):
+        real = _as_double(value)
+        if math.isinf(real) and not isinstance(value, float) and not infinite:
+            raise _UnfitError("a double")
+        return real
+    is_int64 = pa.types.is_int64(kind)
+    low, high = (-(2**63), 2**63) if is_int64 else (1 - 10**38, 10**38)
+    if not low <= value < high:
+        raise _UnfitError("int64" if is_int64 else "decimal(38, 0)")
+    whole = round(value)  # a COUNT in float mode is nearly an integer
+    return whole if is_int64 else Decimal(whole)
+
+
+def _as_double(value: Number) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _unfit(rows: QueryRows, row: tuple[Any, ...], place: int, clock: Clock, what: str) -> OutputError:
+    start, end, *values = row
+    named = zip(rows.columns, values, strict=True)
+    group = ", ".join(f"{column.name}={value}" for column, value in named if column.kind == "attribute")
+    text = number_text(values[place])
+    shown = text if len(text) <= 50 else f"{text[:20]}... ({len(text)} characters)"
+    where = f"query {rows.name}, window [{time_text(start, clock)}, {time_text(end, clock)})"
+    where += f", group {group}" if group else ""
+    return OutputError(
+        f"{where}: {rows.columns[place].name} = {shown} does not fit {what}; "
+        "the count type string is exact, double may be inf"
+    )
+
+
+def count_infinite(table: pa.Table, columns: Sequence[ResultColumn]) -> int:
+    """How many COUNT and SUM values of a table in doubles are beyond the double range."""
+    total = 0
+    for column in columns:
+        values = table.column(column.name)
+        if column.kind in ("count", "sum") and pa.types.is_floating(values.type):
+            total += pc.sum(pc.is_inf(values)).as_py() or 0
+    return total
