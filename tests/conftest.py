@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 from datasets.location import real_stream
 from hamlet.errors import DataError
@@ -17,6 +18,11 @@ from hamlet.errors import DataError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from selenium.webdriver import Chrome
+
+
+# The first example of a process pays for imports, and a machine may be busy: the time of an example says nothing.
+settings.register_profile("hamlet", deadline=None)
+settings.load_profile("hamlet")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

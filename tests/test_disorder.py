@@ -24,7 +24,7 @@ from tests.strategies import DEFAULT, Case, case_strategy
 COUNT = "RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 s"
 Events = list[dict[str, Any]]
 
-some = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+some = settings(max_examples=100, suppress_health_check=list(HealthCheck))
 
 
 def engine(text: str = COUNT, **options: Any) -> hamlet.Engine:

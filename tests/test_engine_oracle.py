@@ -15,7 +15,7 @@ from tests.strategies import CORE, DEFAULT, Features, case_strategy, random_case
 
 GOLDEN = cases()
 
-quick = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+quick = settings(max_examples=120, suppress_health_check=list(HealthCheck))
 
 
 def by_name(case: Case) -> str:

@@ -329,7 +329,7 @@ def test_unsigned_values_beyond_64_bits() -> None:
 # --------------------------------------------------------------------------------------------------- time order
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     keys=st.lists(st.tuples(st.integers(-5, 5), st.integers(0, 2)), max_size=60),
     batch_rows=st.integers(1, 20),

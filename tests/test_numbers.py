@@ -27,7 +27,7 @@ NUMBERS = ("exact", "float")
 HUGE = 33_300  # events: counts beyond 10^10,000
 inf, nan = math.inf, math.nan
 
-few = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+few = settings(max_examples=40, suppress_health_check=list(HealthCheck))
 
 
 def only_row(text: str, events: Any, **options: Any) -> dict[str, Any]:

@@ -29,10 +29,11 @@ from hamlet.output.result import Results
 from hamlet.output.rows import GroupRows
 from hamlet.ranks import sort_key
 from hamlet.slicing.routes import Route, routes
+from hamlet.spark import events as spark_events
 from hamlet.spark import rows as spark_rows
-from hamlet.spark import tasks as spark_tasks
+from hamlet.spark.events import time_steps
 from hamlet.spark.rows import Presenter
-from hamlet.spark.tasks import Kernel, Shipment, time_steps
+from hamlet.spark.tasks import Kernel, Shipment
 from tests.comparison import difference
 from tests.strategies import DEFAULT, Case, Features, random_case
 
@@ -171,7 +172,7 @@ def through_tasks(case: Case, count: int, seed: int) -> list[dict[str, Any]]:
 )
 @pytest.mark.parametrize("rows", [2, 65_536], ids=["small batches", "large batches"])
 def test_tasks_give_the_rows_of_one_process(features: Features, rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark_tasks, "BATCH_ROWS", rows)
+    monkeypatch.setattr(spark_events, "BATCH_ROWS", rows)
     for seed in range(60):
         case = random_case(seed, features)
         expected = hamlet.run(hamlet.Workload.parse(case[0]), table_of(case), **case[2]).rows()
@@ -187,7 +188,7 @@ def shipment_of(text: str, table: pa.Table, **options: Any) -> Shipment:
 
 
 def test_a_time_goes_on_over_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark_tasks, "BATCH_ROWS", 2)
+    monkeypatch.setattr(spark_events, "BATCH_ROWS", 2)
     table = pa.table({"time": [1, 1, 1, 1, 2, 2, 5], "type": list("AABBABB")})
     schema = shipment_of("RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN 10 s", table).schema()
     steps = list(time_steps(table.to_batches(max_chunksize=1), schema))

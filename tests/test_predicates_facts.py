@@ -269,7 +269,7 @@ def predicates_over(names: tuple[str, ...]) -> st.SearchStrategy[tuple[Condition
     return st.lists(leaf, min_size=2, max_size=3).flatmap(pairs)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.sampled_from(["i", "iu", "x", "ix", "su", "u"]).map(tuple).flatmap(predicates_over))
 def test_what_is_found_holds_for_all_values(pair: tuple[Condition, Condition]) -> None:
     one, other = pair

@@ -243,7 +243,7 @@ def test_json_clashes_between_chunks(folder: Path, monkeypatch: pytest.MonkeyPat
         open_events(write(folder, "c.jsonl", '{"type": "A", "x": 1, "y": 12345}\n' * 3 + line * 9))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(data=st.binary(max_size=200) | st.text(alphabet='{}[]":,0123456789.eE-truefalsn\n \\uaxtim', max_size=120))
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet"])
 def test_hostile_bytes_are_read_or_refused(

@@ -27,7 +27,7 @@ except ModuleNotFoundError as error:
         raise
     raise UnsupportedError("Spark is not installed; it comes with: pip install 'hamlet-cep[spark]'") from error
 
-from hamlet.spark.batch import measured, partial_rows
+from hamlet.spark.batch import measured, partial_rows, tracing
 from hamlet.spark.continuous import PROVIDER, ROCKSDB, Continuous, prepared
 from hamlet.spark.counters import StatsParam, events_seen, summed
 from hamlet.spark.input import local_output, local_path, opened
@@ -219,7 +219,7 @@ def submit(
         decision = measured(job, read, products, balance, stages, progress)
         with contextlib.ExitStack() as held:
             if traced is not None:
-                job.trace_to(held.enter_context(staged(traced, str(trace))))
+                held.enter_context(tracing(job, traced, str(trace)))
             rows = partial_rows(job, decision, stats, held)
             asked = contextlib.nullcontext() if about is None else about.computing(context)
             with stages.measured("compute"), asked, watched(context, "counting trends", progress):

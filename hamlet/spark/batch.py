@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
+from pathlib import Path
 
 from pyspark import StorageLevel
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 
+from hamlet.output.files import staged
 from hamlet.spark.counters import Stats
 from hamlet.spark.input import Loaded
 from hamlet.spark.job import Job
@@ -53,6 +56,25 @@ def partial_rows(job: Job, decision: Decision, stats: Accumulator[Stats], held: 
         return kept(job.partial(stats), held)
     maps = kept(made(job, decision.cut, stats), held)
     return kept(put_together(job, decision.cut, maps, stats, held=True), held)
+
+
+@contextlib.contextmanager
+def tracing(job: Job, place: Path, shown: str) -> Iterator[None]:
+    """Have the job's tasks write their records of bursts; the folder is in its place when the block has ended well.
+
+    Parameters
+    ----------
+    job : Job
+    place : pathlib.Path
+        As `check_destination` gives it.
+    shown : str
+        The place as the user wrote it.
+    """
+    with staged(place, shown) as folder:
+        job.trace_to(folder)
+        yield
+        for unfinished in folder.glob(".part-*"):  # of a task that was killed
+            unfinished.unlink()
 
 
 def kept(rows: DataFrame, held: contextlib.ExitStack) -> DataFrame:

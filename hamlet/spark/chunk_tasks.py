@@ -28,7 +28,8 @@ from hamlet.keys import Key
 from hamlet.output.partial import SCHEMA, GroupCodec
 from hamlet.output.rows import GroupRows
 from hamlet.slicing.routes import Route, part_of
-from hamlet.spark.tasks import Shipment, check_times, codec_of, columns_of, engine_batches, time_steps
+from hamlet.spark.events import check_times, engine_batches, time_steps
+from hamlet.spark.tasks import Shipment, codec_of, columns_of
 
 BORDER = -(1 << 31)  # the query of events of a border
 

@@ -43,10 +43,10 @@ from hamlet.input.ordering import SortKey
 from hamlet.input.widening import is_readable, is_text
 from hamlet.options import Options
 from hamlet.schema import Schema
+from hamlet.spark.events import read_files
 from hamlet.spark.job import Events, arrow_schema, events_of
 from hamlet.spark.session import guarded
 from hamlet.spark.slices import mapped
-from hamlet.spark.tasks import read_files
 from hamlet.where import Filter
 from hamlet.workload import Workload, workload_of
 
@@ -109,6 +109,7 @@ def opened(
     DataError, OptionError, WorkloadError
         As for `hamlet.run` on a file.
     """
+    workload = workload_of(workload)
     path = local_path(source)
     if path is not None:
         return LocalFiles(path, input_format, options, workload, where)
@@ -168,7 +169,7 @@ class LocalFiles:
         strange = [file for file in self._paths if ":" in file] if self._format == "parquet" else []
         if strange:
             raise DataError(f"Spark cannot read a path with a colon: {strange[0]}; rename it, or use hamlet run")
-        needed = set(options.columns_of(workload_of(workload)))
+        needed = set(options.columns_of(workload))
         if where is not None:
             needed |= {*Filter(where, schema).columns}
         self._fields = [field for field in reader.schema if field.name in needed]

@@ -9,7 +9,8 @@ from pyspark.accumulators import Accumulator
 
 from hamlet.pages.activity import Activity
 from hamlet.spark.counters import SEEN, Stats, counted
-from hamlet.spark.tasks import Shipment, check_times, engine_batches
+from hamlet.spark.events import check_times, engine_batches
+from hamlet.spark.tasks import Shipment
 from hamlet.where import Filter
 
 

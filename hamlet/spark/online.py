@@ -27,7 +27,8 @@ from hamlet.schema import Schema
 from hamlet.slicing.owners import hashed
 from hamlet.slicing.routes import Route, part_of
 from hamlet.slicing.routing import Ownership, Router, Slicing
-from hamlet.spark.tasks import MASK, Shipment, check_times, codec_of, columns_of, engine_batches
+from hamlet.spark.events import check_times, engine_batches
+from hamlet.spark.tasks import MASK, Shipment, codec_of, columns_of
 from hamlet.workload import Workload
 
 UNBOUNDED = 1 << 62  # ticks of lateness: an engine in a slice judges events by the watermark that it is told

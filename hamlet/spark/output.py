@@ -35,15 +35,15 @@ def written(job: Job, rows: DataFrame, total: int, folder: Path, output_format: 
         assert context is not None
         yield from guarded(write(f"{context.partitionId():05}", batches))
 
-    written = mapped(ordered, task, "query int, rows long, infinite long").collect()
+    files_of_tasks = mapped(ordered, task, "query int, rows long, infinite long").collect()
     for unfinished in folder.glob("query=*/.part-*"):  # of a task that was run twice
         unfinished.unlink()
     options, clock = job.shipment.options, job.schema.clock
-    for place in set(range(len(presenter.names))) - {each["query"] for each in written}:
+    for place in set(range(len(presenter.names))) - {each["query"] for each in files_of_tasks}:
         path = folder / folder_name(presenter.names[place]) / f"part-00000.{output_format}"
         with part_file(path, output_format, presenter.columns(place), clock, options.count_type):
             pass
     return {
-        "rows": sum(each["rows"] for each in written),
-        "infinite_values": sum(each["infinite"] for each in written),
+        "rows": sum(each["rows"] for each in files_of_tasks),
+        "infinite_values": sum(each["infinite"] for each in files_of_tasks),
     }

@@ -126,7 +126,7 @@ def write_files(
         try:
             with part_file(unfinished, output_format, presenter.columns(query), clock, count_type) as write:
                 for _, piece in pieces:
-                    rows += len(piece.rows)
+                    rows += len(piece)
                     infinite += write(piece)
             unfinished.replace(path)
         except (OSError, pa.ArrowException) as error:

@@ -13,21 +13,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from hamlet.columns import StringPool, integers
+from hamlet.columns import StringPool
 from hamlet.compiler.compile import CompiledQuery, CompiledWorkload, compile_workload
-from hamlet.disorder import MOST_TICKS
 from hamlet.engine import executor_of
-from hamlet.errors import DataError
-from hamlet.executor import END_OF_TIME, Executor
-from hamlet.input.files import open_path
+from hamlet.executor import Executor
 from hamlet.input.input_schema import schema_of
-from hamlet.input.ordering import BATCH_ROWS, SortKey
-from hamlet.input.widening import cast, conform
+from hamlet.input.ordering import SortKey
 from hamlet.options import Options
 from hamlet.output.partial import PartialCodec
 from hamlet.output.query_rows import QueryRows
@@ -37,6 +32,7 @@ from hamlet.schema import Schema
 from hamlet.slicing.routes import Route, part_of
 from hamlet.slicing.routing import Ownership, Router, Slicing
 from hamlet.slicing.statistics import Summary, batch_of, reduced, rows_of
+from hamlet.spark.events import check_times, engine_batches, time_steps
 from hamlet.trace import TraceFile
 from hamlet.workload import Workload
 
@@ -83,108 +79,6 @@ class Shipment:
         """The workload compiled for the columns."""
         exact, together = self.options.numbers == "exact", self.options.sharing != "never"
         return compile_workload(self.workload.analysis, self.schema(), StringPool(), exact=exact, together=together)
-
-
-# ---------------------------------------------------------------------------------------------------- events
-
-
-def engine_batches(
-    batches: Iterable[pa.RecordBatch], names: Sequence[str], schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
-    """Spark's batches with the columns' names and in the types that the engine reads; none is empty.
-
-    Parameters
-    ----------
-    batches : iterable of pyarrow.RecordBatch
-    names : sequence of str
-        Of their columns, in order: Spark's own names may clash or need quotes, so columns are numbered there.
-    schema : pyarrow.Schema
-        Types of these columns, by name.
-    """
-    wanted = pa.schema([schema.field(name) for name in names])
-    for batch in batches:
-        if batch.num_rows:
-            columns = [_as_engine(batch.column(place), field) for place, field in enumerate(wanted)]
-            yield pa.RecordBatch.from_arrays(columns, schema=wanted)
-
-
-def _as_engine(column: pa.Array, field: pa.Field) -> pa.Array:
-    if pa.types.is_null(field.type):
-        return pa.nulls(len(column))
-    both = pa.types.is_timestamp(field.type) and pa.types.is_timestamp(column.type)
-    if both and (field.type.tz is None) != (column.type.tz is None):
-        # INT96 of Parquet is an instant to Spark and has no zone to Arrow: the same ticks.
-        column = column.cast(pa.int64()).cast(pa.timestamp(column.type.unit, field.type.tz))
-    return cast(column, field.type, field.name)
-
-
-def time_steps(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[tuple[pa.RecordBatch, int]]:
-    """Batches that end where a time ends, each with the time of the event that follows it.
-
-    Parameters
-    ----------
-    batches : iterable of pyarrow.RecordBatch
-        In the order of time and order column, none empty; a time may go on in the next batch.
-    schema : Schema
-
-    Raises
-    ------
-    DataError
-        At a NULL time or order, and at a time beyond 2^61 ticks.
-    """
-    held: list[pa.RecordBatch] = []
-    first = rows = 0
-    for batch in batches:
-        times = _times(batch, schema)
-        first = first if held else int(times[0])
-        held.append(batch)
-        rows += batch.num_rows
-        if rows < BATCH_ROWS or int(times[-1]) == first:
-            continue
-        whole = _joined(held)
-        last = int(times[-1])
-        cut = int(np.searchsorted(_times(whole, schema), last, side="left"))
-        yield whole.slice(0, cut), last
-        held, first, rows = [whole.slice(cut)], last, whole.num_rows - cut
-    if held:
-        yield _joined(held), END_OF_TIME
-
-
-def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    if len(batches) == 1:
-        return batches[0]
-    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
-
-
-def check_times(batch: pa.RecordBatch, schema: Schema) -> None:
-    """Check events in any order.
-
-    Raises
-    ------
-    DataError
-        At a NULL time or order, and at a time beyond 2^61 ticks.
-    """
-    for name, role in ((schema.clock.column, "time"), (schema.order_column, "order")):
-        if name is not None and batch.column(name).null_count:
-            raise DataError(f"the {role} column {name!r} is NULL in an event ({_shown(batch, name)})")
-    times = integers(batch.column(schema.clock.column), schema.clock.column)[0]
-    if int(times.min()) < -MOST_TICKS or int(times.max()) > MOST_TICKS:
-        raise DataError(
-            f"the time column '{schema.clock.column}' holds a time beyond 2^61 ticks\n"
-            "hint: is it in a coarser unit than the data (nanoseconds read as seconds)?"
-        )
-
-
-def _times(batch: pa.RecordBatch, schema: Schema) -> Any:
-    check_times(batch, schema)
-    return integers(batch.column(schema.clock.column), schema.clock.column)[0]
-
-
-def _shown(batch: pa.RecordBatch, null: str) -> str:
-    """The values of the first event in which a column is NULL."""
-    row = batch.column(null).is_null().to_pylist().index(True)
-    event = batch.slice(row, 1).to_pylist()[0]
-    return ", ".join(f"{name}={value!r}" for name, value in event.items() if value is not None)
 
 
 # ---------------------------------------------------------------------------------------------------- kernel
@@ -396,38 +290,3 @@ def reduced_part(
     """What placement asks for of summaries of which this task has all rows of a key."""
     rows = (row for batch in batches for row in rows_of(batch))
     yield batch_of(reduced(shipment.compiled(), routes, rows))
-
-
-# --------------------------------------------------------------------------------------------------- reading
-
-
-def read_files(
-    paths: Sequence[str],
-    key: SortKey,
-    type_column: str,
-    input_format: str | None,
-    schema: pa.Schema,
-    batches: Iterable[pa.RecordBatch],
-) -> Iterator[pa.RecordBatch]:
-    """Text files of events, read as `hamlet.run` reads them.
-
-    Parameters
-    ----------
-    paths : sequence of str
-        All files of the job.
-    key : SortKey
-    type_column : str
-    input_format : {'csv', 'json'}, optional
-        By default the extension says.
-    schema : pyarrow.Schema
-        The columns to read, in the types that Spark takes.
-    batches : iterable of pyarrow.RecordBatch
-        Their first column says which paths are this task's.
-    """
-    numbered = [f"c{place}" for place in range(len(schema))]
-    for batch in batches:
-        for number in batch.column(0).to_pylist():
-            reader = open_path(Path(paths[number]), key, type_column, input_format)
-            own = [name for name in schema.names if name in reader.schema.names]
-            for events in reader.batches(own):
-                yield pa.RecordBatch.from_arrays(conform(events, schema).columns, numbered)
