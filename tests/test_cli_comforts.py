@@ -16,7 +16,7 @@ import pytest
 
 import hamlet
 from hamlet.cli import doctor, main
-from hamlet.cli.progress import counted
+from hamlet.cli.progress import _doing, counted
 from hamlet.cli.run import _doubting
 from hamlet.cli.show import show_tables
 from hamlet.errors import DataError, OptionError, WorkloadError
@@ -241,6 +241,8 @@ def test_what_the_progress_bar_says() -> None:
     assert counted(500, 1000, 12.3) == "500 of 1,000, 12/s"
     assert counted(500, 1000, 12_345) == "500 of 1,000, 12.3 k/s"
     assert counted(500, None, 12_345_678) == "500, 12.3 M/s"
+    assert [_doing(done, 1000) for done in (0, 999, 1000)] == ["reading events", "reading events", "counting trends"]
+    assert _doing(1000, None) == "reading events"
 
 
 # --------------------------------------------------------------------------------------- doctor, version, completion

@@ -67,5 +67,6 @@ def test_the_source_distribution_has_all_that_tests_and_documents_need() -> None
     manifest = (ROOT / "MANIFEST.in").read_text(encoding="utf-8")
     for needed in ("README.md", "CITATION.cff", "mkdocs.yml", "Makefile"):
         assert re.search(rf"^include .*\b{re.escape(needed)}", manifest, re.MULTILINE), needed
-    for folder in ("hamlet", "optimizer", "datasets", "bench", "workloads", "tests", "docs", "examples", "fuzz", "tools"):
+    packages, others = ("hamlet", "optimizer", "datasets", "bench"), ("workloads", "docs", "examples", "fuzz", "tools")
+    for folder in (*packages, "tests", *others):
         assert f"recursive-include {folder} " in manifest, folder

@@ -40,7 +40,7 @@ def progress_bar(quiet: bool, total: int | None) -> Iterator[Callable[[int], Non
         yield None
         return
     columns = (
-        TextColumn("reading events"),
+        TextColumn("{task.description}"),
         BarColumn(),
         TextColumn("{task.fields[counted]}"),
         TimeElapsedColumn(),
@@ -48,9 +48,19 @@ def progress_bar(quiet: bool, total: int | None) -> Iterator[Callable[[int], Non
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("events", total=total, counted=counted(0, total, None))
+        task = bar.add_task(_doing(0, total), total=total, counted=counted(0, total, None))
         speed = bar.tasks[task]
-        yield lambda done: bar.update(task, completed=done, counted=counted(done, total, speed.speed))
+
+        def advance(done: int) -> None:
+            rate = counted(done, total, speed.speed)
+            bar.update(task, completed=done, counted=rate, description=_doing(done, total))
+
+        yield advance
+
+
+def _doing(done: int, total: int | None) -> str:
+    """What a run does: events that were read last may still be under way when all are read."""
+    return "reading events" if total is None or done < total else "counting trends"
 
 
 def counted(done: int, total: int | None, speed: float | None) -> str:
