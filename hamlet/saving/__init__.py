@@ -69,7 +69,7 @@ class EngineState:
     Attributes
     ----------
     options : mapping of str to Any
-        `hamlet.engine.Options`, and ``lateness`` and ``late``.
+        `hamlet.options.Options`, and ``lateness`` and ``late``.
     place : hamlet.disorder.Place
         How far the stream has come, and the events that are held.
     promise : datetime.date, numpy.datetime64 or None
