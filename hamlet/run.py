@@ -50,8 +50,8 @@ def run(
         Where to write an HTML page about the run: results over time, events by type, where the time went, and the
         sharing decisions. A file that is there is replaced.
     **options
-        `hamlet.options.Options`: sharing, benefit, numbers, count_type, threads, time_column, type_column, order_column,
-        time_unit, max_memory. Threads compute groups side by side; where there is one group only, stretches of time.
+        `hamlet.options.Options`: sharing, benefit, numbers, count_type, threads, time_column, type_column,
+        order_column, time_unit, max_memory. Threads compute groups side by side; where there is one group only, stretches of time.
 
     Returns
     -------
