@@ -51,7 +51,8 @@ def run(
         sharing decisions. A file that is there is replaced.
     **options
         `hamlet.options.Options`: sharing, benefit, numbers, count_type, threads, time_column, type_column,
-        order_column, time_unit, max_memory. Threads compute groups side by side; where there is one group only, stretches of time.
+        order_column, time_unit, max_memory. Threads compute groups side by side; where there is one group only,
+        stretches of time.
 
     Returns
     -------
