@@ -12,7 +12,7 @@ from hamlet._core import Kernel
 from hamlet._delivery import by_window
 from hamlet.columns import Int64Array
 from hamlet.compiler.aggregates import Component, has_trends, nothing, paired
-from hamlet.compiler.compile import CompiledClass, CompiledQuery
+from hamlet.compiler.compiled import CompiledClass, CompiledQuery
 from hamlet.keys import KeyIndex
 from hamlet.output.components import Column, columned, decoded, listed, merged_runs, taken
 from hamlet.output.listing import listings

@@ -19,7 +19,7 @@ from hamlet import trace
 from hamlet._budget import Budget, BudgetExceeded
 from hamlet.columns import BatchColumns
 from hamlet.compiler.classify import Signature
-from hamlet.compiler.compile import CompiledWorkload
+from hamlet.compiler.compiled import CompiledWorkload
 from hamlet.errors import HamletError
 from hamlet.limit import Holding, exceeded, holding
 from hamlet.output.query_rows import QueryRows, dicts_of

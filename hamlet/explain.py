@@ -14,7 +14,8 @@ from hamlet._core import SOURCES
 from hamlet.calibration import constants
 from hamlet.chunks.coordinates import refusal
 from hamlet.columns import StringPool
-from hamlet.compiler.compile import CompiledClass, CompiledQuery, compile_workload, facts
+from hamlet.compiler.compile import compile_workload, facts
+from hamlet.compiler.compiled import CompiledClass, CompiledQuery
 from hamlet.compiler.memory import bound
 from hamlet.compiler.tables import QueryTables
 from hamlet.errors import OptionError, one_of

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from hamlet._core import Kernel
-from hamlet.compiler.compile import CompiledQuery
+from hamlet.compiler.compiled import CompiledQuery
 from hamlet.compiler.memory import bound
 from hamlet.errors import MemoryLimitError, OptionError
 from hamlet.keys import KeyIndex

@@ -19,7 +19,7 @@ from hamlet.broadcast import Broadcast
 from hamlet.closed import ClosedRows
 from hamlet.columns import BatchColumns, Int64Array
 from hamlet.compiler.classify import FOREIGN, Coded, Role, Signature, overflow_error
-from hamlet.compiler.compile import CompiledClass, CompiledWorkload
+from hamlet.compiler.compiled import CompiledClass, CompiledWorkload
 from hamlet.compiler.tables import QueryTables
 from hamlet.keys import KeyIndex
 from hamlet.query import AttributeType

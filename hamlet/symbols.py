@@ -23,7 +23,8 @@ import pyarrow as pa
 from hamlet._expression import OverflowInExpression
 from hamlet.columns import BatchColumns, Int64Array, StringPool, integers
 from hamlet.compiler.classify import FOREIGN, Classifier, Signature, overflow_error
-from hamlet.compiler.compile import CompiledClass, CompiledQuery, compile_workload, facts
+from hamlet.compiler.compile import compile_workload, facts
+from hamlet.compiler.compiled import CompiledClass, CompiledQuery
 from hamlet.errors import UnsupportedError
 from hamlet.input.events import batch_of, open_events
 from hamlet.input.input_schema import schema_of

@@ -15,7 +15,7 @@ from hamlet._budget import Budget
 from hamlet._core import Kernel
 from hamlet.compiler import compile
 from hamlet.compiler.bands import Band, bands, fits
-from hamlet.compiler.compile import CompiledQuery
+from hamlet.compiler.compiled import CompiledQuery
 from tests.comparison import difference
 from tests.test_memory import allocated, bound, compiled, work_area
 

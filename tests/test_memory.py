@@ -12,7 +12,8 @@ import pytest
 from hamlet._budget import Budget
 from hamlet._core import Kernel
 from hamlet.columns import StringPool
-from hamlet.compiler.compile import CompiledQuery, compile_workload
+from hamlet.compiler.compile import compile_workload
+from hamlet.compiler.compiled import CompiledQuery
 from hamlet.compiler.memory import bound
 from hamlet.query import AttributeType
 from hamlet.schema import Clock, Schema

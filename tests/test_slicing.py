@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 import hamlet
-from hamlet.compiler.compile import CompiledClass, window
+from hamlet.compiler.compile import window
+from hamlet.compiler.compiled import CompiledClass
 from hamlet.output.partial import SCHEMA
 from hamlet.output.result import Results
 from hamlet.schema import Schema

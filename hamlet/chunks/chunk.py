@@ -21,7 +21,7 @@ import pyarrow as pa
 from hamlet.chunks.coordinates import Sums
 from hamlet.chunks.probes import Entries, Probes, coordinates_of, standing
 from hamlet.columns import BatchColumns, StringPool, integers
-from hamlet.compiler.compile import CompiledWorkload
+from hamlet.compiler.compiled import CompiledWorkload
 from hamlet.engine import executor_of
 from hamlet.executor import Executor
 from hamlet.keys import Key

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from hamlet._core import SOURCES
 from hamlet.compiler.aggregates import Component, ComponentKey, nothing
-from hamlet.compiler.compile import CompiledClass
+from hamlet.compiler.compiled import CompiledClass
 from hamlet.compiler.tables import NONE, QueryTables
 from hamlet.disorder import MOST_TICKS
 

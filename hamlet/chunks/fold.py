@@ -11,7 +11,7 @@ from hamlet.chunks.chunk import Maps
 from hamlet.chunks.coordinates import Coordinates, Sums
 from hamlet.chunks.probes import Entries, coordinates_of
 from hamlet.compiler.aggregates import Component, followed, has_trends, merged, nothing, paired
-from hamlet.compiler.compile import CompiledClass, CompiledQuery
+from hamlet.compiler.compiled import CompiledClass, CompiledQuery
 from hamlet.errors import DataError
 from hamlet.keys import Key
 from hamlet.output.rows import GroupRows

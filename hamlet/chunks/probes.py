@@ -17,7 +17,7 @@ from hamlet.chunks.coordinates import SHIFT, Coordinates, Sums, coordinates, pro
 from hamlet.columns import BatchColumns, Int64Array
 from hamlet.compiler.aggregates import merged
 from hamlet.compiler.classify import Coded
-from hamlet.compiler.compile import CompiledClass, CompiledQuery, CompiledWorkload
+from hamlet.compiler.compiled import CompiledClass, CompiledQuery, CompiledWorkload
 from hamlet.keys import Key
 from hamlet.output.components import decoded, listed
 from hamlet.query import AttributeType

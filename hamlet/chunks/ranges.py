@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from hamlet.chunks.coordinates import refusal
 from hamlet.chunks.probes import coordinates_of
-from hamlet.compiler.compile import CompiledWorkload
+from hamlet.compiler.compiled import CompiledWorkload
 from hamlet.input.ordering import OrderCheck, SortKey
 from hamlet.keys import KeyIndex
 

@@ -19,7 +19,8 @@ from hamlet.chunks.chunk import Chunk, Maps
 from hamlet.chunks.coordinates import refusal
 from hamlet.chunks.fold import Folds
 from hamlet.columns import StringPool, integers
-from hamlet.compiler.compile import CompiledWorkload, compile_workload
+from hamlet.compiler.compile import compile_workload
+from hamlet.compiler.compiled import CompiledWorkload
 from hamlet.options import Options
 from hamlet.output.query_rows import QueryRows
 from hamlet.output.rows import Closed, piece_of, present, result_columns

@@ -1,4 +1,4 @@
-"""From an analysed workload and a schema to what an executor runs: classes of queries, roles, integer tables.
+"""From an analysed workload and a schema to what an executor runs (`hamlet.compiler.compiled`).
 
 Source: DESIGN §1 (the journey), §2 (the kernel's tables).
 """
@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 
 from hamlet._expression import Program
 from hamlet.columns import StringPool
 from hamlet.compiler.adjacent import Keys, keys_of
-from hamlet.compiler.aggregates import ComponentKey, Layout, Types, components, is_double, needed
+from hamlet.compiler.aggregates import Layout, Types, components
 from hamlet.compiler.alike import form, names_of, relayed, signature, united
 from hamlet.compiler.automaton import templates
-from hamlet.compiler.bands import Band, bands
 from hamlet.compiler.beginnings import Draft, Host, hosts
 from hamlet.compiler.classify import Classifier, Loads, Role
+from hamlet.compiler.compiled import CompiledClass, CompiledQuery, CompiledWorkload
 from hamlet.compiler.predicate_facts import adjacent_predicates, local_predicates
 from hamlet.compiler.program import ProgramWriter
 from hamlet.compiler.roles import role_keys
@@ -33,183 +33,11 @@ from hamlet.query import (
     Duration,
     Expression,
     Reference,
-    ReturnItem,
     Shift,
 )
 from hamlet.schema import UNITS_PER_SECOND, Schema
 from optimizer.plan import AggregateFacts, Plan, QueryFacts, plan
 from optimizer.template import Template
-
-
-@dataclass(frozen=True)
-class CompiledQuery:
-    """One query as its kernel runs it.
-
-    Attributes
-    ----------
-    analysed : AnalysedQuery
-    templates : tuple of Template
-        One, or three for AND: both operands, and the trends that are in both.
-    tables : tuple of QueryTables
-        One per template.
-    layout : Layout
-        What a row of the kernel holds.
-    types : dict of (variable, attribute) to AttributeType or None
-        Of the aggregated attributes.
-    roles : dict of str to Role
-        What accepts events for each variable.
-    group : tuple of int
-        Place of each grouping attribute among the partition attributes of the class.
-    like : int or None
-        Place in the class of the query whose kernel query serves this one too (`hamlet.compiler.alike`).
-    host : int or None
-        Place in the class of the query whose kernel query keeps this one's sums (`hamlet.compiler.beginnings`).
-    merged : mapping of str to Role or None
-        Where it keeps those of others: what accepts events for the variables of its tables.
-    """
-
-    analysed: AnalysedQuery
-    templates: tuple[Template, ...]
-    tables: tuple[QueryTables, ...]
-    layout: Layout
-    types: dict[tuple[str, str], AttributeType | None]
-    roles: dict[str, Role]
-    group: tuple[int, ...]
-    like: int | None = None
-    host: int | None = None
-    merged: Mapping[str, Role] | None = None
-
-    @property
-    def bound(self) -> Mapping[str, Role]:
-        """What accepts events for the variables of the tables."""
-        return self.roles if self.merged is None else self.merged
-
-    @cached_property
-    def reads(self) -> tuple[tuple[ReturnItem, tuple[ComponentKey, ...], tuple[int, ...]], ...]:
-        """The RETURN items, each with the components that it is read from, and their places in the layout.
-
-        An attribute has no component, and the place is that among the grouping attributes.
-        """
-        found: list[tuple[ReturnItem, tuple[ComponentKey, ...], tuple[int, ...]]] = []
-        for item in self.analysed.query.items:
-            if isinstance(item.value, Aggregate):
-                keys = needed(item.value, is_double(item.value, self.types), self.exact)
-                found.append((item, keys, tuple(map(self.layout.keys.index, keys))))
-            else:
-                found.append((item, (), (self.analysed.grouping.index(item.value.name),)))
-        return tuple(found)
-
-    @property
-    def name(self) -> str:
-        """The query's name."""
-        return self.analysed.query.name
-
-    @property
-    def window(self) -> tuple[int, int]:
-        """(within, slide) in ticks."""
-        return self.tables[0].within, self.tables[0].slide
-
-    @property
-    def exact(self) -> bool:
-        """Whether counts and sums of integers are exact."""
-        return self.tables[0].exact
-
-
-@dataclass(frozen=True)
-class CompiledClass:
-    """Queries with equal partition attributes, run by one kernel.
-
-    Attributes
-    ----------
-    attributes : tuple of str
-        The partition attributes.
-    queries : tuple of CompiledQuery
-    columns : tuple of (str, AttributeType or None)
-        The event columns that the kernel reads, in its order.
-    carried : dict of str to tuple of int
-        Event type -> places of the partition attributes that its events carry (LANGUAGE §6).
-    """
-
-    attributes: tuple[str, ...]
-    queries: tuple[CompiledQuery, ...]
-    columns: tuple[tuple[str, AttributeType | None], ...]
-    carried: dict[str, tuple[int, ...]]
-
-    @property
-    def broadcasts(self) -> bool:
-        """Whether some type's events belong to several partitions."""
-        return any(len(places) < len(self.attributes) for places in self.carried.values())
-
-    @cached_property
-    def parts(self) -> tuple[tuple[int, int], ...]:
-        """The kernel's queries: place in `queries`, place in its tables."""
-        return tuple(
-            (place, part)
-            for place, query in enumerate(self.queries)
-            if query.like is None
-            for part in range(len(query.tables))
-        )
-
-    @cached_property
-    def parts_of(self) -> tuple[tuple[int, ...], ...]:
-        """For each place in `queries` its numbers among the kernel's queries."""
-        found: list[list[int]] = [[] for _ in self.queries]
-        for number, (place, _) in enumerate(self.parts):
-            found[place].append(number)
-        leaders = (place if query.like is None else query.like for place, query in enumerate(self.queries))
-        return tuple(tuple(found[place]) for place in leaders)
-
-    @cached_property
-    def users_of(self) -> tuple[tuple[int, ...], ...]:
-        """For each of the kernel's queries the places of the queries that it serves."""
-        found: list[list[int]] = [[] for _ in self.parts]
-        for place, parts in enumerate(self.parts_of):
-            for part in parts:
-                found[part].append(place)
-        return tuple(map(tuple, found))
-
-    @cached_property
-    def kept_by(self) -> tuple[tuple[int, ...], ...]:
-        """For each of the kernel's queries the places of the queries whose sums it keeps."""
-        found: list[list[int]] = [[] for _ in self.parts]
-        for number, users in enumerate(self.users_of):
-            host = self.queries[self.parts[number][0]].host
-            found[number if host is None else self.parts_of[host][0]] += users
-        return tuple(map(tuple, found))
-
-    def tables(self, number: int) -> QueryTables:
-        """The tables of one of the kernel's queries."""
-        place, part = self.parts[number]
-        return self.queries[place].tables[part]
-
-    def likeness(self, number: int) -> tuple[str, ...]:
-        """The event types of one of the kernel's queries, state by state."""
-        place, part = self.parts[number]
-        query = self.queries[place]
-        template = query.templates[part]
-        return tuple(query.analysed.types[template.variable(state)] for state in range(1, template.size))
-
-    @cached_property
-    def bands(self) -> list[Band]:
-        """Those of the kernel's queries that it runs side by side."""
-        numbers = range(len(self.parts))
-        return bands([self.tables(number) for number in numbers], [self.likeness(number) for number in numbers])
-
-
-@dataclass(frozen=True)
-class CompiledWorkload:
-    """All that an executor needs besides events."""
-
-    classes: tuple[CompiledClass, ...]
-    classifier: Classifier
-    strings: StringPool
-    schema: Schema
-
-    @property
-    def queries(self) -> list[CompiledQuery]:
-        """All queries in the order of the workload."""
-        found = [query for each in self.classes for query in each.queries]
-        return sorted(found, key=lambda query: query.analysed.index)
 
 
 def ticks(duration: Duration, schema: Schema) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from hamlet._listing import Listing
 from hamlet.compiler.aggregates import SCALED, ComponentKey
-from hamlet.compiler.compile import CompiledClass, CompiledQuery
+from hamlet.compiler.compiled import CompiledClass, CompiledQuery
 from hamlet.output import scaled
 from hamlet.output.components import read_one
 from hamlet.output.query_rows import ResultColumn

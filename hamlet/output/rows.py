@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hamlet.columns import Int64Array
 from hamlet.compiler.aggregates import Component, ComponentKey
-from hamlet.compiler.compile import CompiledQuery
+from hamlet.compiler.compiled import CompiledQuery
 from hamlet.output.components import Column, Values, columned, listed, read, taken
 from hamlet.output.numbers import Runs
 from hamlet.output.query_rows import Piece, QueryRows, ResultColumn

@@ -31,7 +31,7 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet.compiler.classify import Signature
-from hamlet.compiler.compile import CompiledWorkload
+from hamlet.compiler.compiled import CompiledWorkload
 from hamlet.disorder import MOST_TICKS, Place
 from hamlet.errors import HamletError, MemoryLimitError, RestoreError, one_of
 from hamlet.executor import Executor

@@ -13,7 +13,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from hamlet.compiler.compile import CompiledClass, CompiledWorkload, window
+from hamlet.compiler.compile import window
+from hamlet.compiler.compiled import CompiledClass, CompiledWorkload
 from hamlet.slicing.owners import NOBODY, Grid, GridOwner, KeyOwner, Owner, TimeOwner
 from hamlet.slicing.routes import Route
 from hamlet.slicing.routing import Slicing

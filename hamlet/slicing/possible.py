@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from hamlet.compiler.classify import Role
-from hamlet.compiler.compile import CompiledClass, CompiledQuery
+from hamlet.compiler.compiled import CompiledClass, CompiledQuery
 from optimizer.template import START, Template
 
 MOST_ROLES = 62  # that fit into one signed integer of Spark; roles beyond are taken to be present

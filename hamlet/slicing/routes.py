@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from hamlet.compiler.compile import CompiledClass, CompiledWorkload
+from hamlet.compiler.compiled import CompiledClass, CompiledWorkload
 from hamlet.workload import Workload
 
 

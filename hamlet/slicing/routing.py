@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.columns import BatchColumns, Int64Array, integers
-from hamlet.compiler.compile import CompiledClass, CompiledWorkload
+from hamlet.compiler.compiled import CompiledClass, CompiledWorkload
 from hamlet.keys import KeyIndex
 from hamlet.output.partial import GroupCodec
 from hamlet.schema import Schema

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.columns import BatchColumns, Int64Array, integers
-from hamlet.compiler.compile import CompiledClass, CompiledWorkload
+from hamlet.compiler.compiled import CompiledClass, CompiledWorkload
 from hamlet.keys import KeyIndex
 from hamlet.slicing.owners import hashed
 from hamlet.slicing.possible import Present

@@ -15,7 +15,7 @@ from pyspark.sql import Column
 from pyspark.sql.functions import isnan, lit
 from pyspark.sql.types import BooleanType, DataType, DoubleType, FloatType, IntegralType, StringType
 
-from hamlet.compiler.compile import CompiledClass
+from hamlet.compiler.compiled import CompiledClass
 from hamlet.language.conditions import walk
 from hamlet.query import (
     And,

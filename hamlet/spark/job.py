@@ -33,7 +33,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from hamlet.compiler.compile import CompiledWorkload
+from hamlet.compiler.compiled import CompiledWorkload
 from hamlet.errors import DataError, Diagnostic, WorkloadError
 from hamlet.input.input_schema import plain_schema, unreadable_column
 from hamlet.input.ordering import SortKey

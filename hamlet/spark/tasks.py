@@ -18,7 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet.columns import StringPool
-from hamlet.compiler.compile import CompiledQuery, CompiledWorkload, compile_workload
+from hamlet.compiler.compile import compile_workload
+from hamlet.compiler.compiled import CompiledQuery, CompiledWorkload
 from hamlet.engine import executor_of
 from hamlet.executor import Executor
 from hamlet.input.input_schema import schema_of
