@@ -12,11 +12,7 @@ from hamlet.compiler.bands import Band, bands
 from hamlet.compiler.classify import Classifier, Role
 from hamlet.compiler.tables import QueryTables
 from hamlet.language.meaning import AnalysedQuery
-from hamlet.query import (
-    Aggregate,
-    AttributeType,
-    ReturnItem,
-)
+from hamlet.query import Aggregate, AttributeType, ReturnItem
 from hamlet.schema import Schema
 from optimizer.template import Template
 
