@@ -29,6 +29,8 @@ WRONG, MISSING = 3, 4
 def measure(contenders: Mapping[str, Contender], repeats: int, expected: str) -> dict[str, dict[str, Any]]:
     """Time all contenders in turn, `repeats` times each, after one round that is not kept.
 
+    Every round begins with another contender, so that none always runs behind the same one.
+
     Returns
     -------
     dict
@@ -56,8 +58,10 @@ def measure(contenders: Mapping[str, Contender], repeats: int, expected: str) ->
             measured[name]["events"] = contender.events
         if contender.question:
             measured[name]["question"] = contender.question
+    turns = list(contenders.items())
     for repeat in range(repeats + 1):
-        for name, contender in contenders.items():
+        first = repeat % len(turns)
+        for name, contender in turns[first:] + turns[:first]:
             seconds, peak, grown, metrics = _timed(name, contender, expected)
             if repeat:  # the first round fills caches and imports what is imported on first use
                 measured[name]["wall_s"].append(seconds)
