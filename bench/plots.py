@@ -93,7 +93,16 @@ SPEC: tuple[Figure, ...] = (
         "Stock, a diverse workload: dynamic against static sharing (the paper's Figures 11 and 12)",
         "The paper: deciding burst by burst beats a sharing plan that is fixed beforehand, at every rate and number of "
         "queries, since a static plan keeps making snapshots where sharing does not pay.",
-        _panels("events_per_min", RATE, (("queries", 50),)) + _panels("queries", QUERIES, (("events_per_min", 3_000),)),
+        _panels("events_per_min", RATE, (("queries", 50),))
+        + _panels("queries", QUERIES, (("events_per_min", 3_000),))
+        + tuple(
+            Panel(metric, label, x, x_label, fixed)
+            for x, x_label, fixed in (
+                ("events_per_min", RATE, (("queries", 50),)),
+                ("queries", QUERIES, (("events_per_min", 3_000),)),
+            )
+            for metric, label in (("snapshots", "snapshots"), ("shared_graphlets", "shared graphlets"))
+        ),
     ),
     Figure(
         "sharing-map",
