@@ -14,7 +14,7 @@ Name = tuple[str, str, str]  # case, point, contender
 
 
 def read(file: Path) -> dict[str, Any]:
-    """A file of results; files of before 2026-11-22 have no points, and their one is read as the point ""."""
+    """A file of results; the first ones had no points: their one is read as the point ""."""
     found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     for place, case in enumerate(found["cases"]):
         if "points" not in case:

@@ -24,23 +24,28 @@ Times are medians, with the fastest and the slowest repeat in parentheses.
 LIMITATIONS = """## Limitations
 
 - One machine and small: ratios within one case carry over to other machines better than seconds do.
-- Times of the cases in process include reading and decoding the Parquet file, unless the title says "in memory".
+- Times of Spark jobs, of Flink and of cases whose title names a file include reading and decoding it. All else runs
+  over an Arrow table in memory.
 - DuckDB's `GROUP BY` counts events and not trends. It stands for the cost of touching the data once, and answers
   another question.
-- What is compared in one case runs in one process, over one table: the peak memory of each holds that table and what
-  the other has left behind.
-- Spark cases include the start of the JVM and of the Python workers, as a user of the command line waits for them.
-  Their memory is the sum of the resident memory of all processes, where shared pages count once per process.
+- What is compared at one point runs in one process, over one table: the peak memory of each holds that table and what
+  the other has left behind. The curves of figures 8 to 10, Spark beside the hand-written programme or the floor, Flink
+  and DuckDB's recursion are the exception: there each has a process of its own.
+- The cases `taxi-spark`, `stock-spark` and `smarthome-spark` include the start of the JVM and of the Python workers, as
+  a user of the command line waits for them; so do Flink's times. The other Spark jobs run in a session that is there.
+- The memory of Spark, Flink and other child processes is the sum of the resident memory of all of them, sampled ten
+  times a second, where shared pages count once per process.
 - The baselines (GRETA, two-step, SHARON) count in floating point, and what names events by type and local predicate and
   cuts the stream by window and partition is not in their time; it is in ours.
 - Latency is that of a replay: a batch is handed over when its last event would arrive, or when the batch before is
-  done. Events come in batches of one second of stream time.
+  done. Events come in batches of one second of stream time. Only `stream-rate` runs in real time; `latency` times the
+  call that closes a window.
 - Peak memory is that of the process, the loaded stream and the interpreter among it; the figures show what came on top
   of that during the run (what the allocator had kept from the run before is not in it).
 - The rates of real streams are reached by dividing their times by a constant, as in the paper.
-- The brute-force oracle can only check slices of a few events of the real streams. Over a whole stream one query of
-  each workload is checked against a recurrence in plain Python, and all against another execution of the same kernel
-  (other batches, or Spark).
+- The brute-force oracle can only check slices of a few events. Over a whole real stream one query of each of `taxi`,
+  `stock` and `smarthome` is checked against a recurrence in plain Python, those of `taxi-rates` and `smarthome-rates`
+  against GRETA, and all against another execution of the same kernel (other batches, another policy, or Spark).
 """
 
 

@@ -1,7 +1,7 @@
 """Streams made for benchmarks: deterministic, in memory, a type dictionary<int8, string>.
 
-The first two are W1 and W2 of the measured limits in DESIGN's sense: many groups with hardly an event each, and few
-groups with long bursts.
+The first two are W1 and W2 in the titles of cases: many groups with hardly an event each, and few groups with long
+bursts.
 """
 
 from __future__ import annotations

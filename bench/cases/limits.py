@@ -1,7 +1,7 @@
-"""How near the measured limits: fifty queries over ten million events beside one plain GROUP BY of DuckDB.
+"""How near the limit of touching the data once: ten million events beside one plain GROUP BY of DuckDB.
 
-The streams are W1 (many groups) and W2 (long bursts) of the design notes. D in the ratios is DuckDB on one thread, its
-``GROUP BY key, type, pane`` with count and sum on the same Arrow table, once by type name and once by its int8 code.
+The streams are W1 (`streams.many_groups`) and W2 (`streams.long_bursts`). DuckDB runs on one thread, its ``GROUP BY
+key, type, pane`` with count and sum on the same Arrow table, once by type name and once by its int8 code.
 """
 
 from __future__ import annotations

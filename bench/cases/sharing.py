@@ -1,4 +1,4 @@
-"""What sharing brings: growth in the number of queries, and the three policies in turn on a real stream."""
+"""What sharing brings: growth in queries, where it pays by what a burst costs, and the policies on a real stream."""
 
 from __future__ import annotations
 
