@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import hamlet
+from bench.baselines import strategy
+from bench.baselines.question import Question
 from hamlet import oracle
 from hamlet.output.digits import integer_of
 from hamlet.query import Aggregate, Attribute, WorkloadText
@@ -301,6 +303,42 @@ def check_slices(
     if not checked:
         raise WrongAnswer("no slice has a row, so the oracle has checked nothing")
     return f"{checked:,} rows of {slices} slices of {length} events equal those of the brute-force oracle"
+
+
+def check_greta(
+    workload: hamlet.Workload, events: pa.Table, rows: Iterable[Row], where: str, *, time_unit: str = "s"
+) -> str:
+    """Compare rows with GRETA's, of all queries but those with MIN or MAX, which it does not know.
+
+    Parameters
+    ----------
+    workload : Workload
+    events : pyarrow.Table
+        As for `Question`; a few thousand, since GRETA looks at pairs of them.
+    rows : iterable of rows
+        What the engine has for the same events.
+    where : str
+        Which events these are, for the sentence.
+    time_unit : str
+        As for `hamlet.run`.
+
+    Returns
+    -------
+    str
+        What was checked, in a sentence.
+
+    Raises
+    ------
+    WrongAnswer
+        At the first difference.
+    """
+    lowest, highest = (aggregates_of(workload.analysis.text, name) for name in ("MIN", "MAX"))
+    known = workload.select(name for name in workload.names if not lowest[name] and not highest[name])
+    text = known.analysis.text
+    expected, _ = strategy.run(strategy.GRETA, Question(known, events, time_unit=time_unit))
+    ours = in_floats(text, (row for row in rows if row["query"] in known.names))
+    compare(text, ours, expected, ("hamlet.run", "GRETA"))
+    return f"{len(ours):,} rows of {len(known.names)} queries over {len(events):,} events {where} equal GRETA's"
 
 
 @dataclass(frozen=True)

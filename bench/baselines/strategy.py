@@ -21,9 +21,9 @@ from bench.baselines._sharon import Counters
 from bench.baselines._two_step import Constructor
 from bench.baselines.question import ONE, Piece, PlainQuery, QueryClass, Question
 from bench.baselines.tables import side_by_side, slots_of, with_merged_prefixes
+from bench.subject import Rows
 from hamlet.query import Aggregate, ReturnItem
 
-Rows = list[dict[str, Any]]
 Sums = tuple[list[float], int]  # the count and the components, and the power of two that they are multiplied by
 _WIDE = decimal.Context(prec=30, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
 
@@ -75,20 +75,18 @@ class Strategy:
         The tables that some queries share.
     alone : bool
         Whether every query has tables of its own.
-    step : str
-        What one of its steps is, in words.
     """
 
     name: str
     counter: Callable[[Automaton], Counter]
     tables: Callable[[Sequence[PlainQuery]], Automaton]
     alone: bool
-    step: str
 
 
-GRETA = Strategy("greta", Graph, side_by_side, True, "pair of events")
-SHARON = Strategy("sharon", Counters, with_merged_prefixes, False, "counter added to")
-TWO_STEP = Strategy("two-step", Constructor, side_by_side, False, "partial trend and event tried")
+# A step is a pair of events, a counter added to, or a partial trend and an event tried.
+GRETA = Strategy("greta", Graph, side_by_side, alone=True)
+SHARON = Strategy("sharon", Counters, with_merged_prefixes, alone=False)
+TWO_STEP = Strategy("two-step", Constructor, side_by_side, alone=False)
 STRATEGIES = {each.name: each for each in (GRETA, SHARON, TWO_STEP)}
 
 
@@ -163,9 +161,7 @@ class Run:
         return rows
 
 
-def run(
-    strategy: Strategy, question: Question, pieces: Sequence[Piece] | None = None
-) -> tuple[list[dict[str, Any]], int]:
+def run(strategy: Strategy, question: Question, pieces: Sequence[Piece] | None = None) -> tuple[Rows, int]:
     """All rows of a question and the steps that they took.
 
     Parameters

@@ -16,11 +16,8 @@ import pyarrow.compute as pc
 import hamlet
 from bench import answers, streams, workloads
 from bench.answers import WrongAnswer
-from bench.baselines import strategy
-from bench.baselines.question import Question
 from bench.peers.duckdb_groupby import GroupBy
 from bench.subject import Answer, Case, Contender, Subject, Tables, plain
-from hamlet.query import Aggregate
 from hamlet.schema import UNITS_PER_SECOND
 
 QUICK = 100_000
@@ -74,7 +71,9 @@ class Beside:
         answer.checks.append(said)
         sample, keys, until = self._sample()
         of_sample = hamlet.run(self.workload, sample, **self.options)
-        self._check_greta(sample, of_sample.rows(), answer)
+        unit = self.options.get("time_unit", "s")
+        said = answers.check_greta(self.workload, sample, of_sample.rows(), "of a few keys", time_unit=unit)
+        answer.checks.append(said)
         tables = self.tables(self.run())
         small = self.tables(of_sample)
         for name, table in tables.items():
@@ -109,23 +108,6 @@ class Beside:
     def _of_keys(table: pa.Table, keys: pa.Array, until: int) -> pa.Table:
         return table.filter(pc.and_(pc.is_in(table["key"], keys), pc.less_equal(table["window_end"], until)))
 
-    def _check_greta(self, sample: pa.Table, rows: list[dict[str, Any]], answer: Answer) -> None:
-        known = [
-            query.name
-            for query in self.workload.queries
-            if not any(isinstance(i.value, Aggregate) and i.value.function in ("MIN", "MAX") for i in query.items)
-        ]
-        lines = zip(self.workload.names, _lines(self.workload), strict=True)
-        text = "\n".join(f"{name}: {line}" for name, line in lines if name in known)
-        workload = hamlet.Workload.parse(text)
-        unit = self.options.get("time_unit", "s")
-        expected, _ = strategy.run(strategy.GRETA, Question(workload, sample, time_unit=unit))
-        ours = answers.in_floats(workload.analysis.text, (row for row in rows if row["query"] in known))
-        answers.compare(workload.analysis.text, ours, expected, ("hamlet.run", "GRETA"))
-        answer.checks.append(
-            f"{len(ours):,} rows of {len(known)} queries over {len(sample):,} events of a few keys equal GRETA's"
-        )
-
     def contenders(self) -> Mapping[str, Contender]:
         """Ours and DuckDB, one thread each."""
         asked = "how many events each key has of each type in each pane"
@@ -134,13 +116,6 @@ class Beside:
             "duckdb group by": Contender(self.by_name, None, question=asked),
             "duckdb group by code": Contender(self.by_code, None, question=asked),
         }
-
-
-def _lines(workload: hamlet.Workload) -> list[str]:
-    """The text of each query, without its name."""
-    return [
-        line.partition(":")[2].strip() for line in str(workload).replace("\n    ", " ").splitlines() if line.strip()
-    ]
 
 
 class OneWindow:
