@@ -65,8 +65,8 @@ def newest(folder: Path) -> dict[str, dict[str, dict[str, Any]]]:
     return found
 
 
-def seconds(values: list[float]) -> str:
-    """Median and range."""
+def median_and_range(values: list[float]) -> str:
+    """Seconds, as in ``0.472 (0.464-0.596)``."""
     return f"{statistics.median(values):.3f} ({min(values):.3f}-{max(values):.3f})"
 
 
@@ -92,7 +92,7 @@ def _rows_of_point(name: str, point: dict[str, Any]) -> Iterator[str]:
         sizes = ours if values["same_question"] else "- | - | -"
         events = values.get("events", facts["events"])
         yield (
-            f"| {name}: {contender} | {events:,} | {sizes} | {seconds(values['wall_s'])} "
+            f"| {name}: {contender} | {events:,} | {sizes} | {median_and_range(values['wall_s'])} "
             f"| {values['events_per_s']:,.0f} | {memory} |"
         )
 

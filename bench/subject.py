@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 Rows = list[dict[str, Any]]
 Tables = Mapping[str, pa.Table]  # by query
+
+
+def rows_written(output: Path, queries: Iterable[str]) -> Rows:
+    """The rows that `hamlet run` or `hamlet submit` wrote as Parquet, each with its query; counts may be text."""
+    return [
+        {"query": query, **row}
+        for query in queries
+        for row in pq.read_table(output / f"query={query}", partitioning=None).to_pylist()
+    ]
 
 
 @dataclass

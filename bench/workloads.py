@@ -8,6 +8,7 @@ from itertools import cycle, islice, permutations, product
 from bench.streams import TYPES
 
 STRIDE = 389  # prime, so that queries side by side differ in everything and none comes twice
+RIDES = ("SEQ(Request, Travel+)", "SEQ(Request, Travel+, NOT Pool, Dropoff)", "(SEQ(Request, Travel+))+")
 MIXED = ("", ", SUM({y}.value)", ", AVG({y}.value)", ", MIN({y}.value)", ", MAX({y}.value)")
 
 

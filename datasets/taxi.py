@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from datasets.columns import in_order, stack
+from datasets.columns import MICROSECONDS, in_order, stack
 from datasets.files import gather, header, read_raw
 from hamlet.errors import DataError
 
@@ -130,7 +130,7 @@ def _events(trips: pa.Table, type_name: str) -> dict[str, pa.Array]:
     """One event of a type per trip."""
     columns = {name: trips[name].combine_chunks() for name in trips.column_names}
     pickup, dropoff = (columns.pop(name).cast(pa.int64()) for name in ("pickup", "dropoff"))
-    columns["duration_s"] = pc.divide(pc.subtract(dropoff, pickup), 1_000_000)
+    columns["duration_s"] = pc.divide(pc.subtract(dropoff, pickup), MICROSECONDS)
     columns["time"] = pickup if type_name == "Pickup" else dropoff
     columns["zone"] = columns["pu_zone" if type_name == "Pickup" else "do_zone"]
     columns["type"] = pa.array([type_name] * trips.num_rows, pa.string())

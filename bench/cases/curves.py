@@ -20,6 +20,7 @@ from bench.baselines import strategy
 from bench.baselines.question import Question
 from bench.subject import Answer, Case, Contender, Points, Subject
 from datasets import ridesharing, trips
+from datasets.columns import MICROSECONDS
 from datasets.location import real_stream
 from hamlet.schema import UNITS_PER_SECOND
 
@@ -237,7 +238,7 @@ def sped_up(stream: str, factor: float, minutes: int, skip: float = 0.0) -> pa.T
     table = table.slice(int(skip * len(table)))
     times = table["time"].to_numpy()
     times = ((times - times[0]) / factor).astype(np.int64)
-    kept = int(np.searchsorted(times, minutes * 60_000_000))
+    kept = int(np.searchsorted(times, minutes * 60 * MICROSECONDS))
     return table.slice(0, kept).set_column(0, "time", pa.array(times[:kept]))
 
 
@@ -291,8 +292,9 @@ def _points(make: Callable[..., Subject], points: Mapping[str, tuple[Any, ...]])
     return {name: partial(make, *arguments) for name, arguments in points.items()}
 
 
-def _grid(make: Callable[..., Subject], rates: tuple[int, ...], rate: int, sizes: tuple[int, ...], size: int, unit: str
-          ) -> Points:  # fmt: skip
+def _grid(
+    make: Callable[..., Subject], rates: tuple[int, ...], rate: int, sizes: tuple[int, ...], size: int, unit: str
+) -> Points:
     """Rates with one number of queries, then numbers of queries at one rate."""
     names = {f"{each} {unit}, {size} queries": (each, size) for each in rates}
     names |= {f"{rate} {unit}, {each} queries": (rate, each) for each in sizes}
@@ -305,10 +307,7 @@ CASES: dict[str, Case] = {
         "figures 8 and 9: simulated rides online, 5 min windows, no grouping, half of the events under the plus, "
         "queries of different patterns with one sharable Kleene sub-pattern, float",
         _grid(rides, (10_000, 12_500, 15_000, 17_500, 20_000), 20_000, (5, 10, 15, 20), 25, PER_MINUTE),
-        _points(
-            rides,
-            {"500 events/min, 5 queries": (500, 5), "1000 events/min, 5 queries": (1_000, 5)},
-        ),
+        _points(rides, {"500 events/min, 5 queries": (500, 5), "1000 events/min, 5 queries": (1_000, 5)}),
         seconds=(1_500, 30),
         apart=True,
         timeout_s=(600, 60),

@@ -18,12 +18,12 @@ import pyarrow.parquet as pq
 import hamlet
 from bench import answers, streams
 from bench.answers import WrongAnswer
-from bench.subject import Answer, Case, Contender, Points, Rows
+from bench.subject import Answer, Case, Contender, Points, Rows, rows_written
+from bench.workloads import RIDES
 
 CORES = 2
 ROW_GROUP = 250_000
 DAY_MS = 86_400_000
-PATTERNS = ("SEQ(Request, Travel+)", "SEQ(Request, Travel+, NOT Pool, Dropoff)", "(SEQ(Request, Travel+))+")
 
 Written = tuple[Path, dict[str, Any], int]  # output, what `submit` says, bytes shuffled
 
@@ -53,7 +53,7 @@ class TimeRanges:
         pq.write_table(pa.table(columns), self.input, row_group_size=ROW_GROUP)
         self.events, by = events, "GROUP-BY district " if groups else ""
         returned = f"RETURN {'district, ' if groups else ''}LOG2(COUNT(*)), AVG(Travel.speed)"
-        text = "".join(f"{returned} PATTERN {each} {by}WITHIN 5 min SLIDE 1 min;\n" for each in PATTERNS)
+        text = "".join(f"{returned} PATTERN {each} {by}WITHIN 5 min SLIDE 1 min;\n" for each in RIDES)
         self.workload = hamlet.Workload.parse(text)
         self._seen: set[tuple[int, int]] = set()
 
@@ -87,11 +87,7 @@ class TimeRanges:
 
     def rows(self, found: Written) -> Rows:
         """The rows that a job wrote."""
-        return [
-            {"query": name, **row}
-            for name in self.workload.names
-            for row in pq.read_table(found[0] / f"query={name}", partitioning=None).to_pylist()
-        ]
+        return rows_written(found[0], self.workload.names)
 
     def answer(self) -> Answer:
         """Both jobs against exact numbers in one process."""

@@ -17,12 +17,12 @@ import hamlet
 from bench import answers
 from bench.machine import ROOT
 from bench.peers.duckdb_groupby import GroupBy
-from bench.subject import Answer, Case, Contender, Rows, plain
+from bench.subject import Answer, Case, Contender, Rows, plain, rows_written
+from datasets.columns import MICROSECONDS
 from datasets.location import real_stream
 from hamlet.output.digits import integer_of
 from hamlet.query import WorkloadText
 
-MICROSECONDS = 1_000_000
 MINUTE = 60 * MICROSECONDS
 KEYS = {"taxi": "zone", "stock": "symbol", "smarthome": "plug"}  # by what the events of a stream belong together
 RECURRENCES = {
@@ -111,16 +111,13 @@ class SparkJob(RealStream):
         return self.output
 
     def written(self, output: Path) -> Rows:
-        """The rows that a job wrote, its counts as integers again."""
+        """The rows that a job wrote, its counts and sums as numbers again."""
         counts, sums = (answers.aggregates_of(self.text, name) for name in ("COUNT", "SUM"))
-        rows: Rows = []
-        for query in self.text.queries:
-            table = pq.read_table(output / f"query={query.name}", partitioning=None)
-            for row in table.to_pylist():
-                for column in (*counts[query.name], *sums[query.name]):
-                    if isinstance(row[column], str):
-                        row[column] = number_of(row[column])
-                rows.append({"query": query.name, **row})
+        rows = rows_written(output, self.workload.names)
+        for row in rows:
+            for column in (*counts[row["query"]], *sums[row["query"]]):
+                if isinstance(row[column], str):
+                    row[column] = number_of(row[column])
         return rows
 
     def answer(self) -> Answer:

@@ -22,7 +22,8 @@ import pyarrow.parquet as pq
 import hamlet
 from bench import answers, machine
 from bench.answers import WrongAnswer
-from bench.subject import Answer, Case, Contender, Rows, plain
+from bench.subject import Answer, Case, Contender, Rows, plain, rows_written
+from bench.workloads import RIDES
 from hamlet._budget import Budget
 from hamlet.columns import StringPool
 from hamlet.compiler.memory import bound
@@ -53,12 +54,6 @@ class Memory:
         Events per window; the shortest last.
     """
 
-    PATTERNS = (
-        "SEQ(Request, Travel+)",
-        "SEQ(Request, Travel+, NOT Pool, Dropoff)",
-        "(SEQ(Request, Travel+))+",
-    )
-
     def __init__(self, events: int = 4_000_000, windows: tuple[int, ...] = (1_000_000, 10_000)) -> None:
         self.events, self.windows = events, windows
         self._folder = tempfile.TemporaryDirectory(prefix="hamlet-bench-")
@@ -86,7 +81,7 @@ class Memory:
 
     def _text(self, window: int) -> str:
         returned = "RETURN district, LOG2(COUNT(*)), AVG(Travel.speed)"
-        return "".join(f"{returned} PATTERN {each} GROUP-BY district WITHIN {window} s;\n" for each in self.PATTERNS)
+        return "".join(f"{returned} PATTERN {each} GROUP-BY district WITHIN {window} s;\n" for each in RIDES)
 
     def _file(self, window: int) -> Path:
         return self.folder / f"{window}.sase"
@@ -99,17 +94,14 @@ class Memory:
         subprocess.run(command, cwd=machine.ROOT, check=True)
         return output
 
-    def written(self, output: Path) -> Rows:
+    @staticmethod
+    def written(output: Path) -> Rows:
         """The rows that a run wrote."""
-        return [
-            {"query": name, **row}
-            for name in (f"q{number}" for number in range(1, 1 + len(self.PATTERNS)))
-            for row in pq.read_table(output / f"query={name}", partitioning=None).to_pylist()
-        ]
+        return rows_written(output, (f"q{number}" for number in range(1, 1 + len(RIDES))))
 
     def answer(self) -> Answer:
         """Floating point against exact numbers, and what the kernel holds against the printed bound."""
-        answer = Answer(facts={"events": self.events, "queries": len(self.PATTERNS), "numbers": "float", "rows": 0})
+        answer = Answer(facts={"events": self.events, "queries": len(RIDES), "numbers": "float", "rows": 0})
         largest = 0
         for window in self.windows:
             workload = hamlet.Workload.parse(self._text(window))

@@ -172,7 +172,7 @@ def _windows(output: Path) -> int:
 
 
 def _until(there: Callable[[], bool], folder: Path, process: subprocess.Popen[bytes]) -> None:
-
+    """Wait until something is there; WrongAnswer with the end of the job's log where the job ends or takes too long."""
     end = time.monotonic() + PATIENCE_S
     while not there():
         if process.poll() is not None or time.monotonic() > end:
