@@ -20,7 +20,7 @@ Array = np.ndarray[Any, Any]
 
 
 def typed(codes: Array, names: tuple[str, ...] = TYPES) -> pa.DictionaryArray:
-    """Type names as a dictionary of small codes."""
+    """Type names as a dictionary of small codes, one per event; each code is a place in `names`."""
     return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int8)), pa.array(names))
 
 
@@ -66,7 +66,7 @@ def long_bursts(events: int, keys: int = 10, seed: int = 1) -> pa.Table:
 
 
 def bursts(random: np.random.Generator, events: int, types: int) -> Array:
-    """Types of consecutive events: each run has another type than the one before."""
+    """Types of consecutive events, int64 (events,), 0 to types - 1: each run has another than the one before."""
     runs = 1 + events // SHORTEST
     lengths = random.integers(SHORTEST, LONGEST + 1, runs)
     steps = random.integers(1, types, runs)

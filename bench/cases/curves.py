@@ -264,24 +264,23 @@ def trades(rate: int, queries: int, minutes: int = MINUTES) -> Subject:
     base = sped_up("stock", 1, 60, skip=0.02)
     factor = rate * 60 / len(base)
     events = sped_up("stock", factor, minutes, skip=0.02)
-    facts = {"speed_up": round(factor, 2)}
-    text = workloads.diverse_stock(queries)
-    return _real(text, events, "symbol", rate, minutes, policies=("dynamic", "static", "never"), rate=rate, more=facts)
+    text, policies = workloads.diverse_stock(queries), ("dynamic", "static", "never")
+    return _real(text, events, "symbol", round(factor, 2), minutes, rate=rate, policies=policies)
 
 
 def _real(
     text: str,
     events: pa.Table,
     key: str,
-    factor: int,
+    factor: float,
     minutes: int,
     *,
     rate: int | None = None,
-    more: Mapping[str, Any] | None = None,
     **others: Any,
 ) -> Subject:
+    """A sped-up stream on its curve; without a rate that was asked for, the rate is what the stream has."""
     per_minute = round(len(events) / minutes) if rate is None else rate
-    facts = {"events_per_min": per_minute, "speed_up": factor, **(more or {})}
+    facts = {"events_per_min": per_minute, "speed_up": factor}
     return Replayed(text, events, key, facts=facts, time_unit="us", **others)
 
 

@@ -119,7 +119,6 @@ class Threads:
     """
 
     numbers = "exact"
-    count_type = "int64"
 
     def __init__(self, events: int = streams.FULL) -> None:
         self.workload, self.events = self.question(events)
@@ -131,9 +130,7 @@ class Threads:
 
     def run(self, threads: int) -> dict[str, pa.Table]:
         """Arrow tables of all queries."""
-        results = hamlet.run(
-            self.workload, self.events, threads=threads, count_type=self.count_type, numbers=self.numbers
-        )
+        results = hamlet.run(self.workload, self.events, threads=threads, count_type="int64", numbers=self.numbers)
         return {name: results.table(name) for name in self.workload.names}
 
     def in_processes(self) -> None:
@@ -186,7 +183,6 @@ class OneGroup(Threads):
     """
 
     numbers = "float"
-    count_type = "string"
     PATTERNS = ("SEQ(Begin, Go+)", "(SEQ(Begin, Go+))+", "SEQ(Begin, Go+, NOT Stop, Begin)")
 
     def question(self, events: int) -> tuple[hamlet.Workload, pa.Table]:
