@@ -100,7 +100,7 @@ def _events(
     columns = {name: some[name].combine_chunks() for name in (*_ALWAYS, *known)}
     columns["airport"] = some[airport].combine_chunks()
     columns["time"] = pa.array(minutes[which] * 60)
-    columns["type"] = pa.array([type_name]).take(pa.array(np.zeros(some.num_rows, np.int8)))
+    columns["type"] = pa.repeat(type_name, some.num_rows)
     return columns
 
 

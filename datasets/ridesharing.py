@@ -21,13 +21,12 @@ import heapq
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from datasets.columns import names
-from datasets.trips import FIXED, KINDS, TYPES, Trips, simulate
+from datasets.trips import FIXED, KINDS, TYPES, Array, Trips, simulate
 from hamlet.errors import OptionError
 from hamlet.schema import UNITS_PER_SECOND
 
@@ -142,9 +141,7 @@ def _stream(settings: Settings, count: int) -> pa.Table | None:
     return _table(settings, trips, time, order, (place + 1, drivers, riders, districts))
 
 
-def _demand(
-    rng: np.random.Generator, in_surge: np.ndarray[Any, Any], horizon: float, districts: int
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _demand(rng: np.random.Generator, in_surge: Array, horizon: float, districts: int) -> tuple[Array, Array]:
     """When and where rides are requested: seconds since the start, int64 (trips,), and district numbers (trips,)."""
     count = len(in_surge)
     share = 1.0 / np.arange(1, districts + 1) ** 0.7
@@ -158,9 +155,7 @@ def _demand(
     return starts.astype(np.int64), np.where(in_surge, surge_district[surge], rng.choice(districts, count, p=share))
 
 
-def _dispatch(
-    starts: np.ndarray[Any, Any], ends: np.ndarray[Any, Any], drivers: int | None
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _dispatch(starts: Array, ends: Array, drivers: int | None) -> tuple[Array, Array]:
     """Give each trip the driver who has been free for longest.
 
     Returns
@@ -186,9 +181,9 @@ def _dispatch(
 def _table(
     settings: Settings,
     trips: Trips,
-    time: np.ndarray[Any, Any],
-    order: np.ndarray[Any, Any],
-    of_trip: tuple[np.ndarray[Any, Any], ...],
+    time: Array,
+    order: Array,
+    of_trip: tuple[Array, ...],
 ) -> pa.Table:
     """The chosen events with the columns of the stream; `of_trip`: number, driver, rider, district of each trip."""
     numbers, drivers, riders, districts = of_trip

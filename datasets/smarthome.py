@@ -109,14 +109,13 @@ def _tracebase(path: Path) -> pa.Table:
         clock = pc.strptime(pc.utf8_trim_whitespace(table["clock"]), format="%d/%m/%Y %H:%M:%S", unit="us")
     except pa.ArrowInvalid as error:
         raise DataError(f"{path}: {error}; expected times like 14/01/2012 10:48:47") from error
-    same = pa.array(np.zeros(table.num_rows, np.int8))
     complete = "incomplete" not in (part.lower() for part in path.parts)
     return pa.table(
         {
             "time": clock.cast(pa.int64()),
-            "plug": pa.array([name[1]]).take(same),
-            "appliance": pa.array([path.absolute().parent.name]).take(same),
-            "complete": pa.array([complete]).take(same),
+            "plug": pa.repeat(name[1], table.num_rows),
+            "appliance": pa.repeat(path.absolute().parent.name, table.num_rows),
+            "complete": pa.repeat(complete, table.num_rows),
             "power_1s_w": table["power_1s_w"],
             "power_8s_w": table["power_8s_w"],
         }

@@ -96,7 +96,7 @@ def _lean(path: Path, day: str, symbol: str) -> pa.Table:
     return pa.table(
         {
             "time": midnight + milliseconds * 1000,
-            "symbol": pa.array([symbol]).take(pa.array(np.zeros(table.num_rows, np.int8))),
+            "symbol": pa.repeat(symbol, table.num_rows),
             "price": table["price"].to_numpy() / _PRICE_UNITS,
             "size": table["size"],
             "exchange": table["exchange"],

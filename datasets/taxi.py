@@ -133,5 +133,5 @@ def _events(trips: pa.Table, type_name: str) -> dict[str, pa.Array]:
     columns["duration_s"] = pc.divide(pc.subtract(dropoff, pickup), MICROSECONDS)
     columns["time"] = pickup if type_name == "Pickup" else dropoff
     columns["zone"] = columns["pu_zone" if type_name == "Pickup" else "do_zone"]
-    columns["type"] = pa.array([type_name] * trips.num_rows, pa.string())
+    columns["type"] = pa.repeat(type_name, trips.num_rows)
     return columns
