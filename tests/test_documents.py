@@ -12,8 +12,6 @@ import pytest
 
 from datasets import flights as flights_stream
 from datasets.files import write_stream
-from datasets.location import flights_archive
-from hamlet.errors import DataError
 from hamlet.language.cursor import CLAUSES
 from hamlet.language.parse_condition import RESERVED
 from hamlet.testing import assert_trends
@@ -23,14 +21,10 @@ PAGES = ["ARCHITECTURE.md", *sorted(path.relative_to(ROOT).as_posix() for path i
 
 
 @pytest.fixture(scope="session")
-def flights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def flights(flights_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The flights of 2013, as the tutorial makes them."""
-    try:
-        archive = flights_archive()
-    except DataError as missing:
-        pytest.skip(str(missing))
     path = tmp_path_factory.mktemp("flights") / "flights.parquet"
-    write_stream(flights_stream.read(archive), path)
+    write_stream(flights_stream.read(flights_file), path)
     return path
 
 
