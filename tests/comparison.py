@@ -108,6 +108,11 @@ def in_file_order(rows: Rows, queries: Sequence[str]) -> list[Mapping[str, Any]]
     return sorted(rows, key=lambda row: (queries.index(row["query"]), row["window_start"]))
 
 
+def in_any_order(rows: Rows) -> list[Mapping[str, Any]]:
+    """Rows in an order of their own, for comparisons where none is promised; close doubles are taken for equal."""
+    return sorted(rows, key=lambda row: [f"{v:.6g}" if isinstance(v, float) else repr(v) for v in row.values()])
+
+
 def table(rows: Rows) -> str:
     """Rows for a message, one a line."""
     return "\n".join(str(dict(row)) for row in rows) or "(no rows)"

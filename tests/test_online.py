@@ -16,7 +16,7 @@ from hamlet.slicing.routes import routes
 from hamlet.spark.online import CLOSED, COUNTS, Online, bucketed, met, packed
 from hamlet.spark.rows import Presenter
 from hamlet.spark.tasks import columns_of
-from tests.comparison import difference
+from tests.comparison import difference, in_any_order
 from tests.strategies import Case
 from tests.test_partial import pieces, shipment_of, table_of
 from tests.test_slicing import FEATURES, drawn
@@ -66,10 +66,6 @@ class Job:
             for _, found in Presenter(self.shipment).rows(ready):
                 rows += Results([found], self.clock).rows()
         return rows
-
-
-def in_any_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(rows, key=lambda row: [f"{v:.6g}" if isinstance(v, float) else repr(v) for v in row.values()])
 
 
 @pytest.mark.parametrize("features", [*FEATURES, "partial keys"])

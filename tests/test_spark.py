@@ -18,7 +18,7 @@ import hamlet
 from hamlet.errors import DataError, JobError, OptionError, OutputError, UnsupportedError, WorkloadError
 from hamlet.output.digits import integer_of
 from tests.case_files import cases
-from tests.comparison import difference
+from tests.comparison import difference, in_any_order
 from tests.strategies import Case, Features, random_case
 from tests.test_partial import table_of
 
@@ -62,12 +62,8 @@ def spelled(rows: Rows, like: Rows) -> Rows:
 
 def assert_same_rows(got: Rows, expected: Rows) -> None:
     """The same rows in any order; doubles within LANGUAGE §8's bound."""
-
-    def order(row: dict[str, Any]) -> list[str]:
-        return [f"{value:.6g}" if isinstance(value, float) else repr(value) for value in row.values()]
-
     got = spelled(got, expected)
-    wrong = difference(sorted(got, key=order), sorted(expected, key=order))
+    wrong = difference(in_any_order(got), in_any_order(expected))
     assert wrong is None, f"{wrong}\n{got}\n{expected}"
 
 
