@@ -145,13 +145,18 @@ def tasks_of(table: pa.Table, route: Route, schema: Any, count: int) -> list[pa.
     return [table.filter(pa.compute.equal(owner, number)) for number in range(count)]
 
 
+def shipment_of(text: str, table: pa.Table, **options: Any) -> Shipment:
+    """A workload and its options as the driver sends them to tasks that read such a table."""
+    chosen = options_of(options)
+    key = SortKey(chosen.time_column, chosen.order_column)
+    return Shipment(text, "<workload>", chosen, plain_schema(table.schema, key, chosen.type_column))
+
+
 def through_tasks(case: Case, count: int, seed: int) -> list[dict[str, Any]]:
     """The rows of a case, its events spread over tasks and their partial rows merged."""
     workload, chance = hamlet.Workload.parse(case[0]), random.Random(seed)
-    options = options_of(case[2])
     table = table_of(case)
-    plain = plain_schema(table.schema, SortKey(options.time_column, options.order_column), options.type_column)
-    shipment = Shipment(case[0], "<workload>", options, plain)
+    shipment = shipment_of(case[0], table, **case[2])
     compiled = shipment.compiled()
     partial = []
     for route in routes(workload, compiled):
@@ -179,12 +184,6 @@ def test_tasks_give_the_rows_of_one_process(features: Features, rows: int, monke
         for count in (1, 3):
             wrong = difference(through_tasks(case, count, seed), expected)
             assert wrong is None, f"seed {seed}, {count} tasks: {wrong}\n{case}"
-
-
-def shipment_of(text: str, table: pa.Table, **options: Any) -> Shipment:
-    chosen = options_of(options)
-    key = SortKey(chosen.time_column, chosen.order_column)
-    return Shipment(text, "<workload>", chosen, plain_schema(table.schema, key, chosen.type_column))
 
 
 def test_a_time_goes_on_over_batches(monkeypatch: pytest.MonkeyPatch) -> None:
