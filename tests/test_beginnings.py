@@ -12,9 +12,9 @@ import hamlet
 from hamlet import oracle
 from hamlet.columns import StringPool
 from hamlet.compiler.compile import compile_workload
-from hamlet.engine import Options
 from hamlet.input.events import open_events
 from hamlet.language.parser import parse
+from hamlet.options import Options
 from hamlet.sharing import Sharing
 from tests.comparison import difference, in_file_order
 
