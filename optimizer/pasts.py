@@ -48,7 +48,6 @@ def equal_pasts(queries: Mapping[int, QueryFacts], roles: Roles) -> Pasts:
     roles : Roles
         Of these queries.
     """
-    colours: dict[Place, int] = {}
     into: dict[Place, list[tuple[Place, int, int]]] = {}
     first: dict[Place, Hashable] = {}
     for place, query in queries.items():
