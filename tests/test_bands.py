@@ -13,7 +13,7 @@ import pytest
 import hamlet
 from hamlet._budget import Budget
 from hamlet._core import Kernel
-from hamlet.compiler import compile
+from hamlet.compiler import compiled as classes
 from hamlet.compiler.bands import Band, bands, fits
 from hamlet.compiler.compiled import CompiledQuery
 from tests.comparison import difference
@@ -43,6 +43,7 @@ ITEMS = [
     "COUNT(*), MIN(b.v), MAX(b.v)",
     "COUNT(*), MAX(b.w), MIN(b.w), SUM(b.v)",
 ]
+NO_VECTORS = "this processor has no vectors of"
 WINDOWS = ["WITHIN 50 s", "WITHIN 40 s SLIDE 9 s", "WITHIN 7 s SLIDE 10 s"]
 
 
@@ -88,7 +89,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Band]:
         found.extend(mine := bands(*arguments, **options))
         return mine
 
-    monkeypatch.setattr(compile, "bands", noted)
+    monkeypatch.setattr(classes, "bands", noted)
     return found
 
 
@@ -96,7 +97,7 @@ def both(queries: hamlet.Workload, events: Any, monkeypatch: pytest.MonkeyPatch,
     """The rows with bands and without."""
     with_bands = hamlet.run(queries, events, **options).rows()
     with monkeypatch.context() as patch:
-        patch.setattr(compile, "bands", lambda *_, **__: [])
+        patch.setattr(classes, "bands", lambda *_, **__: [])
         return with_bands, hamlet.run(queries, events, **options).rows()
 
 
@@ -130,12 +131,14 @@ def test_side_by_side_is_one_by_one(
 def test_vectors_of_every_width(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     queries, events = workload(ITEMS[2], WINDOWS[1]), stream(5, 500)
     with monkeypatch.context() as patch:
-        patch.setattr(compile, "bands", lambda *_, **__: [])
+        patch.setattr(classes, "bands", lambda *_, **__: [])
         expected = hamlet.run(queries, events).rows()
-    monkeypatch.setattr(compile, "bands", lambda tables, likeness: bands(tables, likeness, width=width))
+    monkeypatch.setattr(classes, "bands", lambda tables, likeness: bands(tables, likeness, width=width))
     try:
         assert hamlet.run(queries, events).rows() == expected
     except ValueError as error:
+        if not str(error).startswith(NO_VECTORS):
+            raise
         pytest.skip(str(error))
 
 
@@ -206,18 +209,20 @@ def test_pane_maps_are_the_panes_of_every_window(items: str, monkeypatch: pytest
     for seed, step, width in ((1, 0.05, 0), (2, 0.3, 4), (3, 1.0, 2), (4, 0.02, 0), (5, 0.05, 1)):
         events = stream(seed, 900, step)
         with monkeypatch.context() as patch:
-            patch.setattr(compile, "bands", lambda tables, likeness, width=width: bands(tables, likeness, width=width))
+            patch.setattr(classes, "bands", lambda tables, likeness, width=width: bands(tables, likeness, width=width))
             try:
                 results = hamlet.run(queries, events, numbers="float", order_column="o")
-            except ValueError:
-                continue  # vectors that this processor lacks
+            except ValueError as error:
+                if not str(error).startswith(NO_VECTORS):
+                    raise
+                continue
             engine = hamlet.Engine(queries, numbers="float", order_column="o")
             rows = engine.push(events[:400])
             engine = hamlet.Engine.restore(queries, engine.save())
             rows += engine.push(events[400:]) + engine.close()
         assert results.stats["pane_maps"] > 0 or step > 0.5
         with monkeypatch.context() as patch:
-            patch.setattr(compile, "bands", lambda *_, **__: [])
+            patch.setattr(classes, "bands", lambda *_, **__: [])
             expected = hamlet.run(queries, events, numbers="float", order_column="o").rows()
         for found in (results.rows(), sorted(rows, key=lambda row: queries.names.index(row["query"]))):
             assert difference(found, expected, magnitudes=scales(expected, 9.0), floats=True) is None
