@@ -31,8 +31,9 @@ LIMITATIONS = """## Limitations
 - What is compared at one point runs in one process, over one table: the peak memory of each holds that table and what
   the other has left behind. The curves of figures 8 to 10, Spark beside the hand-written programme or the floor, Flink
   and DuckDB's recursion are the exception: there each has a process of its own.
-- The cases `taxi-spark`, `stock-spark` and `smarthome-spark` include the start of the JVM and of the Python workers, as
-  a user of the command line waits for them; so do Flink's times. The other Spark jobs run in a session that is there.
+- The cases `taxi-spark`, `stock-spark`, `smarthome-spark` and `stream-rate` include the start of the JVM and of the
+  Python workers, as a user of the command line waits for them; so do Flink's times. The other Spark jobs run in a
+  session that is there.
 - The memory of Spark, Flink and other child processes is the sum of the resident memory of all of them, sampled ten
   times a second, where shared pages count once per process.
 - The baselines (GRETA, two-step, SHARON) count in floating point, and what names events by type and local predicate and
@@ -43,9 +44,10 @@ LIMITATIONS = """## Limitations
 - Peak memory is that of the process, the loaded stream and the interpreter among it; the figures show what came on top
   of that during the run (what the allocator had kept from the run before is not in it).
 - The rates of real streams are reached by dividing their times by a constant, as in the paper.
-- The brute-force oracle can only check slices of a few events. Over a whole real stream one query of each of `taxi`,
-  `stock` and `smarthome` is checked against a recurrence in plain Python, those of `taxi-rates` and `smarthome-rates`
-  against GRETA, and all against another execution of the same kernel (other batches, another policy, or Spark).
+- The brute-force oracle can only check slices of a few events. Over all that is measured of a real stream, one
+  query of each of `taxi`, `stock` and `smarthome` is checked against a recurrence in plain Python, all queries of
+  `taxi-rates` and `smarthome-rates` against GRETA, and every workload against another execution of the same kernel
+  (other batches, another policy, or Spark).
 """
 
 
