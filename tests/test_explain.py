@@ -340,18 +340,24 @@ def test_dot_is_valid(text: str) -> None:
 # ------------------------------------------------------------------------------------------- every workload there is
 
 
+def check_rendering(text: str, shown_as: str) -> None:
+    """Words, or JSON or DOT that parses."""
+    assert text.strip()
+    if shown_as == "json":
+        json.loads(text)
+    if shown_as == "dot":
+        check_dot(text)
+
+
 @pytest.mark.parametrize("path", WORKLOADS, ids=[path.stem for path in WORKLOADS])
 def test_every_workload_is_explained(path: Path) -> None:
     for shown_as in RENDERINGS:
         result = CliRunner().invoke(cli, ["explain", str(path), "--format", shown_as])
         assert result.exit_code == 0, result.output
-        if shown_as == "json":
-            json.loads(result.stdout)
-        if shown_as == "dot":
-            check_dot(result.stdout)
+        check_rendering(result.stdout, shown_as)
 
 
 def test_every_golden_case_is_explained() -> None:
     for case in cases():
         for shown_as in RENDERINGS:
-            explain(Workload.parse(case.text, case.name), None, shown_as)
+            check_rendering(explain(Workload.parse(case.text, case.name), None, shown_as), shown_as)
