@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 import shutil
 from collections.abc import Callable
@@ -128,7 +129,19 @@ def test_the_names_of_the_paper_are_where_the_table_says() -> None:
 
 
 def test_the_files_that_are_named_are_there() -> None:
-    for path in re.findall(
-        r"(?<![\w/*])((?:hamlet|optimizer|tests|bench|tools)/[\w/]+\.(?:pyx|pxd|py|h)\b)", ARCHITECTURE
-    ):
+    folders = "hamlet|optimizer|datasets|tests|fuzz|bench|tools"
+    named = re.findall(rf"(?<![\w/*])((?:{folders})/[\w/]+\.(?:pyx|pxd|py|h)\b)", ARCHITECTURE)
+    assert len(named) >= 20
+    for path in named:
         assert (ROOT / path).is_file(), path
+
+
+# ------------------------------------------------------------------------------------------------- tests/README.md
+
+
+def test_the_table_of_tests_names_every_file_and_no_other() -> None:
+    table = (ROOT / "tests/README.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w*]+\.py)`", table))
+    files = {path.name for path in (ROOT / "tests").glob("*.py")} - {"__init__.py"}
+    assert files == {file for name in named for file in fnmatch.filter(files, name)}
+    assert all(fnmatch.filter(files, name) for name in named)
