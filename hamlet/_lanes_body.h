@@ -40,6 +40,20 @@ LANE_INLINE void LANES_NAME(lanes_normalise)(LANE_INTS *mantissa, LANE_INTS *exp
     }
 }
 
+/* Bring a product's mantissa into [2^-256, 2^256) where its exponent allows it. A product of two small mantissas is
+ * smaller than either; left so, windows folded again and again would lose it, or what it is added to. */
+LANE_INLINE void LANES_NAME(lanes_settle)(LANE_INTS *mantissa, LANE_INTS *exponent) {
+    LANES_NAME(lanes_normalise)(mantissa, exponent);
+    for (;;) {
+        LANE_INTS size = *mantissa & INT64_MAX;
+        LANE_INTS small = (LANE_INTS)(size < ((int64_t)(1023 - LANES_STEP / 2) << 52));
+        small &= (LANE_INTS)(size != 0) & (LANE_INTS)(*exponent > 0);
+        if (__builtin_expect(!LANES_NAME(lanes_any)(small), 1)) return;
+        *mantissa = (LANE_INTS)((LANE_DOUBLES)*mantissa * (LANE_DOUBLES)((1023 + (small & LANES_STEP)) << 52));
+        *exponent -= small & LANES_STEP;
+    }
+}
+
 /* a += b for doubles with exponents of their own; the sum of a few is normalised by the caller. */
 LANE_INLINE void LANES_NAME(lanes_scaled_add)(
     LANE_INTS *mantissa, LANE_INTS *exponent, LANE_INTS more, LANE_INTS more_exponent
@@ -314,7 +328,7 @@ LANE_INLINE void LANES_NAME(lanes_join)(
     const LANE_INTS some = (LANE_INTS)(a[0] != 0), more = (LANE_INTS)(b[0] != 0);
     product[0] = (LANE_INTS)(first * second);
     product[planes] = a[planes] + b[planes];
-    LANES_NAME(lanes_normalise)(&product[0], &product[planes]);
+    LANES_NAME(lanes_settle)(&product[0], &product[planes]);
     LANES_UNROLLED
     for (int k = 1; k < planes; k++) {
         if (k >= linear) {
@@ -324,8 +338,8 @@ LANE_INLINE void LANES_NAME(lanes_join)(
         LANE_INTS left = (LANE_INTS)((LANE_DOUBLES)a[k] * second), left_exponent = a[planes + k] + b[planes];
         product[k] = (LANE_INTS)(first * (LANE_DOUBLES)b[k]);
         product[planes + k] = a[planes] + b[planes + k];
-        LANES_NAME(lanes_normalise)(&left, &left_exponent);
-        LANES_NAME(lanes_normalise)(&product[k], &product[planes + k]);
+        LANES_NAME(lanes_settle)(&left, &left_exponent);
+        LANES_NAME(lanes_settle)(&product[k], &product[planes + k]);
         LANES_NAME(lanes_scaled_add)(&product[k], &product[planes + k], left, left_exponent);
     }
 }

@@ -160,7 +160,7 @@ def _band(lanes: Sequence[_Lane], width: int) -> Band:
         forms[_WHOLE],
         before[_EXTREMUM],
         _vectors(forms, lanes[0].exact),
-        _maps(lanes[0].exact, lanes[0].windows, max(lane.slots for lane in lanes), forms),
+        _maps(lanes[0].exact, lanes[0].windows, max(lane.slots for lane in lanes)),
         tuple(tuple(before[form] + place for form, place in lane.places) for lane in lanes),
         tuple(lane.starts for lane in lanes),
         width,
@@ -177,12 +177,9 @@ def _vectors(forms: _Forms, exact: bool) -> int:
     return sum(forms) if exact else sum(forms) + forms[_DOUBLE]
 
 
-def _maps(exact: bool, windows: int, slots: int, forms: _Forms) -> int:
-    """Windows' worth of a pane map: none where so few windows overlap that it cannot pay.
-
-    None for sums either: those of maps have been seen to be wrong where counts have tens of thousands of bits.
-    """
-    return 0 if exact or windows <= 2 + slots or forms[_DOUBLE] > 1 else 1 + slots
+def _maps(exact: bool, windows: int, slots: int) -> int:
+    """Windows' worth of a pane map: none where so few windows overlap that it cannot pay."""
+    return 0 if exact or windows <= 2 + slots else 1 + slots
 
 
 def _split(lanes: list[_Lane]) -> list[list[_Lane]]:
@@ -207,7 +204,7 @@ def _split(lanes: list[_Lane]) -> list[list[_Lane]]:
 
 def _fits(last: _Lane, forms: _Forms, padded: int, held: float) -> bool:
     """Whether a block of so many lanes, of which the last has most slots, is no larger than `held`."""
-    windows = last.windows + _maps(last.exact, last.windows, last.slots, forms)
+    windows = last.windows + _maps(last.exact, last.windows, last.slots)
     cell = windows * last.slots * _vectors(forms, last.exact) * WORD
     return padded * cell <= held and sum(forms) <= MOST_PLANES
 
