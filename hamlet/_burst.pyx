@@ -114,6 +114,11 @@ cdef inline void tally_integers(Tally* tally, const int64_t* data, const int64_t
     tally.present += events
 
 
+cdef inline uint64_t extreme_of(int kind, const Tally* tally) noexcept nogil:
+    """The bits of the value that a burst brings to an extremum of this kind."""
+    return <uint64_t> (tally.least if kind == LEAST_INT or kind == LEAST_DOUBLE else tally.greatest)
+
+
 cdef void join_tally(Tally* tally, const Tally* more, bint floating) noexcept nogil:
     """Add the tally of other events of the burst in the same column."""
     if more.present == 0:
@@ -220,10 +225,7 @@ cdef void apply_burst(
             if held[0]:
                 extend_extremum(kind, target, held[1])
             if mine and present and has_trends(q, width, extended):
-                extend_extremum(
-                    kind, target,
-                    <uint64_t> (values.least if kind == LEAST_INT or kind == LEAST_DOUBLE else values.greatest),
-                )
+                extend_extremum(kind, target, extreme_of(kind, values))
 
 
 # ------------------------------------------------------------------------------------------------ limbs alone
@@ -350,6 +352,4 @@ cdef inline void join_extremes(
         if present and kind == PRESENT:
             to[0] = 1
         elif present:
-            extend_extremum(
-                kind, to, <uint64_t> (values.least if kind == LEAST_INT or kind == LEAST_DOUBLE else values.greatest)
-            )
+            extend_extremum(kind, to, extreme_of(kind, values))
