@@ -8,11 +8,11 @@ import numpy as np
 
 from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.ref cimport Py_INCREF
-from libc.math cimport frexp, isfinite, isinf, isnan, ldexp, log2
+from libc.math cimport isfinite, isinf, isnan, ldexp, log2
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc
 
-from hamlet._cells cimport floor_divide
+from hamlet._cells cimport Scaled, scaled_load, scaled_normal
 from hamlet._delivery import by_window
 from hamlet._kernel cimport Core, Rows
 from hamlet._tables cimport (
@@ -37,7 +37,6 @@ cdef extern from "Python.h":
 
 cdef enum:
     FEW = 64               # rows of a query that are put in order by insertion
-    STEP = 512             # exponents of scaled doubles are multiples of it
     MOST_EXPONENT = 1 << 20  # beyond all that doubles have
 
 cdef enum Reading:         # of a result value
@@ -225,8 +224,7 @@ cdef object value(const Query* q, Listing listing, int number, int width, const 
     cdef const Component* first = &q.component[item.first]
     cdef const uint64_t* word = cell + first.offset + first.slope * width
     cdef const uint64_t* other = NULL
-    cdef double m
-    cdef int64_t e
+    cdef Scaled total, by
     if item.second >= 0:
         other = cell + q.component[item.second].offset + q.component[item.second].slope * width
     if item.reading == COMPUTED:
@@ -242,32 +240,19 @@ cdef object value(const Query* q, Listing listing, int number, int width, const 
             divisor = component(&q.component[item.second], width, other)
             return found / divisor if divisor else None  # the double nearest to the quotient
         return found
-    m, e = (<const double*> word)[0], <int64_t> word[1]
+    total = scaled_load(word)
     if item.reading == LOGARITHM:
-        return log2(m) + e if m > 0 or isnan(m) else None
+        return log2(total.m) + total.e if total.m > 0 or isnan(total.m) else None
     if item.reading == QUOTIENT:
-        if (<const double*> other)[0] == 0:
+        by = scaled_load(other)
+        if by.m == 0:
             return None
-        divide(&m, &e, (<const double*> other)[0], <int64_t> other[1])
-    return presented(m, e, listing.beyond)
+        total = scaled_normal(total.m / by.m, total.e - by.e)
+    return presented(total.m, total.e, listing.beyond)
 
 
 cdef inline bint is_scaled(const Component* c) noexcept nogil:
     return c.kind == SUM_DOUBLE or c.kind == COUNT_SCALED or c.kind == OCCURRENCES_SCALED
-
-
-cdef inline void divide(double* m, int64_t* e, double by, int64_t exponent) noexcept nogil:
-    """`hamlet.output.scaled.over`."""
-    cdef double quotient = m[0] / by
-    cdef int64_t shift
-    cdef int more
-    m[0] = quotient
-    if quotient == 0 or not isfinite(quotient):
-        e[0] = 0
-        return
-    frexp(quotient, &more)
-    shift = floor_divide(more + STEP // 2, STEP) * STEP
-    m[0], e[0] = ldexp(quotient, <int> -shift), e[0] - exponent + shift
 
 
 cdef inline object presented(double m, int64_t e, object beyond):
