@@ -124,9 +124,8 @@ def hosts(drafts: Sequence[Draft]) -> list[tuple[tuple[int, ...], Host]]:
             groups.setdefault(_key(draft), []).append(place)
     found = []
     for places in groups.values():
-        for some in _worth([drafts[place] for place in places]):
-            chosen = tuple(places[number] for number in some)
-            found.append((chosen, _host([drafts[place] for place in chosen])))
+        for some, host in _worth([drafts[place] for place in places]):
+            found.append((tuple(places[number] for number in some), host))
     return found
 
 
@@ -168,26 +167,31 @@ def _adjacent(draft: Draft, template: Template, step: Transition) -> tuple[str, 
     )
 
 
-def _worth(drafts: Sequence[Draft]) -> list[list[int]]:
+def _worth(drafts: Sequence[Draft]) -> list[tuple[list[int], Host]]:
     """Sets of these queries that keep less together than on their own: all of them, or those with equal aggregates."""
-    if _pays(drafts):
-        return [list(range(len(drafts)))]
+    host = _paying(drafts)
+    if host is not None:
+        return [(list(range(len(drafts))), host)]
     alike: dict[Hashable, list[int]] = {}
     for number, draft in enumerate(drafts):
         names = _names([drafts[0], draft])[1]
         keys = frozenset(_named(key, names[key.variable]) if key.variable else key for key in draft.layout.keys)
         alike.setdefault(keys, []).append(number)
-    return [some for some in alike.values() if _pays([drafts[number] for number in some])]
+    sets = [(some, _paying([drafts[number] for number in some])) for some in alike.values()]
+    return [(some, host) for some, host in sets if host is not None]
 
 
-def _pays(drafts: Sequence[Draft]) -> bool:
+def _paying(drafts: Sequence[Draft]) -> Host | None:
+    """The host of these queries, where it keeps less than they do."""
     if len(drafts) < 2:
-        return False
+        return None
     apart = sum(draft.template.size * len(draft.layout.keys) for draft in drafts)
     host = _host(drafts)
     if any(_looks_back(drafts[0], step) for step in drafts[0].template.transitions if step.target in drafts[0].core):
-        return len(host.layout.keys) < sum(len(draft.layout.keys) for draft in drafts)
-    return host.template.size * len(host.layout.keys) < apart
+        pays = len(host.layout.keys) < sum(len(draft.layout.keys) for draft in drafts)
+    else:
+        pays = host.template.size * len(host.layout.keys) < apart
+    return host if pays else None
 
 
 def _looks_back(draft: Draft, step: Transition | Final) -> bool:
