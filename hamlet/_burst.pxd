@@ -23,7 +23,7 @@ cdef void tally_rows(
 ) noexcept nogil
 cdef void join_tally(Tally* tally, const Tally* more, bint floating) noexcept nogil
 cdef void apply_burst(
-    const Query* q, int width, int variable, bint loop, int64_t events, const Tally* tally,
+    const Query* q, const Arrival* a, int width, bint loop, int64_t events, const Tally* tally,
     const uint64_t* extended, uint64_t* sum, uint64_t* spare,
 ) noexcept nogil
 cdef void apply_limbs(

@@ -30,6 +30,7 @@ from hamlet._cells cimport (
     scaled_product,
     scaled_shift,
     scaled_store,
+    trends_in,
 )
 from hamlet._expression cimport Column
 from hamlet._state cimport State, cell_of, start_alive
@@ -176,10 +177,10 @@ cdef void add_total(
 
 
 cdef void apply_burst(
-    const Query* q, int width, int variable, bint loop, int64_t events, const Tally* tally,
+    const Query* q, const Arrival* a, int width, bint loop, int64_t events, const Tally* tally,
     const uint64_t* extended, uint64_t* sum, uint64_t* spare,
 ) noexcept nogil:
-    """Set `sum` to what a burst adds.
+    """Set `sum` to what a burst adds, as far as it takes part in it.
 
     `extended` is T, the cell of all trends that the burst's first event extends; `loop` says whether later ones extend
     what earlier ones made; `tally` is by event column; `spare` has room for a cell.
@@ -189,25 +190,29 @@ cdef void apply_burst(
     cdef Component* c
     cdef uint64_t* target
     cdef const uint64_t* held
+    cdef const uint64_t* counted
     cdef const Tally* values = NULL
     cdef Scaled found, factor
     cdef bint mine
-    for i in range(q.components):
+    for i in range(a.components_end):
+        if 0 < i < a.components:
+            continue
         c = &q.component[i]
+        counted = trends_in(q, c, width, extended)
         kind = c.kind
         words = c.words + c.wide * width
         target = sum + c.offset + c.slope * width
         held = extended + c.offset + c.slope * width
-        mine = c.variable == variable
+        mine = c.variable == a.variable
         values = &tally[c.column] if mine and c.column >= 0 else NULL
         present = events if values == NULL else values.present
         memset(target, 0, words * sizeof(uint64_t))
         if kind == COUNT or kind == OCCURRENCES or kind == SUM_INT:
             add_repeated(target, held, words, loop, events, spare)
             if mine and kind == OCCURRENCES:
-                limbs_add_shifted(target, words, extended, width, present, shift)
+                limbs_add_shifted(target, words, counted, width, present, shift)
             elif mine and kind == SUM_INT:
-                add_total(target, words, extended, width, values.total, shift)
+                add_total(target, words, counted, width, values.total, shift)
         elif kind == COUNT_SCALED or kind == OCCURRENCES_SCALED or kind == SUM_DOUBLE:
             found = repeated(scaled_load(held), loop, events)
             if mine and present:
@@ -216,15 +221,15 @@ cdef void apply_burst(
                 else:
                     factor = scaled_normal(<double> values.total, 0) if c.integer else values.real
                 found = scaled_add(found, scaled_product(
-                    scaled_shift(trends_of(q, width, extended), shift), factor
+                    scaled_shift(trends_of(q, width, counted), shift), factor
                 ))
             scaled_store(target, found)
         elif kind == PRESENT:
-            target[0] = 1 if held[0] or (mine and present and has_trends(q, width, extended)) else 0
+            target[0] = 1 if held[0] or (mine and present and has_trends(q, width, counted)) else 0
         else:
             if held[0]:
                 extend_extremum(kind, target, held[1])
-            if mine and present and has_trends(q, width, extended):
+            if mine and present and has_trends(q, width, counted):
                 extend_extremum(kind, target, extreme_of(kind, values))
 
 

@@ -17,6 +17,7 @@ from hamlet._tables cimport (
     PRESENT,
     SUM_DOUBLE,
     SUM_INT,
+    Arrival,
     Component,
     Query,
 )
@@ -104,9 +105,16 @@ cdef inline void extend_extremum(int kind, uint64_t* extremum, uint64_t bits) no
 
 cdef inline void add_cell(const Query* q, int width, uint64_t* target, const uint64_t* source) noexcept nogil:
     """Add the aggregates of one set of trends to those of another."""
+    add_components(q, width, target, source, 0, q.components)
+
+
+cdef inline void add_components(
+    const Query* q, int width, uint64_t* target, const uint64_t* source, int first, int end
+) noexcept nogil:
+    """Add some of them."""
     cdef int i, kind, offset
     cdef Component* c
-    for i in range(q.components):
+    for i in range(first, end):
         c = &q.component[i]
         offset = c.offset + c.slope * width
         kind = c.kind
@@ -120,37 +128,66 @@ cdef inline void add_cell(const Query* q, int width, uint64_t* target, const uin
             extend_extremum(kind, target + offset, source[offset + 1])
 
 
+cdef inline const uint64_t* trends_in(
+    const Query* q, const Component* c, int width, const uint64_t* cell
+) noexcept nogil:
+    """The count of the trends that a component measures."""
+    return cell + q.component[c.of].offset + q.component[c.of].slope * width
+
+
 cdef inline bint has_trends(const Query* q, int width, const uint64_t* cell) noexcept nogil:
     if q.exact:
         return limbs_nonzero(cell, width)
     return scaled_load(cell).m != 0
 
 
-cdef inline void add_one(const Query* q, int width, uint64_t* cell) noexcept nogil:
-    """Add the empty trend."""
+cdef inline void add_arriving(
+    const Query* q, const Arrival* a, int width, uint64_t* target, const uint64_t* source
+) noexcept nogil:
+    """Add the aggregates of trends that an arrival takes part in."""
+    cdef const uint64_t* count = source
+    if a.components:  # what is read may have trends of other strands
+        count += q.component[a.components].offset + q.component[a.components].slope * width
+        if q.exact:
+            limbs_add(target, count, width)
+        else:
+            scaled_store(target, scaled_add(scaled_load(target), scaled_load(count)))
+    add_components(q, width, target, source, a.components, a.components_end)
+
+
+cdef inline void increment(const Query* q, int width, uint64_t* count) noexcept nogil:
     cdef Scaled one
     if q.exact:
-        limbs_increment(cell, width)
+        limbs_increment(count, width)
     else:
         one.m = 1.0
         one.e = 0
-        scaled_store(cell, scaled_add(scaled_load(cell), one))
+        scaled_store(count, scaled_add(scaled_load(count), one))
+
+
+cdef inline void add_one(const Query* q, int width, uint64_t* cell, int strand) noexcept nogil:
+    """Add the empty trend, which is of a strand, if there are any (not 0)."""
+    increment(q, width, cell)
+    if strand:
+        increment(q, width, cell + q.component[strand].offset + q.component[strand].slope * width)
 
 
 cdef inline void bind_event(
-    const Query* q, int width, int variable, uint64_t* cell, const Column* columns, Py_ssize_t row
+    const Query* q, const Arrival* a, int width, uint64_t* cell, const Column* columns, Py_ssize_t row
 ) noexcept nogil:
     """Let an event, bound to a variable, take part in all trends of a cell."""
     cdef int i, kind
     cdef Component* c
     cdef uint64_t* target
+    cdef const uint64_t* counted
     cdef const Column* column = NULL
     cdef double value
     cdef Scaled trends
-    for i in range(1, q.components):
+    for i in range(a.components, a.components_end):
         c = &q.component[i]
-        if c.variable != variable:
+        if c.variable != a.variable:
             continue
+        counted = trends_in(q, c, width, cell)
         if c.column >= 0:
             column = &columns[c.column]
             if column.valid != NULL and not column.valid[row]:
@@ -158,17 +195,17 @@ cdef inline void bind_event(
         kind = c.kind
         target = cell + c.offset + c.slope * width
         if kind == OCCURRENCES:
-            limbs_add_wider(target, c.words + width, cell, width)
+            limbs_add_wider(target, c.words + width, counted, width)
         elif kind == SUM_INT:
-            limbs_add_product(target, c.words + width, cell, width, column.data[row])
+            limbs_add_product(target, c.words + width, counted, width, column.data[row])
         elif kind == SUM_DOUBLE:
             value = <double> column.data[row] if c.integer else (<const double*> column.data)[row]
-            trends = scaled_from_limbs(cell, width) if q.exact else scaled_load(cell)
+            trends = scaled_from_limbs(counted, width) if q.exact else scaled_load(counted)
             if trends.m != 0:  # the value may be infinite
                 scaled_store(target, scaled_add(scaled_load(target), scaled_multiply(trends, value)))
         elif kind == OCCURRENCES_SCALED:
-            scaled_store(target, scaled_add(scaled_load(target), scaled_load(cell)))
-        elif has_trends(q, width, cell):
+            scaled_store(target, scaled_add(scaled_load(target), scaled_load(counted)))
+        elif has_trends(q, width, counted):
             if kind == PRESENT:
                 target[0] = 1
             else:

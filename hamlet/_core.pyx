@@ -94,6 +94,7 @@ from hamlet._tables cimport (
     GuardArrival,
     IndexTable,
     KeyProgram,
+    Output,
     Predicate,
     Query,
     Source,
@@ -255,6 +256,7 @@ cdef class Kernel:
         q.fixed = table.fixed
         q.wide = table.wide
         q.exact = table.exact
+        q.strands = any(of for *_, of in table.components)
         q.scaled = sum(kind == SUM_DOUBLE or kind >= COUNT_SCALED for kind, *_ in table.components)
         q.account = k.account
         q.types = table.types
@@ -275,7 +277,7 @@ cdef class Kernel:
                 at += 1
         q.component, q.source, q.arrival = <Component*> start[0], <Source*> start[1], <Arrival*> start[2]
         q.guard_arrival, q.store = <GuardArrival*> start[3], <StoreTable*> start[4]
-        q.guard_set, q.index, q.output, q.member = start[5], <IndexTable*> start[6], start[7], start[8]
+        q.guard_set, q.index, q.output, q.member = start[5], <IndexTable*> start[6], <Output*> start[7], start[8]
         q.simple, q.guard_first, q.cell_guards = start[9], start[10], start[11]
         q.key = <KeyProgram*> self._hold(np.zeros(len(table.keys) * sizeof(KeyProgram), np.uint8))
         for i, (program, columns, count, floating) in enumerate(table.keys):

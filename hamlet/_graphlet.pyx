@@ -15,7 +15,16 @@ from libc.string cimport memcpy, memset
 
 from hamlet._band_step cimport burst_band, find_lanes
 from hamlet._burst cimport Tally, apply_burst, apply_limbs, join_tally, tally_rows
-from hamlet._cells cimport add_cell, bit_length, floor_divide, has_trends, lane_of, limbs_bits, lowest_window, words_of
+from hamlet._cells cimport (
+    add_arriving,
+    bit_length,
+    floor_divide,
+    has_trends,
+    lane_of,
+    limbs_bits,
+    lowest_window,
+    words_of,
+)
 from hamlet._decision cimport decide, note_burst
 from hamlet._kernel cimport LONGEST_BURST, Core, Graphlet, Member, column_bit, mixed
 from hamlet._lanes cimport Band, is_found
@@ -417,7 +426,7 @@ cdef int serve(Core* k, Graphlet* g, const Member* member) noexcept nogil:
         return OUT_OF_MEMORY
     lane = lane_of(q, s.first)
     k.applied += 1
-    if q.exact and q.scaled == 0:
+    if q.exact and q.scaled == 0 and not q.strands:
         for window in range(s.first, s.last + 1):
             apply_limbs(q, s, a, member.loop, events, tally, bits, window, lane, k.scratch)
             lane = lane + 1 if lane + 1 < q.lanes else 0
@@ -428,18 +437,18 @@ cdef int serve(Core* k, Graphlet* g, const Member* member) noexcept nogil:
     sum = k.scratch + block
     memset(snapshot, 0, block * sizeof(uint64_t))
     for i in range(a.sources, a.sources_end):
-        failure = read_source(k, member.query, s, &q.source[i], snapshot, 0)
+        failure = read_source(k, member.query, s, a, &q.source[i], snapshot, 0)
         if failure:
             return failure
     for _ in range(s.first, s.last + 1):
         if has_trends(q, s.width, snapshot + lane * words):
             apply_burst(
-                q, s.width, a.variable, member.loop, events, tally,
+                q, a, s.width, member.loop, events, tally,
                 snapshot + lane * words, sum, sum + words,
             )
             for i in range(a.cells, a.cells_end):
                 cell = cell_of(q, s, lane, q.member[i])
-                add_cell(q, s.width, cell, sum)
+                add_arriving(q, a, s.width, cell, sum)
                 if q.exact:
                     s.bits = max(s.bits, limbs_bits(cell, s.width))
         lane = lane + 1 if lane + 1 < q.lanes else 0

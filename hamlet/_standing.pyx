@@ -72,7 +72,7 @@ cdef int stand_state(Core* k, int query, int place, int64_t key, const State* s)
             if start_alive(q, s, place - q.cells, window):
                 continue
             memset(k.scratch, 0, words * sizeof(uint64_t))
-            add_one(q, s.width, k.scratch)
+            add_one(q, s.width, k.scratch, 0)
             sum = k.scratch
         else:
             sum = cell_of(q, s, lane_of(q, window), place)

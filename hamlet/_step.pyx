@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from hamlet._cells cimport (
-    add_cell,
+    add_arriving,
     add_one,
     bind_event,
     bit_length,
@@ -119,13 +119,13 @@ cdef int read_event(Core* k, int query, State* s, int arrival, int64_t time, int
     cdef int64_t _
     memset(sum, 0, block * sizeof(uint64_t))
     for i in range(a.sources, a.sources_end):
-        failure = read_source(k, query, s, &q.source[i], sum, row)
+        failure = read_source(k, query, s, a, &q.source[i], sum, row)
         if failure:
             return failure
-    if q.components > 1:
+    if a.components + 1 < a.components_end:
         lane = lane_of(q, s.first)
         for _ in range(s.first, s.last + 1):
-            bind_event(q, s.width, a.variable, sum + lane * words, k.columns, row)
+            bind_event(q, a, s.width, sum + lane * words, k.columns, row)
             lane = lane + 1 if lane + 1 < q.lanes else 0
     for i in range(a.stores, a.stores_end):
         if q.store[q.member[i]].merging:
@@ -136,12 +136,14 @@ cdef int read_event(Core* k, int query, State* s, int arrival, int64_t time, int
         memcpy(node, sum, block * sizeof(uint64_t))
     if k.used[arrival]:
         for lane in range(q.lanes):
-            add_cell(q, s.width, total + lane * words, sum + lane * words)
+            add_arriving(q, a, s.width, total + lane * words, sum + lane * words)
     k.used[arrival] = 1
     return NO_FAILURE
 
 
-cdef int read_source(Core* k, int query, State* s, const Source* source, uint64_t* sum, int64_t row) noexcept nogil:
+cdef int read_source(
+    Core* k, int query, State* s, const Arrival* a, const Source* source, uint64_t* sum, int64_t row
+) noexcept nogil:
     cdef const Query* q = &k.query[query]
     cdef int words = words_of(q, s.width), lane = lane_of(q, s.first), failure, place = 0
     cdef int64_t window
@@ -157,9 +159,9 @@ cdef int read_source(Core* k, int query, State* s, const Source* source, uint64_
         return scan_sums(k, query, s, source, sum, row)
     for window in range(s.first, s.last + 1):
         if source.kind == FROM_CELL:
-            add_cell(q, s.width, sum + lane * words, cell_of(q, s, lane, source.place))
+            add_arriving(q, a, s.width, sum + lane * words, cell_of(q, s, lane, source.place))
         elif start_alive(q, s, source.guards, window):
-            add_one(q, s.width, sum + lane * words)
+            add_one(q, s.width, sum + lane * words, source.place)
         lane = lane + 1 if lane + 1 < q.lanes else 0
     return NO_FAILURE
 
@@ -177,7 +179,7 @@ cdef int write_sums(Core* k, const Query* q, State* s, int arrival, int64_t time
     for _ in range(s.first, s.last + 1):
         for i in range(a.cells, a.cells_end):
             cell = cell_of(q, s, lane, q.member[i])
-            add_cell(q, s.width, cell, total + lane * words)
+            add_arriving(q, a, s.width, cell, total + lane * words)
             if q.exact:
                 s.bits = max(s.bits, limbs_bits(cell, s.width))
         if q.exact and a.stores < a.stores_end:
@@ -196,7 +198,7 @@ cdef int write_sums(Core* k, const Query* q, State* s, int arrival, int64_t time
             store.count = store.pending
         cell = store.value + (store.count - 1) * block
         for lane in range(q.lanes):
-            add_cell(q, s.width, cell + lane * words, total + lane * words)
+            add_arriving(q, a, s.width, cell + lane * words, total + lane * words)
             if q.exact:
                 s.bits = max(s.bits, limbs_bits(cell + lane * words, s.width))
         store.step[store.count - 1] = k.step

@@ -9,7 +9,7 @@ from hamlet._budget cimport Account
 from hamlet._expression cimport Code
 
 cdef enum ComponentKind:
-    COUNT              # trends; limbs, always the first component
+    COUNT              # trends; limbs, always the first component, and the first of each strand
     OCCURRENCES        # events bound to a variable (with a value, where a column is given); limbs
     SUM_INT            # limbs, two's complement
     SUM_DOUBLE         # scaled double
@@ -40,10 +40,11 @@ cdef struct Component:
     int slope
     int words          # its words = words + wide * width
     int wide
+    int of             # the component that counts the trends which it measures
 
 cdef struct Source:
     int kind           # SourceKind
-    int place          # FROM_CELL: cell (guards: state of the negated template); FROM_STORE: store
+    int place          # FROM_CELL: cell (guards: state of the negated template); FROM_STORE: store; FROM_START: strand
     int guards         # guard set over the gap, -1 for none
     int predicate      # predicate on (earlier, later) event, -1 for none
     int index          # the index that answers it, -1 where the store is scanned
@@ -56,6 +57,8 @@ cdef struct Arrival:
     int cells_end
     int stores         # members[stores : stores_end] are the stores that keep it
     int stores_end
+    int components     # components[components : components_end] measure its trends: all, or those of its strand,
+    int components_end  # of which the first counts them, as does then the first of all
 
 cdef struct GuardArrival:
     int guard          # which negated pattern
@@ -64,6 +67,12 @@ cdef struct GuardArrival:
     int sources_end
     int store          # the store that keeps it for adjacent predicates, -1 for none
     int final          # 1 where a match may end here
+
+cdef struct Output:    # a query whose sums another one keeps
+    int query
+    int finals         # sources[finals : finals_end] are summed at a window's end
+    int finals_end
+    int components     # member[components + i] is what its own i-th component is called here
 
 cdef struct StoreTable:
     int columns        # members[columns : columns_end] are the event columns that its predicates read
@@ -100,6 +109,7 @@ cdef struct Query:
     int64_t slide      # ticks
     int lanes          # most windows open at once
     int components
+    int strands        # 1 where trends are told apart by how they begin, and counted for each strand
     int scaled         # components that are scaled doubles
     int cells
     int stores
@@ -109,7 +119,7 @@ cdef struct Query:
     int indexes
     int finals         # sources[finals : finals_end] are summed at a window's end
     int finals_end
-    int outputs        # queries that begin as this one does, and end otherwise
+    int outputs        # queries whose sums this one keeps
     int most_sources   # the most sources of an arrival, and of the finals
     int fixed          # words of a cell = fixed + wide * width
     int wide
@@ -128,7 +138,7 @@ cdef struct Query:
     int* simple        # guard -> 1 where every match is one event
     int* guard_first   # guard -> its first state
     int* cell_guards   # cell -> its guard set (all simple), -1 for none
-    int* output        # [outputs][3] the number of each, and its finals: sources of this query
+    Output* output     # [outputs]
     int* table         # the memory of what the pointers to integers point to, where it is this query's own
     Account* account   # the memory of the run
 

@@ -1,12 +1,13 @@
 """Windows open, close and are delivered; a pane is the time between two such borders (HAMLET §3.1)."""
 
 from libc.stdint cimport INT64_MIN, int64_t, uint64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from hamlet._blocks cimport advance_block
 from hamlet._calendar cimport pop_due, schedule
 from hamlet._cells cimport (
     add_cell,
+    add_components,
     bit_length,
     first_kept,
     floor_divide,
@@ -32,7 +33,7 @@ from hamlet._state cimport (
     new_state,
     widen,
 )
-from hamlet._tables cimport FROM_CELL, NO_FAILURE, OUT_OF_MEMORY, Query, Source
+from hamlet._tables cimport FROM_CELL, NO_FAILURE, OUT_OF_MEMORY, Component, Output, Query, Source
 
 
 cdef int open_state(Core* k, int query, int64_t key, int64_t time, State** state) noexcept nogil:
@@ -98,7 +99,7 @@ cdef int close_windows(Core* k, int query, State* s, int64_t key, int64_t low) n
 
 
 cdef int deliver(Core* k, int query, State* s, int64_t key, int64_t window) noexcept nogil:
-    """Append the window's row where it has a trend, and those of queries that begin equally."""
+    """Append the window's row where it has a trend, or those of the queries whose sums are kept here."""
     cdef const Query* q = &k.query[query]
     cdef Py_ssize_t nodes = q.most_sources
     cdef int i
@@ -110,43 +111,83 @@ cdef int deliver(Core* k, int query, State* s, int64_t key, int64_t window) noex
             return OUT_OF_MEMORY
     if reserve_scratch(k, q, s):
         return OUT_OF_MEMORY
-    if deliver_sum(k, q, s, query, q.finals, q.finals_end, key, window):
-        return OUT_OF_MEMORY
-    for i in range(0, 3 * q.outputs, 3):
-        if deliver_sum(k, q, s, q.output[i], q.output[i + 1], q.output[i + 2], key, window):
+    if q.outputs == 0:
+        sum_finals(q, s, q.finals, q.finals_end, window, NULL, q.components, k.scratch)
+        return deliver_row(k, q, s.width, query, key, window, k.scratch)
+    for i in range(q.outputs):
+        if deliver_output(k, q, s, &q.output[i], key, window):
             return OUT_OF_MEMORY
     return NO_FAILURE
 
 
-cdef int deliver_sum(
-    Core* k, const Query* q, State* s, int query, int finals, int finals_end, int64_t key, int64_t window
+cdef void sum_finals(
+    const Query* q, const State* s, int finals, int finals_end, int64_t window, const int* chosen, int components,
+    uint64_t* sum,
 ) noexcept nogil:
-    """Append a row of the sum of some finals of a state, where there is a trend."""
+    """Add up some finals of a state: all components (a null pointer), or those that are chosen."""
     cdef const Source* source
     cdef const Store* store
     cdef Py_ssize_t node
-    cdef int lane = lane_of(q, window), number, words = words_of(q, s.width), width
-    cdef int64_t bits
-    memset(k.scratch, 0, words * sizeof(uint64_t))
+    cdef int lane = lane_of(q, window), number, words = words_of(q, s.width)
+    memset(sum, 0, words * sizeof(uint64_t))
     for number in range(finals, finals_end):
         source = &q.source[number]
         if source.kind == FROM_CELL:
-            add_cell(q, s.width, k.scratch, cell_of(q, s, lane, source.place))
+            add_chosen(q, s.width, sum, cell_of(q, s, lane, source.place), chosen, components)
         else:
             store = &s.store[source.place]
             for node in range(first_alive(store, killed_before(q, s, source.guards)), store.count):
-                add_cell(q, s.width, k.scratch, store.value + (node * q.lanes + lane) * words)
-    if not has_trends(q, s.width, k.scratch):
+                add_chosen(q, s.width, sum, store.value + (node * q.lanes + lane) * words, chosen, components)
+
+
+cdef inline void add_chosen(
+    const Query* q, int width, uint64_t* sum, const uint64_t* cell, const int* chosen, int components
+) noexcept nogil:
+    cdef int i
+    if chosen == NULL:
+        add_cell(q, width, sum, cell)
+        return
+    for i in range(components):
+        add_components(q, width, sum, cell, chosen[i], chosen[i] + 1)
+
+
+cdef int deliver_output(
+    Core* k, const Query* q, const State* s, const Output* output, int64_t key, int64_t window
+) noexcept nogil:
+    """Append a row of a query whose sums another one keeps, in its own layout, where it has a trend."""
+    cdef const Query* own = &k.query[output.query]
+    cdef const int* chosen = &q.member[output.components]
+    cdef const Component* c
+    cdef const Component* to
+    cdef uint64_t* row = k.scratch + words_of(q, s.width)
+    cdef int i
+    sum_finals(q, s, output.finals, output.finals_end, window, chosen, own.components, k.scratch)
+    for i in range(own.components):
+        c = &q.component[chosen[i]]
+        to = &own.component[i]
+        memcpy(
+            row + to.offset + to.slope * s.width, k.scratch + c.offset + c.slope * s.width,
+            (c.words + c.wide * s.width) * sizeof(uint64_t),
+        )
+    k.beginnings += has_trends(own, s.width, row)
+    return deliver_row(k, own, s.width, output.query, key, window, row)
+
+
+cdef int deliver_row(
+    Core* k, const Query* q, int width, int query, int64_t key, int64_t window, uint64_t* sum
+) noexcept nogil:
+    """Append a sum as a row, where there is a trend; it is narrowed in place."""
+    cdef int narrower = width
+    cdef int64_t bits
+    if not has_trends(q, width, sum):
         return NO_FAILURE
-    width = s.width
     if q.exact:
-        bits = limbs_bits(k.scratch, width)
+        bits = limbs_bits(sum, width)
         k.most_bits = max(k.most_bits, bits)
-        width = <int> (bits // 64) + 1
-        if width < s.width:
-            narrow_cell(q, k.scratch, width, s.width)
-    k.beginnings += &k.query[query] != q
-    return append_row(k, &k.rows[query], key, window, width, k.scratch, words_of(q, width))
+        narrower = <int> (bits // 64) + 1
+        if narrower < width:
+            narrow_cell(q, sum, narrower, width)
+    return append_row(k, &k.rows[query], key, window, narrower, sum, words_of(q, narrower))
 
 
 cdef int advance_time(Core* k, int64_t time) noexcept nogil:

@@ -59,8 +59,6 @@ class Engine:
     [{'query': 'q1', 'window_start': 0, 'window_end': 10, 'count': 3}]
     """
 
-    _whole = False  # whether no query hosts another (`hamlet.compiler.beginnings`)
-
     def __init__(self, workload: Workload, *, lateness: Lateness = 0, late: str = "error", **options: Any) -> None:
         self.workload = workload_of(workload)
         self.options = options_of(options)
@@ -326,9 +324,7 @@ class Engine:
         self.workload.check(schema)
         check_zones(schema)
         settled = schema.closed or self._settled
-        executor = executor_of(
-            self.workload, schema, self._strings, self.options, self._budget, whole=self._whole, settled=settled
-        )
+        executor = executor_of(self.workload, schema, self._strings, self.options, self._budget, settled=settled)
         if self._executor is not None:
             executor.adopt(self._executor)
         self._executor = executor
@@ -415,18 +411,14 @@ def executor_of(
     options: Options,
     budget: Budget | None = None,
     *,
-    whole: bool = False,
     settled: bool = True,
 ) -> Executor:
     """What runs a workload, checked against the schema, with these options.
 
-    With `whole`, no query hosts another. Attributes may still widen their types where they are not `settled`.
+    Attributes may still widen their types where they are not `settled`.
     """
     exact, together = options.numbers == "exact", options.sharing != "never"
-    beginnings = together and not whole
-    compiled = compile_workload(
-        workload.analysis, schema, strings, exact=exact, together=together, beginnings=beginnings, settled=settled
-    )
+    compiled = compile_workload(workload.analysis, schema, strings, exact=exact, together=together, settled=settled)
     budget = Budget(bytes_of(options.max_memory)) if budget is None else budget
     return Executor(compiled, options.threads, sharing=options.decided_by, budget=budget)
 

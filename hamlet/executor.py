@@ -19,7 +19,7 @@ from hamlet import trace
 from hamlet._budget import Budget, BudgetExceeded
 from hamlet.columns import BatchColumns
 from hamlet.compiler.classify import Signature
-from hamlet.compiler.compiled import CompiledWorkload
+from hamlet.compiler.compiled import CompiledClass, CompiledQuery, CompiledWorkload
 from hamlet.errors import HamletError
 from hamlet.limit import Holding, exceeded, holding
 from hamlet.output.query_rows import QueryRows, dicts_of
@@ -177,10 +177,9 @@ class Executor:
     def holdings(self) -> list[Holding]:
         """What each query holds in the kernels now."""
         return [
-            holding(query, runner.compiled.parts_of[place], runner.kernels, runner.index)
+            holding(query, parts, [runner.tables[part] for part in parts], runner.kernels, runner.index)
             for runner in self._classes
-            for place, query in enumerate(runner.compiled.queries)
-            if query.like is None and query.host is None
+            for query, parts in _holders(runner.compiled)
         ]
 
     def _others(self) -> dict[str, int]:
@@ -272,3 +271,12 @@ class Executor:
                 for name in (counted[0] if counted else ())
             },
         }
+
+
+def _holders(compiled: CompiledClass) -> Iterator[tuple[CompiledQuery, Sequence[int]]]:
+    """The kernels' queries that hold sums: under the name of the first query that they are kept for."""
+    for place, query in enumerate(compiled.queries):
+        if query.like is None and query.host is None:
+            yield query, compiled.parts_of[place]
+    for number, host in enumerate(compiled.hosts, len(compiled.parts)):
+        yield compiled.queries[host.queries[0]], (number,)

@@ -15,7 +15,7 @@ from hamlet.calibration import constants
 from hamlet.chunks.coordinates import refusal
 from hamlet.columns import StringPool
 from hamlet.compiler.compile import compile_workload, facts
-from hamlet.compiler.compiled import CompiledClass, CompiledQuery
+from hamlet.compiler.compiled import CompiledClass, CompiledQuery, CompiledWorkload
 from hamlet.compiler.memory import bound
 from hamlet.compiler.tables import QueryTables
 from hamlet.errors import OptionError, one_of
@@ -92,6 +92,16 @@ def view(workload: Workload, schema: Schema | None) -> WorkloadView:
         read.clock.ticks_per_second,
         None if schema is None else schema.clock.unit,
         _sharing(analysis, known, queries),
+        _together(compile_workload(analysis, read, StringPool(), together=True)),
+    )
+
+
+def _together(compiled: CompiledWorkload) -> tuple[tuple[int, ...], ...]:
+    """The queries of each host."""
+    return tuple(
+        tuple(sorted(each.queries[place].analysed.index for place in kept))
+        for each in compiled.classes
+        for kept in each.kept_by[len(each.parts) :]
     )
 
 

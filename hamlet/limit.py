@@ -20,6 +20,7 @@ import numpy as np
 from hamlet._core import Kernel
 from hamlet.compiler.compiled import CompiledQuery
 from hamlet.compiler.memory import bound
+from hamlet.compiler.tables import QueryTables
 from hamlet.errors import MemoryLimitError, OptionError
 from hamlet.keys import KeyIndex
 from hamlet.language.printing import name_text
@@ -93,6 +94,8 @@ class Holding:
         Bytes of the partition that holds the most.
     key : mapping of str to object
         Values of this partition's attributes.
+    tables : sequence of QueryTables
+        What the kernels run for it.
     """
 
     query: CompiledQuery
@@ -100,9 +103,16 @@ class Holding:
     partitions: int
     most: int
     key: Mapping[str, Any]
+    tables: Sequence[QueryTables]
 
 
-def holding(query: CompiledQuery, parts: Sequence[int], kernels: Sequence[Kernel], index: KeyIndex) -> Holding:
+def holding(
+    query: CompiledQuery,
+    parts: Sequence[int],
+    tables: Sequence[QueryTables],
+    kernels: Sequence[Kernel],
+    index: KeyIndex,
+) -> Holding:
     """What a query holds; `parts` are its numbers in the kernels, over which the partitions are spread."""
     held = np.zeros(max(1, index.size), np.int64)
     for number, kernel in enumerate(kernels):
@@ -112,7 +122,7 @@ def holding(query: CompiledQuery, parts: Sequence[int], kernels: Sequence[Kernel
             mine[: len(found)] += found
     most = int(held.argmax())
     key = dict(zip(index.attributes, index.key(most), strict=True)) if index.size else {}
-    return Holding(query, int(held.sum()), int(np.count_nonzero(held)), int(held[most]), key)
+    return Holding(query, int(held.sum()), int(np.count_nonzero(held)), int(held[most]), key, tables)
 
 
 def exceeded(limit: int, holdings: Sequence[Holding], others: Mapping[str, int]) -> MemoryLimitError:
@@ -156,6 +166,6 @@ def _advice(most: Holding) -> str:
     ways = ["shorten its WITHIN", "split its events further with GROUP-BY or [attribute]"]
     if most.query.exact:
         ways.append("count with numbers=float")
-    if bound(most.query.tables).event:
+    if bound(most.tables).event:
         ways.append("leave out more events by conditions on single ones, since its adjacent condition keeps them all")
     return f"{', '.join(ways)}, or raise the limit (--max-memory, max_memory=)"

@@ -116,7 +116,7 @@ class Gear:
     def write(self, step: int, values: Mapping[int, Sequence[tuple[int, Number]]]) -> None:
         """Add what arrived: by arrival the events of the step, each with its number of trends."""
         for arrival, events in values.items():
-            _, _, _, cells, cells_end, stores, stores_end = self._tables.arrivals[arrival]
+            _, _, _, cells, cells_end, stores, stores_end, *_ = self._tables.arrivals[arrival]
             for cell in self._tables.members[cells:cells_end]:
                 for _, value in events:
                     self._cells[cell] = self._cells[cell] + value

@@ -69,7 +69,7 @@ class ClassRunner:
         self.workload = workload
         self._workers = workers
         self.index = KeyIndex(compiled.attributes)
-        self.tables = [compiled.tables(number) for number in range(len(compiled.parts))]
+        self.tables = [compiled.tables(number) for number in range(compiled.kernel_queries)]
         floating = [int(type is AttributeType.DOUBLE) for _, type in compiled.columns]
         self.pane = gcd(*(ticks for each in self.tables for ticks in (each.within, each.slide)))
         self.kernels = [Kernel(self.tables, floating, sharing, budget, compiled.bands) for _ in range(workers.threads)]
@@ -224,7 +224,7 @@ class ClassRunner:
     def _register(self, signature: Signature) -> int:
         entries = []
         for part, variables in self._touched.get(signature.type, ()):
-            tables, roles = self.tables[part], self.compiled.queries[self.compiled.parts[part][0]].bound
+            tables, roles = self.tables[part], self.compiled.roles(part)
             fitting = [variable for variable in variables if signature.fits(roles[variable])]
             bound = [variable for variable in fitting if variable in tables.arrivals_of]
             arrivals = [number for variable in bound for number in tables.arrivals_of[variable]]
@@ -267,11 +267,11 @@ class ClassRunner:
 def _touched(compiled: CompiledClass) -> dict[str, list[tuple[int, list[str]]]]:
     """For each event type the kernel's queries that have variables of it, and these."""
     found: dict[str, list[tuple[int, list[str]]]] = {}
-    for part, (place, _) in enumerate(compiled.parts):
-        if compiled.queries[place].host is not None:
+    for part in range(compiled.kernel_queries):
+        if compiled.tables(part).hosted:
             continue
         own: dict[str, list[str]] = {}
-        for variable, role in compiled.queries[place].bound.items():
+        for variable, role in compiled.roles(part).items():
             own.setdefault(role.type, []).append(variable)
         for type, variables in own.items():
             found.setdefault(type, []).append((part, variables))

@@ -10,7 +10,8 @@ The JSON document is stable: keys may be added, `version` changes when one is re
     Unit of the ticks below: ``s``, ``ms``, ``us`` or ``ns``; null without an input. Then every ``ticks`` is null, and
     attributes without a declared type are taken for numbers.
 ``classes[]``
-    Queries that run side by side: ``attributes`` (partition attributes), ``queries`` (names), ``pane`` (duration).
+    Queries that run side by side: ``attributes`` (partition attributes), ``queries`` (names), ``pane`` (duration),
+    ``together[]`` (names of queries for which single events are kept once, with sums for each).
 ``sharing``, ``constants``
     What queries share, and the prices that decide about it: `optimizer.explain_sharing`.
 ``queries[]``
@@ -42,6 +43,7 @@ Source: DESIGN §2 (the ladder); HAMLET (SIGMOD'21) §3.1 (templates, panes).
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
@@ -257,6 +259,8 @@ class WorkloadView:
         None where the time column is not known.
     shared : SharingView
         What the queries share.
+    together : tuple of tuple of int
+        Places of queries for which single events are kept once.
     """
 
     queries: tuple[QueryView, ...]
@@ -264,6 +268,11 @@ class WorkloadView:
     ticks_per_second: int
     time_unit: str | None
     shared: SharingView
+    together: tuple[tuple[int, ...], ...]
+
+    def names(self, places: Iterable[int]) -> list[str]:
+        """The names of some queries."""
+        return [self.queries[place].name for place in places]
 
 
 # ------------------------------------------------------------------------------------------ words for all renderings
@@ -320,8 +329,9 @@ def _classes(workload: WorkloadView) -> list[dict[str, Any]]:
     return [
         {
             "attributes": list(each.attributes),
-            "queries": [workload.queries[place].name for place in each.queries],
+            "queries": workload.names(each.queries),
             "pane": _duration(each.pane, workload),
+            "together": [workload.names(some) for some in workload.together if some[0] in each.queries],
         }
         for each in workload.plan.classes
     ]

@@ -57,12 +57,15 @@ def _classes(workload: WorkloadView) -> str:
     if workload.time_unit is None:
         lines.append("no input given: attributes without a declared type are taken for numbers")
     for number, each in enumerate(classes, 1):
-        names = ", ".join(workload.queries[place].name for place in each.queries)
+        names = ", ".join(workload.names(each.queries))
         pane = in_words(each.pane, workload.ticks_per_second)
         lines.append(f"class {number}")
         lines += wrapped("queries", names + (" (side by side)" if len(each.queries) > 1 else ""))
         lines += wrapped("partition", ", ".join(each.attributes) or "none: all events together")
         lines += wrapped("pane", pane)
+        for some in workload.together:
+            if some[0] in each.queries:
+                lines += wrapped("together", f"{', '.join(workload.names(some))}: single events are kept once")
     return "\n".join(lines)
 
 

@@ -190,7 +190,7 @@ KEYS = {
     "sharing": "groups left_out same apart",
     "constants": "model origin file measured_at costs",
     "constants.costs.indexed": "reads coefficient application snapshot event burst spread join",
-    "classes[]": "attributes queries pane",
+    "classes[]": "attributes queries pane together",
     "classes[].pane": "text ticks",
     "queries[]": QUERY,
     "queries[].variables[]": "name type negated conditions broadcast",

@@ -81,7 +81,7 @@ class Chunk:
         compiled: CompiledWorkload | None = None,
     ) -> None:
         if compiled is None:
-            self.executor = executor_of(workload, schema, StringPool(), replace(options, threads=1), whole=True)
+            self.executor = executor_of(workload, schema, StringPool(), replace(options, threads=1))
         else:
             self.executor = Executor(compiled, sharing=options.decided_by)
         (self.compiled,) = self.executor.workload.classes

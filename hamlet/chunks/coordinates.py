@@ -82,7 +82,8 @@ def probe(tables: QueryTables, of: Coordinates, entry: int) -> QueryTables:
     for place in _from_start(tables):
         sources[place] = (SOURCES["cell"], of.cells + of.starts.index(sources[place][2]), NONE, NONE, NONE)
     members = [*tables.members, entry]
-    seed = (NO_VARIABLE, len(sources), len(sources) + 1, len(tables.members), len(members), len(members), len(members))
+    cells, stores = (len(tables.members), len(members)), (len(members), len(members))
+    seed = (NO_VARIABLE, len(sources), len(sources) + 1, *cells, *stores, 0, len(tables.components))
     return replace(
         tables,
         within=ENDLESS,
@@ -106,12 +107,13 @@ def refusal(compiled: CompiledClass) -> str | None:
     What has to look back at single events has no map of bounded size (an adjacent predicate), or one that this
     formulation lacks: a negated pattern longer than one event kills by when its match began.
     """
-    for query in compiled.queries:
-        for tables in query.tables:
-            if tables.predicates:
-                return f"query {query.name} has an adjacent predicate, which looks back at single events"
-            if tables.stores or not all(tables.simple):
-                return f"query {query.name} has a negated pattern that is longer than one event"
+    for number, kept in enumerate(compiled.kept_by):
+        tables = compiled.tables(number)
+        name = compiled.queries[kept[0]].name if kept else None
+        if tables.predicates:
+            return f"query {name} has an adjacent predicate, which looks back at single events"
+        if tables.stores or not all(tables.simple):
+            return f"query {name} has a negated pattern that is longer than one event"
     if compiled.broadcasts:
         names = ", ".join(query.name for query in compiled.queries)
         return f"a type of {names} lacks a key, so that its events have a place in every partition"

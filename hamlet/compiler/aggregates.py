@@ -36,6 +36,7 @@ SIZES = {
 }
 
 SCALED = frozenset({"sum_double", "count_scaled", "occurrences_scaled"})
+COUNTS = frozenset({"count", "count_scaled"})
 
 Types = Mapping[tuple[str, str], AttributeType | None]
 Component = Any  # int for limbs, Scaled for scaled doubles, bool for presence, int | float | None for extrema
@@ -43,11 +44,15 @@ Component = Any  # int for limbs, Scaled for scaled doubles, bool for presence, 
 
 @dataclass(frozen=True, slots=True)
 class ComponentKey:
-    """What a component measures; equal keys of a query are one component."""
+    """What a component measures; equal keys of a query are one component.
+
+    `strand` says which trends, where they are told apart by how they begin (`hamlet.compiler.beginnings`); 0: all.
+    """
 
     kind: str
     variable: str | None = None
     attribute: str | None = None
+    strand: int = 0
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,7 @@ class Layout:
     ) -> list[tuple[int, ...]]:
         """The kernel's component table; `column_of` numbers the event column of (variable, attribute)."""
         rows: list[tuple[int, ...]] = []
+        counts = {key.strand: number for number, key in enumerate(self.keys) if key.kind in COUNTS}
         offset = slope = 0
         for key in self.keys:
             words, wide = SIZES[key.kind]
@@ -88,6 +94,7 @@ class Layout:
                     slope,
                     words,
                     wide,
+                    counts[key.strand],
                 )
             )
             offset, slope = offset + words, slope + wide

@@ -102,12 +102,5 @@ def united(layouts: Sequence[Layout], names: Sequence[Mapping[str, str]]) -> lis
     return [Layout(tuple(_renamed(key, back) for key in keys)) for back in own]
 
 
-def relayed(layout: Layout, names: Mapping[str, str], others: Mapping[str, str]) -> Layout:
-    """A layout of a query for one that is alike, both with the names that all have in common; other names stay."""
-    back = {common: variable for variable, common in others.items()}
-    to = {variable: back[common] for variable, common in names.items()}
-    return Layout(tuple(replace(key, variable=to.get(key.variable or "", key.variable)) for key in layout.keys))
-
-
 def _renamed(key: ComponentKey, names: Mapping[str, str]) -> ComponentKey:
     return key if key.variable is None else replace(key, variable=names[key.variable])

@@ -14,11 +14,13 @@ from hamlet._expression import Program
 from hamlet.columns import StringPool
 from hamlet.compiler.adjacent import Keys, keys_of
 from hamlet.compiler.aggregates import Layout, Types, components
-from hamlet.compiler.alike import form, names_of, relayed, signature, united
+from hamlet.compiler.alike import form, names_of, signature, united
 from hamlet.compiler.automaton import templates
-from hamlet.compiler.beginnings import Draft, Host, hosts
+from hamlet.compiler.beginnings import find_hosts
 from hamlet.compiler.classify import Classifier, Loads, Role
-from hamlet.compiler.compiled import CompiledClass, CompiledQuery, CompiledWorkload
+from hamlet.compiler.compiled import CompiledClass, CompiledHost, CompiledQuery, CompiledWorkload
+from hamlet.compiler.drafts import Draft
+from hamlet.compiler.hosts import Host
 from hamlet.compiler.predicate_facts import adjacent_predicates, local_predicates
 from hamlet.compiler.program import ProgramWriter
 from hamlet.compiler.roles import role_keys
@@ -93,7 +95,6 @@ def compile_workload(
     *,
     exact: bool = True,
     together: bool = False,
-    beginnings: bool = False,
     settled: bool = True,
 ) -> CompiledWorkload:
     """Compile a workload for a schema.
@@ -108,9 +109,7 @@ def compile_workload(
     exact : bool
         Whether counts and sums of integers are exact (LANGUAGE §8).
     together : bool
-        Whether queries that are alike are evaluated once.
-    beginnings : bool
-        Whether what several queries begin with is (`hamlet.compiler.beginnings`).
+        Whether queries that are alike are evaluated once, and sums that several have in common.
     settled : bool
         Whether the schema knows the types for good.
     """
@@ -123,7 +122,7 @@ def compile_workload(
     for each in chosen.classes:
         compiler = _ClassCompiler(analysis, schema, strings, classifier, same, each.attributes, exact)
         given = [(analysis.queries[place], known[place]) for place in each.queries]
-        queries = compiler.queries(given, together, beginnings)
+        queries, hosts = compiler.queries(given, together)
         carried = {
             type: tuple(
                 place
@@ -133,7 +132,7 @@ def compile_workload(
             for query in queries
             for type in query.analysed.types.values()
         }
-        classes.append(CompiledClass(each.attributes, queries, tuple(compiler.columns), carried))
+        classes.append(CompiledClass(each.attributes, queries, hosts, tuple(compiler.columns), carried))
     return CompiledWorkload(tuple(classes), classifier, strings, schema)
 
 
@@ -153,9 +152,9 @@ class _ClassCompiler:
         self.written: dict[Hashable, tuple[QueryTables, dict[str, str]]] = {}  # with the names of its variables
 
     def queries(
-        self, given: Sequence[tuple[AnalysedQuery, QueryFacts]], together: bool, beginnings: bool
-    ) -> tuple[CompiledQuery, ...]:
-        """Compile queries; those that are alike get the tables of the first one."""
+        self, given: Sequence[tuple[AnalysedQuery, QueryFacts]], together: bool
+    ) -> tuple[tuple[CompiledQuery, ...], tuple[CompiledHost, ...]]:
+        """Compile queries; those that are alike get the tables of the first one. And hosts of several."""
         drafts = [self.draft(analysed, known.templates) for analysed, known in given]
         self.windows.update({analysed.index: (known.within, known.slide) for analysed, known in given})
         groups: dict[Hashable, list[int]] = {}
@@ -169,22 +168,19 @@ class _ClassCompiler:
         for alike in groups.values():
             if len(alike) > 1:
                 self.unite(drafts, names, alike)
-        hosted = self.hosted(drafts, [place for place, *_ in groups.values()]) if beginnings else set()
+        hosts = self.hosted(drafts, [place for place, *_ in groups.values()]) if together else []
         for first, *others in groups.values():
             leader = drafts[first]
-            own = names[first] if len(leader.templates) == 1 else None
-            if first in hosted:
-                for place in others:
-                    drafts[place] = replace(drafts[place], layout=relayed(leader.layout, names[first], names[place]))
-            else:
+            if leader.host is None:
+                own = names[first] if len(leader.templates) == 1 else None
                 tables = [
                     self.tables(leader.analysed, each, leader.layout, leader.types, own) for each in leader.templates
                 ]
                 leader = drafts[first] = replace(leader, tables=tuple(tables))
             for place in others:
-                drafts[place] = replace(drafts[place], tables=leader.tables, like=first)
-        number_outputs(drafts)
-        return tuple(drafts)
+                drafts[place] = replace(drafts[place], tables=leader.tables, like=first, host=leader.host)
+        number_outputs(drafts, hosts)
+        return tuple(drafts), tuple(hosts)
 
     def unite(self, drafts: list[CompiledQuery], names: Sequence[Mapping[str, str]], alike: Sequence[int]) -> None:
         """Give queries that are alike the components of all of them."""
@@ -193,37 +189,35 @@ class _ClassCompiler:
             types = self.types(drafts[place].analysed, layout)
             drafts[place] = replace(drafts[place], layout=layout, types=types)
 
-    def hosted(self, drafts: list[CompiledQuery], leaders: Sequence[int]) -> set[int]:
-        """Give queries that begin equally the tables of one host; which they are."""
+    def hosted(self, drafts: list[CompiledQuery], leaders: Sequence[int]) -> list[CompiledHost]:
+        """Find hosts for queries that have sums in common; those get tables without anything but a layout."""
         fitting = [place for place in leaders if len(drafts[place].templates) == 1]
         known = [
             Draft(each.analysed, each.templates[0], self.windows[each.analysed.index], each.roles, each.layout)
             for each in map(drafts.__getitem__, fitting)
         ]
-        found = set()
-        for chosen, host in hosts(known):
-            places = [fitting[number] for number in chosen]
+        found: list[CompiledHost] = []
+        for chosen, host in find_hosts(known):
+            places = tuple(fitting[number] for number in chosen)
             tables = self.host_tables([drafts[place] for place in places], host)
-            for number, place in enumerate(places):
-                found.add(place)
-                changed = replace(drafts[place], layout=host.layout_of(number))
-                if number == 0:
-                    drafts[place] = replace(changed, tables=(tables,), merged=host.roles)
-                else:
-                    own = QueryTables(
-                        tables.within,
-                        tables.slide,
-                        self.exact,
-                        tables.components,
-                        tables.fixed,
-                        tables.wide,
-                        hosted=True,
-                    )
-                    drafts[place] = replace(changed, tables=(own,), host=places[0])
+            for place in places:
+                each = drafts[place]
+                components = each.layout.rows({}, partial(self.column, each.analysed), each.types)
+                own = QueryTables(
+                    tables.within,
+                    tables.slide,
+                    self.exact,
+                    components,
+                    each.layout.fixed,
+                    each.layout.wide,
+                    hosted=True,
+                )
+                drafts[place] = replace(each, tables=(own,), host=len(found))
+            found.append(CompiledHost(places, tables, host.roles))
         return found
 
     def host_tables(self, queries: Sequence[CompiledQuery], host: Host) -> QueryTables:
-        """The tables of queries that begin equally."""
+        """The tables of a host."""
         own = [{common: variable for variable, common in names.items()} for names in host.names]
 
         def whose(variable: str) -> tuple[CompiledQuery, str]:
@@ -255,7 +249,7 @@ class _ClassCompiler:
             lambda pair: self.pair_keys(*pair_of(pair)),
             lambda pair, expression: self.key_program(pair_of(pair)[0], expression),
             QueryTables(within, slide, self.exact, components, host.layout.fixed, host.layout.wide),
-            host.ends[1:],
+            host,
         )
         return writer.write()
 
@@ -353,18 +347,17 @@ class _ClassCompiler:
         return self.classifier.role(analysed.types[variable], conditions, same, compiled)
 
 
-def number_outputs(queries: Sequence[CompiledQuery]) -> None:
+def number_outputs(queries: Sequence[CompiledQuery], hosts: Sequence[CompiledHost]) -> None:
     """Write the kernel's numbers of queries that are hosted into the tables of their hosts."""
-    number = 0
-    hosted: dict[int, list[int]] = {}
-    for query in queries:
+    numbers: dict[int, int] = {}
+    parts = 0
+    for place, query in enumerate(queries):
         if query.like is None:
-            if query.host is not None:
-                hosted.setdefault(query.host, []).append(number)
-            number += len(query.tables)
-    for host, numbers in hosted.items():
-        tables = queries[host].tables[0]
-        tables.outputs = [(number, begin, end) for number, (_, begin, end) in zip(numbers, tables.outputs, strict=True)]
+            numbers[place] = parts
+            parts += len(query.tables)
+    for host in hosts:
+        outputs = zip(host.queries, host.tables.outputs, strict=True)
+        host.tables.outputs = [(numbers[place], *output[1:]) for place, output in outputs]
 
 
 def read_attributes(conditions: Sequence[Condition]) -> tuple[list[str], list[str]]:

@@ -39,9 +39,7 @@ class CompiledQuery:
     like : int or None
         Place in the class of the query whose kernel query serves this one too (`hamlet.compiler.alike`).
     host : int or None
-        Place in the class of the query whose kernel query keeps this one's sums (`hamlet.compiler.beginnings`).
-    merged : mapping of str to Role or None
-        Where it keeps those of others: what accepts events for the variables of its tables.
+        Which of the hosts of the class keeps its sums.
     """
 
     analysed: AnalysedQuery
@@ -53,12 +51,6 @@ class CompiledQuery:
     group: tuple[int, ...]
     like: int | None = None
     host: int | None = None
-    merged: Mapping[str, Role] | None = None
-
-    @property
-    def bound(self) -> Mapping[str, Role]:
-        """What accepts events for the variables of the tables."""
-        return self.roles if self.merged is None else self.merged
 
     @cached_property
     def reads(self) -> tuple[tuple[ReturnItem, tuple[ComponentKey, ...], tuple[int, ...]], ...]:
@@ -92,6 +84,24 @@ class CompiledQuery:
 
 
 @dataclass(frozen=True)
+class CompiledHost:
+    """A kernel's query that keeps the sums of several queries (`hamlet.compiler.beginnings`).
+
+    Attributes
+    ----------
+    queries : tuple of int
+        Places in the class of those that have tables: its outputs.
+    tables : QueryTables
+    roles : mapping of str to Role
+        What accepts events for the variables of the tables.
+    """
+
+    queries: tuple[int, ...]
+    tables: QueryTables
+    roles: Mapping[str, Role]
+
+
+@dataclass(frozen=True)
 class CompiledClass:
     """Queries with equal partition attributes, run by one kernel.
 
@@ -100,6 +110,8 @@ class CompiledClass:
     attributes : tuple of str
         The partition attributes.
     queries : tuple of CompiledQuery
+    hosts : tuple of CompiledHost
+        Which the kernel has behind the others.
     columns : tuple of (str, AttributeType or None)
         The event columns that the kernel reads, in its order.
     carried : dict of str to tuple of int
@@ -108,6 +120,7 @@ class CompiledClass:
 
     attributes: tuple[str, ...]
     queries: tuple[CompiledQuery, ...]
+    hosts: tuple[CompiledHost, ...]
     columns: tuple[tuple[str, AttributeType | None], ...]
     carried: dict[str, tuple[int, ...]]
 
@@ -118,13 +131,18 @@ class CompiledClass:
 
     @cached_property
     def parts(self) -> tuple[tuple[int, int], ...]:
-        """The kernel's queries: place in `queries`, place in its tables."""
+        """The kernel's queries that have rows: place in `queries`, place in its tables."""
         return tuple(
             (place, part)
             for place, query in enumerate(self.queries)
             if query.like is None
             for part in range(len(query.tables))
         )
+
+    @property
+    def kernel_queries(self) -> int:
+        """How many the kernel has: the parts, and behind them the hosts."""
+        return len(self.parts) + len(self.hosts)
 
     @cached_property
     def parts_of(self) -> tuple[tuple[int, ...], ...]:
@@ -137,7 +155,7 @@ class CompiledClass:
 
     @cached_property
     def users_of(self) -> tuple[tuple[int, ...], ...]:
-        """For each of the kernel's queries the places of the queries that it serves."""
+        """For each part the places of the queries that it serves."""
         found: list[list[int]] = [[] for _ in self.parts]
         for place, parts in enumerate(self.parts_of):
             for part in parts:
@@ -147,19 +165,27 @@ class CompiledClass:
     @cached_property
     def kept_by(self) -> tuple[tuple[int, ...], ...]:
         """For each of the kernel's queries the places of the queries whose sums it keeps."""
-        found: list[list[int]] = [[] for _ in self.parts]
+        found: list[list[int]] = [[] for _ in range(self.kernel_queries)]
         for number, users in enumerate(self.users_of):
             host = self.queries[self.parts[number][0]].host
-            found[number if host is None else self.parts_of[host][0]] += users
+            found[number if host is None else len(self.parts) + host] += users
         return tuple(map(tuple, found))
 
     def tables(self, number: int) -> QueryTables:
         """The tables of one of the kernel's queries."""
+        if number >= len(self.parts):
+            return self.hosts[number - len(self.parts)].tables
         place, part = self.parts[number]
         return self.queries[place].tables[part]
 
+    def roles(self, number: int) -> Mapping[str, Role]:
+        """What accepts events for the variables of these tables."""
+        if number >= len(self.parts):
+            return self.hosts[number - len(self.parts)].roles
+        return self.queries[self.parts[number][0]].roles
+
     def likeness(self, number: int) -> tuple[str, ...]:
-        """The event types of one of the kernel's queries, state by state."""
+        """The event types of a part, state by state."""
         place, part = self.parts[number]
         query = self.queries[place]
         template = query.templates[part]

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from hamlet._core import SOURCES
 from hamlet._expression import Program
 from hamlet.compiler.adjacent import Keys
+from hamlet.compiler.hosts import Host
 from hamlet.language.meaning import Pair
 from hamlet.query import Condition, Expression
-from optimizer.template import START, Final, Template, Transition
+from optimizer.template import START, Template, Transition
 
 Source = tuple[int, int, int, int, int]  # kind, place, guards, predicate, index
 NONE = -1
@@ -42,8 +43,8 @@ class QueryTables:
     guard_first: list[int] = field(default_factory=lambda: [0])
     cell_guards: list[int] = field(default_factory=list)
     finals: tuple[int, int] = (0, 0)
-    outputs: list[tuple[int, int, int]] = field(default_factory=list)  # see `hamlet.compiler.beginnings`
-    hosted: bool = False  # an output of another query: it has a layout, and nothing else
+    outputs: list[tuple[int, int, int, int]] = field(default_factory=list)  # see `hamlet.compiler.beginnings`
+    hosted: bool = False  # an output of a host: it has a layout, and nothing else
     # which arrivals an event bound to a variable makes
     arrivals_of: dict[str, list[int]] = field(default_factory=dict)
     guard_arrivals_of: dict[str, list[int]] = field(default_factory=dict)
@@ -80,7 +81,7 @@ class QueryTables:
     @property
     def most_sources(self) -> int:
         """The most sources that one sum reads."""
-        sums = [*((row[1], row[2]) for row in self.arrivals), self.finals, *(row[1:] for row in self.outputs)]
+        sums = [*((row[1], row[2]) for row in self.arrivals), self.finals, *(row[1:3] for row in self.outputs)]
         return max(1, *(end - begin for begin, end in sums))
 
 
@@ -103,10 +104,10 @@ class TableWriter:
         The searches that answer the predicate of a pair; empty where only a scan does.
     key_program : callable
         Compiles one key of a pair; also whether it is a double.
-    ends : sequence of sequences of Final
-        Of queries that begin as the template does, and end there: one output each.
     tables : QueryTables
         Filled.
+    host : Host, optional
+        Where the template is that of several queries: how each of them begins and ends.
     """
 
     template: Template
@@ -117,10 +118,11 @@ class TableWriter:
     keys_of: Callable[[Pair], tuple[Keys, ...]]
     key_program: Callable[[Pair, Expression], tuple[Program, bool]]
     tables: QueryTables
-    ends: Sequence[Sequence[Final]] = ()
+    host: Host | None = None
     store_columns: list[dict[str, int]] = field(default_factory=list)  # store -> attribute -> event column
     set_numbers: dict[frozenset[int], int] = field(default_factory=dict)
     cells: dict[tuple[int, frozenset[int]], int] = field(default_factory=dict)
+    feeders: list[set[int]] = field(default_factory=list)  # cell -> the states whose sums are added to it
     merging: dict[tuple[int, frozenset[int]], int] = field(default_factory=dict)  # stores without predicates
     looked_back: dict[int, int] = field(default_factory=dict)  # state -> store of single events
     predicate_numbers: dict[tuple[int, Pair], int] = field(default_factory=dict)
@@ -136,15 +138,20 @@ class TableWriter:
             if step.source == step.target:  # what bursts go into comes first: in lanes of a band it is one slot
                 self._reads(step.source, step.target, step.guards)
         sources = [
-            [source for step in into for source in self._reads(step.source, state, step.guards)]
+            list(dict.fromkeys(source for step in into for source in self._reads(step.source, state, step.guards)))
             for state, into in enumerate(steps)
         ]
-        finals = [self._standing(final.state, final.guards) for final in self.template.finals]
-        ends = [[self._standing(final.state, final.guards) for final in end] for end in self.ends]
+        ends = self.host.ends if self.host is not None else (self.template.finals,)
+        finals = [[self._standing(final.state, final.guards) for final in end] for end in ends]
         for state in range(1, self.template.size):
             self._arrival(state, sources[state])
-        self.tables.finals = self._sources(finals)
-        self.tables.outputs = [(NONE, *self._sources(end)) for end in ends]
+        if self.host is None:
+            self.tables.finals = self._sources(finals[0])
+        else:
+            self.tables.outputs = [
+                (NONE, *self._sources(end), self._members(chosen)[0])
+                for end, chosen in zip(finals, self.host.chosen, strict=True)
+            ]
         self._finish_stores()
         return self.tables
 
@@ -194,7 +201,7 @@ class TableWriter:
             self.tables.guard_sets.append(self._members(sorted(guards)))
         return self.set_numbers[guards]
 
-    def _members(self, members: list[int]) -> tuple[int, int]:
+    def _members(self, members: Sequence[int]) -> tuple[int, int]:
         begin = len(self.tables.members)
         self.tables.members.extend(members)
         return begin, len(self.tables.members)
@@ -214,9 +221,11 @@ class TableWriter:
         """What a transition reads."""
         pair = self._pair(self.template, source, target)
         if source == START:
-            return [(SOURCES["start"], 0, self._set(guards), NONE, NONE)]
+            strands = (0,) if self.host is None else self.host.starts[target, guards]
+            return [(SOURCES["start"], strand, self._set(guards), NONE, NONE) for strand in strands]
         if pair is None or pair not in self.adjacent:
-            return [self._standing(source, guards)]
+            enters = self.host is not None and target in self.host.heart and source not in self.host.heart
+            return [self._standing(source, guards, ~target if enters else source)]
         if source not in self.looked_back:
             self.looked_back[source] = self._store(0, frozenset())
         store = self.looked_back[source]
@@ -229,13 +238,19 @@ class TableWriter:
             for keys in searches
         ]
 
-    def _standing(self, state: int, guards: frozenset[int]) -> Source:
-        """Everything that stands in a state and has not been killed by a set of guards: its own copy of the sum."""
+    def _standing(self, state: int, guards: frozenset[int], place: int | None = None) -> Source:
+        """Everything that stands in a state and has not been killed by a set of guards: its own copy of the sum.
+
+        States that are given the same `place` have one copy together.
+        """
         key = (state, guards)
         if all(self.tables.simple[guard] for guard in guards):
+            key = (state if place is None else place, guards)
             if key not in self.cells:
                 self.cells[key] = len(self.cells)
+                self.feeders.append(set())
                 self.tables.cell_guards.append(self._set(guards))
+            self.feeders[self.cells[key]].add(state)
             return SOURCES["cell"], self.cells[key], NONE, NONE, NONE
         if key not in self.merging:
             looks_back = any(row[4] for row in self.tables.stores)  # a negated pattern with adjacent predicates
@@ -248,14 +263,14 @@ class TableWriter:
         return len(self.store_columns) - 1
 
     def _arrival(self, state: int, sources: list[Source]) -> None:
-        cells = [cell for (place, _), cell in self.cells.items() if place == state]
+        cells = [cell for cell, states in enumerate(self.feeders) if state in states]
         stores = [store for (place, _), store in self.merging.items() if place == state]
         if state in self.looked_back:
             stores.append(self.looked_back[state])
         self.tables.arrivals_of.setdefault(self.template.variable(state), []).append(len(self.tables.arrivals))
-        self.tables.arrivals.append(
-            (self.template.labels[state], *self._sources(sources), *self._members(cells), *self._members(stores))
-        )
+        ranges = *self._sources(sources), *self._members(cells), *self._members(stores)
+        concerned = (0, len(self.tables.components)) if self.host is None else self.host.components[state]
+        self.tables.arrivals.append((self.template.labels[state], *ranges, *concerned))
 
     # ------------------------------------------------------------------------------------------ predicates
 

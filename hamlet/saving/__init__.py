@@ -53,7 +53,7 @@ from hamlet.schema import Schema
 from hamlet.version import __version__
 from hamlet.workload import Workload
 
-FORMAT = 6
+FORMAT = 7
 MAGIC = b"\x93HAMLET\n"
 HEAD = struct.Struct("<8sIIQ32s")  # magic, format, length of the description, length of all behind the head, digest
 _DESCRIBED = (
@@ -166,7 +166,7 @@ def _tables_digest(workload: CompiledWorkload) -> str:
     classes = []
     for each in workload.classes:
         columns = [(name, None if type is None else type.value) for name, type in each.columns]
-        tables = [vars(each.tables(number)) for number in range(len(each.parts))]
+        tables = [vars(each.tables(number)) for number in range(each.kernel_queries)]
         classes.append([each.attributes, columns, each.carried, tables])
     described = json.dumps(classes, sort_keys=True, default=lambda _: None)
     return _digest(described.encode("utf-8", "surrogatepass"))

@@ -93,8 +93,6 @@ def from_bytes(data: bytes) -> list[pa.RecordBatch]:
 class _PartialEngine(Engine):
     """An engine that keeps the rows of closed windows in the form in which those of several slices can be added up."""
 
-    _whole = True
-
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.closed: list[tuple[Executor, int, GroupRows]] = []

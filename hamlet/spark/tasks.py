@@ -151,7 +151,7 @@ class Kernel:
         shipment, found = self._shipment, []
         for route in self._routes:
             part = part_of(shipment.workload, route.queries)
-            executor = executor_of(part, self._schema, StringPool(), shipment.options, whole=True)
+            executor = executor_of(part, self._schema, StringPool(), shipment.options)
             ownership = None
             if self._slicing is not None and slice is not None:
                 (compiled,) = executor.workload.classes
