@@ -246,15 +246,29 @@ cdef void write_finals(Core* k, int number, dict held) except *:
     """The sum of a window's final slots, as one group per chunk."""
     cdef Band* band = &k.band[number]
     cdef const Query* q
-    cdef int lane, i, place
-    cdef dict groups = {}
-    cdef object group
+    cdef int lane, i
+    cdef dict groups = {}, reads
     for lane in range(band.queries):
         q = &k.query[band.query[lane]]
-        group = groups.setdefault((lane // band.shape.width, False, ()), ({}, {}))
-        for place, i in enumerate(range(q.finals, q.finals_end)):
-            group[0].setdefault((place, q.source[i].place), []).append(lane % band.shape.width)
+        reads = group_of(groups, lane // band.shape.width, False, ())[0]
+        for i in range(q.finals, q.finals_end):
+            mark(reads, (i - q.finals, q.source[i].place), lane % band.shape.width)
     pack(k, number, &band.finals, groups, {}, {}, held, (number, "finals"))
+
+
+cdef inline tuple group_of(dict groups, int chunk, bint loop, tuple targets):
+    """The lanes (as bits) by what they read, and by what of an event they add to a plane, of a group."""
+    cdef tuple name = (chunk, loop, targets)
+    cdef object group = groups.get(name)
+    if group is None:
+        group = groups[name] = ({}, {})
+    return <tuple> group
+
+
+cdef inline int mark(dict lanes, object name, int lane) except -1:
+    """Add a lane of a chunk to the bits under a name."""
+    lanes[name] = <long> lanes.get(name, 0) | 1 << lane
+    return 0
 
 
 cdef void write_program(
@@ -266,42 +280,46 @@ cdef void write_program(
     cdef const Arrival* a
     cdef const Source* source
     cdef const Component* c
-    cdef int i, place, width = band.shape.width, plane, most = 0, count, slot
-    cdef bint starts = False, added
-    cdef object group, given, marked, targets, lane, arrival, loop, arrivals, guards
-    cdef dict groups = {}, kills = {}, inputs = {}, reads
+    cdef int i, width = band.shape.width, plane, most = 0, slot, lane, arrival, place
+    cdef bint starts = False, added, loop
+    cdef object given
+    cdef list arrivals, guards
+    cdef tuple group, targets
+    cdef dict groups = {}, kills = {}, inputs = {}, reads, own  # how often an arrival has read a slot before
     for lane, arrivals, guards in lanes:
-        q = &k.query[band.query[<int> lane]]
+        q = &k.query[band.query[lane]]
         reads = {}
         for arrival, loop in arrivals:
-            a = &q.arrival[<int> arrival]
+            a = &q.arrival[arrival]
             targets = tuple([q.member[i] for i in range(a.cells, a.cells_end)])
             if not targets:
                 continue
-            group = groups.setdefault((lane // width, loop, targets), ({}, {}))
-            for place, i in enumerate(range(a.sources, a.sources_end)):
+            group = group_of(groups, lane // width, loop, targets)
+            own = {}
+            for i in range(a.sources, a.sources_end):
                 source = &q.source[i]
                 slot = source.place
                 if source.kind == FROM_START:
-                    slot = LANES_START if source.guards < 0 else band.start[<int> lane * band.sets + source.guards]
-                group[0].setdefault((place, slot), []).append(lane % width)
-                reads[slot] = reads.get(slot, 0) + len(targets)
+                    slot = LANES_START if source.guards < 0 else band.start[lane * band.sets + source.guards]
+                    starts = starts or slot == LANES_START
+                place = own.get(slot, 0)
+                own[slot] = place + 1
+                mark(<dict> group[0], (place, slot), lane % width)
+                place = <int> reads.get(slot, 0) + len(targets)
+                reads[slot] = place
+                most = max(most, place)
             for i in range(1, q.components):
                 c = &q.component[i]
                 if c.variable != a.variable:
                     continue
-                plane = band.place[<int> lane * band.places + i]
+                plane = band.place[lane * band.places + i]
                 added = plane < band.shape.linear
                 given = (c.column, input_of(c, added), added and plane >= band.shape.whole)
-                marked = group[1].setdefault((plane, inputs.setdefault(given, len(inputs))), [])
-                if lane % width not in marked:  # a plane may hold the presence and the number of values at once
-                    marked.append(lane % width)
-        for count in reads.values():
-            most = max(most, count)
-        if LANES_START in reads:
-            starts = True
-        for slot in killed(q, band, lane, guards):
-            kills.setdefault((lane // width, slot), []).append(lane % width)
+                # a plane may hold the presence and the number of values at once
+                mark(<dict> group[1], (plane, inputs.setdefault(given, len(inputs))), lane % width)
+        if guards:
+            for slot in killed(q, band, lane, guards):
+                mark(kills, (lane // width, slot), lane % width)
     pack(k, number, p, groups, kills, inputs, held, name)
     p.most, p.starts = most, starts
 
@@ -340,31 +358,44 @@ cdef void pack(
     """Lay a program out as integers: groups, sources, targets, binds, kills, inputs."""
     cdef Band* band = &k.band[number]
     cdef Py_ssize_t room
-    cdef dict masks = held["masks"][number]
+    cdef dict masks = held["masks"][number], reads, values
     cdef Py_ssize_t before = len(masks)
-    cdef object at, chunk, loop, goals, reads, values, slot, lanes, plane, given, part, ends
-
-    cdef list rows = [], sources = [], targets = [], binds = []
+    cdef object chunk, slot, plane, given, lanes, each
+    cdef tuple goals
+    cdef bint loop, grows
+    cdef list rows = [], sources = [], targets = [], binds = [], kill_rows = [], flat = [], read, first
+    p.loop = False
     for (chunk, loop, goals), (reads, values) in sorted(groups.items()):
-        at = (len(sources), len(targets), len(binds))
-        sources += [(slot, mask_of(band, masks, lanes)) for (_, slot), lanes in sorted(reads.items())]
+        first = [len(sources) // 2, len(targets), len(binds) // 3]
+        grows = loop and len(goals) == 1
+        read = [(slot, lanes) for (_, slot), lanes in sorted(reads.items())]
+        if grows:
+            read.sort(key=lambda source: source[0] != goals[0])
+            assert not any([lanes & ~read[0][1] for _, lanes in read]), "each lane of a loop reads its target"
+        for slot, lanes in read:
+            sources += (slot, masks.setdefault(lanes, len(masks)))
         targets += goals
-        binds += [(plane, given, mask_of(band, masks, lanes)) for (plane, given), lanes in sorted(values.items())]
-        rows.append((chunk, loop, at[0], len(sources), at[1], len(targets), at[2], len(binds)))
-    kill_rows = [(chunk, slot, mask_of(band, masks, lanes)) for (chunk, slot), lanes in sorted(kills.items())]
-    parts = [rows, sources, targets, binds, kill_rows, list(inputs)]
-    flat = [np.array(part, dtype=np.int32).reshape(-1) for part in parts]
-    cdef int* packed = ints(held, name, np.concatenate(flat))
-    ends = np.cumsum([len(part) for part in flat]).tolist()
+        for (plane, given), lanes in sorted(values.items()):
+            binds += (plane, given, masks.setdefault(lanes, len(masks)))
+        rows += (
+            chunk, loop, grows, first[0], len(sources) // 2, first[1], len(targets), first[2], len(binds) // 3
+        )
+        p.loop = p.loop or loop
+    for (chunk, slot), lanes in sorted(kills.items()):
+        kill_rows += (chunk, slot, masks.setdefault(lanes, len(masks)))
+    for each in (rows, sources, targets, binds, kill_rows):
+        flat += each
+    for each in inputs:
+        flat += each
+    cdef int* packed = ints(held, name, flat)
     p.group = <Group*> packed
-    p.source = <LaneSource*> (packed + <Py_ssize_t> ends[0])
-    p.target = packed + <Py_ssize_t> ends[1]
-    p.bind = <Bind*> (packed + <Py_ssize_t> ends[2])
-    p.kill = <Kill*> (packed + <Py_ssize_t> ends[3])
-    p.input = <Input*> (packed + <Py_ssize_t> ends[4])
-    p.groups, p.kills, p.inputs = len(rows), len(kill_rows), len(inputs)
+    p.source = <LaneSource*> (packed + len(rows))
+    p.target = <int*> p.source + len(sources)
+    p.bind = <Bind*> (p.target + len(targets))
+    p.kill = <Kill*> (<int*> p.bind + len(binds))
+    p.input = <Input*> (<int*> p.kill + len(kill_rows))
+    p.groups, p.kills, p.inputs = len(groups), len(kills), len(inputs)
     p.direct = not kills and is_direct(groups)
-    p.loop = any([loop for _, loop, *_ in rows])
     p.most = p.starts = 0
     room = max(p.groups, band.shape.chunks, band.shape.slots) * band.shape.vectors * band.shape.width
     if room > band.sums_room:
@@ -381,25 +412,20 @@ cdef void pack(
         write_masks(band, masks)
 
 
-cdef int mask_of(const Band* band, dict masks, object lanes) except -1:
-    """The number of the mask of some lanes of a chunk."""
-    cdef int lane
-    return masks.setdefault(tuple([lane in lanes for lane in range(band.shape.width)]), len(masks))
-
-
 cdef bint is_direct(dict groups) except -1:
     """Whether no group reads what one before it in its chunk has written in the same lanes."""
-    cdef dict written = {}
-    cdef set lanes
-    cdef object chunk, targets, reads, slot, marked, _
+    cdef dict written = {}, reads
+    cdef long lanes, marked
+    cdef object chunk, targets, slot, name, _
     for (chunk, _, targets), (reads, _) in sorted(groups.items()):
-        lanes = set()
+        lanes = 0
         for (_, slot), marked in reads.items():
-            if not written.get((chunk, slot), set()).isdisjoint(marked):
+            if <long> written.get((chunk, slot), 0) & marked:
                 return False
-            lanes.update(marked)
+            lanes |= marked
         for slot in targets:
-            written.setdefault((chunk, slot), set()).update(lanes)
+            name = (chunk, slot)
+            written[name] = <long> written.get(name, 0) | lanes
     return True
 
 
@@ -410,7 +436,7 @@ cdef void write_masks(Band* band, dict masks) except *:
         raise MemoryError
     for i, lanes in enumerate(masks):
         for lane in range(band.shape.width):
-            mask[i * band.shape.width + lane] = -1 if lanes[lane] else 0
+            mask[i * band.shape.width + lane] = -(<int64_t> lanes >> lane & 1)
     free(band.mask)
     band.mask = mask
     band.shape.mask = mask

@@ -50,6 +50,7 @@ typedef struct { int column, of, floating; } lanes_input; /* what of a column's 
 typedef struct {
     int chunk;
     int loop; /* whether events of a burst may follow one another */
+    int grows; /* whether, then, the only target is the first source, in all lanes */
     int sources, sources_end, targets, targets_end, binds, binds_end;
 } lanes_group;
 

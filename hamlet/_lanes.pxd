@@ -9,6 +9,7 @@ cdef extern from "_lanes.h" nogil:
     ctypedef struct Group "lanes_group":
         int chunk
         int loop
+        int grows
         int sources
         int sources_end
         int targets

@@ -54,21 +54,27 @@ LANE_INLINE void LANES_NAME(lanes_settle)(LANE_INTS *mantissa, LANE_INTS *expone
     }
 }
 
-/* a += b for doubles with exponents of their own; the sum of a few is normalised by the caller. */
+/* Give doubles with exponents of their own the larger one of both. */
+LANE_INLINE void LANES_NAME(lanes_align)(
+    LANE_INTS *mantissa, LANE_INTS *exponent, LANE_INTS *more, LANE_INTS more_exponent
+) {
+    if (!LANES_NAME(lanes_any)(*exponent ^ more_exponent)) return;
+    LANE_INTS none = (LANE_INTS)(*mantissa == 0), no_more = (LANE_INTS)(*more == 0);
+    LANE_INTS a = (*exponent & ~none) | (more_exponent & none); /* zero has any exponent */
+    LANE_INTS b = (more_exponent & ~no_more) | (a & no_more);
+    LANE_INTS most = LANES_NAME(lanes_larger)(a, b), down = most - a, more_down = most - b; /* none is negative */
+    *mantissa = (LANE_INTS)((LANE_DOUBLES)*mantissa
+                            * (LANE_DOUBLES)(((1023 - down) << 52) & (LANE_INTS)(down <= LANES_STEP)));
+    *more = (LANE_INTS)((LANE_DOUBLES)*more
+                        * (LANE_DOUBLES)(((1023 - more_down) << 52) & (LANE_INTS)(more_down <= LANES_STEP)));
+    *exponent = most;
+}
+
+/* a += b for such doubles; the sum of a few is normalised by the caller. */
 LANE_INLINE void LANES_NAME(lanes_scaled_add)(
     LANE_INTS *mantissa, LANE_INTS *exponent, LANE_INTS more, LANE_INTS more_exponent
 ) {
-    if (LANES_NAME(lanes_any)(*exponent ^ more_exponent)) {
-        LANE_INTS none = (LANE_INTS)(*mantissa == 0), no_more = (LANE_INTS)(more == 0);
-        LANE_INTS a = (*exponent & ~none) | (more_exponent & none); /* zero has any exponent */
-        LANE_INTS b = (more_exponent & ~no_more) | (a & no_more);
-        LANE_INTS most = LANES_NAME(lanes_larger)(a, b), down = most - a, more_down = most - b; /* none is negative */
-        *mantissa = (LANE_INTS)((LANE_DOUBLES)*mantissa
-                                * (LANE_DOUBLES)(((1023 - down) << 52) & (LANE_INTS)(down <= LANES_STEP)));
-        more = (LANE_INTS)((LANE_DOUBLES)more
-                           * (LANE_DOUBLES)(((1023 - more_down) << 52) & (LANE_INTS)(more_down <= LANES_STEP)));
-        *exponent = most;
-    }
+    LANES_NAME(lanes_align)(mantissa, exponent, &more, more_exponent);
     *mantissa = (LANE_INTS)((LANE_DOUBLES)*mantissa + (LANE_DOUBLES)more);
 }
 
@@ -86,6 +92,26 @@ LANE_INLINE void LANES_NAME(lanes_plus)(
     }
 }
 
+/* Add what some lanes read of a source. */
+LANE_INLINE void LANES_NAME(lanes_extend)(
+    const lanes_shape *s, const lanes_source *source, const LANE_INTS *chunk, int start, LANE_INTS *sum,
+    const int planes, const int whole, const int linear, const int scaled
+) {
+    const LANE_INTS mask = ((const LANE_INTS *)s->mask)[source->mask];
+    if (source->slot != LANES_START) {
+        const LANE_INTS *cell = chunk + source->slot * (scaled ? planes + linear : planes);
+        LANES_NAME(lanes_plus)(sum, cell, mask, planes, whole, linear, scaled);
+    } else if (!start) {
+        return;
+    } else if (whole) {
+        sum[0] -= mask;
+    } else {
+        LANE_INTS one = mask & (LANE_INTS)((LANE_DOUBLES){0} + 1.0);
+        if (scaled) LANES_NAME(lanes_scaled_add)(&sum[0], &sum[planes], one, (LANE_INTS){0});
+        else sum[0] = (LANE_INTS)((LANE_DOUBLES)sum[0] + (LANE_DOUBLES)one);
+    }
+}
+
 /* What the lanes of a group read, times what m events make of it, into a cell `sum`; 0 where there is no trend in it. */
 LANE_INLINE int LANES_NAME(lanes_sum)(
     const lanes_shape *s, const lanes_program *p, const lanes_group *g, const lanes_word *cells, const lanes_word *x,
@@ -96,21 +122,8 @@ LANE_INLINE int LANES_NAME(lanes_sum)(
     const LANE_INTS *chunk = (const LANE_INTS *)cells + (long)g->chunk * s->slots * vectors;
     LANES_UNROLLED
     for (int k = 0; k < vectors; k++) sum[k] = (LANE_INTS){0};
-    for (int i = g->sources; i < g->sources_end; i++) {
-        LANE_INTS mask = masks[p->source[i].mask];
-        int slot = p->source[i].slot;
-        if (slot != LANES_START) {
-            LANES_NAME(lanes_plus)(sum, chunk + slot * vectors, mask, planes, whole, linear, scaled);
-        } else if (!start) {
-            continue;
-        } else if (whole) {
-            sum[0] -= mask;
-        } else {
-            LANE_INTS one = mask & (LANE_INTS)((LANE_DOUBLES){0} + 1.0);
-            if (scaled) LANES_NAME(lanes_scaled_add)(&sum[0], &sum[planes], one, (LANE_INTS){0});
-            else sum[0] = (LANE_INTS)((LANE_DOUBLES)sum[0] + (LANE_DOUBLES)one);
-        }
-    }
+    for (int i = g->sources; i < g->sources_end; i++)
+        LANES_NAME(lanes_extend)(s, &p->source[i], chunk, start, sum, planes, whole, linear, scaled);
     LANE_INTS trends = sum[0], any = (LANE_INTS)(trends != 0);
     if (!LANES_NAME(lanes_any)(trends)) return 0; /* then all of it is zero */
     LANE_DOUBLES weight = whole ? __builtin_convertvector(trends, LANE_DOUBLES) : (LANE_DOUBLES)trends;
@@ -203,13 +216,68 @@ static void LANES_NAME(lanes_kill)(const lanes_shape *s, const lanes_program *p,
     else CALL(planes, whole, linear, 0); \
 } while (0)
 
+/* A burst of less than LANES_STEP / 2 events in lanes whose only target is their first source, scaled: what stands there
+ * is read and written once, and one step brings it back below LANES_MOST_MANTISSA. */
+LANE_INLINE void LANES_NAME(lanes_grow)(
+    const lanes_shape *s, const lanes_program *p, const lanes_group *g, lanes_word *cells, const lanes_word *x,
+    int64_t m, int start, const int planes, const int linear
+) {
+    const LANE_INTS *masks = (const LANE_INTS *)s->mask;
+    const int vectors = planes + linear;
+    LANE_INTS *chunk = (LANE_INTS *)cells + (long)g->chunk * s->slots * vectors;
+    LANE_INTS *cell = chunk + p->source[g->sources].slot * vectors;
+    const LANE_INTS lanes = masks[p->source[g->sources].mask];
+    const double repeat = lanes_power(m) - (m < 64 ? 1.0 : 0.0), shift = lanes_power(m - 1);
+    LANE_INTS sum[2 * LANES_MOST_PLANES];
+    LANES_UNROLLED
+    for (int k = 0; k < vectors; k++) sum[k] = (LANE_INTS){0};
+    for (int i = g->sources + 1; i < g->sources_end; i++)
+        LANES_NAME(lanes_extend)(s, &p->source[i], chunk, start, sum, planes, 0, linear, 1);
+    if (!LANES_NAME(lanes_any)((cell[0] & lanes) | sum[0])) return; /* then all of it is zero */
+    const LANE_INTS any = (LANE_INTS)(((cell[0] & lanes) | sum[0]) != 0);
+    LANE_INTS trends = {0}, exponent = {0};
+    LANES_UNROLLED
+    for (int k = 0; k < linear; k++) {
+        LANE_INTS total = cell[k], most = cell[planes + k];
+        LANES_NAME(lanes_align)(&total, &most, &sum[k], sum[planes + k]);
+        LANE_DOUBLES extended = (LANE_DOUBLES)(total & lanes) + (LANE_DOUBLES)sum[k];
+        total = (LANE_INTS)((LANE_DOUBLES)total + extended * repeat);
+        if (k == 0) {
+            trends = (LANE_INTS)extended;
+            exponent = most;
+        } else {
+            for (int i = g->binds; i < g->binds_end; i++) {
+                const lanes_bind *b = &p->bind[i];
+                if (b->plane != k) continue;
+                LANE_INTS mask = masks[b->mask];
+                LANE_INTS more = (LANE_INTS)((LANE_DOUBLES)(trends & mask) * (x[b->input].d * shift));
+                LANES_NAME(lanes_scaled_add)(&total, &most, more, exponent & mask);
+            }
+        }
+        LANE_INTS large = (LANE_INTS)((total & INT64_MAX) >= ((int64_t)(1023 + LANES_STEP / 2) << 52));
+        cell[k] = total - (large & ((int64_t)LANES_STEP << 52));
+        cell[planes + k] = most + (large & LANES_STEP);
+    }
+    LANES_UNROLLED
+    for (int k = linear; k < planes; k++) {
+        LANE_INTS total = LANES_NAME(lanes_larger)(cell[k], sum[k]);
+        for (int i = g->binds; i < g->binds_end; i++) {
+            const lanes_bind *b = &p->bind[i];
+            if (b->plane == k) total = LANES_NAME(lanes_larger)(total, any & masks[b->mask] & x[b->input].i);
+        }
+        cell[k] = total;
+    }
+}
+
 LANE_INLINE void LANES_NAME(lanes_direct)(
     const lanes_shape *s, const lanes_program *p, lanes_word *cells, const lanes_word *x, int64_t m, int start,
     const int planes, const int whole, const int linear, const int scaled
 ) {
     LANE_INTS sum[2 * LANES_MOST_PLANES];
     for (int i = 0; i < p->groups; i++) {
-        if (LANES_NAME(lanes_sum)(s, p, &p->group[i], cells, x, m, start, sum, planes, whole, linear, scaled))
+        if (scaled && p->group[i].grows && m < LANES_STEP / 2)
+            LANES_NAME(lanes_grow)(s, p, &p->group[i], cells, x, m, start, planes, linear);
+        else if (LANES_NAME(lanes_sum)(s, p, &p->group[i], cells, x, m, start, sum, planes, whole, linear, scaled))
             LANES_NAME(lanes_add)(s, p, &p->group[i], cells, sum, planes, whole, linear, scaled);
     }
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from hamlet._core import Kernel
 from hamlet._delivery import by_window
+from hamlet._listing import Listing
 from hamlet.columns import Int64Array
 from hamlet.compiler.aggregates import Component, has_trends, nothing, paired
 from hamlet.compiler.compiled import CompiledClass, CompiledQuery
@@ -40,10 +42,14 @@ class ClosedRows:
         self.compiled = compiled
         self.kernels = kernels
         self.index = index
-        self._ranks = {query.group: Ranks(index, query.group) for query in compiled.queries}
-        self._listings = listings(compiled, schema)
+        self._schema = schema
+        self._ranks = {group: Ranks(index, group) for group in {query.group for query in compiled.queries}}
         self._closed: list[list[Closed]] = [[] for _ in compiled.queries]  # taken from the kernels, not delivered
         self._drawn: list[list[Drained]] = [[] for _ in compiled.queries]  # drained for a query that is alike
+
+    @cached_property
+    def _listings(self) -> dict[tuple[int, ...], list[Listing]]:
+        return listings(self.compiled, self._schema)
 
     @property
     def waiting(self) -> int:

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import lru_cache, partial
+from functools import partial
 
 from hamlet._expression import Program
 from hamlet.columns import StringPool
@@ -44,15 +43,12 @@ from optimizer.template import Template
 
 def ticks(duration: Duration, schema: Schema) -> int:
     """A duration in ticks of the time column; the check has refused what does not come out whole."""
-    return _ticks(duration.amount, duration.unit, schema.clock.ticks_per_second)
-
-
-@lru_cache
-def _ticks(amount: Fraction, unit: str, ticks_per_second: int) -> int:
-    """Queries of one workload have few different windows."""
-    length = amount * SECONDS[unit] * ticks_per_second
-    assert length.denominator == 1, "checked by hamlet.language.typecheck"
-    return int(length)
+    amount, unit = duration.amount, SECONDS[duration.unit]  # fractions that are not reduced: they are many
+    whole, rest = divmod(
+        amount.numerator * unit.numerator * schema.clock.ticks_per_second, amount.denominator * unit.denominator
+    )
+    assert rest == 0, "checked by hamlet.language.typecheck"
+    return whole
 
 
 def window(query: AnalysedQuery, schema: Schema) -> tuple[int, int]:
