@@ -15,7 +15,7 @@ from libc.string cimport memset
 from hamlet._blocks cimport hand_over, has_room, in_lanes, reach
 from hamlet._burst cimport Tally
 from hamlet._cells cimport bit_length
-from hamlet._kernel cimport Core, Graphlet, ones, take_own
+from hamlet._kernel cimport MOST_GRAPHLETS, Core, Graphlet, ones, take_own
 from hamlet._lanes cimport (
     LANES_GREATEST,
     LANES_LEAST,
@@ -209,6 +209,8 @@ cdef int step_ties(
         program = &band.every[k.class_of[rows[i]]]
         bits += bit_length(program.most)
         starts = starts or program.starts
+        if program.kills:
+            band.alive_in = NULL
         sums += program.groups * band.shape.vectors * band.shape.width
         inputs += program.inputs
     words = sums + inputs
@@ -276,6 +278,9 @@ cdef int find_lanes(Core* k, int number, Graphlet* g) noexcept nogil:
     if failure:
         return failure
     if band.block != NULL and (band.block.bits or starts):
+        if band.alive_in != band.block or band.alive_since != band.block.first:
+            memset(band.alive, 0, MOST_GRAPHLETS * band.marks * sizeof(uint64_t))
+            band.alive_in, band.alive_since = band.block, band.block.first
         for role in range(g.roles):
             if k.role_events[role] and program[role].groups:
                 find_role(k, number, g, role)
@@ -289,15 +294,26 @@ cdef void find_role(Core* k, int number, Graphlet* g, int role) noexcept nogil:
     all the same, and one that opened later alive.
     """
     cdef Band* band = &k.band[number]
+    cdef uint64_t* alive = band.alive + (g - k.graphlet) * band.marks
+    cdef const uint64_t* of_kin = band.kin[g - k.graphlet]
     cdef int i, kin, lanes = 0
+    cdef uint64_t missing = 0, members
     cdef int64_t window
-    memset(band.marked, 0, band.marks * sizeof(uint64_t))
-    for window in range(band.block.first, (band.block.last if band.starts else band.block.first) + 1):
-        band.machine.find(
-            &band.shape, &band.burst[g - k.graphlet][role], window_of(band, band.block, window),
-            map_of(band, band.block, window), band.marked,
-        )
     for i in range(band.marks):
+        members = 0
+        for kin in range(g.kins):
+            if g.kin[kin].role == role:
+                members |= of_kin[kin * band.marks + i]
+        band.marked[i] = members & alive[i]
+        missing |= members & ~alive[i]
+    if missing:
+        for window in range(band.block.first, (band.block.last if band.starts else band.block.first) + 1):
+            band.machine.find(
+                &band.shape, &band.burst[g - k.graphlet][role], window_of(band, band.block, window),
+                map_of(band, band.block, window), band.marked,
+            )
+    for i in range(band.marks):
+        alive[i] |= band.marked[i]
         if band.marked[i]:
             lanes += ones(band.marked[i])
             band.found[i] |= band.marked[i]
@@ -312,7 +328,7 @@ cdef void find_role(Core* k, int number, Graphlet* g, int role) noexcept nogil:
         for kin in range(g.kins):
             if g.kin[kin].role == role:
                 for i in range(band.marks):
-                    k.kin_lives[kin] += ones(band.marked[i] & band.kin[g - k.graphlet][kin * band.marks + i])
+                    k.kin_lives[kin] += ones(band.marked[i] & of_kin[kin * band.marks + i])
 
 
 cdef int burst_band(Core* k, int number, const Graphlet* g, int role) noexcept nogil:

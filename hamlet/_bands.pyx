@@ -113,6 +113,7 @@ cdef void load_bands(Core* k, object bands, dict held) except *:
         band.marks = (band.shape.chunks * band.shape.width + 63) // 64
         band.found = <uint64_t*> grown(NULL, band.marks * sizeof(uint64_t))
         band.marked = <uint64_t*> grown(NULL, band.marks * sizeof(uint64_t))
+        band.alive = <uint64_t*> grown(NULL, MOST_GRAPHLETS * band.marks * sizeof(uint64_t))
         write_finals(k, number, held)
 
 
@@ -186,6 +187,7 @@ cdef void write_programs(Core* k, int first, dict held) except *:
                 for role in range(g.roles):
                     write_burst(k, number, type, role, held)
                 write_kins(band, k, type, number)
+        band.alive_in = NULL
     for type in range(MOST_GRAPHLETS):
         k.graphlet[type].changed = False
 
@@ -360,7 +362,7 @@ cdef void pack(
     cdef Py_ssize_t room
     cdef dict masks = held["masks"][number], reads, values
     cdef Py_ssize_t before = len(masks)
-    cdef object chunk, slot, plane, given, lanes, each
+    cdef object chunk, slot, plane, given, lanes, marked, each
     cdef tuple goals
     cdef bint loop, grows
     cdef list rows = [], sources = [], targets = [], binds = [], kill_rows = [], flat = [], read, first
@@ -372,13 +374,16 @@ cdef void pack(
         if grows:
             read.sort(key=lambda source: source[0] != goals[0])
             assert not any([lanes & ~read[0][1] for _, lanes in read]), "each lane of a loop reads its target"
+        marked = 0
         for slot, lanes in read:
+            marked |= lanes
             sources += (slot, masks.setdefault(lanes, len(masks)))
         targets += goals
         for (plane, given), lanes in sorted(values.items()):
             binds += (plane, given, masks.setdefault(lanes, len(masks)))
         rows += (
-            chunk, loop, grows, first[0], len(sources) // 2, first[1], len(targets), first[2], len(binds) // 3
+            chunk, loop, grows, marked, first[0], len(sources) // 2, first[1], len(targets), first[2],
+            len(binds) // 3,
         )
         p.loop = p.loop or loop
     for (chunk, slot), lanes in sorted(kills.items()):
@@ -482,6 +487,7 @@ cdef void free_bands(Core* k) noexcept:
             free(band.input)
             free(band.found)
             free(band.marked)
+            free(band.alive)
             free(band.sums)
             free(band.seat)
     free(k.band)

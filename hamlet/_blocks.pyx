@@ -71,6 +71,7 @@ cdef Block* new_block(Core* k, Band* band) noexcept nogil:
             take(k.account, -bytes)
             return NULL
         block.bytes = bytes
+    band.alive_in = NULL
     block.first = block.bits = block.steps = 0
     block.last = -1
     block.mapped = False

@@ -33,6 +33,7 @@
 #define LANES_MOST_PLANES 16
 #define LANES_START (-1)
 #define LANES_STEP 512 /* exponents of scaled doubles are multiples of it */
+#define LANES_BITS(power) ((int64_t)(1023 + (power)) << 52) /* of the double 2^power */
 #define LANES_LEAST_MANTISSA 0x1p-512
 #define LANES_MOST_MANTISSA 0x1p256
 #define LANES_LEAST_VALUE 0x1p-200 /* that an event may bring; the least mantissa is this one, divided by 2^256 */
@@ -51,6 +52,7 @@ typedef struct {
     int chunk;
     int loop; /* whether events of a burst may follow one another */
     int grows; /* whether, then, the only target is the first source, in all lanes */
+    int lanes; /* bits of its lanes in the chunk */
     int sources, sources_end, targets, targets_end, binds, binds_end;
 } lanes_group;
 
@@ -84,7 +86,8 @@ typedef struct {
                  int start, lanes_word *sums);
     void (*kill)(const lanes_shape *, const lanes_program *, lanes_word *cells);
     void (*write)(const lanes_shape *, const lanes_program *, lanes_word *cells, const lanes_word *sums);
-    /* set the bits of the lanes with trends that an event extends; pane: a map that is under way, or null */
+    /* set the bits of the lanes with trends that an event extends, some of which are known; pane: a map that is under
+     * way, or null */
     void (*find)(const lanes_shape *, const lanes_program *, const lanes_word *cells, const lanes_word *pane,
                  uint64_t *found);
     /* the sums of the lanes' final slots, [chunks][vectors][width] */

@@ -31,7 +31,7 @@ LANE_INLINE LANE_INTS LANES_NAME(lanes_larger)(LANE_INTS a, LANE_INTS b) {
 LANE_INLINE void LANES_NAME(lanes_normalise)(LANE_INTS *mantissa, LANE_INTS *exponent) {
     for (;;) {
         LANE_INTS size = *mantissa & INT64_MAX;
-        LANE_INTS large = (LANE_INTS)(size >= ((int64_t)(1023 + LANES_STEP / 2) << 52));
+        LANE_INTS large = (LANE_INTS)(size >= LANES_BITS(LANES_STEP / 2));
         if (__builtin_expect(!LANES_NAME(lanes_any)(large), 1)) return;
         large &= (LANE_INTS)(size < ((int64_t)2047 << 52)); /* no infinity comes in, but none may hang us either */
         if (!LANES_NAME(lanes_any)(large)) return;
@@ -54,19 +54,32 @@ LANE_INLINE void LANES_NAME(lanes_settle)(LANE_INTS *mantissa, LANE_INTS *expone
     }
 }
 
-/* Give doubles with exponents of their own the larger one of both. */
-LANE_INLINE void LANES_NAME(lanes_align)(
-    LANE_INTS *mantissa, LANE_INTS *exponent, LANE_INTS *more, LANE_INTS more_exponent
+/* One step of `lanes_normalise` for all sums of a cell: those that are not far from it go along, so that exponents stay
+ * equal. A sum may be far smaller than the count: it must not vanish. Returns whether there was a step to take. */
+LANE_INLINE int LANES_NAME(lanes_lower)(LANE_INTS *cell, const int planes, const int linear) {
+    LANE_INTS large = {0};
+    LANES_UNROLLED
+    for (int k = 0; k < linear; k++) large |= (LANE_INTS)((cell[k] & INT64_MAX) >= LANES_BITS(LANES_STEP / 2));
+    LANES_UNROLLED
+    for (int k = 0; k < linear; k++) {
+        LANE_INTS down = large & (LANE_INTS)((cell[k] & INT64_MAX) >= LANES_BITS(3 * LANES_STEP / 8));
+        cell[k] -= down & ((int64_t)LANES_STEP << 52);
+        cell[planes + k] += down & LANES_STEP;
+    }
+    return LANES_NAME(lanes_any)(large);
+}
+
+/* Give two doubles with exponents of their own the larger one of both, with these factors. */
+LANE_INLINE void LANES_NAME(lanes_factors)(
+    LANE_INTS mantissa, LANE_INTS more, LANE_INTS *exponent, LANE_INTS more_exponent, LANE_DOUBLES *down,
+    LANE_DOUBLES *more_down
 ) {
-    if (!LANES_NAME(lanes_any)(*exponent ^ more_exponent)) return;
-    LANE_INTS none = (LANE_INTS)(*mantissa == 0), no_more = (LANE_INTS)(*more == 0);
+    LANE_INTS none = (LANE_INTS)(mantissa == 0), no_more = (LANE_INTS)(more == 0);
     LANE_INTS a = (*exponent & ~none) | (more_exponent & none); /* zero has any exponent */
     LANE_INTS b = (more_exponent & ~no_more) | (a & no_more);
-    LANE_INTS most = LANES_NAME(lanes_larger)(a, b), down = most - a, more_down = most - b; /* none is negative */
-    *mantissa = (LANE_INTS)((LANE_DOUBLES)*mantissa
-                            * (LANE_DOUBLES)(((1023 - down) << 52) & (LANE_INTS)(down <= LANES_STEP)));
-    *more = (LANE_INTS)((LANE_DOUBLES)*more
-                        * (LANE_DOUBLES)(((1023 - more_down) << 52) & (LANE_INTS)(more_down <= LANES_STEP)));
+    LANE_INTS most = LANES_NAME(lanes_larger)(a, b), less = most - a, more_less = most - b; /* none is negative */
+    *down = (LANE_DOUBLES)(((1023 - less) << 52) & (LANE_INTS)(less <= LANES_STEP));
+    *more_down = (LANE_DOUBLES)(((1023 - more_less) << 52) & (LANE_INTS)(more_less <= LANES_STEP));
     *exponent = most;
 }
 
@@ -74,7 +87,12 @@ LANE_INLINE void LANES_NAME(lanes_align)(
 LANE_INLINE void LANES_NAME(lanes_scaled_add)(
     LANE_INTS *mantissa, LANE_INTS *exponent, LANE_INTS more, LANE_INTS more_exponent
 ) {
-    LANES_NAME(lanes_align)(mantissa, exponent, &more, more_exponent);
+    if (LANES_NAME(lanes_any)(*exponent ^ more_exponent)) {
+        LANE_DOUBLES down, more_down;
+        LANES_NAME(lanes_factors)(*mantissa, more, exponent, more_exponent, &down, &more_down);
+        *mantissa = (LANE_INTS)((LANE_DOUBLES)*mantissa * down);
+        more = (LANE_INTS)((LANE_DOUBLES)more * more_down);
+    }
     *mantissa = (LANE_INTS)((LANE_DOUBLES)*mantissa + (LANE_DOUBLES)more);
 }
 
@@ -92,23 +110,38 @@ LANE_INLINE void LANES_NAME(lanes_plus)(
     }
 }
 
-/* Add what some lanes read of a source. */
-LANE_INLINE void LANES_NAME(lanes_extend)(
-    const lanes_shape *s, const lanes_source *source, const LANE_INTS *chunk, int start, LANE_INTS *sum,
-    const int planes, const int whole, const int linear, const int scaled
+/* What the lanes of a group read of its sources from `first` on, added up. */
+LANE_INLINE void LANES_NAME(lanes_inflow)(
+    const lanes_shape *s, const lanes_program *p, const lanes_group *g, int first, const LANE_INTS *chunk, int start,
+    LANE_INTS *sum, const int planes, const int whole, const int linear, const int scaled
 ) {
-    const LANE_INTS mask = ((const LANE_INTS *)s->mask)[source->mask];
-    if (source->slot != LANES_START) {
-        const LANE_INTS *cell = chunk + source->slot * (scaled ? planes + linear : planes);
-        LANES_NAME(lanes_plus)(sum, cell, mask, planes, whole, linear, scaled);
-    } else if (!start) {
-        return;
-    } else if (whole) {
-        sum[0] -= mask;
+    const LANE_INTS *masks = (const LANE_INTS *)s->mask;
+    const int vectors = scaled ? planes + linear : planes;
+    int i = first;
+    if (i < g->sources_end && p->source[i].slot != LANES_START) {
+        const LANE_INTS mask = masks[p->source[i].mask], *cell = chunk + p->source[i].slot * vectors;
+        LANES_UNROLLED
+        for (int k = 0; k < vectors; k++) sum[k] = cell[k] & mask;
+        i++;
     } else {
-        LANE_INTS one = mask & (LANE_INTS)((LANE_DOUBLES){0} + 1.0);
-        if (scaled) LANES_NAME(lanes_scaled_add)(&sum[0], &sum[planes], one, (LANE_INTS){0});
-        else sum[0] = (LANE_INTS)((LANE_DOUBLES)sum[0] + (LANE_DOUBLES)one);
+        LANES_UNROLLED
+        for (int k = 0; k < vectors; k++) sum[k] = (LANE_INTS){0};
+    }
+    for (; i < g->sources_end; i++) {
+        LANE_INTS mask = masks[p->source[i].mask];
+        if (p->source[i].slot != LANES_START) {
+            LANES_NAME(lanes_plus)(
+                sum, chunk + p->source[i].slot * vectors, mask, planes, whole, linear, scaled
+            );
+        } else if (!start) {
+            continue;
+        } else if (whole) {
+            sum[0] -= mask;
+        } else {
+            LANE_INTS one = mask & (LANE_INTS)((LANE_DOUBLES){0} + 1.0);
+            if (scaled) LANES_NAME(lanes_scaled_add)(&sum[0], &sum[planes], one, (LANE_INTS){0});
+            else sum[0] = (LANE_INTS)((LANE_DOUBLES)sum[0] + (LANE_DOUBLES)one);
+        }
     }
 }
 
@@ -120,10 +153,7 @@ LANE_INLINE int LANES_NAME(lanes_sum)(
     const LANE_INTS *masks = (const LANE_INTS *)s->mask;
     const int vectors = scaled ? planes + linear : planes;
     const LANE_INTS *chunk = (const LANE_INTS *)cells + (long)g->chunk * s->slots * vectors;
-    LANES_UNROLLED
-    for (int k = 0; k < vectors; k++) sum[k] = (LANE_INTS){0};
-    for (int i = g->sources; i < g->sources_end; i++)
-        LANES_NAME(lanes_extend)(s, &p->source[i], chunk, start, sum, planes, whole, linear, scaled);
+    LANES_NAME(lanes_inflow)(s, p, g, g->sources, chunk, start, sum, planes, whole, linear, scaled);
     LANE_INTS trends = sum[0], any = (LANE_INTS)(trends != 0);
     if (!LANES_NAME(lanes_any)(trends)) return 0; /* then all of it is zero */
     LANE_DOUBLES weight = whole ? __builtin_convertvector(trends, LANE_DOUBLES) : (LANE_DOUBLES)trends;
@@ -165,8 +195,7 @@ LANE_INLINE int LANES_NAME(lanes_sum)(
         }
     }
     if (scaled)
-        LANES_UNROLLED
-        for (int k = 0; k < linear; k++) LANES_NAME(lanes_normalise)(&sum[k], &sum[planes + k]);
+        while (__builtin_expect(LANES_NAME(lanes_lower)(sum, planes, linear), 0)) continue;
     return 1;
 }
 
@@ -179,9 +208,7 @@ LANE_INLINE void LANES_NAME(lanes_add)(
     for (int i = g->targets; i < g->targets_end; i++) {
         LANE_INTS *cell = chunk + p->target[i] * vectors;
         LANES_NAME(lanes_plus)(cell, sum, ~(LANE_INTS){0}, planes, whole, linear, scaled);
-        if (scaled)
-            LANES_UNROLLED
-            for (int k = 0; k < linear; k++) LANES_NAME(lanes_normalise)(&cell[k], &cell[planes + k]);
+        if (scaled) LANES_NAME(lanes_lower)(cell, planes, linear); /* both were below, so once is enough */
     }
 }
 
@@ -216,6 +243,42 @@ static void LANES_NAME(lanes_kill)(const lanes_shape *s, const lanes_program *p,
     else CALL(planes, whole, linear, 0); \
 } while (0)
 
+/* The sums of `lanes_grow`: what stands in a cell and flows into it, doubled by each event; `shared` where all sums of
+ * the cell have one exponent, and all of the inflow, so that they are aligned at once. */
+LANE_INLINE void LANES_NAME(lanes_double)(
+    const lanes_shape *s, const lanes_program *p, const lanes_group *g, LANE_INTS *cell, LANE_INTS *sum,
+    const lanes_word *x, int64_t m, LANE_INTS lanes, const int planes, const int linear, const int shared
+) {
+    const LANE_INTS *masks = (const LANE_INTS *)s->mask;
+    const double repeat = lanes_power(m) - (m < 64 ? 1.0 : 0.0), shift = lanes_power(m - 1);
+    LANE_INTS most = cell[planes], exponent, trends = {0};
+    LANE_DOUBLES down, more_down;
+    LANES_NAME(lanes_factors)(cell[0], sum[0], &most, sum[planes], &down, &more_down);
+    exponent = most;
+    LANES_UNROLLED
+    for (int k = 0; k < linear; k++) {
+        if (!shared && k) {
+            most = cell[planes + k];
+            LANES_NAME(lanes_factors)(cell[k], sum[k], &most, sum[planes + k], &down, &more_down);
+        }
+        LANE_INTS total = (LANE_INTS)((LANE_DOUBLES)cell[k] * down);
+        LANE_DOUBLES extended = (LANE_DOUBLES)(total & lanes) + (LANE_DOUBLES)sum[k] * more_down;
+        total = (LANE_INTS)((LANE_DOUBLES)total + extended * repeat);
+        if (k == 0) trends = (LANE_INTS)extended;
+        for (int i = g->binds; k && i < g->binds_end; i++) {
+            const lanes_bind *b = &p->bind[i];
+            if (b->plane != k) continue;
+            LANE_INTS mask = masks[b->mask];
+            LANE_INTS more = (LANE_INTS)((LANE_DOUBLES)(trends & mask) * (x[b->input].d * shift));
+            if (shared) total = (LANE_INTS)((LANE_DOUBLES)total + (LANE_DOUBLES)more);
+            else LANES_NAME(lanes_scaled_add)(&total, &most, more, exponent & mask);
+        }
+        cell[k] = total;
+        cell[planes + k] = most;
+    }
+    LANES_NAME(lanes_lower)(cell, planes, linear);
+}
+
 /* A burst of less than LANES_STEP / 2 events in lanes whose only target is their first source, scaled: what stands there
  * is read and written once, and one step brings it back below LANES_MOST_MANTISSA. */
 LANE_INLINE void LANES_NAME(lanes_grow)(
@@ -227,37 +290,16 @@ LANE_INLINE void LANES_NAME(lanes_grow)(
     LANE_INTS *chunk = (LANE_INTS *)cells + (long)g->chunk * s->slots * vectors;
     LANE_INTS *cell = chunk + p->source[g->sources].slot * vectors;
     const LANE_INTS lanes = masks[p->source[g->sources].mask];
-    const double repeat = lanes_power(m) - (m < 64 ? 1.0 : 0.0), shift = lanes_power(m - 1);
-    LANE_INTS sum[2 * LANES_MOST_PLANES];
+    LANE_INTS sum[2 * LANES_MOST_PLANES], apart = {0};
+    LANES_NAME(lanes_inflow)(s, p, g, g->sources + 1, chunk, start, sum, planes, 0, linear, 1);
+    const LANE_INTS trends = (cell[0] & lanes) | sum[0], any = (LANE_INTS)(trends != 0);
+    if (!LANES_NAME(lanes_any)(trends)) return; /* then all of it is zero */
     LANES_UNROLLED
-    for (int k = 0; k < vectors; k++) sum[k] = (LANE_INTS){0};
-    for (int i = g->sources + 1; i < g->sources_end; i++)
-        LANES_NAME(lanes_extend)(s, &p->source[i], chunk, start, sum, planes, 0, linear, 1);
-    if (!LANES_NAME(lanes_any)((cell[0] & lanes) | sum[0])) return; /* then all of it is zero */
-    const LANE_INTS any = (LANE_INTS)(((cell[0] & lanes) | sum[0]) != 0);
-    LANE_INTS trends = {0}, exponent = {0};
-    LANES_UNROLLED
-    for (int k = 0; k < linear; k++) {
-        LANE_INTS total = cell[k], most = cell[planes + k];
-        LANES_NAME(lanes_align)(&total, &most, &sum[k], sum[planes + k]);
-        LANE_DOUBLES extended = (LANE_DOUBLES)(total & lanes) + (LANE_DOUBLES)sum[k];
-        total = (LANE_INTS)((LANE_DOUBLES)total + extended * repeat);
-        if (k == 0) {
-            trends = (LANE_INTS)extended;
-            exponent = most;
-        } else {
-            for (int i = g->binds; i < g->binds_end; i++) {
-                const lanes_bind *b = &p->bind[i];
-                if (b->plane != k) continue;
-                LANE_INTS mask = masks[b->mask];
-                LANE_INTS more = (LANE_INTS)((LANE_DOUBLES)(trends & mask) * (x[b->input].d * shift));
-                LANES_NAME(lanes_scaled_add)(&total, &most, more, exponent & mask);
-            }
-        }
-        LANE_INTS large = (LANE_INTS)((total & INT64_MAX) >= ((int64_t)(1023 + LANES_STEP / 2) << 52));
-        cell[k] = total - (large & ((int64_t)LANES_STEP << 52));
-        cell[planes + k] = most + (large & LANES_STEP);
-    }
+    for (int k = 1; k < linear; k++) apart |= (cell[planes] ^ cell[planes + k]) | (sum[planes] ^ sum[planes + k]);
+    if (!LANES_NAME(lanes_any)(apart))
+        LANES_NAME(lanes_double)(s, p, g, cell, sum, x, m, lanes, planes, linear, 1);
+    else
+        LANES_NAME(lanes_double)(s, p, g, cell, sum, x, m, lanes, planes, linear, 0);
     LANES_UNROLLED
     for (int k = linear; k < planes; k++) {
         LANE_INTS total = LANES_NAME(lanes_larger)(cell[k], sum[k]);
@@ -359,6 +401,7 @@ static void LANES_NAME(lanes_find)(
         const long chunk = (long)g->chunk * s->slots * s->vectors;
         const LANE_INTS *cell = (const LANE_INTS *)cells + chunk, *map = (const LANE_INTS *)pane + chunk;
         const int lane = g->chunk * LANES_WIDTH;
+        if (((int)(found[lane / 64] >> lane % 64) & g->lanes) == g->lanes) continue;
         LANE_INTS some = {0};
         for (int j = g->sources; j < g->sources_end; j++) {
             LANE_INTS mask = masks[p->source[j].mask];

@@ -80,6 +80,8 @@ cdef void apply_step(Band* band, Block* block, const LaneProgram* program, int64
     cdef int64_t window
     cdef int i
     block.steps += 1
+    if program.kills:
+        band.alive_in = NULL
     if block.mapped:
         for i in range(band.maps):
             band.machine.apply(
