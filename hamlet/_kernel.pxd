@@ -221,8 +221,12 @@ cdef struct Core:
     int64_t merges
 
 
-cdef extern from *:
-    int ones "__builtin_popcountll"(uint64_t bits) noexcept nogil  # of the bits, how many are set
+cdef inline int ones(uint64_t bits) noexcept nogil:
+    """Of the bits, how many are set; not every processor has an instruction for it."""
+    bits -= bits >> 1 & <uint64_t> 0x5555555555555555
+    bits = (bits & <uint64_t> 0x3333333333333333) + (bits >> 2 & <uint64_t> 0x3333333333333333)
+    bits = bits + (bits >> 4) & <uint64_t> 0x0F0F0F0F0F0F0F0F
+    return <int> (bits * <uint64_t> 0x0101010101010101 >> 56)
 
 
 cdef inline uint64_t mixed(uint64_t number) noexcept nogil:

@@ -194,7 +194,7 @@ LANE_INLINE int LANES_NAME(lanes_sum)(
             }
         }
     }
-    if (scaled)
+    if (scaled && m != 1) /* one event makes no more of it than the step after the addition takes back */
         while (__builtin_expect(LANES_NAME(lanes_lower)(sum, planes, linear), 0)) continue;
     return 1;
 }
@@ -208,7 +208,7 @@ LANE_INLINE void LANES_NAME(lanes_add)(
     for (int i = g->targets; i < g->targets_end; i++) {
         LANE_INTS *cell = chunk + p->target[i] * vectors;
         LANES_NAME(lanes_plus)(cell, sum, ~(LANE_INTS){0}, planes, whole, linear, scaled);
-        if (scaled) LANES_NAME(lanes_lower)(cell, planes, linear); /* both were below, so once is enough */
+        if (scaled) LANES_NAME(lanes_lower)(cell, planes, linear);
     }
 }
 
@@ -400,8 +400,8 @@ static void LANES_NAME(lanes_find)(
         const lanes_group *g = &p->group[i];
         const long chunk = (long)g->chunk * s->slots * s->vectors;
         const LANE_INTS *cell = (const LANE_INTS *)cells + chunk, *map = (const LANE_INTS *)pane + chunk;
-        const int lane = g->chunk * LANES_WIDTH;
-        if (((int)(found[lane / 64] >> lane % 64) & g->lanes) == g->lanes) continue;
+        const unsigned lane = (unsigned)g->chunk * LANES_WIDTH;
+        if (!(~(found[lane / 64] >> lane % 64) & (uint64_t)g->lanes)) continue;
         LANE_INTS some = {0};
         for (int j = g->sources; j < g->sources_end; j++) {
             LANE_INTS mask = masks[p->source[j].mask];

@@ -58,8 +58,7 @@ cdef void join_graphlet(Core* k, int kind, int type) except *:
     k.kind_tally = <Tally*> grown(k.kind_tally, ((kind + 1) * k.event_columns + 1) * sizeof(Tally))
     k.kind_end = <int64_t*> grown(k.kind_end, (kind + 1) * sizeof(int64_t))
     k.kind_at = <int64_t*> grown(k.kind_at, (kind + 1) * sizeof(int64_t))
-    for i in range(k.classes):
-        k.class_ends[i] = ended_by(k, i)
+    find_ends(k)
     g.reads = 0
     for i in range(g.roles):  # members may have gone
         g.columns[i] = 0
@@ -116,7 +115,7 @@ cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
         starts = starts or q.source[i].kind == FROM_START
         for j in range(a.cells, a.cells_end):
             loop = loop or (q.source[i].kind == FROM_CELL and q.source[i].place == q.member[j])
-    for i in range(g.members):
+    for i in range(g.members if g.standing[entry.query] == MEMBER else 0):
         if g.member[i].query == entry.query:
             same = g.member[i].arrival == arrival and g.role[g.member[i].role] == entry.role
             return i if same else -1
@@ -193,18 +192,26 @@ cdef void list_live(const Core* k, Graphlet* g) noexcept nogil:
         g.live[at] = i
 
 
-cdef uint64_t ended_by(Core* k, int kind) noexcept:
-    """The graphlets with a member that a class of events touches otherwise than by joining."""
-    cdef uint64_t ends = 0
+cdef int find_ends(Core* k) except -1:
+    """Find the graphlets with a member that a class of events touches otherwise than by joining, for all classes."""
+    cdef uint64_t* joined = <uint64_t*> calloc(k.queries + 1, sizeof(uint64_t))  # by query the graphlets it is in
+    cdef uint64_t ends, own
     cdef const Entry* entry
-    cdef int i, j
-    for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
-        entry = &k.entry[i]
-        for j in range(MOST_GRAPHLETS):
-            if k.graphlet[j].members and k.graphlet[j].standing[entry.query] == MEMBER:
-                if not (entry.joins and j == k.class_graphlet[kind]):
-                    ends |= <uint64_t> 1 << j
-    return ends
+    cdef int kind, i, j
+    if joined == NULL:
+        raise MemoryError
+    for j in range(MOST_GRAPHLETS):
+        for i in range(k.graphlet[j].members):
+            joined[k.graphlet[j].member[i].query] |= <uint64_t> 1 << j
+    for kind in range(k.classes):
+        ends = 0
+        for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
+            entry = &k.entry[i]
+            own = <uint64_t> 1 << k.class_graphlet[kind] if entry.joins else 0
+            ends |= joined[entry.query] & ~own
+        k.class_ends[kind] = ends
+    free(joined)
+    return 0
 
 
 cdef void free_graphlets(Core* k) noexcept:

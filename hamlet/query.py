@@ -306,6 +306,11 @@ class Duration:
         """The length in seconds."""
         return self.amount * SECONDS[self.unit]
 
+    def ticks(self, per_second: int) -> tuple[int, int]:
+        """Whole ticks, and more than 0 beside them where some part of a tick is left."""
+        unit = SECONDS[self.unit]  # no fraction is made: a workload may have thousands of lengths
+        return divmod(self.amount.numerator * unit.numerator * per_second, self.amount.denominator * unit.denominator)
+
 
 @dataclass(frozen=True, slots=True)
 class Query:

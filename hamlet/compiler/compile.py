@@ -27,7 +27,6 @@ from hamlet.compiler.tables import QueryTables, TableWriter
 from hamlet.language.conditions import references
 from hamlet.language.meaning import AnalysedQuery, Analysis, Pair
 from hamlet.query import (
-    SECONDS,
     Aggregate,
     AttributeType,
     Condition,
@@ -43,10 +42,7 @@ from optimizer.template import Template
 
 def ticks(duration: Duration, schema: Schema) -> int:
     """A duration in ticks of the time column; the check has refused what does not come out whole."""
-    amount, unit = duration.amount, SECONDS[duration.unit]  # fractions that are not reduced: they are many
-    whole, rest = divmod(
-        amount.numerator * unit.numerator * schema.clock.ticks_per_second, amount.denominator * unit.denominator
-    )
+    whole, rest = duration.ticks(schema.clock.ticks_per_second)
     assert rest == 0, "checked by hamlet.language.typecheck"
     return whole
 
@@ -172,7 +168,7 @@ class _ClassCompiler:
                 tables = [
                     self.tables(leader.analysed, each, leader.layout, leader.types, own) for each in leader.templates
                 ]
-                leader = drafts[first] = replace(leader, tables=tuple(tables))
+                leader = drafts[first] = leader.with_tables(tuple(tables))
             for place in others:
                 drafts[place] = replace(drafts[place], tables=leader.tables, like=first, host=leader.host)
         number_outputs(drafts, hosts)

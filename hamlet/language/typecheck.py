@@ -330,16 +330,18 @@ def _check_key(key: str, span: Span, query: AnalysedQuery, reports: Reports) -> 
 def _check_durations(query: AnalysedQuery, schema: Schema, reports: Reports) -> None:
     """Report edges of windows that the time column cannot hold (LANGUAGE §7)."""
     clock = schema.clock
-    units = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}[clock.unit]
     for duration in (query.query.within, query.query.slide):
         if duration is None:
             continue
-        ticks = duration.seconds * clock.ticks_per_second
+        ticks, rest = duration.ticks(clock.ticks_per_second)
+        if not rest and ticks <= _LARGEST_TICKS:
+            continue
+        units = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}[clock.unit]
         text = reports.quote(duration.span)[1:-1]
-        if ticks.denominator != 1:
+        if rest:
             message = f"{text} is no whole number of {units}, the unit of the time column '{clock.column}'"
             hint = "use a longer duration, or name the unit of the time column with --time-unit if it is finer"
-            reports.error(message, duration.span, hint)
-        elif ticks > _LARGEST_TICKS:
+        else:
             message = f"{text} is longer than the time column '{clock.column}' can hold in {units}"
-            reports.error(message, duration.span, f"use at most {_LARGEST_TICKS // clock.ticks_per_second} s")
+            hint = f"use at most {_LARGEST_TICKS // clock.ticks_per_second} s"
+        reports.error(message, duration.span, hint)
