@@ -15,7 +15,7 @@ from libc.string cimport memset
 from hamlet._blocks cimport hand_over, has_room, in_lanes, reach
 from hamlet._burst cimport Tally
 from hamlet._cells cimport bit_length
-from hamlet._kernel cimport MOST_GRAPHLETS, Core, Graphlet, ones, take_own
+from hamlet._kernel cimport Core, Graphlet, ones, take_own
 from hamlet._lanes cimport (
     LANES_GREATEST,
     LANES_LEAST,
@@ -279,7 +279,7 @@ cdef int find_lanes(Core* k, int number, Graphlet* g) noexcept nogil:
         return failure
     if band.block != NULL and (band.block.bits or starts):
         if band.alive_in != band.block or band.alive_since != band.block.first:
-            memset(band.alive, 0, MOST_GRAPHLETS * band.marks * sizeof(uint64_t))
+            memset(band.alive, 0, band.types * band.marks * sizeof(uint64_t))
             band.alive_in, band.alive_since = band.block, band.block.first
         for role in range(g.roles):
             if k.role_events[role] and program[role].groups:

@@ -113,7 +113,6 @@ cdef void load_bands(Core* k, object bands, dict held) except *:
         band.marks = (band.shape.chunks * band.shape.width + 63) // 64
         band.found = <uint64_t*> grown(NULL, band.marks * sizeof(uint64_t))
         band.marked = <uint64_t*> grown(NULL, band.marks * sizeof(uint64_t))
-        band.alive = <uint64_t*> grown(NULL, MOST_GRAPHLETS * band.marks * sizeof(uint64_t))
         write_finals(k, number, held)
 
 
@@ -187,6 +186,9 @@ cdef void write_programs(Core* k, int first, dict held) except *:
                 for role in range(g.roles):
                     write_burst(k, number, type, role, held)
                 write_kins(band, k, type, number)
+            if band.burst[type] != NULL:
+                band.types = type + 1
+        band.alive = <uint64_t*> grown(band.alive, (band.types * band.marks + 1) * sizeof(uint64_t))
         band.alive_in = NULL
     for type in range(MOST_GRAPHLETS):
         k.graphlet[type].changed = False

@@ -163,7 +163,8 @@ cdef struct Band:
     Block* block         # that block, a null pointer where nothing is to be extended
     uint64_t* found      # [marks] bits of the lanes with trends that the burst extends
     uint64_t* marked     # [marks] the same for one role
-    uint64_t* alive      # [64][marks] the same by the type of a graphlet, as far as it is known of `alive_in`...
+    int types            # types of graphlets with bursts are below
+    uint64_t* alive      # [types][marks] the same by the type of a graphlet, as far as it is known of `alive_in`...
     const Block* alive_in  # ...since its first window opened and nothing has been killed; a null pointer: of none
     int64_t alive_since  # that window
     int marks            # words of one bit per lane

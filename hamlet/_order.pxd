@@ -26,7 +26,8 @@ cdef class Area:
         self, const int32_t* number, const int32_t* rows, Py_ssize_t n, int32_t part, int32_t parts, bint* sorted
     ) noexcept nogil
     cdef Py_ssize_t _count(
-        self, Py_ssize_t count, int64_t limit, const int64_t* times, const int32_t* classes
+        self, const int32_t* number, const int32_t* rows, Py_ssize_t n, int64_t limit, int32_t part, int32_t parts,
+        const int64_t* times, const int32_t* classes,
     ) noexcept nogil
     cdef bint _sort(self, Py_ssize_t count, int64_t limit) noexcept nogil
     cdef Py_ssize_t _copy(self, Py_ssize_t count, const int64_t* times, const int32_t* classes) noexcept nogil

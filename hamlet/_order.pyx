@@ -27,6 +27,7 @@ cdef enum:
     COUNTERS = 1 << DIGIT
     ROOM = 4096            # counters that are cheap whatever the number of rows
     KEPT = 1 << 18         # rows of an area that is kept for later batches
+    PIECE = 1024           # numbers between two looks
 
 cdef list spare = []       # areas that nobody uses; there are as many as kernels that ever ran at one time
 
@@ -125,6 +126,27 @@ cdef Py_ssize_t radix_rows(const int64_t* number, Py_ssize_t count, int64_t limi
     return count
 
 
+cdef bint descends(const int32_t* number, Py_ssize_t n) noexcept nogil:
+    """Whether some number is less than the one before; often the first few tell."""
+    cdef Py_ssize_t start = 1, stop, i
+    cdef int32_t less = 0
+    while start < n and not less:
+        stop = min(n, start + PIECE)
+        for i in range(start, stop):
+            less |= number[i] < number[i - 1]
+        start = stop
+    return less != 0
+
+
+cdef inline int32_t key_of(int32_t number, int32_t part, int32_t parts) noexcept nogil:
+    """The key of a number, -1 where it is of another part or none."""
+    if number < 0:
+        return -1
+    if parts == 1:
+        return number
+    return number // parts if number % parts == part else -1
+
+
 @cython.final
 cdef class Area:
     """Where the events of a batch are put in the order of their keys; used again and again, for pages cost time."""
@@ -158,12 +180,11 @@ cdef class Area:
         """
         cdef Py_ssize_t count
         cdef bint sorted
+        if n > FEW and 1 < limit <= 4 * (n // parts) + ROOM and descends(number, n):
+            return self._count(number, rows, n, limit, part, parts, times, classes)
         count = self._choose(number, rows, n, part, parts, &sorted)
-        if not sorted:
-            if count > FEW and limit <= 4 * count + ROOM:
-                return self._count(count, limit, times, classes)
-            if not self._sort(count, limit):
-                return -1
+        if not sorted and not self._sort(count, limit):
+            return -1
         return self._copy(count, times, classes)
 
     cdef Py_ssize_t _choose(
@@ -199,23 +220,26 @@ cdef class Area:
         return count
 
     cdef Py_ssize_t _count(
-        self, Py_ssize_t count, int64_t limit, const int64_t* times, const int32_t* classes
+        self, const int32_t* number, const int32_t* rows, Py_ssize_t n, int64_t limit, int32_t part, int32_t parts,
+        const int64_t* times, const int32_t* classes,
     ) noexcept nogil:
         """A counting sort."""
         cdef int32_t* place = <int32_t*> calloc(limit + 1, sizeof(int32_t))
-        cdef const int64_t* row = self.row
         cdef Event* event
         cdef Py_ssize_t i, slices = 0
         cdef int32_t one, key, end
         if place == NULL:
             return -1
-        for i in range(count):
-            place[(row[i] >> 32) + 1] += 1
+        for i in range(n):
+            place[key_of(number[i], part, parts) + 1] += 1
+        place[0] = 0  # where rows are left out
         for key in range(limit):
             place[key + 1] += place[key]
-        for i in range(count):
-            key = <int32_t> (row[i] >> 32)
-            one = <int32_t> row[i]
+        for i in range(n):
+            key = key_of(number[i], part, parts)
+            if key < 0:
+                continue
+            one = <int32_t> i if rows == NULL else rows[i]
             event = &self.event[place[key]]
             place[key] += 1
             event.time = times[one]
