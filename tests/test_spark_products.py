@@ -22,6 +22,7 @@ from hamlet.output.result import Results
 from hamlet.slicing.routes import routes
 from hamlet.spark import chunk_tasks
 from hamlet.spark.chunk_tasks import BORDER, ChunkTask, Sender
+from hamlet.spark.parts import parts_of, read_part, row_groups
 from hamlet.spark.rows import Presenter
 from hamlet.spark.tasks import Shipment
 from tests.comparison import difference
@@ -103,12 +104,12 @@ def test_tasks_of_time_ranges_give_the_rows_of_one_process(features: str) -> Non
 
 def test_ranges_that_are_none() -> None:
     one, two = Range(0, 5, 9, 1, 2, True, (1,)), Range(5, 8, 9, 3, 1, False, (1,))
-    assert cut_of([one, two]) == Cut((5,), 5, ordered=False, ranges=2)
-    assert cut_of([one]) == Cut((), 6, ordered=True, ranges=1)
+    assert cut_of([one, two]) == Cut((5,), 5, ordered=False, ranges=2, partitions=1)
+    assert cut_of([one]) == Cut((), 6, ordered=True, ranges=1, partitions=1)
     assert cut_of([]) == "the input is empty"
     assert cut_of([one, Range(4, 9, 3, 1, 1, True, (1,))]) == "ranges of the input overlap in time"
     several = [Range(5, 5, 3, 3, 3, True, (1,))] * 3
-    assert cut_of([one, *several, two]) == Cut((5,), 5, ordered=False, ranges=5)
+    assert cut_of([one, *several, two]) == Cut((5,), 5, ordered=False, ranges=5, partitions=1)
 
 
 def test_a_range_is_measured_exactly() -> None:
@@ -125,23 +126,51 @@ def test_a_range_is_measured_exactly() -> None:
 def test_maps_travel_where_that_pays() -> None:
     """One group, windows far shorter than ranges: yes. Few events, many partitions, or all at one time: no."""
     text = "RETURN COUNT(*) PATTERN SEQ(A, B+) WHERE [k] WITHIN 60 s SLIDE 10 s"
+    slow = "2 ranges are estimated to take 2 tasks longer than events that are shuffled"
     compiled = shipment_of(text, pa.table({"time": [1], "type": ["A"], "k": [1]})).compiled()
 
-    def dear(keys: int, rows: int, at_border: int = 1, parts: int = 4, slots: int = 2) -> str | None:
+    def dear(
+        keys: int, rows: int, at_border: int = 1, parts: int = 4, slots: int = 2, *, apart: bool = True
+    ) -> str | None:
         ranges = [
             Range(t * 10_000, t * 10_000 + 10_000, rows, at_border, at_border, True, (keys,)) for t in range(parts)
         ]
         cut = cut_of(ranges)
         assert isinstance(cut, Cut)
-        return too_dear(compiled, ranges, cut, slots)
+        return too_dear(compiled, ranges, cut, slots, apart=apart)
 
     assert dear(1, 500_000) is None
-    assert (
-        dear(50, 2_000_000, parts=1, slots=16) == "1 ranges keep 16 tasks less busy than the groups of shuffled events"
+    assert dear(50, 1_000_000, parts=2, apart=False) == slow  # what reading them twice costs
+    assert dear(50, 2_000_000, parts=2) is None
+    assert dear(50, 20_000_000, parts=1, slots=16) == slow.replace("2 ranges", "1 ranges").replace(
+        "2 tasks", "16 tasks"
     )
     assert dear(1, 500) == "2,000 events are too few"
     assert "entries of matrices would travel" in (dear(100_000, 500_000) or "")
     assert "of times at which one range ends" in (dear(1, 500_000, 300_000) or "")
+
+
+@pytest.mark.parametrize("statistics", [True, False])
+def test_parts_of_files_are_in_the_order_of_time(tmp_path: Path, statistics: bool) -> None:
+    """Row groups are put in order whatever the files' names, if these say what times they have; nothing is lost."""
+    paths = []
+    for name, first in (("a", 600), ("b", 0), ("c", 300)):
+        times = list(range(first, first + 300))
+        table = pa.table({"time": times, "v": [-time for time in times], name: times})
+        pq.write_table(table, tmp_path / f"{name}.parquet", row_group_size=100, write_statistics=statistics)
+        paths.append(str(tmp_path / f"{name}.parquet"))
+    wanted = pa.schema([("a", pa.int64()), ("v", pa.int64()), ("time", pa.int64())])
+    parts = parts_of(row_groups(paths, "time"), 4)
+    assert sorted(len(part) for part in parts) == [2, 2, 2, 3]
+    rows = [row for part in parts for batch in read_part(part, wanted) for row in batch.to_pylist()]
+    order = [0, 300, 600] if statistics else [600, 0, 300]
+    times = [time for first in order for time in range(first, first + 300)]
+    assert rows == [{"a": time if time >= 600 else None, "v": -time, "time": time} for time in times]
+
+
+def test_parts_without_rows(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"time": pa.array([], pa.int64())}), tmp_path / "none.parquet")
+    assert parts_of(row_groups([str(tmp_path / "none.parquet")], "time"), 4) == []
 
 
 # -------------------------------------------------------------------------------------------- on Spark
@@ -186,8 +215,11 @@ def events() -> pa.Table:
 
 
 @pytest.mark.parametrize("numbers", ["exact", "float"])
-def test_submit_sends_maps(spark: SparkSession, events: pa.Table, tmp_path: Path, numbers: str) -> None:
+def test_submit_sends_maps(
+    spark: SparkSession, events: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, numbers: str
+) -> None:
     """Files that have a time in common with their neighbours; what is shuffled, and what the summary says of it."""
+    monkeypatch.setattr("hamlet.spark.parts.MOST_ROWS", 100)
     source = files(tmp_path / "in", anywhere(events, 4, random.Random(2)))
     workload = hamlet.Workload.parse(WORKLOAD)
     expected = hamlet.run(workload, events, numbers=numbers, count_type="string")
@@ -229,6 +261,13 @@ def test_ranges_that_overlap_are_no_chunks(spark: SparkSession, events: pa.Table
         check_files(out, workload, hamlet.run(workload, shuffled))
 
 
+def test_an_input_without_events(spark: SparkSession, events: pa.Table, tmp_path: Path) -> None:
+    source = files(tmp_path / "in", [events.slice(0, 0)])
+    workload = hamlet.Workload.parse(LONG["kleene"] + " WITHIN 300 s")
+    stats = hamlet.spark.submit(workload, source, str(tmp_path / "out"), products="always")
+    assert (stats["rows"], stats["products"]["reason"]) == (0, "the input is empty")
+
+
 def test_a_range_in_no_order_is_sorted(spark: SparkSession, events: pa.Table, tmp_path: Path) -> None:
     half = len(events) // 2
     parts = [events.slice(0, half).take(list(range(half))[::-1]), events.slice(half)]
@@ -243,7 +282,7 @@ def test_events_that_change_are_an_error(events: pa.Table) -> None:
     """What was measured is checked again where it is used."""
     shipment = shipment_of(LONG["kleene"] + " WITHIN 300 s", events)
     known = routes(shipment.workload, shipment.compiled())
-    cut = Cut((), 0, ordered=True, ranges=2)
+    cut = Cut((), 0, ordered=True, ranges=2, partitions=1)
     columns = ["time", "type", "v", "w"]
 
     def made(part: pa.Table) -> list[pa.RecordBatch]:

@@ -27,11 +27,18 @@ SCHEMA = pa.schema(
     ]
 )
 
-LEAST_EVENTS = 200_000  # below, a pass over the times costs more than it can save
-# In the time that one engine takes for an event of one query; estimates, which runs on two busy cores have not refuted.
-SENT = 2.0  # to route, shuffle and sort an event
-PROBED = 1.0  # to run the probes of a query beside it
-ENTRY = 60.0  # to write, send, read and fold an entry of a matrix
+# What things cost, in nanoseconds of one core, as `python -m bench.range_costs` measures them: slopes of the processor
+# time of whole jobs over their events, and of a task's over its queries, probes and matrices (Spark 4.3, a Zen 5 core).
+# What a shuffle costs was parted by the processor time of the stages before and after it.
+EVENT = 30.0  # the engine, for an event of one query
+PROBED = 1.1  # the probes of a query beside it, in the same unit
+SENT = 150.0  # to read an event as a row of Spark, and to write it for another task
+TAKEN = 350.0  # to fetch, sort and hand it to that task
+HANDED = 280.0  # to read it as a row, and to hand it to the task that has read it
+READ = 40.0  # to read it in the task that uses it
+ENTRY = 2_300.0  # to write, send, read and fold an entry of a matrix
+FOLD = 3e8  # the jobs of Spark that bring matrices together
+LEAST_EVENTS = 1_000_000  # below, `FOLD` and a pass over the times cost more than all that shuffling them costs
 
 
 @dataclass(frozen=True)
@@ -74,12 +81,15 @@ class Cut:
     ordered : bool
         Whether every task gets its events in the order of time.
     ranges : int
+    partitions : int
+        Of a range at most, those of all classes together.
     """
 
     borders: tuple[int, ...]
     opening: int
     ordered: bool
     ranges: int
+    partitions: int
 
 
 class Measure:
@@ -144,7 +154,7 @@ def cut_of(ranges: Sequence[Range]) -> Cut | str:
     --------
     >>> one, two = Range(0, 5, 9, 1, 2, True, (1,)), Range(5, 8, 9, 3, 1, True, (1,))
     >>> cut_of([one, two])
-    Cut(borders=(5,), opening=5, ordered=True, ranges=2)
+    Cut(borders=(5,), opening=5, ordered=True, ranges=2, partitions=1)
     >>> cut_of([two, two])
     'ranges of the input overlap in time'
     """
@@ -159,7 +169,8 @@ def cut_of(ranges: Sequence[Range]) -> Cut | str:
             borders.append(last)
         last = each.last
     opening = ranges[1].first if len(ranges) > 1 else ranges[0].last + 1
-    return Cut(tuple(dict.fromkeys(borders)), opening, all(each.ordered for each in ranges), len(ranges))
+    partitions = max(sum(each.keys) for each in ranges)
+    return Cut(tuple(dict.fromkeys(borders)), opening, all(each.ordered for each in ranges), len(ranges), partitions)
 
 
 def refused(compiled: CompiledWorkload) -> str | None:
@@ -172,8 +183,10 @@ def too_few(events: int) -> str | None:
     return None if events >= LEAST_EVENTS else f"{events:,} events are too few"
 
 
-def too_dear(compiled: CompiledWorkload, ranges: Sequence[Range], cut: Cut, slots: int) -> str | None:
+def too_dear(compiled: CompiledWorkload, ranges: Sequence[Range], cut: Cut, slots: int, *, apart: bool) -> str | None:
     """Why it costs more to send maps than to send events; None where it is estimated to pay.
+
+    The pass over the times is over, so it does not count.
 
     Parameters
     ----------
@@ -182,6 +195,8 @@ def too_dear(compiled: CompiledWorkload, ranges: Sequence[Range], cut: Cut, slot
     cut : Cut
     slots : int
         Tasks that run at a time.
+    apart : bool
+        Whether tasks read their ranges by themselves, else Spark does.
     """
     events = sum(each.rows for each in ranges)
     at_borders = sum(
@@ -194,19 +209,19 @@ def too_dear(compiled: CompiledWorkload, ranges: Sequence[Range], cut: Cut, slot
         return "too many events are of times at which one range ends and another begins"
     together = SENT * events / slots
     entries = 0.0
-    work = [0.0] * len(ranges)
+    work = [each.rows * (READ if apart else HANDED) for each in ranges]
     for number, of_class in enumerate(compiled.classes):
         queries = coordinates_of(of_class)
         keys = [each.keys[number] for each in ranges]
-        together += len(queries) * events / min(slots, max(1, *keys))
+        together += (TAKEN + EVENT * len(queries)) * events / min(slots, max(1, *keys))
         for of in queries:
             within, slide = of.window
             entries += sum(keys) * (of.size**2 + 2 * -(-within // slide) * of.size)
             for place, each in enumerate(ranges):
                 probed = min(1.0, within / (each.last - each.first + 1)) if place else 0.0
-                work[place] += each.rows * (1 + PROBED * probed)
+                work[place] += each.rows * EVENT * (1 + PROBED * probed)
     if entries * 20 > events:
         return f"about {entries:,.0f} entries of matrices would travel in place of {events:,} events"
-    if max(*work, sum(work) / slots) + ENTRY * entries / slots > together:
-        return f"{len(ranges):,} ranges keep {slots:,} tasks less busy than the groups of shuffled events"
+    if FOLD + max(*work, sum(work) / slots) + ENTRY * entries / slots > together:
+        return f"{len(ranges):,} ranges are estimated to take {slots:,} tasks longer than events that are shuffled"
     return None

@@ -199,14 +199,15 @@ class ParquetFile:
         except (pa.ArrowException, ValueError) as error:
             raise DataError(f"{path} is not a readable Parquet file: {error}") from error
 
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The rows in the order of the file."""
+    def batches(self, columns: Sequence[str], groups: Sequence[int] | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows of these row groups, by default of all, in their order."""
         schema = pa.schema([self.schema.field(column) for column in columns])
         try:
             # Buffered reads instead of whole column chunks: memory does not grow with the row group.
             dictionaries = [name for name in self._dictionaries if name in columns]
             with pq.ParquetFile(self.name, pre_buffer=False, buffer_size=1 << 20, read_dictionary=dictionaries) as file:
-                for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(columns), use_threads=False):
+                chosen = range(file.num_row_groups) if groups is None else groups
+                for batch in file.iter_batches(BATCH_ROWS, list(chosen), list(columns), use_threads=False):
                     if batch.num_rows:
                         validate(batch)  # Arrow checks neither UTF-8 nor the places in a dictionary
                         yield conform(batch, schema)

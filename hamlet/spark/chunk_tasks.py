@@ -23,7 +23,7 @@ from hamlet.chunks.chunk import Chunk, Maps
 from hamlet.chunks.fold import Folds, other_events
 from hamlet.chunks.probes import coordinates_of
 from hamlet.chunks.ranges import Cut, Measure
-from hamlet.input.ordering import OrderCheck, SortKey
+from hamlet.input.ordering import OrderCheck, SortKey, ordered_batches
 from hamlet.keys import Key
 from hamlet.output.partial import SCHEMA, GroupCodec
 from hamlet.output.rows import GroupRows
@@ -58,7 +58,7 @@ def measured(shipment: Shipment, routes: Sequence[Route], names: Sequence[str], 
 
 
 class ChunkTask:
-    """All classes of a workload over the events of one task, which come in the order of time.
+    """All classes of a workload over the events of one task.
 
     Parameters
     ----------
@@ -85,7 +85,10 @@ class ChunkTask:
         self._sender = Sender(shipment)
 
     def products(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        """Rows and maps of the task's time range; events of borders as they are."""
+        """Rows and maps of the task's time range; events of borders as they are.
+
+        Events come in the order of time where the cut says so; else they are sorted here.
+        """
         borders = np.array(self._cut.borders, np.int64)
         events = engine_batches(batches, columns_of(self._routes, self._schema), self._shipment.events)
         chunks: list[Chunk] = []
@@ -115,12 +118,21 @@ class ChunkTask:
         yield from map(_named, itertools.chain(rest, batches))
 
     def _in_order(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        checked = self._checked(batches)
+        if not self._cut.ordered:
+            schema = pa.schema([self._shipment.events.field(name) for name in columns_of(self._routes, self._schema)])
+            yield from ordered_batches(checked, schema, self._key)
+            return
         check = OrderCheck(self._key)
-        for batch in batches:
-            check_times(batch, self._schema)
+        for batch in checked:
             check.feed(batch)
             if not check.ordered:
                 raise other_events("a part of the input is not in the order of time")
+            yield batch
+
+    def _checked(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            check_times(batch, self._schema)
             yield batch
 
     def _as_they_are(self, events: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -7,9 +7,9 @@ the same rows. Parquet is then read by Spark; CSV and JSON by the readers of `ha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -45,6 +45,7 @@ from hamlet.options import Options
 from hamlet.schema import Schema
 from hamlet.spark.events import read_files
 from hamlet.spark.job import Events, arrow_schema, events_of
+from hamlet.spark.parts import Part, parts_of, row_groups
 from hamlet.spark.session import guarded
 from hamlet.spark.slices import mapped
 from hamlet.where import Filter
@@ -67,8 +68,6 @@ _TYPES: dict[pa.DataType, DataType] = {
     pa.date64(): DateType(),
 }
 
-
-MOST_FILES = 200  # that are read one by one, so that Spark does not put parts of several into one task
 
 _TEXT_OPTIONS: dict[str, dict[str, bool]] = {"csv": {"header": True, "inferSchema": True}}
 
@@ -180,33 +179,32 @@ class LocalFiles:
     def load(self, spark: SparkSession) -> Loaded:
         """The events in a session."""
         numbers = [f"c{place}" for place in range(len(self._fields))]
-        apart: DataFrame | None = None
+        parts: tuple[Part, ...] | None = None
         if self._format != "parquet":
             frame = self._text(spark)
         else:
-            frame = self._parquet(spark, self._paths)
-            if 1 < len(self._paths) <= MOST_FILES:
-                frames = [self._parquet(spark, [path]) for path in self._paths]
-                apart = reduce(DataFrame.unionAll, frames).toDF(*numbers)
+            frame = self._parquet(spark)
+            groups = row_groups(self._paths, self._key.time)
+            parts = tuple(parts_of(groups, spark.sparkContext.defaultParallelism))
         numbered = frame.toDF(*numbers)
         names = tuple(field.name for field in self._fields)
         values = pa.schema([field.with_type(_values(field.type)) for field in self._fields])
         schema = plain_schema(values, self._key, self._options.type_column)
-        return Loaded(Events(numbered, names, schema, apart), self._rows, self._format == "parquet")
+        return Loaded(Events(numbered, names, schema, parts), self._rows, self._format == "parquet")
 
     def follow(self, spark: SparkSession, files: int | None) -> DataFrame:
         """The events as they come, files that will be there included; their columns are those of the files now."""
         schema = StructType([StructField(field.name, spark_type(field.type)) for field in self._fields])
         return _followed(spark, _as_glob(str(self._path.resolve())), self._format, schema, files)
 
-    def _parquet(self, spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+    def _parquet(self, spark: SparkSession) -> DataFrame:
         ancient = _int96_columns(self._paths[0])
         types = {
             field.name: TimestampType() if field.name in ancient else spark_type(field.type) for field in self._fields
         }
         present = [field.name for field in self._fields if not pa.types.is_null(field.type)]
         schema = StructType([StructField(name, types[name]) for name in present])
-        frame = spark.read.schema(schema).parquet(*map(_as_glob, paths))
+        frame = spark.read.schema(schema).parquet(*map(_as_glob, self._paths))
         numbers = {name: place for place, name in enumerate(present)}
         frame = frame.toDF(*(f"p{place}" for place in numbers.values()))
         return frame.select(

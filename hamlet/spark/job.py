@@ -7,7 +7,7 @@ that Spark would take for equal, or for expressions, are plain data. Source: DES
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from operator import or_
@@ -50,6 +50,7 @@ from hamlet.slicing.routing import MOST_CLASSES, Slicing
 from hamlet.spark.counters import CLASS, DECIDED, SLICE, Counters, Stats, counted
 from hamlet.spark.filter import usable
 from hamlet.spark.look import seen
+from hamlet.spark.parts import Part
 from hamlet.spark.rows import Presenter, result_batches
 from hamlet.spark.session import guarded
 from hamlet.spark.slices import Batches, mapped, sliced, statistics_of
@@ -79,19 +80,14 @@ class Events:
         What the workload calls them.
     schema : pyarrow.Schema
         The types in which the engine gets them, by name.
-    by_file : DataFrame, optional
-        The same events, no two files of which share a partition.
+    parts : tuple of Part, optional
+        The same events in files that tasks can read by themselves.
     """
 
     frame: DataFrame
     names: tuple[str, ...]
     schema: pa.Schema
-    by_file: DataFrame | None = None
-
-    @property
-    def ranges(self) -> DataFrame:
-        """The events in partitions that are as likely as can be to be ranges of time."""
-        return self.frame if self.by_file is None else self.by_file
+    parts: tuple[Part, ...] | None = None
 
     @cached_property
     def columns(self) -> dict[str, tuple[Column, DataType]]:
@@ -163,6 +159,13 @@ class Job:
     source : str
         What the events are called in messages.
 
+    Attributes
+    ----------
+    given, events : Events
+        As they came, and what `look` makes of them.
+    looks : callable or None
+        What `look` has tasks do with batches of events.
+
     Raises
     ------
     WorkloadError, DataError
@@ -184,6 +187,7 @@ class Job:
         self._workload = workload
         self.compiled: CompiledWorkload = self.shipment.compiled()
         self.given = self.events = events
+        self.looks: Callable[[Batches], Batches] | None = None
         self.routes = routes(workload, self.compiled)
         self._source = source
         self._check_types(name for route in self.routes for name in route.columns)
@@ -221,15 +225,13 @@ class Job:
         needed = {*shipment.options.columns_of(self._workload), *read}
         names = tuple(name for name in events.names if name in needed)
 
+        looks = self.looks = partial(seen, shipment, names, where, watch, stats)
+
         def task(batches: Batches) -> Batches:
-            yield from guarded(seen(shipment, names, where, watch, stats, batches))
+            yield from guarded(looks(batches))
 
-        def looked(frame: DataFrame) -> DataFrame:
-            chosen = frame.select(*(events.columns[name][0] for name in names))
-            return mapped(chosen, task, chosen.schema)
-
-        by_file = None if events.by_file is None else looked(events.by_file)
-        self.events = replace(events, frame=looked(events.frame), by_file=by_file, names=names)
+        chosen = events.frame.select(*(events.columns[name][0] for name in names))
+        self.events = replace(events, frame=mapped(chosen, task, chosen.schema), names=names)
 
     def trace_to(self, folder: Path) -> None:
         """Let every task write the records of its bursts into a folder, a file each."""
@@ -237,12 +239,11 @@ class Job:
 
     # ------------------------------------------------------------------------------------------ first half
 
-    def read(self, routes: Routes, frame: DataFrame | None = None) -> DataFrame:
-        """The events that some class may use, narrowed to what the classes read; by default of the events' frame."""
+    def read(self, routes: Routes) -> DataFrame:
+        """The events that some class may use, narrowed to what the classes read."""
         columns = self.events.columns
         wanted = [usable(self.compiled.classes[route.number], self.schema, columns) for route in routes]
-        frame = self.events.frame if frame is None else frame
-        return self._narrowed(frame.where(reduce(or_, wanted)), routes)
+        return self._narrowed(self.events.frame.where(reduce(or_, wanted)), routes)
 
     def everything(self) -> DataFrame:
         """All events, narrowed to what the classes read."""

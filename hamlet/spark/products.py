@@ -6,16 +6,18 @@ shuffles events as always, and says why.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import col, lit, when
 from pyspark.sql.functions import hash as spark_hash
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
 from hamlet.chunks.ranges import SCHEMA, Cut, cut_of, ranges_of, refused, too_dear, too_few
 from hamlet.errors import OptionError, one_of
@@ -24,8 +26,10 @@ from hamlet.spark.chunk_tasks import BORDER, ChunkTask, Sender, measured
 from hamlet.spark.counters import BORDERS, CLASS, FOLDED, SLICE, Stats, counted
 from hamlet.spark.input import Loaded
 from hamlet.spark.job import Job
+from hamlet.spark.parts import Part, read_part
 from hamlet.spark.session import guarded
 from hamlet.spark.slices import Batches, mapped
+from hamlet.spark.tasks import columns_of
 
 CHOICES = ("auto", "always", "never")
 PARTIAL_TYPE = from_arrow_schema(PARTIAL)
@@ -86,7 +90,8 @@ def decided(job: Job, products: str, input: Loaded | None = None) -> Decision:
     if isinstance(cut, str):
         return Decision(None, cut, measured=True)
     slots = job.events.frame.sparkSession.sparkContext.defaultParallelism
-    dear = too_dear(job.compiled, ranges, cut, slots) if products == "auto" else None
+    apart = job.given.parts is not None
+    dear = too_dear(job.compiled, ranges, cut, slots, apart=apart) if products == "auto" else None
     return Decision(None if dear else cut, dear, measured=True)
 
 
@@ -100,8 +105,10 @@ def _measured(job: Job) -> DataFrame:
     def task(batches: Batches) -> Batches:
         yield from guarded(measured(shipment, known, names, batches))
 
-    frame = job.given.ranges.select(*(job.given.columns[name][0] for name in names))
-    return mapped(frame, task, from_arrow_schema(SCHEMA))
+    parts, type = job.given.parts, from_arrow_schema(SCHEMA)
+    if parts is not None:
+        return _read_by_tasks(job, parts, names, None, task, type)
+    return mapped(job.given.frame.select(*(job.given.columns[name][0] for name in names)), task, type)
 
 
 def made(job: Job, cut: Cut, stats: Accumulator[Stats] | None = None) -> DataFrame:
@@ -113,8 +120,38 @@ def made(job: Job, cut: Cut, stats: Accumulator[Stats] | None = None) -> DataFra
         yield from guarded(task.products(batches))
         _count(task, stats)
 
-    events = job.read(known, job.events.ranges)
-    return mapped(events if cut.ordered else job.in_order(events), make, PARTIAL_TYPE)
+    parts = job.events.parts
+    if parts is None:
+        return mapped(job.read(known), make, PARTIAL_TYPE)
+    return _read_by_tasks(job, parts, columns_of(known, job.schema), job.looks, make, PARTIAL_TYPE)
+
+
+def _read_by_tasks(
+    job: Job,
+    parts: Sequence[Part],
+    names: Sequence[str],
+    looks: Callable[[Batches], Batches] | None,
+    make: Callable[[Batches], Batches],
+    type: StructType,
+) -> DataFrame:
+    """What tasks make of the events of a part each, with these columns; `looks` comes first."""
+    read = names if looks is None else job.events.names
+    schema = pa.schema([job.shipment.events.field(name) for name in read])
+    places = [read.index(name) for name in names]
+
+    def events(numbers: Batches) -> Batches:
+        for batch in numbers:
+            for number in batch.column(0).to_pylist():
+                yield from read_part(parts[number], schema)
+
+    def task(numbers: Batches) -> Batches:
+        batches = events(numbers)
+        if looks is not None:
+            batches = (batch.select(places) for batch in looks(batches))
+        yield from guarded(make(batches))
+
+    count = len(parts)
+    return mapped(job.given.frame.sparkSession.range(0, count, 1, max(1, count)), task, type)
 
 
 def put_together(job: Job, cut: Cut, found: DataFrame, stats: Accumulator[Stats] | None, *, held: bool) -> DataFrame:
@@ -148,7 +185,8 @@ def put_together(job: Job, cut: Cut, found: DataFrame, stats: Accumulator[Stats]
         travelling = travelling.repartition(job.partitions, apart).sortWithinPartitions(QUERY, WINDOW)
         travelling = mapped(travelling, make_borders, PARTIAL_TYPE)
     apart = when(col(QUERY) < 0, lit(0)).otherwise(col(WINDOW))  # partial rows may go anywhere
-    met = travelling.repartition(job.partitions, col(QUERY), col(GROUP), apart)
+    folds = max(1, min(job.partitions, cut.partitions)) if held else job.partitions
+    met = travelling.repartition(folds, col(QUERY), col(GROUP), apart)
     folded = mapped(met.sortWithinPartitions(QUERY, GROUP, WINDOW), fold, PARTIAL_TYPE)
     return found.where(col(QUERY) >= 0).unionAll(folded) if held else folded
 
