@@ -198,6 +198,28 @@ def test_a_map_serves_all_windows_and_every_partition() -> None:
         assert exchange.decoded([of], exchange.encoded([of], each)) == each
 
 
+def test_memory_of_a_chunk_is_bounded_by_its_own_events() -> None:
+    """One window over 64,000 events: the group's counts have as many bits, those of a chunk and of its map do not."""
+    events, rows = 64_000, 2_000
+    table = pa.table({"time": range(events), "type": ["A" if row % 10 == 0 else "B" for row in range(events)]})
+    workload = hamlet.Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 100000 s")
+    schema = open_events(table).schema
+
+    def held(first: int, count: int) -> tuple[int, int]:
+        chunk = Chunk(workload, schema, Options(), opens=first == 0)
+        for batch in table.slice(first, count).to_batches(max_chunksize=500):
+            chunk.process(batch)
+        (maps,) = chunk.finish().values()
+        return chunk.executor.budget.most, len(exchange.encoded(coordinates_of(chunk.compiled), maps))
+
+    whole, _ = held(0, events)
+    assert whole > events // 8  # bytes: one count at least
+    for first in range(0, events, rows):
+        states, sent = held(first, rows)
+        assert states < whole / 4
+        assert sent < 7 * (rows // 8 + 64)  # entries of a matrix, or of a vector in the first chunk
+
+
 # ------------------------------------------------------------------------------------------------- on threads
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import itertools
 import random
+import subprocess
+import sys
 from decimal import Decimal
 from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -171,6 +174,47 @@ def test_parts_of_files_are_in_the_order_of_time(tmp_path: Path, statistics: boo
 def test_parts_without_rows(tmp_path: Path) -> None:
     pq.write_table(pa.table({"time": pa.array([], pa.int64())}), tmp_path / "none.parquet")
     assert parts_of(row_groups([str(tmp_path / "none.parquet")], "time"), 4) == []
+
+
+PEAK = """
+import resource, sys
+import pyarrow as pa, pyarrow.parquet as pq
+from hamlet.chunks.ranges import Cut
+from hamlet.options import Options
+from hamlet.slicing.routes import routes
+from hamlet.spark.chunk_tasks import ChunkTask
+from hamlet.spark.parts import read_part, row_groups
+from hamlet.spark.tasks import Shipment
+path, text, groups = sys.argv[1], sys.argv[2], int(sys.argv[3])
+shipment = Shipment(text, "test", Options(numbers="float"), pq.read_schema(path))
+task = ChunkTask(shipment, routes(shipment.workload, shipment.compiled()), Cut((), -1, True, 2, 1))
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+before = peak()
+for _ in task.products(read_part(row_groups([path], "time")[:groups], pq.read_schema(path))):
+    pass
+print(task.received, peak() - before)
+"""
+
+
+def test_memory_of_a_task_is_bounded_by_its_chunk(tmp_path: Path) -> None:
+    """A task of a tenth of a group, and one of the whole group: neither holds its events."""
+    events = 2_000_000
+    times = np.arange(events)
+    table = pa.table({"time": times, "type": np.where(times % 10, "B", "A"), "v": times})
+    pq.write_table(table, tmp_path / "in.parquet", row_group_size=events // 10)
+    text = "RETURN COUNT(*), SUM(B.v) PATTERN SEQ(A, B+) WITHIN 5000 s SLIDE 1000 s"
+
+    def peak(groups: int) -> int:
+        command = [sys.executable, "-c", PEAK, str(tmp_path / "in.parquet"), text, str(groups)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=Path(__file__).parent.parent)
+        received, grown = map(int, done.stdout.split())
+        assert received == groups * events // 10
+        return grown
+
+    least, most = peak(1), peak(10)
+    assert most - least < table.nbytes / 4
+    assert most < 200e6
 
 
 # -------------------------------------------------------------------------------------------- on Spark
