@@ -181,14 +181,10 @@ class Chunk:
     def closed(self, query: int) -> list[Closed]:
         """Closed windows of a query (its place in the workload) that began in the chunk, since the last call."""
         pieces = self.executor.drain_closed(query)
-        if self._opens or not pieces:
+        if self._opens or self.first is None or not pieces:
             return pieces
         slide = self._queries[query].window[1]
-        found = []
-        for piece in pieces:
-            own = np.nonzero(np.asarray(piece.windows) * slide >= self.first)[0]
-            found.append(piece if len(own) == len(piece.windows) else piece.chosen(own))
-        return found
+        return [piece.where(piece.begin(slide) >= self.first) for piece in pieces]
 
     def rows(self, query: int) -> GroupRows:
         """The same in Python values."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.columns import Int64Array
@@ -39,8 +40,15 @@ class Closed:
     groups: tuple[Values, ...]
     components: list[Column]
 
-    def chosen(self, rows: Int64Array) -> Closed:
-        """Some of the rows."""
+    def begin(self, slide: int) -> Int64Array:
+        """When the windows begin, shape (rows,), in ticks."""
+        return np.asarray(self.windows, np.int64) * slide
+
+    def where(self, mask: npt.NDArray[np.bool_]) -> Closed:
+        """The rows for which a mask of shape (rows,) is true; these very ones where it is true for all."""
+        if mask.all():
+            return self
+        rows = np.nonzero(mask)[0]
         windows = Runs.of(np.asarray(self.windows)[rows])
         groups = tuple(each.chosen(rows) for each in self.groups)
         return Closed(windows, groups, [taken(column, rows) for column in self.components])

@@ -14,7 +14,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 from hamlet.columns import StringPool
@@ -99,12 +98,8 @@ class _Runner:
         if self.ownership is None or not pieces:
             return pieces
         (slide,) = {each.window[1] for each in self.executor.workload.queries if each.analysed.index == query}
-        kept = [self.ownership.keeps(np.asarray(piece.windows, np.int64) * slide) for piece in pieces]
-        return [
-            piece if own.all() else piece.chosen(np.nonzero(own)[0])
-            for piece, own in zip(pieces, kept, strict=True)
-            if own.any()
-        ]
+        kept = [piece.where(self.ownership.keeps(piece.begin(slide))) for piece in pieces]
+        return [piece for piece in kept if len(piece.windows)]
 
 
 class Kernel:
