@@ -8,6 +8,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from hamlet import starting
+
+starting.listen()  # before anything else is imported
+
+# ruff: noqa: E402
 from hamlet.engine import Engine
 from hamlet.errors import (
     DataError,

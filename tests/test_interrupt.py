@@ -1,4 +1,4 @@
-"""Ctrl-C while a call into C goes on that Python waits for."""
+"""Ctrl-C while a call into C goes on that Python waits for, and while the command line is still being imported."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -48,3 +49,41 @@ def test_an_interrupt_that_comes_through_is_not_spoken_of(work: str) -> None:
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=10) == ("", "came through\n")
     assert process.returncode == 1
+
+
+SCRIPT = "import sys\nfrom hamlet.cli import main\nsys.exit(main())\n"
+
+
+@pytest.mark.parametrize("moment", ["numpy", "hamlet.errors", "hamlet._core", "hamlet.engine", "click"])
+@pytest.mark.parametrize("way", ["module", "script"])
+def test_an_interrupt_while_modules_are_imported(tmp_path: Path, way: str, moment: str) -> None:
+    """Python says which modules it has imported; the signal comes right after one of them."""
+    script = tmp_path / "hamlet"  # as pip writes it
+    script.write_text(SCRIPT)
+    program = ["-m", "hamlet"] if way == "module" else [str(script)]
+    process = subprocess.Popen(
+        [sys.executable, "-X", "importtime", *program, "doctor"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    while not (line := process.stderr.readline()).endswith(f" {moment}\n"):
+        assert line, f"{moment} is not imported"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=10)
+    assert [line for line in err.splitlines() if not line.startswith("import time:")] == ["interrupted"]
+    assert (out, process.returncode) == ("", 130)
+
+
+def test_who_imports_the_package_keeps_its_own_interrupts(tmp_path: Path) -> None:
+    """Neither a program of another name nor one that ignores Ctrl-C is told what to do."""
+    ask = "import signal, hamlet; print(signal.getsignal(signal.SIGINT) is signal.{})"
+    for name, handler, before in (
+        ("mine.py", "default_int_handler", ""),
+        ("hamlet", "SIG_IGN", "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "),
+    ):
+        script = tmp_path / name
+        script.write_text(before + ask.format(handler))
+        done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
+        assert done.stdout == "True\n"

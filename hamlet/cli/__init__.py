@@ -16,8 +16,9 @@ from typing import Any
 import click
 
 from hamlet.cli import calibrate, check, completion, doctor, explain, run, submit, version
-from hamlet.cli.interrupt import EXIT_CODE, heard_at_once
+from hamlet.cli.interrupt import heard_at_once
 from hamlet.errors import HamletError, JobError, WorkloadError
+from hamlet.starting import EXIT_CODE
 from hamlet.version import __version__
 
 
@@ -30,8 +31,11 @@ class _Commands(click.Group):
     def invoke(self, context: click.Context) -> Any:
         """Run a command; where the reader of a pipe has seen enough, that is the end, and a good one."""
         try:
-            found = super().invoke(context)
-            sys.stdout.flush()
+            with heard_at_once():
+                found = super().invoke(context)
+                sys.stdout.flush()
+        except KeyboardInterrupt:
+            raise click.Abort from None  # before click prints an empty line
         except BrokenPipeError:
             # What is still buffered must not be written at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -77,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if getattr(sys, name) is None:  # closed by whoever has started this process
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (for as long as the process lives)
     try:
-        with heard_at_once(), warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             code = cli.main(arguments, prog_name="hamlet", standalone_mode=False)
         return code if isinstance(code, int) else 0

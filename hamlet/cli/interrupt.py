@@ -14,25 +14,34 @@ import sys
 import threading
 from collections.abc import Iterator
 
-EXIT_CODE = 130
+from hamlet import starting
+
 _MOMENT = 1.0  # seconds in which an interrupt usually comes through
 
 
 @contextlib.contextmanager
 def heard_at_once() -> Iterator[None]:
-    """Listen for interrupts while the block runs; of the main thread only, for Python's signals are."""
+    """Listen for interrupts while the block runs, which raise KeyboardInterrupt there and only there in a command.
+
+    Only in the main thread, for Python's signals are the main thread's.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     heard, written = os.pipe()
     os.set_blocking(written, False)
     before = signal.set_wakeup_fd(written, warn_on_full_buffer=False)
+    ends = signal.getsignal(signal.SIGINT) is starting.end
     over = threading.Event()
     listener = threading.Thread(target=_listen, args=(heard, over), name="interrupts", daemon=True)
     listener.start()
     try:
+        if ends:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         yield
     finally:
+        if ends:
+            signal.signal(signal.SIGINT, starting.end)
         over.set()
         signal.set_wakeup_fd(before)
         os.close(written)  # the listener reads the end of the pipe
@@ -49,7 +58,7 @@ def _listen(heard: int, over: threading.Event) -> None:
             continue
         if interrupts > 1:
             _say("ended at once; temporary files may be left behind")
-            os._exit(EXIT_CODE)
+            os._exit(starting.EXIT_CODE)
         if not select.select([heard], [], [], _MOMENT)[0] and not over.is_set():
             _say("interrupted; ends when what is under way allows it, or at once with another Ctrl-C")
 
