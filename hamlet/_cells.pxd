@@ -54,6 +54,7 @@ cdef extern from "_limbs.h" nogil:
         uint64_t* total, int words, const uint64_t* value, long stride, const int64_t* place, long places
     )
     long masks_to_places(const int64_t* mask, long n, int64_t* place)
+    void scaled_add_each(uint64_t* a, const uint64_t* b, int n)
     Scaled scaled_load(const uint64_t* a)
     void scaled_store(uint64_t* a, Scaled x)
 
@@ -112,16 +113,17 @@ cdef inline void add_components(
     const Query* q, int width, uint64_t* target, const uint64_t* source, int first, int end
 ) noexcept nogil:
     """Add some of them."""
-    cdef int i, kind, offset
+    cdef int i = first, kind, offset
     cdef Component* c
-    for i in range(first, end):
+    while i < end:
         c = &q.component[i]
         offset = c.offset + c.slope * width
         kind = c.kind
-        if kind <= SUM_INT:
+        i += max(1, c.run)
+        if c.run:
+            scaled_add_each(target + offset, source + offset, c.run - max(0, i - end))
+        elif kind <= SUM_INT:
             limbs_add(target + offset, source + offset, c.words + c.wide * width)
-        elif kind == SUM_DOUBLE or kind >= COUNT_SCALED:
-            scaled_store(target + offset, scaled_add(scaled_load(target + offset), scaled_load(source + offset)))
         elif kind == PRESENT:
             target[offset] |= source[offset]
         elif source[offset]:

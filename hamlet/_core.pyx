@@ -256,7 +256,7 @@ cdef class Kernel:
         q.fixed = table.fixed
         q.wide = table.wide
         q.exact = table.exact
-        q.strands = any(of for *_, of in table.components)
+        q.strands = any(of for *_, of, _ in table.components)
         q.scaled = sum(kind == SUM_DOUBLE or kind >= COUNT_SCALED for kind, *_ in table.components)
         q.account = k.account
         q.types = table.types

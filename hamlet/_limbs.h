@@ -151,6 +151,20 @@ static inline hamlet_scaled scaled_add(hamlet_scaled a, hamlet_scaled b) {
 }
 
 /* no trends (a) contribute nothing, whatever the value (b): zero times infinity is zero here */
+static inline hamlet_scaled scaled_load(const uint64_t *a);
+static inline void scaled_store(uint64_t *a, hamlet_scaled x);
+
+/* a[i] += b[i] for n of them, one behind the other */
+static inline void scaled_add_each(uint64_t *a, const uint64_t *b, int n) {
+    for (int i = 0; i < 2 * n; i += 2) {
+        hamlet_scaled x = scaled_load(a + i), y = scaled_load(b + i);
+        double m = x.m + y.m, size = fabs(m);
+        if (y.m == 0) continue;
+        if (x.e == y.e && size < SCALE_HIGH && size >= SCALE_LOW) memcpy(a + i, &m, sizeof m);
+        else scaled_store(a + i, scaled_add(x, y));
+    }
+}
+
 static inline hamlet_scaled scaled_product(hamlet_scaled a, hamlet_scaled b) {
     return a.m == 0 ? a : scaled_normal(a.m * b.m, a.e + b.e);
 }

@@ -41,6 +41,7 @@ cdef struct Component:
     int words          # its words = words + wide * width
     int wide
     int of             # the component that counts the trends which it measures
+    int run            # how many scaled doubles follow one another from it on
 
 cdef struct Source:
     int kind           # SourceKind

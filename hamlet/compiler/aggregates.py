@@ -80,8 +80,11 @@ class Layout:
         """The kernel's component table; `column_of` numbers the event column of (variable, attribute)."""
         rows: list[tuple[int, ...]] = []
         counts = {key.strand: number for number, key in enumerate(self.keys) if key.kind in COUNTS}
+        runs = [0] * (len(self.keys) + 1)
+        for number in reversed(range(len(self.keys))):
+            runs[number] = runs[number + 1] + 1 if self.keys[number].kind in SCALED else 0
         offset = slope = 0
-        for key in self.keys:
+        for number, key in enumerate(self.keys):
             words, wide = SIZES[key.kind]
             rows.append(
                 (
@@ -95,6 +98,7 @@ class Layout:
                     words,
                     wide,
                     counts[key.strand],
+                    runs[number],
                 )
             )
             offset, slope = offset + words, slope + wide
