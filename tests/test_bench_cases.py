@@ -62,7 +62,7 @@ def test_the_curves_over_real_streams(stream: str, make: Callable[[], Subject], 
 
 @pytest.mark.usefixtures("stock_file")
 def test_the_policies_over_a_real_stream() -> None:
-    subject = sharing.stock50("float", 900_000, 904_000)
+    subject = sharing.stock("stock50", "float", 900_000, 904_000)
     answer = subject.answer()
     measured = worker.measure(subject.contenders(), 1, answer.digest)
     computed = {name: values["metrics"]["coefficient_computations"] for name, values in measured.items()}

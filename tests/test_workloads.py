@@ -39,6 +39,7 @@ def streams() -> dict[str, tuple[pa.Table, dict[str, str]]]:
         "taxi": (with_seq(taxi.SCHEMA), MICROSECONDS),
         "stock": (with_seq(pa.schema(begin | trades)), MICROSECONDS),
         "stock50": (with_seq(pa.schema(begin | trades)), MICROSECONDS),
+        "stock_chains": (with_seq(pa.schema(begin | trades)), MICROSECONDS),
         "smarthome": (with_seq(pa.schema(begin | readings)), MICROSECONDS),
     }
 

@@ -110,17 +110,17 @@ def growing(queries: int, events: int) -> Policies:
     return Policies(hamlet.Workload.parse(text), table, "value", numbers="float")
 
 
-def stock50(numbers: str, begin: int = 0, end: int | None = None) -> Policies:
-    """Fifty queries over some of a week's trades, by place."""
+def stock(name: str, numbers: str, begin: int = 0, end: int | None = None) -> Policies:
+    """A workload over some of a week's trades, by place."""
     table = pq.read_table(real_stream("stock"))[begin:end]
-    workload = hamlet.Workload.from_file(ROOT / "workloads" / "stock50.sase")
+    workload = hamlet.Workload.from_file(ROOT / "workloads" / f"{name}.sase")
     return Policies(workload, table, "symbol", numbers=numbers, time_unit="us", order_column="seq")
 
 
-def first_day() -> Policies:
-    """Fifty queries over the first day of trades, exact: twenty minutes make counts of tens of thousands of bits."""
+def first_day(name: str, numbers: str) -> Policies:
+    """The same over the first day of trades; twenty minutes can make counts of tens of thousands of bits."""
     times = pq.read_table(real_stream("stock"), columns=["time"])["time"].to_numpy()
-    return stock50("exact", 0, int(np.searchsorted(times, (times[0] // DAY + 1) * DAY)))
+    return stock(name, numbers, 0, int(np.searchsorted(times, (times[0] // DAY + 1) * DAY)))
 
 
 def mapped(rung: str, burst: int, queries: int, part: int) -> Policies:
@@ -173,8 +173,17 @@ CASES: dict[str, Case] = {
     "stock50-policies": Case(
         "workloads/stock50.sase over trades, Arrow table in memory: dynamic, static and never in turn (with --repeats "
         "15 and more, so that the intervals say something)",
-        {"week, float": partial(stock50, "float"), "day, exact": first_day},
-        {"float": partial(stock50, "float", 900_000, 1_000_000), "exact": partial(stock50, "exact", 900_000, 920_000)},
+        {"week, float": partial(stock, "stock50", "float"), "day, exact": partial(first_day, "stock50", "exact")},
+        {
+            "float": partial(stock, "stock50", "float", 900_000, 1_000_000),
+            "exact": partial(stock, "stock50", "exact", 900_000, 920_000),
+        },
         seconds=(600, 60),
+    ),
+    "stock-chains-policies": Case(
+        "workloads/stock_chains.sase over trades: the same for fifty queries that look back at single trades, float",
+        {"day": partial(first_day, "stock_chains", "float")},
+        {"part": partial(stock, "stock_chains", "float", 900_000, 930_000)},
+        seconds=(150, 20),
     ),
 }
