@@ -156,10 +156,14 @@ def test_what_files_hold_comes_out_as_in_process(spark: SparkSession, tmp_path: 
     for place, name in enumerate(inputs):
         workload = str(tmp_path / ("w.sase" if place < 4 else "v.sase"))
         arguments = [workload, "--input", str(tmp_path / name), "--time-column", "at", "--output-format", "json", "-q"]
-        for command in ("run", "submit"):
-            assert main([command, *arguments, "--output", str(tmp_path / command), "--overwrite"]) == 0, name
-        assert files_of(tmp_path / "submit") == files_of(tmp_path / "run"), name
-        assert any(files_of(tmp_path / "submit").values()), name
+        ways = {"run": [], "submit": []} | (
+            {"read by tasks": ["--products", "always"]} if place > 3 or not place else {}
+        )
+        for way, extra in ways.items():
+            command = "run" if way == "run" else "submit"
+            assert main([command, *arguments, *extra, "--output", str(tmp_path / way), "--overwrite"]) == 0, name
+            assert files_of(tmp_path / way) == files_of(tmp_path / "run"), (name, way)
+        assert any(files_of(tmp_path / "run").values()), name
 
 
 def test_what_spark_reads_from_elsewhere(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,11 +240,14 @@ def test_query_and_where_mean_what_they_mean_in_process(
     assert submit_said.partition(" (")[0] == said.partition(" (")[0]
 
 
-def test_where_does_not_hide_an_event_without_time(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize("products", ["always", "never"])
+def test_where_does_not_hide_an_event_without_time(spark: SparkSession, tmp_path: Path, products: str) -> None:
     pq.write_table(pa.table({"time": [1, None], "type": ["A", "A"], "v": [1, 2]}), tmp_path / "in.parquet")
     workload = hamlet.Workload.parse("RETURN COUNT(*) PATTERN A WITHIN 10 s")
     with pytest.raises(DataError, match="time column 'time' is NULL in an event"):
-        hamlet.spark.submit(workload, str(tmp_path / "in.parquet"), str(tmp_path / "out"), where="v = 1")
+        hamlet.spark.submit(
+            workload, str(tmp_path / "in.parquet"), str(tmp_path / "out"), where="v = 1", products=products
+        )
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
@@ -264,6 +271,10 @@ def test_a_failed_job_leaves_nothing(spark: SparkSession, tmp_path: Path, overwr
     (tmp_path / "broken.parquet").write_bytes(broken[:30] + b"\xff" * 40 + broken[70:])
     with pytest.raises((DataError, JobError)):
         hamlet.spark.submit(workload, str(tmp_path / "broken.parquet"), str(out), overwrite=overwrite)
+    with pytest.raises(DataError, match=r"broken\.parquet: the Parquet file cannot be read to its end"):
+        hamlet.spark.submit(
+            workload, str(tmp_path / "broken.parquet"), str(out), overwrite=overwrite, products="always"
+        )
     assert files_of(out) == before
     names = {"good.parquet", "bad.parquet", "long.parquet", "broken.parquet", *(["out"] if overwrite else [])}
     assert {path.name for path in tmp_path.iterdir()} == names
