@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench import __main__ as command
-from bench import answers, harness, machine, worker
+from bench import answers, harness, machine, range_costs, worker
 from bench.cases import CASES
 from bench.compare import compare_files
 from bench.plots import write_plots
@@ -243,3 +243,13 @@ def test_the_micro_benchmarks_have_right_answers() -> None:
     ]
     process = subprocess.run(command_line, cwd=machine.ROOT, capture_output=True, text=True, check=False)
     assert process.returncode == 0, process.stdout
+
+
+def test_what_estimates_for_time_ranges_rest_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every part of both ranges is probed and folded; processor time goes on."""
+    monkeypatch.setattr(range_costs, "ROUNDS", 1)
+    before = range_costs.processor_seconds()
+    seconds, entries = range_costs.in_task(20_000, 12, "WITHIN 5 min SLIDE 1 min")
+    assert seconds > 0
+    assert entries == 2 * 12 * sum(size**2 + 2 * 5 * size for size in (3, 5, 3))
+    assert range_costs.processor_seconds() >= before
