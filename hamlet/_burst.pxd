@@ -21,6 +21,7 @@ cdef struct Tally:          # what a burst's events have in one column
 cdef void tally_rows(
     Tally* tally, bint floating, const Column* column, const int64_t* rows, int64_t events
 ) noexcept nogil
+cdef void tally_values(Tally* tally, const int64_t* values, int64_t events) noexcept nogil
 cdef void join_tally(Tally* tally, const Tally* more, bint floating) noexcept nogil
 cdef void apply_burst(
     const Query* q, const Arrival* a, int width, bint loop, int64_t events, const Tally* tally,

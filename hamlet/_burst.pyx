@@ -57,6 +57,11 @@ cdef extern from "_limb_bursts.h" nogil:
     void limbs_repeat(uint64_t* a, int n, const uint64_t* b, int m, int64_t events)
     void limbs_raise(uint64_t* a, int n, const uint64_t* b, int m, int64_t x, int64_t shift)
 
+cdef extern from "_tallies.h" nogil:
+    void hamlet_tally(
+        const int64_t* value, int64_t n, int64_t* least, int64_t* greatest, int64_t* high, int64_t* low
+    )
+
 cdef extern from *:
     """
     #define HAMLET_PLAIN 1e60
@@ -118,6 +123,14 @@ cdef inline void tally_integers(Tally* tally, const int64_t* data, const int64_t
 cdef inline uint64_t extreme_of(int kind, const Tally* tally) noexcept nogil:
     """The bits of the value that a burst brings to an extremum of this kind."""
     return <uint64_t> (tally.least if kind == LEAST_INT or kind == LEAST_DOUBLE else tally.greatest)
+
+
+cdef void tally_values(Tally* tally, const int64_t* values, int64_t events) noexcept nogil:
+    """The same, to begin with, for integers that lie side by side."""
+    cdef int64_t high, low
+    hamlet_tally(values, events, &tally.least, &tally.greatest, &high, &low)
+    tally.total = (<Total> high << 32) + low
+    tally.present = events
 
 
 cdef void join_tally(Tally* tally, const Tally* more, bint floating) noexcept nogil:

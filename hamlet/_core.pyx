@@ -41,6 +41,7 @@ from hamlet._kernel cimport (
     ALONE,
     DYNAMIC,
     MERGED,
+    MOST_GRAPHLETS,
     NEVER,
     RANDOM,
     SHARED,
@@ -52,12 +53,13 @@ from hamlet._kernel cimport (
     Past,
     Record,
     Rows,
+    column_bit,
     grown,
     take_own,
 )
 from hamlet._listing cimport listed_rows
 from hamlet._members cimport find_plain, free_graphlets, join_graphlet
-from hamlet._order cimport Area, area_for, give_back
+from hamlet._order cimport MOST_ARRANGED, Area, area_for, give_back
 from hamlet._rows cimport free_rows
 from hamlet._saved cimport (
     MOST_COUNTERS,
@@ -450,6 +452,7 @@ cdef class Kernel:
         cdef const int64_t[::1] rank_view = ranks
         cdef Area area
         cdef Column* bound = <Column*> calloc(len(columns) + 1, sizeof(Column))
+        cdef const int64_t* arranged[MOST_ARRANGED]
         cdef int failure
         if bound == NULL:
             raise MemoryError
@@ -463,18 +466,23 @@ cdef class Kernel:
             bound[i].data = <const int64_t*> address(held, data.view(np.int64))
             bound[i].valid = NULL if valid is None else <const uint8_t*> address(held, valid)
         k.columns = bound
+        choose_arranged(k, arranged)
         k.class_of = &class_view[0]
         k.ranks = &rank_view[0]
         try:
             with nogil:
                 failure = OUT_OF_MEMORY
-                slices = area.arrange(&key_view[0], row, n, key_count, part, parts, &time_view[0], &class_view[0])
+                slices = area.arrange(
+                    &key_view[0], row, n, key_count, part, parts, &time_view[0], &class_view[0], arranged
+                )
+                k.events, k.arranged = area.event, area.value
                 if slices >= 0:
                     failure = process_slices(k, area.event, area.slice, slices, order, area.row, until)
         finally:
             give_back(area)
             free(bound)
             k.columns = NULL
+            k.arranged = NULL
         self._raise(failure)
 
     cdef void _raise(self, int failure) except *:
@@ -750,6 +758,18 @@ class KernelOverflow(Exception):
         self.predicate = predicate
         self.place = place
         self.row = row
+
+
+cdef void choose_arranged(const Core* k, const int64_t** columns) noexcept:
+    """The columns whose values are worth being put in the order of the events: bursts read all of them."""
+    cdef uint64_t read = 0
+    cdef int i
+    for i in range(MOST_GRAPHLETS):
+        read |= k.graphlet[i].reads
+    for i in range(MOST_ARRANGED):
+        columns[i] = NULL
+        if i < k.event_columns and read & column_bit(i) and not k.floating[i] and k.columns[i].valid == NULL:
+            columns[i] = k.columns[i].data
 
 
 cdef const void* address(list held, object array):

@@ -14,7 +14,7 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from hamlet._band_step cimport burst_band, find_lanes
-from hamlet._burst cimport Tally, apply_burst, apply_limbs, join_tally, tally_rows
+from hamlet._burst cimport Tally, apply_burst, apply_limbs, join_tally, tally_rows, tally_values
 from hamlet._cells cimport (
     add_arriving,
     bit_length,
@@ -29,7 +29,7 @@ from hamlet._decision cimport decide, note_burst
 from hamlet._kernel cimport LONGEST_BURST, Core, Graphlet, Member, column_bit, mixed
 from hamlet._lanes cimport Band, is_found
 from hamlet._members cimport list_live
-from hamlet._order cimport Event
+from hamlet._order cimport MOST_ARRANGED, Event
 from hamlet._state cimport State, cell_of, start_alive, widen
 from hamlet._step cimport read_source
 from hamlet._tables cimport FROM_CELL, NO_FAILURE, OUT_OF_MEMORY, Arrival, Query, Source
@@ -71,11 +71,38 @@ cdef int join_burst(Core* k, Graphlet* g, int kind, int64_t key, const Event* ev
             g.kinds += 1
         g.of_kind[kind] += taken
         if g.reads:
-            keep_rows(k, g, event, taken)
+            keep_piece(k, g, event, taken)
         g.events += taken
         event += taken
         n -= taken
     return NO_FAILURE
+
+
+cdef void keep_piece(const Core* k, Graphlet* g, const Event* event, Py_ssize_t n) noexcept nogil:
+    """Keep events that join a burst: where they lie, as long as that is one place, or their rows."""
+    if g.events == 0:
+        g.piece = event if are_arranged(k, g) else NULL
+    elif g.piece != NULL and event != g.piece + g.events:
+        list_rows(g)
+    if g.piece == NULL:
+        keep_rows(k, g, event, n)
+
+
+cdef bint are_arranged(const Core* k, const Graphlet* g) noexcept nogil:
+    """Whether the values that members read lie in the order of the events."""
+    cdef int column
+    for column in range(k.event_columns):
+        if g.reads & column_bit(column) and (column >= MOST_ARRANGED or k.arranged[column] == NULL):
+            return False
+    return True
+
+
+cdef void list_rows(Graphlet* g) noexcept nogil:
+    """Keep the rows of the events of a burst instead of the place where they lie."""
+    cdef Py_ssize_t i
+    for i in range(g.events):
+        g.rows[i] = g.piece[i].row
+    g.piece = NULL
 
 
 cdef void keep_rows(const Core* k, Graphlet* g, const Event* event, Py_ssize_t n) noexcept nogil:
@@ -338,7 +365,12 @@ cdef void sort_rows(Core* k, Graphlet* g, bint needed) noexcept nogil:
     if not needed or g.kinds == 1:
         k.rows_by_kind = g.rows
         k.kind_end[0] = g.events
+        if needed and g.piece != NULL:
+            k.rows_by_kind = NULL
+            k.place = g.piece - k.events
         return
+    if g.piece != NULL:
+        list_rows(g)
     for i in range(g.kinds):
         k.kind_at[g.kind[i]] = end
         end += g.of_kind[g.kind[i]]
@@ -356,7 +388,11 @@ cdef void tally_columns(
     """Count the values of rows_by_kind[begin:end] in some columns."""
     cdef int column
     for column in range(k.event_columns):
-        if columns & column_bit(column):
+        if not columns & column_bit(column):
+            continue
+        if k.rows_by_kind == NULL:
+            tally_values(&tally[column], k.arranged[column] + k.place + begin, end - begin)
+        else:
             tally_rows(&tally[column], k.floating[column], &k.columns[column], k.rows_by_kind + begin, end - begin)
 
 

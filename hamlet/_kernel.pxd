@@ -7,6 +7,7 @@ from hamlet._budget cimport Account, take
 from hamlet._burst cimport Tally
 from hamlet._expression cimport Column, Register
 from hamlet._lanes cimport Band
+from hamlet._order cimport Event
 from hamlet._state cimport State
 from hamlet._tables cimport Entry, Query
 from optimizer.benefit cimport CostFacts
@@ -66,7 +67,8 @@ cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-
     int64_t time         # of its first event
     int64_t border       # no window of a member opens or closes before
     int64_t events       # b
-    int64_t* rows        # [LONGEST_BURST] the events, where a member reads them
+    int64_t* rows        # [LONGEST_BURST] the events, where a member reads them...
+    const Event* piece   # ...and they are not these and the next ones, the values of which lie side by side; else NULL
     int kinds            # classes among the events
     int* kind            # [classes]
     int64_t* of_kind     # [classes] events of each
@@ -164,6 +166,8 @@ cdef struct Core:
     # the batch under way
     const Column* columns
     const int32_t* class_of
+    const Event* events  # by key
+    const int64_t** arranged  # [MOST_ARRANGED] values of event columns in their order; NULL where rows are looked up
     const int64_t* ranks
     uint64_t* scratch    # sums of the step under way
     Py_ssize_t scratch_words
@@ -199,7 +203,8 @@ cdef struct Core:
     int role_lives[64]   # live members of a role
     int kin_lives[MOST_KINS]  # and of a kin
     int role_laned[64]   # those of them that are in blocks
-    const int64_t* rows_by_kind  # its rows, class after class
+    const int64_t* rows_by_kind  # its rows, class after class; a null pointer where they are...
+    int64_t place        # ...the events from this one on
     int64_t* kind_end    # [kinds] where the rows of each class of the burst end
     int64_t* kind_at     # [classes] where the next row of a class belongs
     int64_t* sorted      # [LONGEST_BURST]

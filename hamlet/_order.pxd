@@ -12,22 +12,29 @@ cdef struct Slice:       # the events of one key, from the end of the slice befo
     int32_t end
 
 
+cdef enum:
+    MOST_ARRANGED = 4    # columns
+
+
 cdef class Area:
     cdef Py_ssize_t room
+    cdef int64_t* own[MOST_ARRANGED]  # [room] memory for `value`
+    cdef const int64_t* value[MOST_ARRANGED]  # values in the order of `event`; NULL where nobody asked
     cdef int64_t* row    # [room] chosen rows, their keys in the upper half; afterwards room for rows of one step
     cdef Event* event    # [room] by key, as they come
     cdef Slice* slice    # [room]
 
     cdef Py_ssize_t arrange(
         self, const int32_t* number, const int32_t* rows, Py_ssize_t n, int64_t limit, int32_t part, int32_t parts,
-        const int64_t* times, const int32_t* classes,
+        const int64_t* times, const int32_t* classes, const int64_t** columns,
     ) noexcept nogil
+    cdef bint reserve(self, int column) noexcept nogil
     cdef Py_ssize_t _choose(
         self, const int32_t* number, const int32_t* rows, Py_ssize_t n, int32_t part, int32_t parts, bint* sorted
     ) noexcept nogil
     cdef Py_ssize_t _count(
         self, const int32_t* number, const int32_t* rows, Py_ssize_t n, int64_t limit, int32_t part, int32_t parts,
-        const int64_t* times, const int32_t* classes,
+        const int64_t* times, const int32_t* classes, const int64_t** columns,
     ) noexcept nogil
     cdef bint _sort(self, Py_ssize_t count, int64_t limit) noexcept nogil
     cdef Py_ssize_t _copy(self, Py_ssize_t count, const int64_t* times, const int32_t* classes) noexcept nogil

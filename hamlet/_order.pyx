@@ -10,6 +10,7 @@ import numpy as np
 
 from libc.stdint cimport INT32_MAX, int8_t, int16_t, int32_t, int64_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
 
 cdef extern from "_sift.h" nogil:
     const int SIFT_STEP
@@ -147,20 +148,68 @@ cdef inline int32_t key_of(int32_t number, int32_t part, int32_t parts) noexcept
     return number // parts if number % parts == part else -1
 
 
+cdef void count_keys(
+    const int32_t* number, Py_ssize_t n, int32_t part, int32_t parts, int32_t* counts, int32_t* others
+) noexcept nogil:
+    """Count how often each key comes, at the place behind it; in two tables, for neighbours may be of one key."""
+    cdef Py_ssize_t i
+    for i in range(0, n - 1, 2):
+        counts[key_of(number[i], part, parts) + 1] += 1
+        others[key_of(number[i + 1], part, parts) + 1] += 1
+    if n % 2:
+        counts[key_of(number[n - 1], part, parts) + 1] += 1
+
+
+cdef void spread_events(
+    const int32_t* number, const int32_t* rows, Py_ssize_t n, int32_t part, int32_t parts, int32_t* place,
+    const int64_t* times, const int32_t* classes, Event* events,
+) noexcept nogil:
+    """Put events at the next place of their key."""
+    cdef Event* event
+    cdef int32_t key, row
+    cdef Py_ssize_t i
+    for i in range(n):
+        key = key_of(number[i], part, parts)
+        if key >= 0:
+            row = <int32_t> i if rows == NULL else rows[i]
+            event = &events[place[key]]
+            place[key] += 1
+            event.time = times[row]
+            event.row = row
+            event.kind = classes[row]
+
+
+cdef void spread_values(
+    const int32_t* number, const int32_t* rows, Py_ssize_t n, int32_t part, int32_t parts, int32_t* place,
+    const int64_t* data, int64_t* values,
+) noexcept nogil:
+    """Put the values of a column there."""
+    cdef int32_t key
+    cdef Py_ssize_t i
+    for i in range(n):
+        key = key_of(number[i], part, parts)
+        if key >= 0:
+            values[place[key]] = data[i if rows == NULL else rows[i]]
+            place[key] += 1
+
+
 @cython.final
 cdef class Area:
     """Where the events of a batch are put in the order of their keys; used again and again, for pages cost time."""
 
     def __dealloc__(self):
+        cdef int column
         free(self.row)
         free(self.event)
         free(self.slice)
+        for column in range(MOST_ARRANGED):
+            free(self.own[column])
 
     cdef Py_ssize_t arrange(
         self, const int32_t* number, const int32_t* rows, Py_ssize_t n, int64_t limit, int32_t part, int32_t parts,
-        const int64_t* times, const int32_t* classes,
+        const int64_t* times, const int32_t* classes, const int64_t** columns,
     ) noexcept nogil:
-        """Fill `event` and `slice`.
+        """Fill `event`, `slice` and `value`.
 
         Parameters
         ----------
@@ -172,6 +221,8 @@ cdef class Area:
             Keys are below.
         times : int64 array by row
         classes : int32 array by row
+        columns : array of shape (MOST_ARRANGED,)
+            Columns by row, of which `value` is to have the values in the order of the events; NULL for none.
 
         Returns
         -------
@@ -179,13 +230,25 @@ cdef class Area:
             How many slices there are; -1 where memory is short.
         """
         cdef Py_ssize_t count
+        cdef int column
         cdef bint sorted
+        for column in range(MOST_ARRANGED):
+            self.value[column] = NULL
         if n > FEW and 1 < limit <= 4 * (n // parts) + ROOM and descends(number, n):
-            return self._count(number, rows, n, limit, part, parts, times, classes)
+            return self._count(number, rows, n, limit, part, parts, times, classes, columns)
         count = self._choose(number, rows, n, part, parts, &sorted)
         if not sorted and not self._sort(count, limit):
             return -1
+        if sorted and rows == NULL and count == n:
+            for column in range(MOST_ARRANGED):
+                self.value[column] = columns[column]
         return self._copy(count, times, classes)
+
+    cdef bint reserve(self, int column) noexcept nogil:
+        """Make room for the values of a column; False where memory is short."""
+        if self.own[column] == NULL:
+            self.own[column] = <int64_t*> malloc((self.room + 1) * sizeof(int64_t))
+        return self.own[column] != NULL
 
     cdef Py_ssize_t _choose(
         self, const int32_t* number, const int32_t* rows, Py_ssize_t n, int32_t part, int32_t parts, bint* sorted
@@ -221,36 +284,36 @@ cdef class Area:
 
     cdef Py_ssize_t _count(
         self, const int32_t* number, const int32_t* rows, Py_ssize_t n, int64_t limit, int32_t part, int32_t parts,
-        const int64_t* times, const int32_t* classes,
+        const int64_t* times, const int32_t* classes, const int64_t** columns,
     ) noexcept nogil:
         """A counting sort."""
-        cdef int32_t* place = <int32_t*> calloc(limit + 1, sizeof(int32_t))
-        cdef Event* event
-        cdef Py_ssize_t i, slices = 0
-        cdef int32_t one, key, end
+        cdef int32_t* place = <int32_t*> calloc(2 * limit + 2, sizeof(int32_t))
+        cdef const int32_t* end
+        cdef Py_ssize_t slices = 0
+        cdef int32_t key, last = 0
+        cdef int column
         if place == NULL:
             return -1
-        for i in range(n):
-            place[key_of(number[i], part, parts) + 1] += 1
+        count_keys(number, n, part, parts, place, place + limit + 1)
         place[0] = 0  # where rows are left out
         for key in range(limit):
-            place[key + 1] += place[key]
-        for i in range(n):
-            key = key_of(number[i], part, parts)
-            if key < 0:
+            place[key + 1] += place[key] + place[limit + 1 + key + 1]
+        for column in range(MOST_ARRANGED):
+            if columns[column] == NULL:
                 continue
-            one = <int32_t> i if rows == NULL else rows[i]
-            event = &self.event[place[key]]
-            place[key] += 1
-            event.time = times[one]
-            event.row = one
-            event.kind = classes[one]
-        end = 0
+            if not self.reserve(column):
+                free(place)
+                return -1
+            self.value[column] = self.own[column]
+            memcpy(place + limit + 1, place, limit * sizeof(int32_t))
+            spread_values(number, rows, n, part, parts, place + limit + 1, columns[column], self.own[column])
+        spread_events(number, rows, n, part, parts, place, times, classes, self.event)
+        end = place
         for key in range(limit):
             self.slice[slices].key = key
-            self.slice[slices].end = place[key]
-            slices += place[key] > end
-            end = place[key]
+            self.slice[slices].end = end[key]
+            slices += end[key] > last
+            last = end[key]
         free(place)
         return slices
 
@@ -303,12 +366,16 @@ cdef class Area:
 cdef Area area_for(Py_ssize_t rows):
     """An area for a batch of so many rows."""
     cdef Area area = spare.pop() if spare else Area()
+    cdef int column
     if rows >= INT32_MAX:
         raise MemoryError
     if rows > area.room:
         free(area.row)
         free(area.event)
         free(area.slice)
+        for column in range(MOST_ARRANGED):
+            free(area.own[column])
+            area.own[column] = NULL
         area.room = rows
         area.row = <int64_t*> malloc((rows + 1) * sizeof(int64_t))
         area.event = <Event*> malloc(rows * sizeof(Event))

@@ -60,8 +60,11 @@ def allocated() -> int:
 
 def work_area(rows: int) -> None:
     """Let the kernels have the area in which a batch is put in order: it serves all kernels, one after the other."""
-    none = np.full(rows, -1)
-    Kernel([]).process(none, none, None, none.astype(np.int32), [], np.zeros(1, np.int64), 0)
+    tables = compiled("SEQ(A, B+) WITHIN 10 s", True).tables[0]
+    kernel = Kernel([tables], [0])
+    kind = kernel.add_class([(0, tables.arrivals_of["B"], [], 0)], 0)
+    times, keys = np.arange(rows), np.arange(rows)[::-1] % 2
+    kernel.process(keys, times, None, np.full(rows, kind, np.int32), [(times, None)], np.zeros(1, np.int64), 2)
 
 
 def compiled(pattern: str, exact: bool, items: str = "COUNT(*), SUM(B.v), MIN(B.v)") -> CompiledQuery:
