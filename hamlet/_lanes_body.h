@@ -194,7 +194,7 @@ LANE_INLINE int LANES_NAME(lanes_sum)(
             }
         }
     }
-    if (scaled && m != 1) /* one event makes no more of it than the step after the addition takes back */
+    if (scaled && m != 1 && g->loop) /* other events make no more of it than the step after the addition takes back */
         while (__builtin_expect(LANES_NAME(lanes_lower)(sum, planes, linear), 0)) continue;
     return 1;
 }

@@ -160,30 +160,42 @@ cdef void count_keys(
         counts[key_of(number[n - 1], part, parts) + 1] += 1
 
 
-cdef void spread_events(
+cdef void spread(
     const int32_t* number, const int32_t* rows, Py_ssize_t n, int32_t part, int32_t parts, int32_t* place,
-    const int64_t* times, const int32_t* classes, Event* events,
+    const int64_t* times, const int32_t* classes, Event* events, const int64_t* data, int64_t* values,
 ) noexcept nogil:
-    """Put events at the next place of their key."""
-    cdef Event* event
-    cdef int32_t key, row
+    """Put events, and the values of a column if one is given, at the next place of their key."""
+    cdef int32_t key, row, at
     cdef Py_ssize_t i
+    if parts == 1 and rows == NULL and data != NULL:  # the same with less to look at
+        for i in range(n):
+            key = number[i]
+            if key >= 0:
+                at = place[key]
+                place[key] = at + 1
+                events[at].time = times[i]
+                events[at].row = <int32_t> i
+                events[at].kind = classes[i]
+                values[at] = data[i]
+        return
     for i in range(n):
         key = key_of(number[i], part, parts)
         if key >= 0:
             row = <int32_t> i if rows == NULL else rows[i]
-            event = &events[place[key]]
-            place[key] += 1
-            event.time = times[row]
-            event.row = row
-            event.kind = classes[row]
+            at = place[key]
+            place[key] = at + 1
+            events[at].time = times[row]
+            events[at].row = row
+            events[at].kind = classes[row]
+            if data != NULL:
+                values[at] = data[row]
 
 
 cdef void spread_values(
     const int32_t* number, const int32_t* rows, Py_ssize_t n, int32_t part, int32_t parts, int32_t* place,
     const int64_t* data, int64_t* values,
 ) noexcept nogil:
-    """Put the values of a column there."""
+    """Put the values of one more column there."""
     cdef int32_t key
     cdef Py_ssize_t i
     for i in range(n):
@@ -289,6 +301,8 @@ cdef class Area:
         """A counting sort."""
         cdef int32_t* place = <int32_t*> calloc(2 * limit + 2, sizeof(int32_t))
         cdef const int32_t* end
+        cdef const int64_t* data = NULL
+        cdef int64_t* values = NULL
         cdef Py_ssize_t slices = 0
         cdef int32_t key, last = 0
         cdef int column
@@ -305,9 +319,12 @@ cdef class Area:
                 free(place)
                 return -1
             self.value[column] = self.own[column]
+            if data == NULL:
+                data, values = columns[column], self.own[column]
+                continue
             memcpy(place + limit + 1, place, limit * sizeof(int32_t))
             spread_values(number, rows, n, part, parts, place + limit + 1, columns[column], self.own[column])
-        spread_events(number, rows, n, part, parts, place, times, classes, self.event)
+        spread(number, rows, n, part, parts, place, times, classes, self.event, data, values)
         end = place
         for key in range(limit):
             self.slice[slices].key = key
