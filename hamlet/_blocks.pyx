@@ -46,6 +46,7 @@ from hamlet._lanes cimport (
     lanes_value,
 )
 from hamlet._panes cimport begin_pane, end_map, fold_window, window_of
+from hamlet._pending cimport settle
 from hamlet._rows cimport new_row
 from hamlet._state cimport State, cell_of, clear_state, new_state
 from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY, Query
@@ -115,6 +116,9 @@ cdef bint in_lanes(Core* k, Band* band, int64_t key, int64_t time, int* failure)
     for i in range(band.queries):
         s = k.state[key * k.queries + band.query[i]]
         if s != NULL:
+            failure[0] = settle(k, band.query[i])
+            if failure[0]:
+                return False
             bits = max(bits, s.bits)
     if band.exact and bits > band.most_bits:
         seat.until = max(seat.until, end)

@@ -345,7 +345,7 @@ cdef inline bint sum_sources(
     return starts or held != NULL
 
 
-cdef inline void join_extremes(
+cdef void join_extremes(
     const Query* q, const State* s, const Arrival* a, int component, int lane, const Tally* values, int64_t present
 ) noexcept nogil:
     """Let presence of values, or an extremum, in the cells of an arrival be that of what it reads and of a burst."""

@@ -60,6 +60,7 @@ from hamlet._kernel cimport (
 from hamlet._listing cimport listed_rows
 from hamlet._members cimport find_plain, free_graphlets, join_graphlet
 from hamlet._order cimport MOST_ARRANGED, Area, area_for, give_back
+from hamlet._pending cimport free_pending, make_pending
 from hamlet._rows cimport free_rows
 from hamlet._saved cimport (
     MOST_COUNTERS,
@@ -190,6 +191,7 @@ cdef class Kernel:
             most = max(most, k.query[i].arrivals)
             for j in range(len(table.predicates)):
                 depth = max(depth, k.query[i].predicate[j].code.depth)
+        make_pending(k)
         k.used = <uint8_t*> calloc(most + 1, 1)
         k.registers = <Register*> allocate((depth + 1) * sizeof(Register))
         if k.used == NULL or k.registers == NULL or not prepare_decisions(k):
@@ -212,6 +214,7 @@ cdef class Kernel:
             for i in range(k.queries):
                 free(k.query[i].table)
         free_graphlets(k)
+        free_pending(k)
         free_decisions(k)
         free(k.state)
         free(k.rows)

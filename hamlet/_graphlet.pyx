@@ -26,10 +26,11 @@ from hamlet._cells cimport (
     words_of,
 )
 from hamlet._decision cimport decide, note_burst
-from hamlet._kernel cimport LONGEST_BURST, Core, Graphlet, Member, column_bit, mixed
+from hamlet._kernel cimport LONGEST_BURST, Core, Graphlet, Member, Pending, column_bit, mixed
 from hamlet._lanes cimport Band, is_found
 from hamlet._members cimport list_live
 from hamlet._order cimport MOST_ARRANGED, Event
+from hamlet._pending cimport begin_pending, put_off
 from hamlet._state cimport State, cell_of, start_alive, widen
 from hamlet._step cimport read_source
 from hamlet._tables cimport FROM_CELL, NO_FAILURE, OUT_OF_MEMORY, Arrival, Query, Source
@@ -207,7 +208,7 @@ cdef int find_live(Core* k, Graphlet* g) noexcept nogil:
     cdef int i, failure
     g.lives = g.lone = 0
     g.every = 0
-    g.listed = g.handed = False
+    g.listed = g.handed = g.in_blocks = False
     for i in range(g.roles):
         k.role_lives[i] = k.role_laned[i] = 0
     for i in range(g.kins):
@@ -217,37 +218,44 @@ cdef int find_live(Core* k, Graphlet* g) noexcept nogil:
             failure = find_lanes(k, i, g)
             if failure:
                 return failure
+            g.in_blocks = g.in_blocks or k.band[i].reached
     if g.loose or g.handed:
         for i in range(g.members):
-            if k.role_events[g.member[i].role] and not in_block(k, &g.member[i]):
+            if k.role_events[g.member[i].role] and not in_block(k, g, &g.member[i]):
                 failure = find_lone(k, g, i)
                 if failure:
                     return failure
     return NO_FAILURE
 
 
-cdef inline bint in_block(const Core* k, const Member* member) noexcept nogil:
+cdef inline bint in_block(const Core* k, const Graphlet* g, const Member* member) noexcept nogil:
     """Whether the burst under way finds a member in a block."""
-    cdef int number = k.band_of[member.query]
-    return number >= 0 and k.band[number].reached
+    return g.in_blocks and k.band_of[member.query] >= 0 and k.band[k.band_of[member.query]].reached
 
 
 cdef int find_lone(Core* k, Graphlet* g, int place) noexcept nogil:
     """Look at a member whose query is held by a state of its own. Returns a Failure."""
     cdef const Member* member = &g.member[place]
-    cdef State* s = k.state[g.key * k.queries + member.query]
+    cdef Pending* p = &k.pending[member.query]
+    cdef State* s
     cdef int failure
-    if s == NULL:
-        if not member.starts:
-            return NO_FAILURE  # nothing is there to extend
-        failure = open_state(k, member.query, g.key, g.time, &s)
-        if failure or s == NULL:
-            return failure
-    if g.time >= s.border:
-        failure = turn_pane(k, member.query, s, g.key, g.time)
-        if failure:
-            return failure
-    if s.first <= s.last and extends(&k.query[member.query], s, member.arrival):
+    if p.state == NULL or g.time >= p.border or not member.reads:
+        s = k.state[g.key * k.queries + member.query]
+        if s == NULL:
+            if not member.starts:
+                return NO_FAILURE  # nothing is there to extend
+            failure = open_state(k, member.query, g.key, g.time, &s)
+            if failure or s == NULL:
+                return failure
+        if g.time >= s.border:
+            failure = turn_pane(k, member.query, s, g.key, g.time)
+            if failure:
+                return failure
+        if s.last < s.first:
+            return NO_FAILURE
+        if member.reads:
+            begin_pending(k, member.query, s)
+    if (p.live & member.reads) != 0 if member.reads else extends(&k.query[member.query], s, member.arrival):
         g.live[g.lone] = place
         g.lone += 1
         g.lives += 1
@@ -317,11 +325,11 @@ cdef int apply_coefficients(Core* k, Graphlet* g, uint64_t shared) noexcept nogi
         list_live(k, g)
     for i in range(g.lives if g.listed else g.lone):
         member = &g.member[g.live[i]]
-        if not shared >> member.role & 1 and (g.columns[member.role] or not in_block(k, member)):
+        if not shared >> member.role & 1 and (g.columns[member.role] or not in_block(k, g, member)):
             tally_member(k, g, member)
             k.coefficients += 1
             k.snapshots += 1
-        if not in_block(k, member):
+        if not in_block(k, g, member):
             failure = serve(k, g, member)
             if failure:
                 return failure
@@ -444,24 +452,26 @@ cdef void tally_member(Core* k, const Graphlet* g, const Member* member) noexcep
 
 
 cdef int serve(Core* k, Graphlet* g, const Member* member) noexcept nogil:
-    """Take a query's snapshot and add what the burst makes of it. Returns a Failure."""
+    """Take a query's snapshot and add what the burst makes of it, at once or later. Returns a Failure."""
     cdef const Query* q = &k.query[member.query]
     cdef const Arrival* a = &q.arrival[member.arrival]
     cdef State* s = k.state[g.key * k.queries + member.query]
     cdef const Tally* tally = k.role_tally + member.role * k.event_columns
     cdef int64_t events = k.role_events[member.role], bits, window
-    cdef int lane, i, words, failure
+    cdef int lane, i, words, failure = NO_FAILURE
     cdef Py_ssize_t block
     cdef uint64_t* snapshot
     cdef uint64_t* sum
     cdef uint64_t* cell
+    k.applied += 1
+    if member.reads and put_off(k, g, member, &failure) or failure:
+        return failure
     bits = max(s.bits, 1) + bit_length(q.most_sources) + (events if member.loop else bit_length(events)) + 1
     if q.exact and bits > 64 * s.width - 3 and widen(q, s, bits):
         return OUT_OF_MEMORY
     if reserve_scratch(k, q, s):
         return OUT_OF_MEMORY
     lane = lane_of(q, s.first)
-    k.applied += 1
     if q.exact and q.scaled == 0 and not q.strands:
         for window in range(s.first, s.last + 1):
             apply_limbs(q, s, a, member.loop, events, tally, bits, window, lane, k.scratch)

@@ -18,11 +18,19 @@ cdef enum:
     LONGEST_BURST = 1024
     CHOICES = 256        # decisions that a graphlet remembers
     MOST_KINS = 128      # of a graphlet: 64, and one per role
+    MOST_PENDING = 32    # steps that wait for a query
+    MOST_NUMBERS = 4     # of a cell, if bursts may wait: its count, and sums
 
 cdef enum Standing:
     STRANGER
     MEMBER
     BANNED               # some class of the type does more to the query than one burst can
+
+cdef enum Giving:
+    GIVES_EVENTS         # how many there are
+    GIVES_PRESENT        # how many have a value
+    GIVES_TOTAL          # the sum of the values
+    GIVES_FLAG           # whether any has a value
 
 cdef enum Policy:
     NEVER                # every query computes its own coefficients
@@ -43,6 +51,7 @@ cdef struct Member:      # a query whose Kleene sub-pattern a graphlet serves
     bint loop            # whether its events may follow one another
     bint starts          # whether a trend may begin with its events
     uint64_t columns     # bits of the event columns that its aggregates read, see column_bit
+    uint64_t reads       # bits of what it extends, see `Pending.live`; 0 where its bursts take effect at once
     int kin              # its `Kin`
 
 cdef struct Kin:         # members that a decision does not tell apart
@@ -76,6 +85,7 @@ cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-
     uint64_t* columns    # [roles] bits of the columns that members of a role read
     int lives            # members with trends that the burst extends: k
     bint handed          # some of the band members are held by states
+    bint in_blocks       # whether some of them may be in blocks
     int lone             # live members whose queries are held by states
     int* live            # [members] these; once listed all live members, in order
     bint listed
@@ -120,6 +130,47 @@ cdef struct Trace:
     Py_ssize_t numbers
     Py_ssize_t numbers_capacity
     int32_t* number      # queries that shared, record after record
+
+cdef struct Gift:        # what the events of a burst bring themselves, for each trend
+    int what             # Giving
+    int number           # into which number, or flag
+    int column           # of which event column, -1 where every event counts
+
+cdef struct Form:        # what bursts of an arrival do, see `Pending.live` for the bits
+    bint loop
+    int target           # a cell
+    int source           # a cell beside the target, -1 for none
+    uint64_t reads       # bits of all that it reads
+    uint64_t start       # bit of the start among them
+    int gifts
+    Gift gift[2 * MOST_NUMBERS]
+
+cdef struct Chain:       # how the bursts of a query can wait, see `_runs`
+    bint fits
+    int cell             # under the Kleene plus
+    int before           # the other cell that its events extend, -1 for none
+    uint64_t start       # bit of the start that they extend
+    uint64_t starts      # bits of starts under guard sets
+    int numbers          # limb vectors of a cell: its count, and its sums
+    int component[MOST_NUMBERS]
+    int more[MOST_NUMBERS]  # their limbs beyond those of the count
+    int flags            # components that tell whether there is a value
+    int flag[MOST_NUMBERS]
+    Form* form           # [arrivals]
+
+cdef struct Step:        # a burst that waits, or several that follow each other for the query
+    const Form* form
+    int64_t events
+    uint64_t flags       # bits of the flags that its events set
+    int64_t value[MOST_NUMBERS]  # what they bring into each number, for each trend
+
+cdef struct Pending:     # what a query's state, of the key under way, has not taken in yet
+    State* state         # a null pointer: nothing is known of it
+    int64_t border       # that of the state
+    uint64_t live        # bits of cells with trends in some window, all steps taken in; behind them of starts
+    int steps
+    bint listed          # whether the query is among `Core.begun`
+    Step step[MOST_PENDING]
 
 cdef struct Due:
     int64_t time
@@ -203,6 +254,10 @@ cdef struct Core:
     int role_lives[64]   # live members of a role
     int kin_lives[MOST_KINS]  # and of a kin
     int role_laned[64]   # those of them that are in blocks
+    Pending* pending     # [queries]
+    Chain* chain         # [queries]
+    int begins
+    int* begun           # [queries] those with something in `pending`
     const int64_t* rows_by_kind  # its rows, class after class; a null pointer where they are...
     int64_t place        # ...the events from this one on
     int64_t* kind_end    # [kinds] where the rows of each class of the burst end

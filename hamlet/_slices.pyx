@@ -9,6 +9,7 @@ from hamlet._graphlet cimport end_before, end_bursts, join_burst
 from hamlet._kernel cimport Core
 from hamlet._lanes cimport LaneProgram
 from hamlet._order cimport Event, Slice
+from hamlet._pending cimport settle_all
 from hamlet._step cimport entry_of, step_query
 from hamlet._tables cimport NO_FAILURE
 
@@ -167,7 +168,8 @@ cdef int process_slice(
         if failure:
             return failure
         i = j
-    return end_bursts(k, k.active)
+    failure = end_bursts(k, k.active)
+    return failure if failure else settle_all(k)
 
 
 cdef int process_slices(

@@ -18,6 +18,7 @@ from hamlet._cells cimport (
 )
 from hamlet._index cimport read_index
 from hamlet._kernel cimport Core
+from hamlet._pending cimport settle
 from hamlet._scan cimport scan_starts, scan_sums
 from hamlet._state cimport (
     State,
@@ -64,6 +65,8 @@ cdef int step_query(
             return failure
     if s.last < s.first:
         return NO_FAILURE
+    if settle(k, query):
+        return OUT_OF_MEMORY
     for i in range(q.stores):
         if not q.store[i].starts:
             nodes += s.store[i].count - s.store[i].head

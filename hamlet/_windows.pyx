@@ -19,6 +19,7 @@ from hamlet._cells cimport (
 )
 from hamlet._index cimport forget_lane
 from hamlet._kernel cimport Core, enlarged
+from hamlet._pending cimport settle
 from hamlet._rows cimport append_row
 from hamlet._state cimport (
     State,
@@ -56,7 +57,7 @@ cdef int turn_pane(Core* k, int query, State* s, int64_t key, int64_t time) noex
     cdef int64_t low = lowest(k, q, time), high = floor_divide(time, q.slide), window
     cdef int lane, i, words
     cdef Py_ssize_t node, block
-    if close_windows(k, query, s, key, low):
+    if settle(k, query) or close_windows(k, query, s, key, low):
         return OUT_OF_MEMORY
     if s.last < s.first:
         clear_state(q, s)
@@ -222,7 +223,11 @@ cdef int advance_time(Core* k, int64_t time) noexcept nogil:
 
 cdef int reserve_scratch(Core* k, const Query* q, const State* s) noexcept nogil:
     """Room for one cell per arrival and lane, and for two more arrivals."""
-    cdef Py_ssize_t words = <Py_ssize_t> (q.arrivals + 3) * q.lanes * words_of(q, s.width)
+    return reserve_words(k, <Py_ssize_t> (q.arrivals + 3) * q.lanes * words_of(q, s.width))
+
+
+cdef int reserve_words(Core* k, Py_ssize_t words) noexcept nogil:
+    """Room in the scratch."""
     cdef uint64_t* scratch
     if words <= k.scratch_words:
         return NO_FAILURE

@@ -23,6 +23,8 @@ PAST = 56  # struct Past, in an array that grows by halves
 PLACE = (8 + PAST) * 3 // 2 + 2 * 16  # its pointer and its entry of the calendar, which grows by doubling
 BURST = 8 * 1024 + 16  # the rows of the longest burst
 CHOICES = 2 * 8 * 256 + 16  # what is known of earlier decisions
+PENDING = 2 * 1024  # struct Pending, the bursts that wait for a query, and struct Chain
+FORM = 240  # struct Form, of an arrival
 NODE = 16  # step and time of a node
 START_NODE = 16  # its value in a store of starts: a step and a time
 COLUMN = 9  # a value and whether there is one
@@ -97,8 +99,8 @@ def _bound(tables: QueryTables) -> Bound:
         event,
         _plus(_times(cell, SPARE * kept), weighed * weights * SPARE * (1 + SCALE / SCAN_BLOCK)),
         # sums of a step, of which old and new exist while they move to a larger area; a copy of what is being widened;
-        # the burst of each type, and the one that is put in order
-        Line(step.constant + BURST + tables.types * (BURST + CHOICES), step.per_bit),
+        # the burst of each type, the one that is put in order, and those that wait
+        Line(step.constant + BURST + tables.types * (BURST + CHOICES) + PENDING + arrivals * FORM, step.per_bit),
     )
 
 
