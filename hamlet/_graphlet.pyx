@@ -239,7 +239,7 @@ cdef int find_lone(Core* k, Graphlet* g, int place) noexcept nogil:
     cdef Pending* p = &k.pending[member.query]
     cdef State* s
     cdef int failure
-    if p.state == NULL or g.time >= p.border or not member.reads:
+    if p.state == NULL or g.time >= p.border or member.form == NULL:
         s = k.state[g.key * k.queries + member.query]
         if s == NULL:
             if not member.starts:
@@ -253,9 +253,9 @@ cdef int find_lone(Core* k, Graphlet* g, int place) noexcept nogil:
                 return failure
         if s.last < s.first:
             return NO_FAILURE
-        if member.reads:
+        if member.form != NULL:
             begin_pending(k, member.query, s)
-    if (p.live & member.reads) != 0 if member.reads else extends(&k.query[member.query], s, member.arrival):
+    if (p.live & member.form.reads) != 0 if member.form != NULL else extends(&k.query[member.query], s, member.arrival):
         g.live[g.lone] = place
         g.lone += 1
         g.lives += 1
@@ -330,7 +330,7 @@ cdef int apply_coefficients(Core* k, Graphlet* g, uint64_t shared) noexcept nogi
             k.coefficients += 1
             k.snapshots += 1
         if not in_block(k, g, member):
-            failure = serve(k, g, member)
+            failure = put_off(k, g, member) if member.form != NULL else serve(k, g, member)
             if failure:
                 return failure
     return serve_bands(k, g, in_bands) if in_bands else NO_FAILURE
@@ -356,7 +356,7 @@ cdef int serve_bands(Core* k, Graphlet* g, uint64_t roles) noexcept nogil:
                 if k.band_of[member.query] == number and roles >> member.role & 1 and member.role >= role:
                     if is_found(band, k.lane_of[member.query]):
                         k.applied -= 1
-                        failure = serve(k, g, member)
+                        failure = put_off(k, g, member) if member.form != NULL else serve(k, g, member)
                         if failure:
                             return failure
     return NO_FAILURE
@@ -451,21 +451,19 @@ cdef void tally_member(Core* k, const Graphlet* g, const Member* member) noexcep
             tally_columns(k, tally, member.columns, k.kind_end[i - 1] if i else 0, k.kind_end[i])
 
 
-cdef int serve(Core* k, Graphlet* g, const Member* member) noexcept nogil:
-    """Take a query's snapshot and add what the burst makes of it, at once or later. Returns a Failure."""
+cdef int serve(Core* k, const Graphlet* g, const Member* member) noexcept nogil:
+    """Take a query's snapshot and add what the burst makes of it. Returns a Failure."""
     cdef const Query* q = &k.query[member.query]
     cdef const Arrival* a = &q.arrival[member.arrival]
     cdef State* s = k.state[g.key * k.queries + member.query]
     cdef const Tally* tally = k.role_tally + member.role * k.event_columns
     cdef int64_t events = k.role_events[member.role], bits, window
-    cdef int lane, i, words, failure = NO_FAILURE
+    cdef int lane, i, words, failure
     cdef Py_ssize_t block
     cdef uint64_t* snapshot
     cdef uint64_t* sum
     cdef uint64_t* cell
     k.applied += 1
-    if member.reads and put_off(k, g, member, &failure) or failure:
-        return failure
     bits = max(s.bits, 1) + bit_length(q.most_sources) + (events if member.loop else bit_length(events)) + 1
     if q.exact and bits > 64 * s.width - 3 and widen(q, s, bits):
         return OUT_OF_MEMORY

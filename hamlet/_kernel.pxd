@@ -44,6 +44,21 @@ cdef enum Decision:
     SPLIT                # queries that shared the graphlet's last burst do so no longer
     MERGED               # queries that were on their own in it share now
 
+cdef struct Gift:        # what the events of a burst bring themselves, for each trend
+    int what             # Giving
+    int number           # into which number, or flag
+    int column           # of which event column, -1 where every event counts
+
+cdef struct Form:        # what bursts of an arrival do, see `Pending.live` for the bits
+    bint loop
+    int target           # a cell
+    int source           # a cell beside the target, -1 for none
+    uint64_t reads       # bits of all that it reads
+    uint64_t writes      # bit of the target
+    uint64_t start       # bit of the start among them
+    int gifts
+    Gift gift[2 * MOST_NUMBERS]
+
 cdef struct Member:      # a query whose Kleene sub-pattern a graphlet serves
     int query
     int arrival
@@ -51,7 +66,7 @@ cdef struct Member:      # a query whose Kleene sub-pattern a graphlet serves
     bint loop            # whether its events may follow one another
     bint starts          # whether a trend may begin with its events
     uint64_t columns     # bits of the event columns that its aggregates read, see column_bit
-    uint64_t reads       # bits of what it extends, see `Pending.live`; 0 where its bursts take effect at once
+    const Form* form     # a null pointer where its bursts take effect at once
     int kin              # its `Kin`
 
 cdef struct Kin:         # members that a decision does not tell apart
@@ -131,20 +146,6 @@ cdef struct Trace:
     Py_ssize_t numbers_capacity
     int32_t* number      # queries that shared, record after record
 
-cdef struct Gift:        # what the events of a burst bring themselves, for each trend
-    int what             # Giving
-    int number           # into which number, or flag
-    int column           # of which event column, -1 where every event counts
-
-cdef struct Form:        # what bursts of an arrival do, see `Pending.live` for the bits
-    bint loop
-    int target           # a cell
-    int source           # a cell beside the target, -1 for none
-    uint64_t reads       # bits of all that it reads
-    uint64_t start       # bit of the start among them
-    int gifts
-    Gift gift[2 * MOST_NUMBERS]
-
 cdef struct Chain:       # how the bursts of a query can wait, see `_runs`
     bint fits
     int cell             # under the Kleene plus
@@ -170,6 +171,7 @@ cdef struct Pending:     # what a query's state, of the key under way, has not t
     uint64_t live        # bits of cells with trends in some window, all steps taken in; behind them of starts
     int steps
     bint listed          # whether the query is among `Core.begun`
+    const Form* form     # of the last step, a null pointer where there is none
     Step step[MOST_PENDING]
 
 cdef struct Due:

@@ -2,13 +2,71 @@
 #ifndef HAMLET_LIMB_RUNS_H
 #define HAMLET_LIMB_RUNS_H
 
-#include "_limbs.h"
+#include "_limb_bursts.h"
+
+enum { LIMBS_SCANT = 2 }; /* limbs, up to which vectors gain nothing */
 
 /* Each loop has the registers for itself: there are more carries in it than flags. */
 #ifdef __GNUC__
 #define LIMBS_ALONE static __attribute__((noinline, unused))
 #else
 #define LIMBS_ALONE static
+#endif
+
+#ifdef HAMLET_AVX512
+#define LIMBS_WIDE(n, x) \
+    ((n) > LIMBS_SCANT && (x) > -((int64_t)1 << 32) && (x) < (int64_t)1 << 32 && __builtin_cpu_supports("avx512f"))
+
+LIMBS_INLINE __mmask8 limbs_there(int left) { return (__mmask8)(left < LIMBS_STEP ? (1 << left) - 1 : 0xFF); }
+
+/* Eight limbs of a product with a number below 2^32; `high` goes from one step to the next. */
+LIMBS_INLINE __m512i limbs_times(__m512i limbs, __m512i times, __m512i *high, unsigned *carry) {
+    const __m512i first = _mm512_mul_epu32(limbs, times), second = _mm512_mul_epu32(_mm512_srli_epi64(limbs, 32), times);
+    const __m512i sum = _mm512_add_epi64(first, _mm512_slli_epi64(second, 32));
+    __m512i over = _mm512_srli_epi64(second, 32);
+    over = _mm512_mask_sub_epi64(over, _mm512_cmplt_epu64_mask(sum, first), over, _mm512_set1_epi64(-1));
+    const __m512i found = limbs_plus(sum, _mm512_alignr_epi64(over, *high, LIMBS_STEP - 1), carry);
+    *high = over;
+    return found;
+}
+
+HAMLET_AVX512 static void limbs_shifted_vectors_to(
+    uint64_t *to, int n, const uint64_t *a, int m, uint64_t sign, int64_t shift
+) {
+    const int words = (int)(shift >> 6), steps = words / LIMBS_STEP;
+    const __m128i up = _mm_cvtsi64_si128(shift & 63), down = _mm_cvtsi64_si128(64 - (shift & 63));
+    const __m512i low = limbs_places(words % LIMBS_STEP), lower = limbs_places(words % LIMBS_STEP + 1);
+    const __m512i beyond = _mm512_set1_epi64((int64_t)sign);
+    for (int k = 0; LIMBS_STEP * k < n; k++) {
+        const __m512i first = limbs_step(a, m, k - steps - 1, beyond), second = limbs_step(a, m, k - steps, beyond);
+        _mm512_mask_storeu_epi64(
+            to + LIMBS_STEP * k, limbs_there(n - LIMBS_STEP * k),
+            _mm512_or_si512(
+                _mm512_sll_epi64(_mm512_permutex2var_epi64(first, low, second), up),
+                _mm512_srl_epi64(_mm512_permutex2var_epi64(first, lower, second), down)));
+    }
+}
+
+HAMLET_AVX512 static void limbs_lift_vectors(
+    uint64_t *z, uint64_t *also, const uint64_t *t, const uint64_t *a, int n, int64_t x, int c
+) {
+    const __m512i times = _mm512_set1_epi64(x < 0 ? -x : x), flip = _mm512_set1_epi64(x < 0 ? -1 : 0);
+    __m512i high = c > 0 ? times : _mm512_setzero_si512();
+    unsigned borrow = c < 0, over = 0, carry = x < 0, carries = x < 0;
+    for (int k = 0; LIMBS_STEP * k < n; k++) {
+        const int at = LIMBS_STEP * k;
+        const __mmask8 there = limbs_there(n - at);
+        const __m512i rest =
+            limbs_minus(_mm512_maskz_loadu_epi64(there, t + at), _mm512_maskz_loadu_epi64(there, a + at), &borrow);
+        const __m512i limbs = _mm512_xor_si512(limbs_times(rest, times, &high, &over), flip);
+        const __m512i held = _mm512_maskz_loadu_epi64(there, z + at);
+        if (also) {
+            const __m512i more = _mm512_maskz_loadu_epi64(there, also + at);
+            _mm512_mask_storeu_epi64(also + at, there, limbs_plus(more, limbs, &carries));
+        }
+        _mm512_mask_storeu_epi64(z + at, there, limbs_plus(held, limbs, &carry));
+    }
+}
 #endif
 
 /* u[0:n] = 2 u + x * t[0:m], two's complement, t not negative, m <= n */
@@ -39,6 +97,9 @@ LIMBS_ALONE void limbs_double_plus(uint64_t *u, int n, const uint64_t *t, int m,
 
 /* to[0:n] = a[0:m] * 2^shift, extended by `sign`, all ones or zero; modulo 2^(64 n) */
 LIMBS_ALONE void limbs_shifted(uint64_t *to, int n, const uint64_t *a, int m, uint64_t sign, int64_t shift) {
+#ifdef LIMBS_WIDE
+    if (LIMBS_WIDE(n, 0)) { limbs_shifted_vectors_to(to, n, a, m, sign, shift); return; }
+#endif
     const int words = (int)(shift >> 6), bits = (int)(shift & 63), top = m + words < n ? m + words : n;
     uint64_t before = 0;
     int i = 0;
@@ -57,6 +118,9 @@ LIMBS_ALONE void limbs_shifted(uint64_t *to, int n, const uint64_t *a, int m, ui
 LIMBS_ALONE void limbs_lift(
     uint64_t *z, uint64_t *also, const uint64_t *t, const uint64_t *a, int n, int64_t x, int c
 ) {
+#ifdef LIMBS_WIDE
+    if (LIMBS_WIDE(n, x)) { limbs_lift_vectors(z, also, t, a, n, x, c); return; }
+#endif
     const uint64_t magnitude = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
     const uint64_t flip = x < 0 ? ~(uint64_t)0 : 0;
     uint64_t high = c > 0 ? magnitude : 0;
@@ -85,6 +149,17 @@ LIMBS_ALONE void limbs_lift(
         high = (uint64_t)(product >> 64);
         z[i] = (uint64_t)sum;
         carry = (unsigned char)(sum >> 64);
+    }
+}
+
+/* a[start:stop] = ones or zeros: a few, for which a call costs more than the loop */
+static inline void limbs_fill(uint64_t *a, int start, int stop, int ones) {
+    const uint64_t limb = ones ? ~(uint64_t)0 : 0;
+    for (int i = start; i < stop; i++) {
+        a[i] = limb;
+#ifdef __GNUC__
+        __asm__("" : : : "memory"); /* or the compiler calls memset */
+#endif
     }
 }
 

@@ -143,7 +143,7 @@ cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
     g.member[g.members].loop = loop
     g.member[g.members].starts = starts
     g.member[g.members].columns = 0
-    g.member[g.members].reads = k.chain[entry.query].form[arrival].reads if k.chain[entry.query].fits else 0
+    g.member[g.members].form = &k.chain[entry.query].form[arrival] if k.chain[entry.query].fits else NULL
     for i in range(q.components):
         if q.component[i].variable == a.variable and q.component[i].column >= 0:
             g.member[g.members].columns |= column_bit(q.component[i].column)

@@ -14,6 +14,7 @@ from libc.stdlib cimport calloc, free
 
 from hamlet._burst cimport Tally
 from hamlet._cells cimport has_trends, lane_of
+from hamlet._graphlet cimport serve
 from hamlet._kernel cimport (
     GIVES_FLAG,
     GIVES_TOTAL,
@@ -80,54 +81,54 @@ cdef void begin_pending(Core* k, int query, State* s) noexcept nogil:
     p.border = s.border
     p.state = s
     p.steps = 0
+    p.form = NULL
     if not p.listed:
         p.listed = True
         k.begun[k.begins] = query
         k.begins += 1
 
 
-cdef bint put_off(Core* k, const Graphlet* g, const Member* member, int* failure) noexcept nogil:
-    """Note a burst that extends a trend of a query; False where it cannot wait. `failure` is set to a Failure."""
-    cdef const Chain* chain = &k.chain[member.query]
-    cdef const Form* form = &chain.form[member.arrival]
+cdef int put_off(Core* k, const Graphlet* g, const Member* member) noexcept nogil:
+    """Note a burst that extends a trend of a query. Returns a Failure."""
+    cdef const Form* form = member.form
     cdef const Tally* tally = k.role_tally + member.role * k.event_columns
     cdef Pending* p = &k.pending[member.query]
     cdef const Gift* gift
     cdef Step* step
-    cdef int64_t value[2 * MOST_NUMBERS]
+    cdef int64_t events = k.role_events[member.role], value[2 * MOST_NUMBERS]
     cdef int i
     cdef bint joins
     if p.state == NULL:
         begin_pending(k, member.query, k.state[g.key * k.queries + member.query])
-    joins = p.steps and p.step[p.steps - 1].form == form
-    step = &p.step[p.steps - joins]
+    joins = p.form == form
     for i in range(form.gifts):
         gift = &form.gift[i]
-        value[i] = k.role_events[member.role] if gift.column < 0 else tally[gift.column].present
+        value[i] = events if gift.column < 0 else tally[gift.column].present
         if gift.what == GIVES_TOTAL:
             if not -MOST_TOTAL < tally[gift.column].total < MOST_TOTAL:
-                failure[0] = settle_pending(k, member.query)
-                return False
+                return settle_pending(k, member.query) or serve(k, g, member)
             value[i] = <int64_t> tally[gift.column].total
-        joins = joins and -MOST_TOTAL < step.value[gift.number] + value[i] < MOST_TOTAL
-    if not joins:
-        if p.steps == MOST_PENDING:
-            failure[0] = take_in(k, member.query)
-        step = &p.step[p.steps]
-        p.steps += 1
-        step.form = form
-        step.events = step.flags = 0
-        for i in range(1, chain.numbers):
-            step.value[i] = 0
-        p.live |= <uint64_t> 1 << form.target
-    step.events += k.role_events[member.role]
+            if joins and not -MOST_TOTAL < p.step[p.steps - 1].value[gift.number] + value[i] < MOST_TOTAL:
+                joins = False
+    if p.steps + (not joins) > MOST_PENDING and take_in(k, member.query):
+        return OUT_OF_MEMORY
+    k.applied += 1
+    p.steps += not joins
+    p.form = form
+    p.live |= form.writes
+    step = &p.step[p.steps - 1]
+    step.form = form
+    step.events = (step.events if joins else 0) + events  # no branches: whether it joins is by chance
+    step.flags = step.flags if joins else 0
+    for i in range(1, MOST_NUMBERS):
+        step.value[i] = step.value[i] if joins else 0
     for i in range(form.gifts):
         gift = &form.gift[i]
         if gift.what == GIVES_FLAG:
             step.flags |= <uint64_t> (value[i] != 0) << gift.number
         else:
             step.value[gift.number] += value[i]
-    return True
+    return NO_FAILURE
 
 
 cdef int settle_all(Core* k) noexcept nogil:
@@ -151,4 +152,5 @@ cdef int settle_pending(Core* k, int query) noexcept nogil:
 cdef int take_in(Core* k, int query) noexcept nogil:
     cdef int failure = apply_steps(k, query) if k.pending[query].steps else NO_FAILURE
     k.pending[query].steps = 0
+    k.pending[query].form = NULL
     return failure

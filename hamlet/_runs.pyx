@@ -53,6 +53,7 @@ cdef extern from "_limb_runs.h" nogil:
     void limbs_double_plus(uint64_t* u, int n, const uint64_t* t, int m, int64_t x)
     void limbs_shifted(uint64_t* to, int n, const uint64_t* a, int m, uint64_t sign, int64_t shift)
     void limbs_lift(uint64_t* z, uint64_t* also, const uint64_t* t, const uint64_t* a, int n, int64_t x, int c)
+    void limbs_fill(uint64_t* a, int start, int stop, bint ones)
     void limbs_add_at(uint64_t* a, int n, int64_t x, int64_t shift)
     void limbs_add_product_at(uint64_t* a, int n, int64_t x, int64_t y, int64_t shift)
     void limbs_less(uint64_t* to, const uint64_t* t, const uint64_t* a, int n, int c)
@@ -144,6 +145,7 @@ cdef bint add_form(const Query* q, const Arrival* a, Chain* chain, Form* form) n
     if a.cells_end != a.cells + 1:
         return False
     form.target, form.source = q.member[a.cells], -1
+    form.writes = <uint64_t> 1 << form.target
     for i in range(a.sources, a.sources_end):
         source = &q.source[i]
         if source.kind != FROM_CELL:
@@ -207,13 +209,6 @@ cdef inline int64_t bits_of(const Run* r, int cell) noexcept nogil:
     return limbs_bits(vector_of(r, cell, 0), r.used[cell])
 
 
-cdef inline void fill(uint64_t* a, int start, int stop, bint negative) noexcept nogil:
-    cdef int i
-    cdef uint64_t limb = -<uint64_t> negative
-    for i in range(start, stop):
-        a[i] = limb
-
-
 cdef inline bint is_negative(const uint64_t* a, int n) noexcept nogil:
     return <int64_t> a[n - 1] < 0
 
@@ -224,11 +219,11 @@ cdef inline void extend(Run* r, int cell, int limbs) noexcept nogil:
     cdef uint64_t* a
     if limbs <= r.used[cell]:
         return
-    fill(vector_of(r, cell, 0), r.used[cell], limbs, False)
+    limbs_fill(vector_of(r, cell, 0), r.used[cell], limbs, False)
     for i in range(1, r.chain.numbers):
         words = r.chain.more[i]
         a = vector_of(r, cell, i)
-        fill(a, r.used[cell] + words, limbs + words, is_negative(a, r.used[cell] + words))
+        limbs_fill(a, r.used[cell] + words, limbs + words, is_negative(a, r.used[cell] + words))
     r.used[cell] = limbs
 
 
@@ -249,7 +244,7 @@ cdef void shift_whole(Run* r) noexcept nogil:
         words = r.chain.more[i]
         a = r.whole[i]
         if n == 0:
-            fill(r.spare[i], 0, limbs + words, False)
+            limbs_fill(r.spare[i], 0, limbs + words, False)
         else:
             if r.value[i]:
                 limbs_double_plus(a, n + words, r.whole[0], n, r.value[i])
@@ -261,7 +256,7 @@ cdef void shift_whole(Run* r) noexcept nogil:
         r.whole[i], r.spare[i] = r.spare[i], a
     a = r.whole[0]
     if n == 0:
-        fill(r.spare[0], 0, limbs, False)
+        limbs_fill(r.spare[0], 0, limbs, False)
     else:
         limbs_shifted(r.spare[0], limbs, a, n, 0, r.shift)
     for i in range(r.terms):
@@ -329,11 +324,10 @@ cdef int apply_steps(Core* k, int query) noexcept nogil:
 cdef inline void set_flags(Run* r, const Step* step) noexcept nogil:
     """The cell that a step adds to holds trends, and with a value if they or the step's events have one."""
     cdef int i
-    cdef uint64_t bit = <uint64_t> 1 << step.form.target
-    r.live |= bit
+    r.live |= step.form.writes
     for i in range(r.chain.flags):
         if r.flag[i] & step.form.reads or step.flags >> i & 1:
-            r.flag[i] |= bit
+            r.flag[i] |= step.form.writes
 
 
 cdef inline void raise_whole(Run* r, const Step* step) noexcept nogil:
@@ -380,8 +374,8 @@ cdef void add_step(Run* r, const Step* step) noexcept nogil:
         if step.value[i]:
             t = vector_of(r, source, 0)
             less = vector_of(r, part, 0) if part >= 0 else r.none
-            fill(t, limbs, words, False)
-            fill(less, limbs, words, False)
+            limbs_fill(t, limbs, words, False)
+            limbs_fill(less, limbs, words, False)
             limbs_lift(vector_of(r, target, i), also, t, less, words, step.value[i], starts)
     less = vector_of(r, part, 0) if part >= 0 else r.none
     limbs_lift(
@@ -447,7 +441,7 @@ cdef void take_up(Run* r, const State* s, int64_t window, int lane) noexcept nog
         for i in range(chain.numbers):
             words = limbs + chain.more[i]
             if limbs == 0:
-                fill(vector_of(r, cell, i), 0, words, False)
+                limbs_fill(vector_of(r, cell, i), 0, words, False)
             elif cell == chain.cell and chain.before >= 0:
                 limbs_sum(
                     r.whole[i], held(r, s, lane, cell, chain.component[i]),
@@ -494,7 +488,7 @@ cdef int put_down(Run* r, State* s, int lane) noexcept nogil:
                 )
             else:
                 memcpy(to, a, words * sizeof(uint64_t))
-            fill(to, words, s.width + chain.more[i], i > 0 and is_negative(to, words))
+            limbs_fill(to, words, s.width + chain.more[i], i > 0 and is_negative(to, words))
         for i in range(chain.flags):
             held(r, s, lane, cell, chain.flag[i])[0] = r.flag[i] >> cell & 1
     return NO_FAILURE

@@ -20,7 +20,7 @@ from hamlet._cells cimport (
 from hamlet._index cimport forget_lane
 from hamlet._kernel cimport Core, enlarged
 from hamlet._pending cimport settle
-from hamlet._rows cimport append_row
+from hamlet._rows cimport append_row, new_row
 from hamlet._state cimport (
     State,
     Store,
@@ -112,6 +112,8 @@ cdef int deliver(Core* k, int query, State* s, int64_t key, int64_t window) noex
             return OUT_OF_MEMORY
     if reserve_scratch(k, q, s):
         return OUT_OF_MEMORY
+    if q.outputs == 0 and q.exact and q.finals + 1 == q.finals_end and q.source[q.finals].kind == FROM_CELL:
+        return deliver_cell(k, q, s, query, cell_of(q, s, lane_of(q, window), q.source[q.finals].place), key, window)
     if q.outputs == 0:
         sum_finals(q, s, q.finals, q.finals_end, window, NULL, q.components, k.scratch)
         return deliver_row(k, q, s.width, query, key, window, k.scratch)
@@ -189,6 +191,29 @@ cdef int deliver_row(
         if narrower < width:
             narrow_cell(q, sum, narrower, width)
     return append_row(k, &k.rows[query], key, window, narrower, sum, words_of(q, narrower))
+
+
+cdef int deliver_cell(
+    Core* k, const Query* q, const State* s, int query, const uint64_t* cell, int64_t key, int64_t window
+) noexcept nogil:
+    """Append a row of a cell, where there is a trend."""
+    cdef int64_t bits = limbs_bits(cell, s.width)
+    cdef int width = <int> (bits // 64) + 1, i
+    cdef const Component* c
+    cdef uint64_t* row
+    if bits == 0:
+        return NO_FAILURE
+    k.most_bits = max(k.most_bits, bits)
+    row = new_row(k, &k.rows[query], key, window, width, words_of(q, width))
+    if row == NULL:
+        return OUT_OF_MEMORY
+    for i in range(q.components):
+        c = &q.component[i]
+        memcpy(
+            row + c.offset + c.slope * width, cell + c.offset + c.slope * s.width,
+            (c.words + c.wide * width) * sizeof(uint64_t),
+        )
+    return NO_FAILURE
 
 
 cdef int advance_time(Core* k, int64_t time) noexcept nogil:
