@@ -33,6 +33,7 @@ from hamlet.slicing.statistics import (
     reduced,
     rows_of,
 )
+from hamlet.spark import packets, tasks
 from hamlet.spark.rows import Presenter
 from hamlet.spark.tasks import Kernel, Shipment, columns_of, with_places
 from tests.comparison import difference
@@ -168,6 +169,31 @@ def through_slices(case: Case, slices: int, seed: int) -> list[dict[str, Any]]:
     found = Presenter(shipment).rows(ordered.to_batches())
     clock = compiled.schema.clock
     return [row for _, rows in sorted(found, key=lambda pair: pair[0]) for row in Results([rows], clock).rows()]
+
+
+def test_packets_bring_what_was_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever order packets come in, a slice has its events in the order of time, with their masks."""
+    monkeypatch.setattr(packets, "MOST_ROWS", 7)
+    moved = 0
+    for seed in range(40):
+        chance, case = random.Random(seed), random_case(seed, FEATURES["broadcast"])
+        table, slices = table_of(case), SLICES[seed % len(SLICES)]
+        shipment = shipment_of(case[0], table, **case[2])
+        compiled = shipment.compiled()
+        slicing, known = slicing_of(shipment, table, slices, chance), routes(shipment.workload, compiled)
+        events = table.select(list(columns_of(known, compiled.schema)))
+        routed = tasks.routed(shipment, known, Router(compiled, slicing, range(len(known))), pieces(events, chance))
+        rows = [row for batch in packets.packed(routed) for row in batch.to_pylist()]
+        chance.shuffle(rows)
+        for slice, wanted in enumerate(sent(shipment, slicing, table, chance)):
+            mine = [row for row in rows if row["slice"] == slice]
+            batches = [pa.RecordBatch.from_pylist(mine, packets.PACKETS)] if mine else []
+            found = [row for batch in packets.unpacked(shipment, known, batches) for row in batch.to_pylist()]
+            order = [(row["time"], row.get(compiled.schema.order_column or "", 0)) for row in found]
+            assert order == sorted(order)
+            assert sorted(map(repr, found)) == sorted(map(repr, wanted.to_pylist()))
+            moved += len(found)
+    assert moved > 200
 
 
 FEATURES = {

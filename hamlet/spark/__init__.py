@@ -30,8 +30,9 @@ except ModuleNotFoundError as error:
 from hamlet.spark.batch import measured, partial_rows, tracing
 from hamlet.spark.continuous import PROVIDER, ROCKSDB, Continuous, prepared
 from hamlet.spark.counters import StatsParam, events_seen, summed
+from hamlet.spark.frames import events_of
 from hamlet.spark.input import local_output, local_path, opened
-from hamlet.spark.job import Job, default_partitions, events_of
+from hamlet.spark.job import Job, default_partitions
 from hamlet.spark.output import written
 from hamlet.spark.products import check_choice, decided, made, put_together
 from hamlet.spark.session import Progress, at_the_end, check_pandas, session, translated, watched

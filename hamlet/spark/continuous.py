@@ -39,7 +39,8 @@ from hamlet.errors import OptionError, UnsupportedError
 from hamlet.output.files import folder_name, part_file
 from hamlet.slicing.placement import plain
 from hamlet.slicing.routing import MOST_CLASSES, Slicing
-from hamlet.spark.job import Job, arrow_schema
+from hamlet.spark.frames import arrow_schema
+from hamlet.spark.job import Job
 from hamlet.spark.online import CLOSED, COUNTS, PACKED, Online, bucketed, met, packed
 from hamlet.spark.rows import WRITTEN, Presenter, result_batches, write_files
 from hamlet.spark.session import guarded

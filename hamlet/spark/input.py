@@ -44,7 +44,7 @@ from hamlet.input.widening import is_readable, is_text
 from hamlet.options import Options
 from hamlet.schema import Schema
 from hamlet.spark.events import read_files
-from hamlet.spark.job import Events, arrow_schema, events_of
+from hamlet.spark.frames import Events, arrow_schema, events_of
 from hamlet.spark.parts import Part, parts_of, row_groups
 from hamlet.spark.session import guarded
 from hamlet.spark.slices import mapped

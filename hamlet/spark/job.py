@@ -7,9 +7,9 @@ that Spark would take for equal, or for expressions, are plain data. Source: DES
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from functools import cached_property, partial, reduce
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial, reduce
 from operator import or_
 from pathlib import Path
 
@@ -17,26 +17,20 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.functions import col, isnan, lit, when
+from pyspark.sql.functions import isnan, lit, when
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
 from pyspark.sql.types import (
     DataType,
-    DateType,
-    DecimalType,
     DoubleType,
     FloatType,
-    NullType,
-    StringType,
     StructField,
     StructType,
     TimestampNTZType,
-    TimestampType,
 )
 
 from hamlet.compiler.compiled import CompiledWorkload
 from hamlet.errors import DataError, Diagnostic, WorkloadError
-from hamlet.input.input_schema import plain_schema, unreadable_column
-from hamlet.input.ordering import SortKey
+from hamlet.input.input_schema import unreadable_column
 from hamlet.input.widening import is_readable
 from hamlet.options import Options
 from hamlet.output.partial import SCHEMA as PARTIAL
@@ -49,8 +43,10 @@ from hamlet.slicing.routes import Route, routes
 from hamlet.slicing.routing import MOST_CLASSES, Slicing
 from hamlet.spark.counters import CLASS, DECIDED, SLICE, Counters, Stats, counted
 from hamlet.spark.filter import usable
+from hamlet.spark.frames import Events, arrow_schema
 from hamlet.spark.look import seen
-from hamlet.spark.parts import Part
+from hamlet.spark.packets import unpacked
+from hamlet.spark.parts import Part, read_part
 from hamlet.spark.rows import Presenter, result_batches
 from hamlet.spark.session import guarded
 from hamlet.spark.slices import Batches, mapped, sliced, statistics_of
@@ -63,84 +59,6 @@ ROW = tuple(PARTIAL.names[:3])  # query, window, group: what a partial row is so
 FEW_PARTITIONS = "200"  # Spark's default number for shuffles, which says nothing about this job
 
 Routes = tuple[Route, ...]
-
-
-# --------------------------------------------------------------------------------------------------- events
-
-
-@dataclass(frozen=True)
-class Events:
-    """Events as Spark has them and as the engine shall get them.
-
-    Attributes
-    ----------
-    frame : DataFrame
-        Columns c0, c1, ...
-    names : tuple of str
-        What the workload calls them.
-    schema : pyarrow.Schema
-        The types in which the engine gets them, by name.
-    parts : tuple of Part, optional
-        The same events in files that tasks can read by themselves.
-    """
-
-    frame: DataFrame
-    names: tuple[str, ...]
-    schema: pa.Schema
-    parts: tuple[Part, ...] | None = None
-
-    @cached_property
-    def columns(self) -> dict[str, tuple[Column, DataType]]:
-        """Spark's columns by name."""
-        fields = self.frame.schema.fields
-        return {name: (col(field.name), field.dataType) for name, field in zip(self.names, fields, strict=True)}
-
-
-def events_of(frame: DataFrame, options: Options) -> Events:
-    """The events of a DataFrame."""
-    zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
-    fields = frame.schema.fields
-    arrow = pa.schema([pa.field(field.name, arrow_type(field.dataType, zone)) for field in fields])
-    key = SortKey(options.time_column, options.order_column)
-    numbered = frame.toDF(*(f"c{place}" for place in range(len(fields))))
-    for field in numbered.schema.fields:
-        if isinstance(field.dataType, NullType):  # without values: a type must be said all the same
-            numbered = numbered.withColumn(field.name, col(field.name).cast("string"))
-    return Events(numbered, tuple(field.name for field in fields), plain_schema(arrow, key, options.type_column))
-
-
-_PLAIN = {
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "boolean": pa.bool_(),
-}
-
-
-def arrow_type(type: DataType, zone: str | None) -> pa.DataType:
-    """The Arrow type of a Spark type; binary, which no attribute can have, for what the language lacks."""
-    match type:
-        case StringType():
-            return pa.string()
-        case TimestampType():
-            return pa.timestamp("us", zone)
-        case TimestampNTZType():
-            return pa.timestamp("us")
-        case DateType():
-            return pa.date32()
-        case DecimalType(precision=precision, scale=scale):
-            return pa.decimal128(precision, scale)
-        case NullType():
-            return pa.null()
-    return _PLAIN.get(type.simpleString(), pa.binary())
-
-
-def arrow_schema(type: StructType) -> pa.Schema:
-    """The Arrow types in which a task gives rows to Spark."""
-    return pa.schema([pa.field(field.name, arrow_type(field.dataType, "UTC")) for field in type.fields])
 
 
 # ------------------------------------------------------------------------------------------------------ job
@@ -245,6 +163,46 @@ class Job:
         wanted = [usable(self.compiled.classes[route.number], self.schema, columns) for route in routes]
         return self._narrowed(self.events.frame.where(reduce(or_, wanted)), routes)
 
+    def over(self, routes: Routes, make: Callable[[Batches], Batches], type: StructType) -> DataFrame:
+        """What tasks make of the events that some class may use, in any order, with the columns that the classes read.
+
+        Local Parquet is read by the tasks themselves.
+        """
+
+        def task(batches: Batches) -> Batches:
+            yield from guarded(make(batches))
+
+        if self.events.parts is None:
+            return mapped(self.read(routes), task, type)
+        return self.over_parts(self.events.parts, columns_of(routes, self.schema), self.looks, make, type)
+
+    def over_parts(
+        self,
+        parts: Sequence[Part],
+        names: Sequence[str],
+        looks: Callable[[Batches], Batches] | None,
+        make: Callable[[Batches], Batches],
+        type: StructType,
+    ) -> DataFrame:
+        """What tasks make of the events of a part each, with these columns; `looks` comes first."""
+        read = names if looks is None else self.events.names
+        schema = pa.schema([self.shipment.events.field(name) for name in read])
+        places = [read.index(name) for name in names]
+
+        def events(numbers: Batches) -> Batches:
+            for batch in numbers:
+                for number in batch.column(0).to_pylist():
+                    yield from read_part(parts[number], schema)
+
+        def task(numbers: Batches) -> Batches:
+            batches = events(numbers)
+            if looks is not None:
+                batches = (batch.select(places) for batch in looks(batches))
+            yield from guarded(make(batches))
+
+        count = len(parts)
+        return mapped(self.given.frame.sparkSession.range(0, count, 1, max(1, count)), task, type)
+
     def everything(self) -> DataFrame:
         """All events, narrowed to what the classes read."""
         return self._narrowed(self.events.frame, self.routes)
@@ -260,7 +218,8 @@ class Job:
         prune : bool
             Whether the job will read the very same events, so that partitions without a trend may stay behind.
         """
-        known = statistics_of(self.read(self.routes), self.shipment, self.routes, self.partitions)
+        over = partial(self.over, self.routes)
+        known = statistics_of(over, self.shipment, self.routes, self.partitions)
         self._slicing = balanced(self.compiled, self.routes, self.partitions, known, prune=prune)
 
     def routed(self, routes: Routes) -> DataFrame:
@@ -277,7 +236,7 @@ class Job:
         return frame.sortWithinPartitions(*(self.events.columns[name][0] for name in order))
 
     def tasks(self, stats: Accumulator[Stats] | None = None) -> list[tuple[DataFrame, Routes, Slicing | None]]:
-        """Sorted events, the classes that need them, and how they were sliced.
+        """Sorted events, or packets of them, the classes that need them, and how they were sliced.
 
         One class whose events all carry its keys is spread by Spark's own hash, which costs least. Everything else is
         routed as a whole.
@@ -287,8 +246,7 @@ class Job:
         slicing = self._slicing or plain(self.compiled, self.routes, self.partitions)
         parts = [self.routes[start : start + MOST_CLASSES] for start in range(0, len(self.routes), MOST_CLASSES)]
         return [
-            (self.in_order(sliced(self.read(part), self.shipment, part, slicing, stats)), part, slicing)
-            for part in parts
+            (sliced(partial(self.over, part), self.shipment, part, slicing, stats), part, slicing) for part in parts
         ]
 
     def partial(self, stats: Accumulator[Stats] | None = None) -> DataFrame:
@@ -378,14 +336,15 @@ def _partial(
 ) -> Batches:
     context = TaskContext.get()
     kernel = Kernel(shipment, routes, slicing, task=0 if context is None else context.partitionId())
-    yield from kernel.partial(batches)
+    yield from kernel.partial(batches if slicing is None else unpacked(shipment, routes, batches))
     _count(kernel, routes, stats)
 
 
 def _final(
     shipment: Shipment, routes: Routes, slicing: Slicing | None, schema: pa.Schema, names: list[str], batches: Batches
 ) -> Batches:
-    return result_batches(Kernel(shipment, routes, slicing).final(batches), shipment, schema, names)
+    events = batches if slicing is None else unpacked(shipment, routes, batches)
+    return result_batches(Kernel(shipment, routes, slicing).final(events), shipment, schema, names)
 
 
 def _count(kernel: Kernel, routes: Routes, stats: Accumulator[Stats] | None) -> None:

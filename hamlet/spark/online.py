@@ -9,7 +9,6 @@ Needs no pyspark. Source: DESIGN §5 ("Engine time").
 
 from __future__ import annotations
 
-import io
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -28,6 +27,7 @@ from hamlet.slicing.owners import hashed
 from hamlet.slicing.routes import Route, part_of
 from hamlet.slicing.routing import Ownership, Router, Slicing
 from hamlet.spark.events import check_times, engine_batches
+from hamlet.spark.packets import as_bytes, from_bytes
 from hamlet.spark.tasks import MASK, Shipment, codec_of, columns_of
 from hamlet.workload import Workload
 
@@ -74,20 +74,6 @@ def packed(
         columns = [range(slicing.slices), [latest] * slicing.slices, read, packets]
         arrays = [pa.array(column, field.type) for column, field in zip(columns, PACKED, strict=True)]
         yield pa.RecordBatch.from_arrays(arrays, schema=PACKED)
-
-
-def as_bytes(batch: pa.RecordBatch) -> bytes:
-    """A batch as an Arrow stream."""
-    sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return sink.getvalue()
-
-
-def from_bytes(data: bytes) -> list[pa.RecordBatch]:
-    """The batches of an Arrow stream."""
-    with pa.ipc.open_stream(pa.py_buffer(data)) as reader:
-        return list(reader)
 
 
 class _PartialEngine(Engine):

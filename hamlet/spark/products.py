@@ -6,18 +6,16 @@ shuffles events as always, and says why.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import col, lit, when
 from pyspark.sql.functions import hash as spark_hash
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructType
 
 from hamlet.chunks.ranges import SCHEMA, Cut, cut_of, ranges_of, refused, too_dear, too_few
 from hamlet.errors import OptionError, one_of
@@ -26,10 +24,8 @@ from hamlet.spark.chunk_tasks import BORDER, ChunkTask, Sender, measured
 from hamlet.spark.counters import BORDERS, CLASS, FOLDED, SLICE, Stats, counted
 from hamlet.spark.input import Loaded
 from hamlet.spark.job import Job
-from hamlet.spark.parts import Part, read_part
 from hamlet.spark.session import guarded
 from hamlet.spark.slices import Batches, mapped
-from hamlet.spark.tasks import columns_of
 
 CHOICES = ("auto", "always", "never")
 PARTIAL_TYPE = from_arrow_schema(PARTIAL)
@@ -105,10 +101,10 @@ def _measured(job: Job) -> DataFrame:
     def task(batches: Batches) -> Batches:
         yield from guarded(measured(shipment, known, names, batches))
 
-    parts, type = job.given.parts, from_arrow_schema(SCHEMA)
-    if parts is not None:
-        return _read_by_tasks(job, parts, names, None, task, type)
-    return mapped(job.given.frame.select(*(job.given.columns[name][0] for name in names)), task, type)
+    given, type = job.given, from_arrow_schema(SCHEMA)
+    if given.parts is not None:
+        return job.over_parts(given.parts, names, None, task, type)
+    return mapped(given.frame.select(*(given.columns[name][0] for name in names)), task, type)
 
 
 def made(job: Job, cut: Cut, stats: Accumulator[Stats] | None = None) -> DataFrame:
@@ -117,41 +113,10 @@ def made(job: Job, cut: Cut, stats: Accumulator[Stats] | None = None) -> DataFra
 
     def make(batches: Batches) -> Batches:
         task = ChunkTask(shipment, known, cut)
-        yield from guarded(task.products(batches))
+        yield from task.products(batches)
         _count(task, stats)
 
-    parts = job.events.parts
-    if parts is None:
-        return mapped(job.read(known), make, PARTIAL_TYPE)
-    return _read_by_tasks(job, parts, columns_of(known, job.schema), job.looks, make, PARTIAL_TYPE)
-
-
-def _read_by_tasks(
-    job: Job,
-    parts: Sequence[Part],
-    names: Sequence[str],
-    looks: Callable[[Batches], Batches] | None,
-    make: Callable[[Batches], Batches],
-    type: StructType,
-) -> DataFrame:
-    """What tasks make of the events of a part each, with these columns; `looks` comes first."""
-    read = names if looks is None else job.events.names
-    schema = pa.schema([job.shipment.events.field(name) for name in read])
-    places = [read.index(name) for name in names]
-
-    def events(numbers: Batches) -> Batches:
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                yield from read_part(parts[number], schema)
-
-    def task(numbers: Batches) -> Batches:
-        batches = events(numbers)
-        if looks is not None:
-            batches = (batch.select(places) for batch in looks(batches))
-        yield from guarded(make(batches))
-
-    count = len(parts)
-    return mapped(job.given.frame.sparkSession.range(0, count, 1, max(1, count)), task, type)
+    return job.over(known, make, PARTIAL_TYPE)
 
 
 def put_together(job: Job, cut: Cut, found: DataFrame, stats: Accumulator[Stats] | None, *, held: bool) -> DataFrame:

@@ -15,16 +15,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, create_map, lit, pmod
 from pyspark.sql.functions import hash as spark_hash
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from hamlet.slicing.routes import Route
 from hamlet.slicing.routing import Router, Slicing
 from hamlet.slicing.statistics import SUMMARY, ClassStatistics, gathered, rows_of
 from hamlet.spark.counters import SENT, Stats, counted
+from hamlet.spark.packets import PACKETS, packed
 from hamlet.spark.session import guarded, without_pandas_warning
 from hamlet.spark.tasks import Shipment, reduced_part, routed, summarised
 
 Batches = Iterator[pa.RecordBatch]
+Over = Callable[[Callable[[Batches], Batches], StructType], DataFrame]  # what tasks make of all events, and its type
 LABELS_PER_SLICE = 64  # numbers to try for a label; one in `slices` has the hash of a given slice
 
 
@@ -35,18 +37,18 @@ def mapped(frame: DataFrame, task: Callable[[Batches], Batches], schema: StructT
 
 
 def sliced(
-    frame: DataFrame,
+    over: Over,
     shipment: Shipment,
     routes: Sequence[Route],
     slicing: Slicing,
     stats: Accumulator[Stats] | None = None,
 ) -> DataFrame:
-    """Events in the partition of each slice that needs them, with slice and mask in front.
+    """Events in the partition of each slice that needs them, as packets (`hamlet.spark.packets`).
 
     Parameters
     ----------
-    frame : DataFrame
-        The columns that the routes read.
+    over : callable
+        Has tasks make something of the events, in the columns that the routes read.
     shipment : Shipment
     routes : sequence of Route
     slicing : Slicing
@@ -54,10 +56,9 @@ def sliced(
     """
 
     def task(batches: Batches) -> Batches:
-        yield from guarded(_routed(shipment, routes, slicing, stats, batches))
+        yield from packed(_routed(shipment, routes, slicing, stats, batches))
 
-    places = [StructField("slice", IntegerType()), StructField("mask", LongType())]
-    return in_slices(mapped(frame, task, StructType([*places, *frame.schema.fields])), slicing.slices)
+    return in_slices(over(task, from_arrow_schema(PACKETS)), slicing.slices)
 
 
 def _routed(
@@ -95,22 +96,20 @@ def labels_of(spark: SparkSession, slices: int) -> list[int]:
     return [labels[slice] for slice in range(slices)]
 
 
-def statistics_of(
-    frame: DataFrame, shipment: Shipment, routes: Sequence[Route], partitions: int
-) -> list[ClassStatistics]:
+def statistics_of(over: Over, shipment: Shipment, routes: Sequence[Route], partitions: int) -> list[ClassStatistics]:
     """Exact statistics of the events of each class, in one scan.
 
     Every task counts its part; the counts of a key meet in one task, which adds them up; only what placement asks for
-    comes to the driver.
+    comes to the driver. `over` is as for `sliced`.
     """
 
     def count(batches: Batches) -> Batches:
-        yield from guarded(summarised(shipment, routes, batches))
+        yield from summarised(shipment, routes, batches)
 
     def add(batches: Batches) -> Batches:
         yield from guarded(reduced_part(shipment, routes, batches))
 
     form = from_arrow_schema(SUMMARY)
-    parts = mapped(frame, count, form).repartition(partitions, "class", "key")
+    parts = over(count, form).repartition(partitions, "class", "key")
     table = mapped(parts, add, form).toArrow()
     return gathered(shipment.compiled(), routes, [row for batch in table.to_batches() for row in rows_of(batch)])

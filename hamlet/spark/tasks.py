@@ -258,14 +258,14 @@ def routed(
     """
     schema = shipment.schema()
     columns = columns_of(routes, schema)
-    for batch in batches:
-        for events in engine_batches([batch], columns, shipment.events):
-            check_times(events, schema)
-            found = router.route(events)
-            if len(found.rows):
-                sent = batch.take(pa.array(found.rows))
-                head = [pa.array(found.slices), pa.array(found.masks)]
-                yield pa.RecordBatch.from_arrays([*head, *sent.columns], ["slice", "mask", *sent.schema.names])
+    places = with_places(pa.schema([shipment.events.field(name) for name in columns]))
+    for events in engine_batches(batches, columns, shipment.events):
+        check_times(events, schema)
+        found = router.route(events)
+        if len(found.rows):
+            sent = events.take(pa.array(found.rows))
+            head = [pa.array(found.slices), pa.array(found.masks)]
+            yield pa.RecordBatch.from_arrays([*head, *sent.columns], schema=places)
 
 
 def summarised(

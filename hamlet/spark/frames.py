@@ -1,0 +1,100 @@
+"""The events of a job as Spark has them: numbered columns, their names, and the types in which the engine gets them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.functions import col
+from pyspark.sql.types import (
+    DataType,
+    DateType,
+    DecimalType,
+    NullType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from hamlet.input.input_schema import plain_schema
+from hamlet.input.ordering import SortKey
+from hamlet.options import Options
+from hamlet.spark.parts import Part
+
+
+@dataclass(frozen=True)
+class Events:
+    """Events as Spark has them and as the engine shall get them.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        Columns c0, c1, ...
+    names : tuple of str
+        What the workload calls them.
+    schema : pyarrow.Schema
+        The types in which the engine gets them, by name.
+    parts : tuple of Part, optional
+        The same events in files that tasks can read by themselves.
+    """
+
+    frame: DataFrame
+    names: tuple[str, ...]
+    schema: pa.Schema
+    parts: tuple[Part, ...] | None = None
+
+    @cached_property
+    def columns(self) -> dict[str, tuple[Column, DataType]]:
+        """Spark's columns by name."""
+        fields = self.frame.schema.fields
+        return {name: (col(field.name), field.dataType) for name, field in zip(self.names, fields, strict=True)}
+
+
+def events_of(frame: DataFrame, options: Options) -> Events:
+    """The events of a DataFrame."""
+    zone = frame.sparkSession.conf.get("spark.sql.session.timeZone")
+    fields = frame.schema.fields
+    arrow = pa.schema([pa.field(field.name, arrow_type(field.dataType, zone)) for field in fields])
+    key = SortKey(options.time_column, options.order_column)
+    numbered = frame.toDF(*(f"c{place}" for place in range(len(fields))))
+    for field in numbered.schema.fields:
+        if isinstance(field.dataType, NullType):  # without values: a type must be said all the same
+            numbered = numbered.withColumn(field.name, col(field.name).cast("string"))
+    return Events(numbered, tuple(field.name for field in fields), plain_schema(arrow, key, options.type_column))
+
+
+_PLAIN = {
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+}
+
+
+def arrow_type(type: DataType, zone: str | None) -> pa.DataType:
+    """The Arrow type of a Spark type; binary, which no attribute can have, for what the language lacks."""
+    match type:
+        case StringType():
+            return pa.string()
+        case TimestampType():
+            return pa.timestamp("us", zone)
+        case TimestampNTZType():
+            return pa.timestamp("us")
+        case DateType():
+            return pa.date32()
+        case DecimalType(precision=precision, scale=scale):
+            return pa.decimal128(precision, scale)
+        case NullType():
+            return pa.null()
+    return _PLAIN.get(type.simpleString(), pa.binary())
+
+
+def arrow_schema(type: StructType) -> pa.Schema:
+    """The Arrow types in which a task gives rows to Spark."""
+    return pa.schema([pa.field(field.name, arrow_type(field.dataType, "UTC")) for field in type.fields])
