@@ -187,13 +187,13 @@ cdef void add_gift(Form* form, int what, int number, int column) noexcept:
 
 cdef uint64_t starts_in(const Query* q, const Chain* chain, const State* s, int64_t window) noexcept nogil:
     """The bits of the starts that are alive in a window."""
-    cdef uint64_t live = <uint64_t> 1 << FREE_START, bit
+    cdef uint64_t live = <uint64_t> 1 << FREE_START, left = (chain.starts & ~live) >> q.cells
     cdef int guards = 0
-    bit = chain.starts >> q.cells
-    if chain.starts & ~live:
-        for guards in range(FREE_START - q.cells):
-            if bit >> guards & 1 and start_alive(q, s, guards, window):
-                live |= <uint64_t> 1 << (q.cells + guards)
+    while left:
+        if left & 1 and start_alive(q, s, guards, window):
+            live |= <uint64_t> 1 << (q.cells + guards)
+        left >>= 1
+        guards += 1
     return live
 
 
