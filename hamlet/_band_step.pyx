@@ -36,6 +36,10 @@ from hamlet._panes cimport apply_step, first_apart, map_of, window_of
 from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY
 
 
+cdef enum:
+    FEW_STEPS = 16  # of a pane, before what is known of lanes is worth keeping
+
+
 # ------------------------------------------------------------------------------------------------ inputs
 
 cdef inline bint usable(double x) noexcept nogil:
@@ -278,13 +282,29 @@ cdef int find_lanes(Core* k, int number, Graphlet* g) noexcept nogil:
     if failure:
         return failure
     if band.block != NULL and (band.block.bits or starts):
-        if band.alive_in != band.block or band.alive_since != band.block.first:
-            memset(band.alive, 0, band.types * band.marks * sizeof(uint64_t))
-            band.alive_in, band.alive_since = band.block, band.block.first
         for role in range(g.roles):
             if k.role_events[role] and program[role].groups:
                 find_role(k, number, g, role)
     return NO_FAILURE
+
+
+cdef bint recalled(
+    Band* band, const Graphlet* g, uint64_t* alive, const uint64_t* of_kin, int role
+) noexcept nogil:
+    """Find the lanes of a role that are known to be live; whether these are all that it has."""
+    cdef uint64_t missing = 0, members
+    cdef int i, kin
+    if band.alive_in != band.block or band.alive_since != band.block.first:
+        memset(band.alive, 0, band.types * band.marks * sizeof(uint64_t))
+        band.alive_in, band.alive_since = band.block, band.block.first
+    for i in range(band.marks):
+        members = 0
+        for kin in range(g.kins):
+            if g.kin[kin].role == role:
+                members |= of_kin[kin * band.marks + i]
+        band.marked[i] = members & alive[i]
+        missing |= members & ~alive[i]
+    return missing == 0
 
 
 cdef void find_role(Core* k, int number, Graphlet* g, int role) noexcept nogil:
@@ -297,23 +317,19 @@ cdef void find_role(Core* k, int number, Graphlet* g, int role) noexcept nogil:
     cdef uint64_t* alive = band.alive + (g - k.graphlet) * band.marks
     cdef const uint64_t* of_kin = band.kin[g - k.graphlet]
     cdef int i, kin, lanes = 0
-    cdef uint64_t missing = 0, members
+    cdef bint lasting = band.block.steps >= FEW_STEPS
     cdef int64_t window
-    for i in range(band.marks):
-        members = 0
-        for kin in range(g.kins):
-            if g.kin[kin].role == role:
-                members |= of_kin[kin * band.marks + i]
-        band.marked[i] = members & alive[i]
-        missing |= members & ~alive[i]
-    if missing:
+    if not lasting:
+        memset(band.marked, 0, band.marks * sizeof(uint64_t))
+    if not (lasting and recalled(band, g, alive, of_kin, role)):
         for window in range(band.block.first, (band.block.last if band.starts else band.block.first) + 1):
             band.machine.find(
                 &band.shape, &band.burst[g - k.graphlet][role], window_of(band, band.block, window),
                 map_of(band, band.block, window), band.marked,
             )
     for i in range(band.marks):
-        alive[i] |= band.marked[i]
+        if lasting:
+            alive[i] |= band.marked[i]
         if band.marked[i]:
             lanes += ones(band.marked[i])
             band.found[i] |= band.marked[i]

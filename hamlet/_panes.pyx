@@ -19,7 +19,7 @@ from hamlet._lanes cimport Band, Block, LaneProgram, Word
 
 cdef Word* window_of(const Band* band, const Block* block, int64_t window) noexcept nogil:
     """The cells of an open window."""
-    cdef int64_t place = window % band.windows
+    cdef int64_t place = window % band.windows if band.windows > 1 else 0  # a division takes as long as a vector's sum
     return block.cell + (place + band.windows if place < 0 else place) * band.words
 
 
