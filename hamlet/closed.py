@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -45,11 +44,14 @@ class ClosedRows:
         self._schema = schema
         self._ranks = {group: Ranks(index, group) for group in {query.group for query in compiled.queries}}
         self._closed: list[list[Closed]] = [[] for _ in compiled.queries]  # taken from the kernels, not delivered
+        self._plans: dict[tuple[int, ...], list[Listing]] | None = None
         self._drawn: list[list[Drained]] = [[] for _ in compiled.queries]  # drained for a query that is alike
 
-    @cached_property
-    def _listings(self) -> dict[tuple[int, ...], list[Listing]]:
-        return listings(self.compiled, self._schema)
+    def plan_dicts(self) -> dict[tuple[int, ...], list[Listing]]:
+        """How rows are made dicts, found out once: a run that asks for none need not."""
+        if self._plans is None:
+            self._plans = listings(self.compiled, self._schema)
+        return self._plans
 
     @property
     def waiting(self) -> int:
@@ -77,7 +79,7 @@ class ClosedRows:
             return []
         kernel, index = self.kernels[0], self.index
         found: list[tuple[int, list[dict[str, Any]]]] = []
-        for group, plans in self._listings.items():
+        for group, plans in self.plan_dicts().items():
             ranks = self._ranks[group]
             if ranks.are_worth(kernel.waiting):
                 values = [index.listed(place) for place in range(len(index.attributes))]

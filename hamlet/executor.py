@@ -215,6 +215,8 @@ class Executor:
     def drain_dicts(self) -> list[dict[str, Any]]:
         """The same as dicts (`dicts_of`)."""
         self._workers.settle()
+        for runner in self._classes:
+            runner.closed.plan_dicts()  # also where no row waits, so that the first rows need not
         if not self.waiting:
             return []
         with self.stages.measured("deliver"):

@@ -169,6 +169,7 @@ def test_rows_equal_those_of_the_oracle(family: str, window: str) -> None:
             by_lot = Sharing("random", seed=seed)
             numbers = "float" if (seed + number) % 3 == 0 else "exact"
             options = {"numbers": numbers, "sharing": "dynamic" if sharing == "random" else sharing}
+            options["threads"] = 1 + number % 2  # no group: two of them would take turns along time, if they could
             with mock.patch.object(Options, "decided_by", by_lot if sharing == "random" else Options.decided_by):
                 results = hamlet.run(workload, events, **options)
                 engine = hamlet.Engine(workload, **options)
