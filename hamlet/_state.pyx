@@ -41,18 +41,6 @@ cdef void widen_cell(const Query* q, uint64_t* target, int wider, const uint64_t
             memset(to + words, 0xFF if negative else 0, more * sizeof(uint64_t))
 
 
-cdef void narrow_cell(const Query* q, uint64_t* cell, int narrower, int width) noexcept nogil:
-    """Let a cell have fewer limbs, of which the others are signs."""
-    cdef int i
-    cdef Component* c
-    for i in range(q.components):
-        c = &q.component[i]
-        memmove(
-            cell + c.offset + c.slope * narrower, cell + c.offset + c.slope * width,
-            (c.words + c.wide * narrower) * sizeof(uint64_t),
-        )
-
-
 cdef uint64_t* new_cells(const Query* q, State* s, Py_ssize_t words) noexcept nogil:
     """Cells, all zero, for a state; a null pointer without memory."""
     if not claim(q, s, words * sizeof(uint64_t)):

@@ -15,12 +15,13 @@ from hamlet._cells cimport (
     lane_of,
     limbs_bits,
     lowest_window,
+    trends_in,
     words_of,
 )
 from hamlet._index cimport forget_lane
 from hamlet._kernel cimport Core, enlarged
 from hamlet._pending cimport settle
-from hamlet._rows cimport append_row, new_row
+from hamlet._rows cimport new_row
 from hamlet._state cimport (
     State,
     Store,
@@ -30,7 +31,6 @@ from hamlet._state cimport (
     forget_weights,
     free_state,
     killed_before,
-    narrow_cell,
     new_state,
     widen,
 )
@@ -103,6 +103,9 @@ cdef int deliver(Core* k, int query, State* s, int64_t key, int64_t window) noex
     """Append the window's row where it has a trend, or those of the queries whose sums are kept here."""
     cdef const Query* q = &k.query[query]
     cdef Py_ssize_t nodes = q.most_sources
+    cdef const Output* output
+    cdef const int* chosen
+    cdef const uint64_t* cell
     cdef int i
     for i in range(q.stores):
         if not q.store[i].starts:
@@ -113,12 +116,18 @@ cdef int deliver(Core* k, int query, State* s, int64_t key, int64_t window) noex
     if reserve_scratch(k, q, s):
         return OUT_OF_MEMORY
     if q.outputs == 0 and q.exact and q.finals + 1 == q.finals_end and q.source[q.finals].kind == FROM_CELL:
-        return deliver_cell(k, q, s, query, cell_of(q, s, lane_of(q, window), q.source[q.finals].place), key, window)
+        cell = cell_of(q, s, lane_of(q, window), q.source[q.finals].place)
+        return append_sum(k, q, s.width, cell, query, NULL, key, window)
     if q.outputs == 0:
         sum_finals(q, s, q.finals, q.finals_end, window, NULL, q.components, k.scratch)
-        return deliver_row(k, q, s.width, query, key, window, k.scratch)
+        return append_sum(k, q, s.width, k.scratch, query, NULL, key, window)
     for i in range(q.outputs):
-        if deliver_output(k, q, s, &q.output[i], key, window):
+        output = &q.output[i]
+        chosen = &q.member[output.components]
+        sum_finals(
+            q, s, output.finals, output.finals_end, window, chosen, k.query[output.query].components, k.scratch
+        )
+        if append_sum(k, q, s.width, k.scratch, output.query, chosen, key, window):
             return OUT_OF_MEMORY
     return NO_FAILURE
 
@@ -154,64 +163,36 @@ cdef inline void add_chosen(
         add_components(q, width, sum, cell, chosen[i], chosen[i] + 1)
 
 
-cdef int deliver_output(
-    Core* k, const Query* q, const State* s, const Output* output, int64_t key, int64_t window
+cdef int append_sum(
+    Core* k, const Query* q, int width, const uint64_t* sum, int query, const int* chosen, int64_t key, int64_t window
 ) noexcept nogil:
-    """Append a row of a query whose sums another one keeps, in its own layout, where it has a trend."""
-    cdef const Query* own = &k.query[output.query]
-    cdef const int* chosen = &q.member[output.components]
-    cdef const Component* c
+    """Append a sum as a row of a query, no wider than its count needs, where there is a trend.
+
+    The row has all components (a null pointer), or those that are chosen, in the layout of its query.
+    """
+    cdef const Query* own = &k.query[query]
+    cdef const Component* c = &q.component[0 if chosen == NULL else chosen[0]]
     cdef const Component* to
-    cdef uint64_t* row = k.scratch + words_of(q, s.width)
-    cdef int i
-    sum_finals(q, s, output.finals, output.finals_end, window, chosen, own.components, k.scratch)
-    for i in range(own.components):
-        c = &q.component[chosen[i]]
-        to = &own.component[i]
-        memcpy(
-            row + to.offset + to.slope * s.width, k.scratch + c.offset + c.slope * s.width,
-            (c.words + c.wide * s.width) * sizeof(uint64_t),
-        )
-    k.beginnings += has_trends(own, s.width, row)
-    return deliver_row(k, own, s.width, output.query, key, window, row)
-
-
-cdef int deliver_row(
-    Core* k, const Query* q, int width, int query, int64_t key, int64_t window, uint64_t* sum
-) noexcept nogil:
-    """Append a sum as a row, where there is a trend; it is narrowed in place."""
-    cdef int narrower = width
+    cdef const uint64_t* count = trends_in(q, c, width, sum)
+    cdef uint64_t* row
+    cdef int narrower = width, i
     cdef int64_t bits
-    if not has_trends(q, width, sum):
+    if not has_trends(q, width, count):
         return NO_FAILURE
     if q.exact:
-        bits = limbs_bits(sum, width)
+        bits = limbs_bits(count, width)
         k.most_bits = max(k.most_bits, bits)
         narrower = <int> (bits // 64) + 1
-        if narrower < width:
-            narrow_cell(q, sum, narrower, width)
-    return append_row(k, &k.rows[query], key, window, narrower, sum, words_of(q, narrower))
-
-
-cdef int deliver_cell(
-    Core* k, const Query* q, const State* s, int query, const uint64_t* cell, int64_t key, int64_t window
-) noexcept nogil:
-    """Append a row of a cell, where there is a trend."""
-    cdef int64_t bits = limbs_bits(cell, s.width)
-    cdef int width = <int> (bits // 64) + 1, i
-    cdef const Component* c
-    cdef uint64_t* row
-    if bits == 0:
-        return NO_FAILURE
-    k.most_bits = max(k.most_bits, bits)
-    row = new_row(k, &k.rows[query], key, window, width, words_of(q, width))
+    k.beginnings += chosen != NULL
+    row = new_row(k, &k.rows[query], key, window, narrower, words_of(own, narrower))
     if row == NULL:
         return OUT_OF_MEMORY
-    for i in range(q.components):
-        c = &q.component[i]
+    for i in range(own.components):
+        c = &q.component[i if chosen == NULL else chosen[i]]
+        to = &own.component[i]
         memcpy(
-            row + c.offset + c.slope * width, cell + c.offset + c.slope * s.width,
-            (c.words + c.wide * width) * sizeof(uint64_t),
+            row + to.offset + to.slope * narrower, sum + c.offset + c.slope * width,
+            (c.words + c.wide * narrower) * sizeof(uint64_t),
         )
     return NO_FAILURE
 
