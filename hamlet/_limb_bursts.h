@@ -39,12 +39,15 @@ static void limbs_repeat_plainly(uint64_t *a, int n, const uint64_t *b, int m, i
 
 #define LIMBS_INLINE HAMLET_AVX512 static inline __attribute__((always_inline))
 
+/* Which limbs of a step are there, where `left` > 0 of them are. */
+LIMBS_INLINE __mmask8 limbs_there(int left) { return (__mmask8)(left < LIMBS_STEP ? (1 << left) - 1 : 0xFF); }
+
 /* The k-th step of b[0:n]: zeros before it, `beyond` behind it. */
 LIMBS_INLINE __m512i limbs_step(const uint64_t *b, int n, int k, __m512i beyond) {
     const int left = n - LIMBS_STEP * k;
     if (k < 0) return _mm512_setzero_si512();
     if (left <= 0) return beyond;
-    return _mm512_mask_loadu_epi64(beyond, (__mmask8)(left < LIMBS_STEP ? (1 << left) - 1 : 0xFF), b + LIMBS_STEP * k);
+    return _mm512_mask_loadu_epi64(beyond, limbs_there(left), b + LIMBS_STEP * k);
 }
 
 /* `a + b + carry`, eight limbs of one number; the carry that comes out of them. */
@@ -78,7 +81,7 @@ HAMLET_AVX512 static void limbs_sum_vectors(uint64_t *sum, const uint64_t *a, co
         const int left = n - LIMBS_STEP * k;
         const __m512i found = limbs_plus(limbs_step(a, n, k, zero), limbs_step(b, n, k, zero), &carry);
         _mm512_mask_storeu_epi64(
-            sum + LIMBS_STEP * k, (__mmask8)(left < LIMBS_STEP ? (1 << left) - 1 : 0xFF), found);
+            sum + LIMBS_STEP * k, limbs_there(left), found);
     }
 }
 
@@ -91,7 +94,7 @@ HAMLET_AVX512 static void limbs_repeat_vectors(uint64_t *a, int n, const uint64_
     int k;
     for (k = 0; LIMBS_STEP * k < top; k++) {
         const int left = n - LIMBS_STEP * k;
-        const __mmask8 there = (__mmask8)(left < LIMBS_STEP ? (1 << left) - 1 : 0xFF);
+        const __mmask8 there = limbs_there(left);
         const __m512i first = limbs_step(b, m, k - steps - 1, sign), second = limbs_step(b, m, k - steps, sign);
         const __m512i raised = _mm512_or_si512(
             _mm512_sll_epi64(_mm512_permutex2var_epi64(first, low, second), up),
@@ -127,7 +130,7 @@ HAMLET_AVX512 static void limbs_shifted_vectors(
     carry = x < 0;
     for (k = steps; k <= steps + parts && LIMBS_STEP * k < n; k++) {
         const int left = n - LIMBS_STEP * k, part = k - steps;
-        const __mmask8 there = (__mmask8)(left < LIMBS_STEP ? (1 << left) - 1 : 0xFF);
+        const __mmask8 there = limbs_there(left);
         const __m512i first = part ? product[part - 1] : zero, second = part < parts ? product[part] : zero;
         const __m512i raised = _mm512_or_si512(
             _mm512_sll_epi64(_mm512_permutex2var_epi64(first, low, second), up),

@@ -17,8 +17,6 @@ enum { LIMBS_SCANT = 2 }; /* limbs, up to which vectors gain nothing */
 #define LIMBS_WIDE(n, x) \
     ((n) > LIMBS_SCANT && (x) > -((int64_t)1 << 32) && (x) < (int64_t)1 << 32 && __builtin_cpu_supports("avx512f"))
 
-LIMBS_INLINE __mmask8 limbs_there(int left) { return (__mmask8)(left < LIMBS_STEP ? (1 << left) - 1 : 0xFF); }
-
 /* Eight limbs of a product with a number below 2^32; `high` goes from one step to the next. */
 LIMBS_INLINE __m512i limbs_times(__m512i limbs, __m512i times, __m512i *high, unsigned *carry) {
     const __m512i first = _mm512_mul_epu32(limbs, times), second = _mm512_mul_epu32(_mm512_srli_epi64(limbs, 32), times);
