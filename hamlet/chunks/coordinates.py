@@ -109,11 +109,11 @@ def refusal(compiled: CompiledClass) -> str | None:
     """
     for number, kept in enumerate(compiled.kept_by):
         tables = compiled.tables(number)
-        name = compiled.queries[kept[0]].name if kept else None
-        if tables.predicates:
-            return f"query {name} has an adjacent predicate, which looks back at single events"
-        if tables.stores or not all(tables.simple):
-            return f"query {name} has a negated pattern that is longer than one event"
+        if tables.predicates or tables.stores or not all(tables.simple):
+            has = "an adjacent predicate, which looks back at single events"
+            if not tables.predicates:
+                has = "a negated pattern that is longer than one event"
+            return f"query {compiled.queries[kept[0]].name} has {has}"
     if compiled.broadcasts:
         names = ", ".join(query.name for query in compiled.queries)
         return f"a type of {names} lacks a key, so that its events have a place in every partition"
