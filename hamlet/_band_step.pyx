@@ -8,7 +8,7 @@ Source: HAMLET (SIGMOD'21) §3 (Eqs. 2-4), Defs. 3.5-3.11; DESIGN §2, rungs 4-6
 """
 
 from libc.math cimport fabs
-from libc.stdint cimport INT64_MIN, int64_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 
@@ -19,8 +19,6 @@ from hamlet._kernel cimport Core, Graphlet, ones, take_own
 from hamlet._lanes cimport (
     LANES_GREATEST,
     LANES_LEAST,
-    LANES_LEAST_VALUE,
-    LANES_MOST_VALUE,
     LANES_NUMBER,
     LANES_PRESENCE,
     LANES_SUM,
@@ -30,7 +28,8 @@ from hamlet._lanes cimport (
     LaneProgram,
     Word,
     aligned,
-    lanes_rank,
+    rank_of,
+    usable,
 )
 from hamlet._panes cimport apply_step, first_apart, map_of, window_of
 from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY
@@ -41,21 +40,6 @@ cdef enum:
 
 
 # ------------------------------------------------------------------------------------------------ inputs
-
-cdef inline bint usable(double x) noexcept nogil:
-    return x == 0 or LANES_LEAST_VALUE <= fabs(x) <= LANES_MOST_VALUE
-
-
-cdef inline bint rank_of(int64_t bits, bint floating, bint least, Word* rank) noexcept nogil:
-    """The rank of an extremum; False where the value has none, or is equal to one with other bits."""
-    cdef double value
-    if floating:
-        value = (<double*> &bits)[0]
-        if value != value or bits == INT64_MIN:  # NaN, -0.0
-            return False
-    rank.i = lanes_rank(bits, floating, least)
-    return rank.i != 0
-
 
 cdef bint load_row(
     Core* k, const Band* band, const LaneProgram* program, int64_t row, Word* x, double* weight
@@ -169,10 +153,12 @@ cdef int step_band(
     cdef Block* block
     cdef double weight = 0
     cdef int failure = NO_FAILURE
+    cdef bint starts
     done[0] = False
     if not in_lanes(k, band, key, time, &failure):
         return failure
-    if band.seat[key].block == NULL and events == 1 and not program.starts and not band.starts:
+    starts = program.starts if events == 1 else starts_any(k, band, rows, events)
+    if band.seat[key].block == NULL and not starts and not band.starts:
         done[0] = True
         return NO_FAILURE  # there is nothing to extend
     failure = reach(k, number, key, time, &block)
@@ -193,6 +179,15 @@ cdef int step_band(
         return hand_over(k, number, key)
     apply_step(band, block, program, 1)
     return NO_FAILURE
+
+
+cdef inline bint starts_any(const Core* k, const Band* band, const int64_t* rows, int events) noexcept nogil:
+    """Whether a trend may begin with some of the events."""
+    cdef int i
+    for i in range(events):
+        if band.every[k.class_of[rows[i]]].starts:
+            return True
+    return False
 
 
 cdef int step_ties(

@@ -63,11 +63,9 @@ from hamlet._tables cimport (
 )
 
 
-cdef void load_bands(Core* k, object bands, dict held) except *:
+cdef void load_bands(Core* k, object bands, list held) except *:
     """Take over the bands of a kernel (`hamlet.compiler.bands.Band`); its queries are loaded."""
-    cdef Band* band
-    cdef int number, i, lane
-    cdef const Query* q
+    cdef int number, i
     k.band_of = <int*> calloc(k.queries + 1, sizeof(int))
     k.lane_of = <int*> calloc(k.queries + 1, sizeof(int))
     k.band = <Band*> calloc(len(bands) + 1, sizeof(Band))
@@ -76,44 +74,52 @@ cdef void load_bands(Core* k, object bands, dict held) except *:
     for i in range(k.queries):
         k.band_of[i] = -1
     k.bands = len(bands)
-    held["masks"] = [{} for _ in bands]
     for number, given in enumerate(bands):
-        band = &k.band[number]
-        band.queries = len(given.queries)
-        band.query = ints(held, (number, "queries"), given.queries)
+        held.append({"masks": {}})
         for lane, query in enumerate(given.queries):
-            assert k.band_of[query] < 0 and given.planes <= LANES_MOST_PLANES
+            assert k.band_of[query] < 0
             k.band_of[query] = number
             k.lane_of[query] = lane
-        q = &k.query[band.query[0]]
-        band.within, band.slide, band.windows, band.exact = q.within, q.slide, q.lanes, q.exact
-        band.most_bits = 61
-        band.machine = lanes_machine_of(given.width) if given.width else lanes_machine_for(band.queries)
-        if band.machine == NULL:
-            raise ValueError(f"this processor has no vectors of {given.width} numbers")
-        band.shape.width = band.machine.width
-        band.shape.chunks = (band.queries + band.shape.width - 1) // band.shape.width
-        band.shape.slots, band.shape.planes = given.slots, given.planes
-        band.shape.whole, band.shape.linear, band.shape.vectors = given.whole, given.linear, given.vectors
-        band.maps = given.maps
-        band.words = <Py_ssize_t> band.shape.chunks * band.shape.slots * band.shape.vectors * band.shape.width
-        band.places = max(map(len, given.places))
-        band.place = ints(held, (number, "places"), padded(given.places, band.places))
-        band.cast = <Cast*> ints(held, (number, "casts"), casts_of(k, band))
-        band.sets = max(map(len, given.starts))
-        band.start = ints(held, (number, "starts"), padded(given.starts, band.sets))
-        starts = [
-            (lane // band.shape.width, slot, lane % band.shape.width)
-            for lane, slots in enumerate(given.starts) for slot in slots if slot >= 0
-        ]
-        band.starts = len(starts)
-        band.start_chunk = ints(held, (number, "chunk"), [chunk for chunk, _, _ in starts])
-        band.start_slot = ints(held, (number, "slot"), [slot for _, slot, _ in starts])
-        band.start_lane = ints(held, (number, "lane"), [lane for _, _, lane in starts])
-        band.marks = (band.shape.chunks * band.shape.width + 63) // 64
-        band.found = <uint64_t*> grown(NULL, band.marks * sizeof(uint64_t))
-        band.marked = <uint64_t*> grown(NULL, band.marks * sizeof(uint64_t))
-        write_finals(k, number, held)
+        load_band(k, &k.band[number], given, held[number])
+
+
+cdef void load_band(Core* k, Band* band, object given, dict held) except *:
+    """Take over one band, zeroed before; `held` is to own its tables."""
+    cdef const Query* q = &k.query[<int> given.queries[0]]
+    cdef int lane
+    assert given.planes <= LANES_MOST_PLANES
+    band.queries = len(given.queries)
+    band.query = ints(held, "queries", given.queries)
+    lanes = {query: lane for lane, query in enumerate(given.queries)}
+    band.lane = ints(held, "lanes", [lanes.get(query, -1) for query in range(k.queries)])
+    band.within, band.slide, band.windows, band.exact = q.within, q.slide, q.lanes, q.exact
+    band.most_bits = 61
+    band.machine = lanes_machine_of(given.width) if given.width else lanes_machine_for(band.queries)
+    if band.machine == NULL:
+        raise ValueError(f"this processor has no vectors of {given.width} numbers")
+    band.shape.width = band.machine.width
+    band.shape.chunks = (band.queries + band.shape.width - 1) // band.shape.width
+    band.shape.slots, band.shape.planes = given.slots, given.planes
+    band.shape.whole, band.shape.linear, band.shape.vectors = given.whole, given.linear, given.vectors
+    band.maps = given.maps
+    band.words = <Py_ssize_t> band.shape.chunks * band.shape.slots * band.shape.vectors * band.shape.width
+    band.places = max(map(len, given.places))
+    band.place = ints(held, "places", padded(given.places, band.places))
+    band.cast = <Cast*> ints(held, "casts", casts_of(k, band))
+    band.sets = max(map(len, given.starts))
+    band.start = ints(held, "starts", padded(given.starts, band.sets))
+    starts = [
+        (lane // band.shape.width, slot, lane % band.shape.width)
+        for lane, slots in enumerate(given.starts) for slot in slots if slot >= 0
+    ]
+    band.starts = len(starts)
+    band.start_chunk = ints(held, "chunk", [chunk for chunk, _, _ in starts])
+    band.start_slot = ints(held, "slot", [slot for _, slot, _ in starts])
+    band.start_lane = ints(held, "lane", [lane for _, _, lane in starts])
+    band.marks = (band.shape.chunks * band.shape.width + 63) // 64
+    band.found = <uint64_t*> grown(NULL, band.marks * sizeof(uint64_t))
+    band.marked = <uint64_t*> grown(NULL, band.marks * sizeof(uint64_t))
+    write_finals(k, band, held)
 
 
 cdef list padded(object rows, int size):
@@ -151,7 +157,7 @@ cdef list casts_of(const Core* k, const Band* band):
             elif c.kind == PRESENT:
                 how = CAST_FLAG
             else:
-                how = extrema.get(c.kind, CAST_DOUBLE if band.exact else CAST_SCALED)
+                how = extrema.get(c.kind, CAST_SCALED if band.shape.vectors > band.shape.planes else CAST_DOUBLE)
             rows.append((how, place * band.shape.width, c.offset + c.slope, c.offset + c.slope + c.words))
         rows += [(CAST_END, 0, 0, 0)] * (band.places + 1 - len(rows))
         found += [number for row in rows for number in row]
@@ -160,7 +166,7 @@ cdef list casts_of(const Core* k, const Band* band):
 
 # ------------------------------------------------------------------------------------------------ programs
 
-cdef void write_programs(Core* k, int first, dict held) except *:
+cdef void write_programs(Core* k, int first, list held) except *:
     """Write the programs of the classes from `first` on, and of all bursts and classes whose members have changed."""
     cdef Band* band
     cdef Graphlet* g
@@ -177,15 +183,15 @@ cdef void write_programs(Core* k, int first, dict held) except *:
         band.every = <LaneProgram*> grown(band.every, (k.classes + 1) * sizeof(LaneProgram))
         for kind in range(k.classes):
             if kind >= first:
-                write_class(k, number, kind, True, held)
+                write_class(k, band, kind, True, held[number])
             if kind >= first or k.graphlet[type_of(k, kind)].changed:
-                write_class(k, number, kind, False, held)
+                write_class(k, band, kind, False, held[number])
         for type in range(MOST_GRAPHLETS):
             g = &k.graphlet[type]
             if g.changed:
                 for role in range(g.roles):
-                    write_burst(k, number, type, role, held)
-                write_kins(band, k, type, number)
+                    write_burst(k, band, type, role, held[number])
+                write_kins(k, band, type)
             if band.burst[type] != NULL:
                 band.types = type + 1
         band.alive = <uint64_t*> grown(band.alive, (band.types * band.marks + 1) * sizeof(uint64_t))
@@ -199,56 +205,57 @@ cdef inline int type_of(const Core* k, int kind) noexcept:
     return k.entry[k.entry_first[kind]].type % MOST_GRAPHLETS if k.entry_first[kind] < k.entry_first[kind + 1] else 0
 
 
-cdef void write_class(Core* k, int number, int kind, bint every, dict held) except *:
-    """What an event of a class does: in all lanes, or in those where it joins no burst."""
-    cdef Band* band = &k.band[number]
+cdef void write_class(Core* k, Band* band, int kind, bint every, dict held, dict inputs=None) except *:
+    """What an event of a class does: in all lanes, or in those where it joins no burst.
+
+    `inputs` has the numbers of those inputs that have one already, where programs are to have their numbers in common.
+    """
     cdef const Entry* entry
     cdef int i, j
     cdef list lanes = [], arrivals, guards
     for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
         entry = &k.entry[i]
-        if k.band_of[entry.query] == number and (every or not entry.joins):
+        if band.lane[entry.query] >= 0 and (every or not entry.joins):
             arrivals = [(k.class_member[j], False) for j in range(entry.arrivals, entry.arrivals_end)]
             guards = [k.class_member[j] for j in range(entry.guards, entry.guards_end)]
-            lanes.append((k.lane_of[entry.query], arrivals, guards))
+            lanes.append((band.lane[entry.query], arrivals, guards))
     write_program(
-        k, number, &band.every[kind] if every else &band.program[kind], lanes, held, (number, kind, every)
+        k, band, &band.every[kind] if every else &band.program[kind], lanes, held, (kind, every),
+        {} if inputs is None else inputs,
     )
 
 
-cdef void write_burst(Core* k, int number, int type, int role, dict held) except *:
+cdef void write_burst(Core* k, Band* band, int type, int role, dict held) except *:
     """What a burst does in the lanes of a role."""
     cdef const Graphlet* g = &k.graphlet[type]
-    cdef Band* band = &k.band[number]
     cdef int i
     cdef list lanes = []
     for i in range(g.members):
-        if g.member[i].role == role and k.band_of[g.member[i].query] == number:
-            lanes.append((k.lane_of[g.member[i].query], [(g.member[i].arrival, g.member[i].loop)], []))
+        if g.member[i].role == role and band.lane[g.member[i].query] >= 0:
+            lanes.append((band.lane[g.member[i].query], [(g.member[i].arrival, g.member[i].loop)], []))
     if band.burst[type] == NULL:
         if not lanes:
             return
         band.burst[type] = <LaneProgram*> calloc(MOST_GRAPHLETS, sizeof(LaneProgram))
         if band.burst[type] == NULL:
             raise MemoryError
-    write_program(k, number, &band.burst[type][role], lanes, held, (number, type, role, "burst"))
+    write_program(k, band, &band.burst[type][role], lanes, held, (type, role, "burst"), {})
 
 
-cdef void write_kins(Band* band, const Core* k, int type, int number) except *:
+cdef void write_kins(const Core* k, Band* band, int type) except *:
     """The lanes of each kin of a graphlet."""
     cdef const Graphlet* g = &k.graphlet[type]
     cdef int i, lane
     band.kin[type] = <uint64_t*> grown(band.kin[type], (g.kins * band.marks + 1) * sizeof(uint64_t))
     memset(band.kin[type], 0, g.kins * band.marks * sizeof(uint64_t))
     for i in range(g.members):
-        if k.band_of[g.member[i].query] == number:
-            lane = k.lane_of[g.member[i].query]
+        lane = band.lane[g.member[i].query]
+        if lane >= 0:
             band.kin[type][g.member[i].kin * band.marks + lane // 64] |= <uint64_t> 1 << lane % 64
 
 
-cdef void write_finals(Core* k, int number, dict held) except *:
+cdef void write_finals(Core* k, Band* band, dict held) except *:
     """The sum of a window's final slots, as one group per chunk."""
-    cdef Band* band = &k.band[number]
     cdef const Query* q
     cdef int lane, i
     cdef dict groups = {}, reads
@@ -257,7 +264,7 @@ cdef void write_finals(Core* k, int number, dict held) except *:
         reads = group_of(groups, lane // band.shape.width, False, ())[0]
         for i in range(q.finals, q.finals_end):
             mark(reads, (i - q.finals, q.source[i].place), lane % band.shape.width)
-    pack(k, number, &band.finals, groups, {}, {}, held, (number, "finals"))
+    pack(band, &band.finals, groups, {}, {}, held, "finals")
 
 
 cdef inline tuple group_of(dict groups, int chunk, bint loop, tuple targets):
@@ -276,10 +283,9 @@ cdef inline int mark(dict lanes, object name, int lane) except -1:
 
 
 cdef void write_program(
-    Core* k, int number, LaneProgram* p, object lanes, dict held, object name
+    Core* k, Band* band, LaneProgram* p, object lanes, dict held, object name, dict inputs
 ) except *:
     """Write a program from (lane, [(arrival, loop)], [guard arrival]) per lane that it concerns."""
-    cdef Band* band = &k.band[number]
     cdef const Query* q
     cdef const Arrival* a
     cdef const Source* source
@@ -289,7 +295,7 @@ cdef void write_program(
     cdef object given
     cdef list arrivals, guards
     cdef tuple group, targets
-    cdef dict groups = {}, kills = {}, inputs = {}, reads, own  # how often an arrival has read a slot before
+    cdef dict groups = {}, kills = {}, reads, own  # how often an arrival has read a slot before
     for lane, arrivals, guards in lanes:
         q = &k.query[band.query[lane]]
         reads = {}
@@ -324,7 +330,7 @@ cdef void write_program(
         if guards:
             for slot in killed(q, band, lane, guards):
                 mark(kills, (lane // width, slot), lane % width)
-    pack(k, number, p, groups, kills, inputs, held, name)
+    pack(band, p, groups, kills, inputs, held, name)
     p.most, p.starts = most, starts
 
 
@@ -357,14 +363,13 @@ cdef set killed(const Query* q, const Band* band, int lane, object guards):
 
 
 cdef void pack(
-    Core* k, int number, LaneProgram* p, dict groups, dict kills, dict inputs, dict held, object name
+    Band* band, LaneProgram* p, dict groups, dict kills, dict inputs, dict held, object name
 ) except *:
     """Lay a program out as integers: groups, sources, targets, binds, kills, inputs."""
-    cdef Band* band = &k.band[number]
     cdef Py_ssize_t room
-    cdef dict masks = held["masks"][number], reads, values
+    cdef dict masks = held["masks"], reads, values
     cdef Py_ssize_t before = len(masks)
-    cdef object chunk, slot, plane, given, lanes, marked, each
+    cdef object chunk, slot, plane, given, lanes, marked, each, opens
     cdef tuple goals
     cdef bint loop, grows
     cdef list rows = [], sources = [], targets = [], binds = [], kill_rows = [], flat = [], read, first
@@ -380,11 +385,12 @@ cdef void pack(
         for slot, lanes in read:
             marked |= lanes
             sources += (slot, masks.setdefault(lanes, len(masks)))
+        opens = len(read) == 1 and read[0][0] == LANES_START and not values
         targets += goals
         for (plane, given), lanes in sorted(values.items()):
             binds += (plane, given, masks.setdefault(lanes, len(masks)))
         rows += (
-            chunk, loop, grows, marked, first[0], len(sources) // 2, first[1], len(targets), first[2],
+            chunk, loop, grows, opens, marked, first[0], len(sources) // 2, first[1], len(targets), first[2],
             len(binds) // 3,
         )
         p.loop = p.loop or loop
@@ -402,7 +408,7 @@ cdef void pack(
     p.kill = <Kill*> (<int*> p.bind + len(binds))
     p.input = <Input*> (<int*> p.kill + len(kill_rows))
     p.groups, p.kills, p.inputs = len(groups), len(kills), len(inputs)
-    p.direct = not kills and is_direct(groups)
+    p.direct = is_direct(groups, kills)
     p.most = p.starts = 0
     room = max(p.groups, band.shape.chunks, band.shape.slots) * band.shape.vectors * band.shape.width
     if room > band.sums_room:
@@ -419,8 +425,11 @@ cdef void pack(
         write_masks(band, masks)
 
 
-cdef bint is_direct(dict groups) except -1:
-    """Whether no group reads what one before it in its chunk has written in the same lanes."""
+cdef bint is_direct(dict groups, dict kills) except -1:
+    """Whether groups may read and write in turns, and cells be emptied afterwards.
+
+    No group reads what one before it in its chunk has written in the same lanes, and none writes what is emptied.
+    """
     cdef dict written = {}, reads
     cdef long lanes, marked
     cdef object chunk, targets, slot, name, _
@@ -433,7 +442,7 @@ cdef bint is_direct(dict groups) except -1:
         for slot in targets:
             name = (chunk, slot)
             written[name] = <long> written.get(name, 0) | lanes
-    return True
+    return not any([<long> written.get(name, 0) & <long> marked for name, marked in kills.items()])
 
 
 cdef void write_masks(Band* band, dict masks) except *:
@@ -471,7 +480,7 @@ cdef bint reserve_seats(Core* k, Py_ssize_t capacity) noexcept:
 
 
 cdef void free_bands(Core* k) noexcept:
-    cdef int number, type
+    cdef int number
     cdef Py_ssize_t key
     cdef Band* band
     if k.band != NULL:
@@ -480,19 +489,25 @@ cdef void free_bands(Core* k) noexcept:
             for key in range(k.keys):
                 free_block(k, band, &band.seat[key])
             drop_block(k, band.spare)
-            free(band.program)
-            free(band.every)
-            for type in range(MOST_GRAPHLETS):
-                free(band.burst[type])
-                free(band.kin[type])
-            free(band.mask)
-            free(band.input)
-            free(band.found)
-            free(band.marked)
-            free(band.alive)
-            free(band.sums)
-            free(band.seat)
+            free_band(band)
     free(k.band)
     free(k.class_loose)
     free(k.band_of)
     free(k.lane_of)
+
+
+cdef void free_band(Band* band) noexcept:
+    """What a band has but its blocks."""
+    cdef int type
+    for type in range(MOST_GRAPHLETS):
+        free(band.burst[type])
+        free(band.kin[type])
+    free(band.program)
+    free(band.every)
+    free(band.mask)
+    free(band.input)
+    free(band.found)
+    free(band.marked)
+    free(band.alive)
+    free(band.sums)
+    free(band.seat)

@@ -182,13 +182,18 @@ cdef int turn_block(Core* k, int number, Block* block, int64_t key, int64_t time
 
 
 cdef void open_window(Band* band, Block* block, int64_t window) noexcept nogil:
-    cdef const Shape* shape = &band.shape
     cdef Word* cells = window_of(band, block, window)
+    memset(cells, 0, band.words * sizeof(Word))
+    if band.starts:
+        begin_starts(band, cells)
+        block.bits = max(block.bits, bit_length(band.shape.slots))
+
+
+cdef void begin_starts(const Band* band, Word* cells) noexcept nogil:
+    """The empty trend, where a negated pattern may kill it."""
+    cdef const Shape* shape = &band.shape
     cdef Word one
     cdef int i
-    memset(cells, 0, band.words * sizeof(Word))
-    if band.starts == 0:
-        return
     if shape.whole:
         one.i = 1
     else:
@@ -197,27 +202,26 @@ cdef void open_window(Band* band, Block* block, int64_t window) noexcept nogil:
         cells[
             (band.start_chunk[i] * shape.slots + band.start_slot[i]) * shape.vectors * shape.width + band.start_lane[i]
         ] = one
-    block.bits = max(block.bits, bit_length(shape.slots))
 
 
 cdef int close_block(Core* k, Band* band, Block* block, int64_t key, int64_t low) noexcept nogil:
     """Deliver and close all open windows below `low`."""
     while block.first <= block.last and block.first < low:
         fold_window(band, block, block.first)
-        if block.bits and deliver_window(k, band, block, key, block.first):
+        if block.bits and deliver_cells(k, band, window_of(band, block, block.first), key, block.first):
             return OUT_OF_MEMORY
         k.windows += band.queries
         block.first += 1
     return NO_FAILURE
 
 
-cdef int deliver_window(Core* k, Band* band, Block* block, int64_t key, int64_t window) noexcept nogil:
+cdef int deliver_cells(Core* k, Band* band, const Word* cells, int64_t key, int64_t window) noexcept nogil:
     """Append the rows of a window, one for each lane with a trend."""
     cdef const Shape* shape = &band.shape
     cdef int chunk, lane, query, width = band.shape.width
     cdef const Word* sum
     cdef uint64_t* row
-    band.machine.finish(shape, &band.finals, window_of(band, block, window), band.sums)
+    band.machine.finish(shape, &band.finals, cells, band.sums)
     for chunk in range(shape.chunks):
         sum = band.sums + chunk * shape.vectors * width
         for lane in range(chunk * width, min((chunk + 1) * width, band.queries)):

@@ -27,7 +27,7 @@ import numpy as np
 from hamlet._budget import BudgetExceeded
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
@@ -103,6 +103,7 @@ from hamlet._tables cimport (
     Source,
     StoreTable,
 )
+from hamlet._whole cimport forget_chosen, prepare_whole, tries_whole
 from hamlet._windows cimport advance_time
 from optimizer.benefit cimport facts_of_costs
 
@@ -141,6 +142,8 @@ cdef class Kernel:
         What all kernels of the run hold together; by default a kernel has one of its own, without a limit.
     bands : sequence of hamlet.compiler.bands.Band
         Which queries run side by side; results do not depend on it.
+    whole_from : int
+        In batches of so many events and more, windows that are whole may be taken at once (``_whole``).
 
     Notes
     -----
@@ -151,10 +154,12 @@ cdef class Kernel:
     cdef Core core
     cdef Budget budget
     cdef list held       # Python objects that own memory the tables point into
-    cdef dict programs   # the same for the programs of bands
+    cdef list programs   # the same for each band
+    cdef list chosen     # the same for those of `_whole`
+    cdef object bands
     cdef bint remembers  # whether live graphlets are kept per key
 
-    def __cinit__(self, tables, floating=(), sharing=None, budget=None, bands=()):
+    def __cinit__(self, tables, floating=(), sharing=None, budget=None, bands=(), int64_t whole_from=INT64_MAX):
         cdef Core* k = &self.core
         cdef int i, j, most = 0, depth = 0
         k.queries = len(tables)
@@ -169,7 +174,8 @@ cdef class Kernel:
             k.chance = sharing.seed
             k.trace.on = sharing.trace
         self.remembers = k.trace.on or k.policy == DYNAMIC
-        self.programs = {}
+        self.programs, self.chosen, self.bands = [], [], bands
+        k.whole_from = whole_from
         k.event_columns = len(floating)
         k.floating = self._ints(floating)
         k.role_tally = <Tally*> calloc(64 * k.event_columns + 1, sizeof(Tally))
@@ -204,6 +210,7 @@ cdef class Kernel:
         if k.query != NULL:
             for i in range(k.keys * k.queries):
                 free_state(&k.query[i % k.queries], k.state[i])
+        forget_chosen(k)
         free_bands(k)
         if k.account != NULL:
             take(k.account, -k.own)
@@ -457,6 +464,7 @@ cdef class Kernel:
         cdef Column* bound = <Column*> calloc(len(columns) + 1, sizeof(Column))
         cdef const int64_t* arranged[MOST_ARRANGED]
         cdef int failure
+        cdef bint whole
         if bound == NULL:
             raise MemoryError
         try:
@@ -473,14 +481,23 @@ cdef class Kernel:
         k.class_of = &class_view[0]
         k.ranks = &rank_view[0]
         try:
+            if n >= k.whole_from:
+                prepare_whole(k, self.bands, self.chosen)
             with nogil:
                 failure = OUT_OF_MEMORY
-                slices = area.arrange(
-                    &key_view[0], row, n, key_count, part, parts, &time_view[0], &class_view[0], arranged
-                )
+                whole = tries_whole(k, n)
+                if whole:
+                    slices = area.arrange_windows(
+                        &key_view[0], row, n, key_count, part, parts, &time_view[0], &class_view[0], arranged,
+                        k.whole.within,
+                    )
+                else:
+                    slices = area.arrange(
+                        &key_view[0], row, n, key_count, part, parts, &time_view[0], &class_view[0], arranged
+                    )
                 k.events, k.arranged = area.event, area.value
                 if slices >= 0:
-                    failure = process_slices(k, area.event, area.slice, slices, order, area.row, until)
+                    failure = process_slices(k, area.event, area.slice, slices, order, area.row, until, whole)
         finally:
             give_back(area)
             free(bound)
@@ -720,6 +737,7 @@ cdef class Kernel:
             "snapshot_values": k.applied,
             "beginnings": k.beginnings,
             "pane_maps": k.mapped,
+            "whole_windows": k.whole_windows,
             "decisions": k.decisions,
             "decisions_by_model": k.decided,
             "decision_ns": k.decision_ns,

@@ -6,7 +6,7 @@ from libc.stdlib cimport realloc
 from hamlet._budget cimport Account, take
 from hamlet._burst cimport Tally
 from hamlet._expression cimport Column, Register
-from hamlet._lanes cimport Band
+from hamlet._lanes cimport Band, Word
 from hamlet._order cimport Event
 from hamlet._state cimport State
 from hamlet._tables cimport Entry, Query
@@ -183,6 +183,28 @@ cdef struct Calendar:    # when the next window of each state closes; a binary h
     Py_ssize_t capacity
     Due* due
 
+cdef struct Chosen:      # the lanes in which events of some classes can make trends
+    uint64_t kinds       # bits of the classes; 0: no set of classes yet
+    int64_t met          # windows with just these
+    Band* band           # [bands] those of them that have such lanes; a null pointer until it is worth making them
+
+cdef struct Whole:       # what takes windows at once that are whole in a batch, see `_whole`
+    bint fits            # whether the queries allow it
+    int classes          # for so many classes this was found out
+    int64_t within       # of all queries
+    Chosen* chosen       # [SETS] by a number for their classes
+    Chosen every         # all lanes
+    uint64_t* starting   # [bands] bits of the classes with which a trend may begin
+    Word* cell           # of the window under way
+    Word* input          # what its events bring
+    Word* sums           # of those of one time
+    int64_t own          # bytes of these
+    int64_t tried        # windows of the batch, whole or not
+    int64_t taken        # of them
+    int pause            # batches for which none is tried
+    void* bands          # Python objects: what bands are made of, and what owns the tables of `chosen`
+    void* held
+
 cdef struct Rows:        # of closed windows of one query
     Py_ssize_t count
     Py_ssize_t capacity
@@ -226,6 +248,8 @@ cdef struct Core:
     Py_ssize_t scratch_words
     uint8_t* used        # [most arrivals] which sums of the step are set
     Register* registers  # [most that a predicate needs] for the expression machine
+    Whole whole
+    int64_t whole_from   # events of a batch for which it is worth trying to take windows whole
     # where a Failure happened
     int failed_query
     int failed_predicate
@@ -275,6 +299,7 @@ cdef struct Core:
     int64_t applied      # times that they were applied to a query: values of snapshots
     int64_t snapshots    # created: one per shared graphlet, and one per class of events where its queries differ
     int64_t beginnings   # rows of queries whose beginning another query has kept for them
+    int64_t whole_windows  # per key, computed at once
     int64_t mapped       # panes whose map was computed for all windows that overlap in them
     int64_t decisions
     int64_t decided      # of them by the model, the others were known

@@ -52,13 +52,14 @@ typedef struct {
     int chunk;
     int loop; /* whether events of a burst may follow one another */
     int grows; /* whether, then, the only target is the first source, in all lanes */
+    int opens; /* whether trends begin with it, of which nothing else is known yet: its only source is LANES_START */
     int lanes; /* bits of its lanes in the chunk */
     int sources, sources_end, targets, targets_end, binds, binds_end;
 } lanes_group;
 
 typedef struct {
     int groups, kills, inputs;
-    int direct;
+    int direct; /* groups may be taken in turns, and cells be emptied afterwards (_bands.is_direct) */
     int most;   /* one event makes at most 1 + most partial trends of one; it begins at most so many */
     int starts; /* whether it may begin a trend */
     int loop;   /* whether some group has a loop */
@@ -86,6 +87,9 @@ typedef struct {
                  int start, lanes_word *sums);
     void (*kill)(const lanes_shape *, const lanes_program *, lanes_word *cells);
     void (*write)(const lanes_shape *, const lanes_program *, lanes_word *cells, const lanes_word *sums);
+    /* add what n events make of them one by one; kind: their programs, all direct; x: the inputs of each */
+    void (*follow)(const lanes_shape *, const lanes_program *every, const int32_t *kind, long n, lanes_word *cells,
+                   const lanes_word *x, long inputs);
     /* set the bits of the lanes with trends that an event extends, some of which are known; pane: a map that is under
      * way, or null */
     void (*find)(const lanes_shape *, const lanes_program *, const lanes_word *cells, const lanes_word *pane,

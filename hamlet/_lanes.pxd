@@ -1,6 +1,7 @@
 """Lanes: queries side by side. What a band of queries is, and what is kept of it per key; the loops are in _lanes.h."""
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.math cimport fabs
+from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint64_t
 
 cdef extern from "_lanes.h" nogil:
     ctypedef union Word "lanes_word":
@@ -10,6 +11,7 @@ cdef extern from "_lanes.h" nogil:
         int chunk
         int loop
         int grows
+        int opens
         int lanes
         int sources
         int sources_end
@@ -65,6 +67,9 @@ cdef extern from "_lanes.h" nogil:
         ) noexcept nogil
         void (*kill)(const Shape*, const LaneProgram*, Word* cells) noexcept nogil
         void (*write)(const Shape*, const LaneProgram*, Word* cells, const Word* sums) noexcept nogil
+        void (*follow)(
+            const Shape*, const LaneProgram* every, const int32_t* kind, long n, Word* cells, const Word* x, long inputs
+        ) noexcept nogil
         void (*find)(
             const Shape*, const LaneProgram*, const Word* cells, const Word* pane, uint64_t* found
         ) noexcept nogil
@@ -133,6 +138,7 @@ cdef struct Seat:        # where a band is kept for a key
 cdef struct Band:
     int queries
     int* query           # [queries] lane by lane
+    int* lane            # [queries of the kernel] the lane of each, -1 for none
     int64_t within
     int64_t slide
     int windows          # most of them open at once
@@ -154,6 +160,8 @@ cdef struct Band:
     LaneProgram* every   # [classes] what they do in all lanes
     LaneProgram* burst[64]  # [64] by the type of a graphlet what its bursts do, by role; null pointers: nothing
     uint64_t* kin[64]    # [64][kins][marks] by the type of a graphlet the lanes of each of its kins
+    Input* load          # [loads] in bands of `_whole`: the inputs of all programs
+    int loads
     LaneProgram finals
     int64_t* mask        # [masks][width], aligned
     Py_ssize_t words     # of a window
@@ -177,3 +185,19 @@ cdef struct Band:
 cdef inline bint is_found(const Band* band, int lane) noexcept nogil:
     """Whether the burst under way extends a trend in a lane."""
     return band.found[lane // 64] >> lane % 64 & 1
+
+
+cdef inline bint usable(double x) noexcept nogil:
+    """Whether products of a double with numbers of a block neither overflow nor vanish."""
+    return x == 0 or LANES_LEAST_VALUE <= fabs(x) <= LANES_MOST_VALUE
+
+
+cdef inline bint rank_of(int64_t bits, bint floating, bint least, Word* rank) noexcept nogil:
+    """The rank of an extremum; False where the value has none, or is equal to one with other bits."""
+    cdef double value
+    if floating:
+        value = (<double*> &bits)[0]
+        if value != value or bits == INT64_MIN:  # NaN, -0.0
+            return False
+    rank.i = lanes_rank(bits, floating, least)
+    return rank.i != 0

@@ -177,12 +177,11 @@ LANE_INLINE int LANES_NAME(lanes_sum)(
             if (scaled) sum[planes + k] += raised;
         }
     }
-    for (int i = g->binds; i < g->binds_end; i++) {
-        const lanes_bind *b = &p->bind[i];
-        LANE_INTS mask = masks[b->mask];
-        LANES_UNROLLED
-        for (int k = 1; k < planes; k++) {
-            if (b->plane != k) continue;
+    const lanes_bind *b = p->bind + g->binds, *const end = p->bind + g->binds_end; /* in the order of planes */
+    LANES_UNROLLED
+    for (int k = 1; k < planes; k++) {
+        for (; b < end && b->plane == k; b++) {
+            LANE_INTS mask = masks[b->mask];
             if (k < whole) {
                 sum[k] += (trends & mask) * (int64_t)((uint64_t)x[b->input].i * (uint64_t)shift);
             } else if (k >= linear) {
@@ -232,6 +231,14 @@ static void LANES_NAME(lanes_kill)(const lanes_shape *s, const lanes_program *p,
         else if (planes == 3 && linear == 3) CALL(3, 0, 3, 1); \
         else if (planes == 3 && linear == 2) CALL(3, 0, 2, 1); \
         else CALL(planes, 0, linear, 1); \
+    } \
+    else if (whole == 0) { /* doubles of whole windows (_whole.pyx) */ \
+        if (planes == 1) CALL(1, 0, 1, 0); \
+        else if (planes == 2 && linear == 2) CALL(2, 0, 2, 0); \
+        else if (planes == 2) CALL(2, 0, 1, 0); \
+        else if (planes == 3 && linear == 2) CALL(3, 0, 2, 0); \
+        else if (planes == 3 && linear == 3) CALL(3, 0, 3, 0); \
+        else CALL(planes, 0, linear, 0); \
     } \
     else if (planes == 1) CALL(1, 1, 1, 0); \
     else if (planes == 2 && whole == 2) CALL(2, 2, 2, 0); \
@@ -369,11 +376,51 @@ static void LANES_NAME(lanes_apply)(
 #define CALL(planes, whole, linear, scaled) LANES_NAME(lanes_direct)(s, p, cells, x, m, start, planes, whole, linear, scaled)
         LANES_BY_SHAPE(CALL);
 #undef CALL
+        if (p->kills) LANES_NAME(lanes_kill)(s, p, cells);
         return;
     }
     LANES_NAME(lanes_read)(s, p, cells, x, m, start, sums);
     LANES_NAME(lanes_kill)(s, p, cells);
     LANES_NAME(lanes_write)(s, p, cells, sums);
+}
+
+/* What an event does that is nothing but the beginning of trends. */
+LANE_INLINE void LANES_NAME(lanes_open)(
+    const lanes_shape *s, const lanes_program *p, const lanes_group *g, lanes_word *cells, const int whole
+) {
+    const LANE_INTS mask = ((const LANE_INTS *)s->mask)[p->source[g->sources].mask];
+    LANE_INTS *chunk = (LANE_INTS *)cells + (long)g->chunk * s->slots * s->vectors;
+    for (int i = g->targets; i < g->targets_end; i++) {
+        LANE_INTS *cell = chunk + p->target[i] * s->vectors;
+        if (whole) *cell -= mask;
+        else *cell = (LANE_INTS)((LANE_DOUBLES)*cell + (LANE_DOUBLES)(mask & (LANE_INTS)((LANE_DOUBLES){0} + 1.0)));
+    }
+}
+
+/* Each event on its own, one after the other; all their programs are direct, and no number is scaled. */
+LANE_INLINE void LANES_NAME(lanes_each)(
+    const lanes_shape *s, const lanes_program *every, const int32_t *kind, long n, lanes_word *cells,
+    const lanes_word *x, long inputs, const int planes, const int whole, const int linear
+) {
+    LANE_INTS sum[LANES_MOST_PLANES];
+    for (long i = 0; i < n; i++, x += inputs) {
+        const lanes_program *p = &every[kind[i]];
+        for (const lanes_group *g = p->group; g < p->group + p->groups; g++) {
+            if (g->opens) LANES_NAME(lanes_open)(s, p, g, cells, whole);
+            else if (LANES_NAME(lanes_sum)(s, p, g, cells, x, 1, 1, sum, planes, whole, linear, 0))
+                LANES_NAME(lanes_add)(s, p, g, cells, sum, planes, whole, linear, 0);
+        }
+        if (p->kills) LANES_NAME(lanes_kill)(s, p, cells);
+    }
+}
+
+static void LANES_NAME(lanes_events)(
+    const lanes_shape *s, const lanes_program *every, const int32_t *kind, long n, lanes_word *cells,
+    const lanes_word *x, long inputs
+) {
+#define CALL(planes, whole, linear, scaled) LANES_NAME(lanes_each)(s, every, kind, n, cells, x, inputs, planes, whole, linear)
+    LANES_BY_SHAPE(CALL);
+#undef CALL
 }
 
 /* The lanes of a vector with a bit set, as bits. */
@@ -519,6 +566,7 @@ static void LANES_NAME(lanes_finish)(
 
 static const lanes_machine LANES_NAME(lanes_machine) = {
     LANES_WIDTH, LANES_NAME(lanes_apply), LANES_NAME(lanes_read), LANES_NAME(lanes_kill), LANES_NAME(lanes_write),
+    LANES_NAME(lanes_events),
     LANES_NAME(lanes_find), LANES_NAME(lanes_finish), LANES_NAME(lanes_begin), LANES_NAME(lanes_fold)
 };
 

@@ -20,6 +20,7 @@ cdef class Area:
     cdef Py_ssize_t room
     cdef int64_t* own[MOST_ARRANGED]  # [room] memory for `value`
     cdef const int64_t* value[MOST_ARRANGED]  # values in the order of `event`; NULL where nobody asked
+    cdef int32_t* place  # [room] key and window of each row, where both make the order
     cdef int64_t* row    # [room] chosen rows, their keys in the upper half; afterwards room for rows of one step
     cdef Event* event    # [room] by key, as they come
     cdef Slice* slice    # [room]
@@ -27,6 +28,10 @@ cdef class Area:
     cdef Py_ssize_t arrange(
         self, const int32_t* number, const int32_t* rows, Py_ssize_t n, int64_t limit, int32_t part, int32_t parts,
         const int64_t* times, const int32_t* classes, const int64_t** columns,
+    ) noexcept nogil
+    cdef Py_ssize_t arrange_windows(
+        self, const int32_t* number, const int32_t* rows, Py_ssize_t n, int64_t limit, int32_t part, int32_t parts,
+        const int64_t* times, const int32_t* classes, const int64_t** columns, int64_t within,
     ) noexcept nogil
     cdef bint reserve(self, int column) noexcept nogil
     cdef Py_ssize_t _choose(
@@ -38,6 +43,12 @@ cdef class Area:
     ) noexcept nogil
     cdef bint _sort(self, Py_ssize_t count, int64_t limit) noexcept nogil
     cdef Py_ssize_t _copy(self, Py_ssize_t count, const int64_t* times, const int32_t* classes) noexcept nogil
+
+
+cdef inline bint tied(const Event* event, const int64_t* orders) noexcept nogil:
+    """Whether an event is of one step with the event before it."""
+    cdef const Event* before = event - 1
+    return event.time == before.time and (orders == NULL or orders[event.row] == orders[before.row])
 
 
 cdef Area area_for(Py_ssize_t rows)

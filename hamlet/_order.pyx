@@ -12,6 +12,8 @@ from libc.stdint cimport INT32_MAX, int8_t, int16_t, int32_t, int64_t, uint32_t,
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
+from hamlet._cells cimport floor_divide
+
 cdef extern from "_sift.h" nogil:
     const int SIFT_STEP
     long sift(const void* code, int width, long n, const int32_t* table, uint32_t last, int32_t* kind, int32_t* row)
@@ -211,6 +213,7 @@ cdef class Area:
 
     def __dealloc__(self):
         cdef int column
+        free(self.place)
         free(self.row)
         free(self.event)
         free(self.slice)
@@ -228,7 +231,7 @@ cdef class Area:
         number : int32 array of shape (n,)
             Where it is negative, or does not give `part` modulo `parts`, the row is left out; the quotient is the key.
         rows : int32 array of shape (n,), or NULL
-            The row of each number, ascending, none of which is negative; by default its place.
+            The row of each number, ascending; by default its place.
         limit : int
             Keys are below.
         times : int64 array by row
@@ -256,6 +259,32 @@ cdef class Area:
                 self.value[column] = columns[column]
         return self._copy(count, times, classes)
 
+    cdef Py_ssize_t arrange_windows(
+        self, const int32_t* number, const int32_t* rows, Py_ssize_t n, int64_t limit, int32_t part, int32_t parts,
+        const int64_t* times, const int32_t* classes, const int64_t** columns, int64_t within,
+    ) noexcept nogil:
+        """As `arrange`, tumbling window by tumbling window where they are not too many: slices are of one window."""
+        cdef int64_t first = times[0 if rows == NULL else rows[0]], last = times[n - 1 if rows == NULL else rows[n - 1]]
+        cdef int64_t begin = floor_divide(first, within) * within, end = begin + within, key
+        cdef int64_t windows = (last - begin) // within + 1, before = 0
+        cdef Py_ssize_t i, slices
+        if self.place == NULL:
+            self.place = <int32_t*> malloc((self.room + 1) * sizeof(int32_t))
+        if self.place == NULL:
+            return -1
+        if windows > n or windows * limit > 2 * n // parts:
+            return self.arrange(number, rows, n, limit, part, parts, times, classes, columns)
+        for i in range(n):
+            while times[i if rows == NULL else rows[i]] >= end:
+                end += within
+                before += limit
+            key = key_of(number[i], part, parts)
+            self.place[i] = -1 if key < 0 else <int32_t> (before + key)
+        slices = self.arrange(self.place, rows, n, windows * limit, 0, 1, times, classes, columns)
+        for i in range(slices):
+            self.slice[i].key = <int32_t> (self.slice[i].key % limit)
+        return slices
+
     cdef bint reserve(self, int column) noexcept nogil:
         """Make room for the values of a column; False where memory is short."""
         if self.own[column] == NULL:
@@ -269,17 +298,10 @@ cdef class Area:
         cdef int64_t* row = self.row
         cdef Py_ssize_t i, count = 0
         cdef int32_t one, last = 0, less = 0
-        if parts == 1 and rows != NULL:
+        if parts == 1:
             for i in range(n):
                 one = number[i]
-                row[i] = <int64_t> one << 32 | rows[i]
-                less |= one < last
-                last = one
-            count = n
-        elif parts == 1:
-            for i in range(n):
-                one = number[i]
-                row[count] = <int64_t> one << 32 | i
+                row[count] = <int64_t> one << 32 | (i if rows == NULL else rows[i])
                 less |= (one >= 0) & (one < last)
                 last = max(last, one)
                 count += one >= 0
@@ -387,6 +409,7 @@ cdef Area area_for(Py_ssize_t rows):
     if rows >= INT32_MAX:
         raise MemoryError
     if rows > area.room:
+        free(area.place)
         free(area.row)
         free(area.event)
         free(area.slice)
@@ -394,6 +417,7 @@ cdef Area area_for(Py_ssize_t rows):
             free(area.own[column])
             area.own[column] = NULL
         area.room = rows
+        area.place = NULL
         area.row = <int64_t*> malloc((rows + 1) * sizeof(int64_t))
         area.event = <Event*> malloc(rows * sizeof(Event))
         area.slice = <Slice*> malloc((rows + 1) * sizeof(Slice))

@@ -28,7 +28,7 @@ cdef void write_state(const Query* q, const State* s, Bytes* to) noexcept nogil
 cdef int read_state(const Query* q, Cursor* source, const Bounds* bounds, State** found) noexcept nogil
 
 cdef enum:
-    MOST_COUNTERS = 16
+    MOST_COUNTERS = 20
 
 cdef int counters_of(Core* k, int64_t** counter) noexcept nogil
 cdef void write_states(Core* k, Bytes* to) noexcept nogil

@@ -512,7 +512,9 @@ cdef int counters_of(Core* k, int64_t** counter) noexcept nogil:
     counter[12] = &k.splits
     counter[13] = &k.merges
     counter[14] = &k.beginnings
-    return 15
+    counter[15] = &k.mapped
+    counter[16] = &k.whole_windows
+    return 17
 
 
 cdef void write_states(Core* k, Bytes* to) noexcept nogil:

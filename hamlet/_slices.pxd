@@ -8,5 +8,5 @@ from hamlet._order cimport Event, Slice
 
 cdef int process_slices(
     Core* k, const Event* event, const Slice* slice, Py_ssize_t slices, const int64_t* orders, int64_t* rows,
-    int64_t until,
+    int64_t until, bint whole,
 ) noexcept nogil

@@ -4,14 +4,16 @@ from libc.stdint cimport int64_t
 
 from hamlet._band_step cimport step_band
 from hamlet._blocks cimport leave_block
+from hamlet._cells cimport floor_divide
 from hamlet._decision cimport count_event
 from hamlet._graphlet cimport end_before, end_bursts, join_burst
 from hamlet._kernel cimport Core
 from hamlet._lanes cimport LaneProgram
-from hamlet._order cimport Event, Slice
+from hamlet._order cimport Event, Slice, tied
 from hamlet._pending cimport settle_all
 from hamlet._step cimport entry_of, step_query
 from hamlet._tables cimport NO_FAILURE
+from hamlet._whole cimport take_window
 
 cdef extern from *:
     void prefetch "__builtin_prefetch"(const void* address) noexcept nogil
@@ -121,12 +123,6 @@ cdef int step_tied_bands(Core* k, int64_t key, int64_t time, const int64_t* rows
     return NO_FAILURE
 
 
-cdef inline bint tied(const Event* event, const int64_t* orders) noexcept nogil:
-    """Whether an event is of one step with the event before it."""
-    cdef const Event* before = event - 1
-    return event.time == before.time and (orders == NULL or orders[event.row] == orders[before.row])
-
-
 cdef inline void fetch(const Core* k, const Event* event) noexcept nogil:
     """Bring the values of an event into the cache: those of one key lie anywhere in their columns."""
     cdef int i
@@ -172,9 +168,42 @@ cdef int process_slice(
     return failure if failure else settle_all(k)
 
 
+cdef int process_windows(
+    Core* k, int64_t key, const Event* event, Py_ssize_t n, Py_ssize_t left, const int64_t* orders, int64_t* rows,
+    int64_t until,
+) noexcept nogil:
+    """As `process_slice`; windows that are whole here are taken at once."""
+    cdef Py_ssize_t i = 0, j, begun = 0  # from here on nothing has been taken
+    cdef int64_t window, end
+    cdef int failure
+    cdef bint done
+    while i < n:
+        window = floor_divide(event[i].time, k.whole.within)
+        end = (window + 1) * k.whole.within
+        j = i + 1
+        while j < n and event[j].time < end:
+            if j + AHEAD < left:
+                fetch(k, &event[j + AHEAD])
+            j += 1
+        k.whole.tried += 1
+        if k.advanced < end <= until:
+            if begun < i:
+                failure = process_slice(k, key, event + begun, i - begun, left - begun, orders, rows)
+                if failure:
+                    return failure
+                begun = i
+            failure = take_window(k, key, event + i, j - i, orders, window, &done)
+            if failure:
+                return failure
+            if done:
+                begun = j
+        i = j
+    return process_slice(k, key, event + begun, n - begun, left - begun, orders, rows) if begun < n else NO_FAILURE
+
+
 cdef int process_slices(
     Core* k, const Event* event, const Slice* slice, Py_ssize_t slices, const int64_t* orders, int64_t* rows,
-    int64_t until,
+    int64_t until, bint whole,
 ) noexcept nogil:
     """Take the events of a batch, key by key.
 
@@ -188,13 +217,18 @@ cdef int process_slices(
         Room for as many rows as there are events.
     until : int64
         No event before this time will follow.
+    whole : bool
+        Whether windows are to be taken at once that are whole in a slice (`_whole`).
     """
     cdef Py_ssize_t i, begin = 0
+    cdef Py_ssize_t n, left
     cdef int failure, number
     for i in range(slices):
-        failure = process_slice(
-            k, slice[i].key, event + begin, slice[i].end - begin, slice[slices - 1].end - begin, orders, rows
-        )
+        n, left = slice[i].end - begin, slice[slices - 1].end - begin
+        if whole:
+            failure = process_windows(k, slice[i].key, event + begin, n, left, orders, rows, until)
+        else:
+            failure = process_slice(k, slice[i].key, event + begin, n, left, orders, rows)
         if failure:
             return failure
         for number in range(k.bands):  # while their blocks are in the cache

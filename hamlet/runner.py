@@ -26,6 +26,7 @@ from hamlet.query import AttributeType
 from hamlet.sharing import Sharing
 from hamlet.workers import Workers
 
+WHOLE_FROM = 1024  # events of a batch; in smaller ones few windows are whole
 UNMAPPED = -2  # a signature that a kernel has not met yet
 
 Columns = Sequence[tuple[str, AttributeType | None]]
@@ -72,7 +73,9 @@ class ClassRunner:
         self.tables = [compiled.tables(number) for number in range(compiled.kernel_queries)]
         floating = [int(type is AttributeType.DOUBLE) for _, type in compiled.columns]
         self.pane = gcd(*(ticks for each in self.tables for ticks in (each.within, each.slide)))
-        self.kernels = [Kernel(self.tables, floating, sharing, budget, compiled.bands) for _ in range(workers.threads)]
+        self.kernels = [
+            Kernel(self.tables, floating, sharing, budget, compiled.bands, WHOLE_FROM) for _ in range(workers.threads)
+        ]
         self.closed = ClosedRows(compiled, workload.schema, self.kernels, self.index)
         self.broadcast = _broadcast(compiled, self.index) if compiled.broadcasts else None
         self.class_of = np.zeros(0, np.int32)  # signature -> kernel class, FOREIGN, or UNMAPPED

@@ -18,7 +18,7 @@ from typing import Any
 from unittest import mock
 
 import hamlet
-from hamlet import oracle
+from hamlet import oracle, runner
 from hamlet.language.parser import parse
 from hamlet.options import Options
 from hamlet.oracle.aggregates import Occurrences, aggregate
@@ -36,9 +36,18 @@ FEATURES = {
     "adjacent": Features(queries=1, events=12, negation=False, windows=False),
     "negation": Features(queries=1, events=12, windows=False, nulls=False, aggregates=False),
     "sharing": Features(queries=6, adjacent=False),
+    "tumbling": Features(queries=6, adjacent=False, equivalence=False, tumbling=True),
+    "large tumbling": Features(queries=4, adjacent=False, equivalence=False, local=False, tumbling=True, large=True),
     "large": Features(local=False, adjacent=False, large=True),
     "large pairs": Features(local=False, adjacent=False, large=True, conjunction=True),
 }
+
+
+@contextmanager
+def windows_at_once() -> Iterator[None]:
+    """Windows that are whole in a batch are computed at once, however few events it has (`hamlet._whole`)."""
+    with mock.patch.object(runner, "WHOLE_FROM", 0):
+        yield
 
 
 @contextmanager
@@ -133,6 +142,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--way", choices=["run", "push"], action="append", help="hamlet.run or Engine.push; else both")
     parser.add_argument("--failures", type=int, default=1, metavar="N", help="go on until N cases differ")
     parser.add_argument("--decisions", choices=["random"], help="about sharing: by lot, per burst")
+    parser.add_argument("--whole", action="store_true", help="take whole windows at once in batches of any size")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of hamlet.run")
     asked = parser.parse_args(arguments)
     first, _, last = asked.seeds.partition(":")
@@ -141,7 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started = time.monotonic()
     failures = 0
     for done, seed in enumerate(seeds, start=1):
-        with decisions_by_lot(seed) if asked.decisions else nullcontext():
+        with decisions_by_lot(seed) if asked.decisions else windows_at_once() if asked.whole else nullcontext():
             report = compare(random_case(seed, FEATURES[asked.features]), extra, seed, asked.way or ("run", "push"))
         if report:
             failures += 1

@@ -61,6 +61,8 @@ class Features:
         All aggregates and LOG2; else COUNT(*) only.
     conjunction, broadcast : bool
         AND of patterns; declared types that lack a key.
+    tumbling : bool
+        Every query has the same window, without SLIDE.
     large : bool
         Integers near 2^63, doubles near both ends of their range and infinite ones; not together with arithmetic in
         predicates.
@@ -82,6 +84,7 @@ class Features:
     aggregates: bool = True
     conjunction: bool = False
     broadcast: bool = False
+    tumbling: bool = False
     large: bool = False
 
 
@@ -299,6 +302,8 @@ class Draft:
     def window(self, span: int, options: dict[str, Any]) -> str:
         if not self.features.windows:
             return "WITHIN 1000 s"
+        if self.features.tumbling:
+            return f"WITHIN {3 + span // 4} {options.get('time_unit', 's')}"
         unit = options.get("time_unit", "s")
         width = self.pick([2 * span, span, span, max(2, span // 2), 2 + span // 3])
         slide = self.pick([0, 0, max(1, width // 2), 1 + width // 3, width + 2, max(1, width - 1)])

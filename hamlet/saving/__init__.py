@@ -53,7 +53,7 @@ from hamlet.schema import Schema
 from hamlet.version import __version__
 from hamlet.workload import Workload
 
-FORMAT = 7
+FORMAT = 8
 MAGIC = b"\x93HAMLET\n"
 HEAD = struct.Struct("<8sIIQ32s")  # magic, format, length of the description, length of all behind the head, digest
 _DESCRIBED = (

@@ -1,0 +1,11 @@
+from libc.stdint cimport int64_t
+
+from hamlet._kernel cimport Core
+from hamlet._order cimport Event
+
+cdef void prepare_whole(Core* k, object bands, list held) except *
+cdef bint tries_whole(Core* k, Py_ssize_t events) noexcept nogil
+cdef int take_window(
+    Core* k, int64_t key, const Event* event, Py_ssize_t n, const int64_t* orders, int64_t window, bint* done
+) noexcept nogil
+cdef void forget_chosen(Core* k) noexcept

@@ -1,0 +1,131 @@
+"""Whole windows, computed at once, give the rows of blocks and graphlets; and only where they may."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import hamlet
+from hamlet import runner
+from tests.comparison import difference, in_file_order
+from tests.test_bands import ITEMS, PATTERNS, Rows, stream
+
+NEVER = 1 << 60
+LARGE = 3 << 40
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "WHOLE_FROM", 0)
+
+
+def workload(patterns: list[str] = PATTERNS, window: str = "WITHIN 20 s", items: list[str] = ITEMS) -> hamlet.Workload:
+    """Queries with all aggregates in turns."""
+    wheres = ["", "WHERE b.v > 0", "WHERE b.s = 'x'"]
+    return hamlet.Workload.parse(
+        "".join(
+            f"RETURN k, {items[number % len(items)]} PATTERN {pattern} {wheres[number % 3]} GROUP-BY k {window};\n"
+            for number, pattern in enumerate(patterns)
+        )
+    )
+
+
+def both(
+    monkeypatch: pytest.MonkeyPatch, queries: hamlet.Workload, events: Any, **options: Any
+) -> tuple[hamlet.Results, hamlet.Results]:
+    """With whole windows at once, and without."""
+    found = []
+    for least in (0, NEVER):
+        monkeypatch.setattr(runner, "WHOLE_FROM", least)
+        found.append(hamlet.run(queries, events, **options))
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("options", [{}, {"order_column": "o"}, {"threads": 2}, {"numbers": "float"}], ids=str)
+def test_rows_are_those_of_blocks_and_graphlets(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = both(monkeypatch, workload(), stream(3, 4_000), **options)
+    assert one.stats["whole_windows"] > 100
+    assert other.stats["whole_windows"] == 0
+    assert difference(one.rows(), other.rows(), floats=options.get("numbers") == "float") is None
+    for counted in ("events", "matched_events", "windows", "partitions"):
+        assert one.stats[counted] == other.stats[counted], counted
+
+
+def test_lanes_are_chosen_by_the_classes_of_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sets of classes are met so often that they get bands of their own, behind windows in the band of all lanes."""
+    monkeypatch.setattr(runner, "WHOLE_FROM", 1024)
+    events = stream(4, 12_000, step=3.0)
+    one = hamlet.run(workload(), events)
+    assert one.stats["whole_windows"] > 1_000
+    monkeypatch.setattr(runner, "WHOLE_FROM", NEVER)
+    assert difference(one.rows(), hamlet.run(workload(), events).rows()) is None
+
+
+@pytest.mark.parametrize("values", [(LARGE, -LARGE, 7), ((1 << 63) - 1, -(1 << 63), 1), (1.5e300, -(2.0**-900), 1.0)])
+def test_numbers_that_planes_cannot_hold(values: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such windows are left to limbs, or their extrema to states."""
+    events = [
+        {"time": time, "type": "ABBB"[time % 4], "k": 1, "v": values[time // 60 % 3], "s": "x"} for time in range(480)
+    ]
+    items = ["COUNT(*), SUM(b.v)", "COUNT(*), MIN(b.v), MAX(b.v)", "COUNT(*), AVG(b.v)"]
+    queries = workload(["SEQ(A, B b+)", "(SEQ(A, B b+))+", "B b+"], items=items)
+    one, other = both(monkeypatch, queries, events)
+    assert one.rows() == other.rows()
+    assert 0 < one.stats["whole_windows"] < 24
+
+
+def test_windows_that_began_before_the_batch_are_not_whole() -> None:
+    queries = workload(window="WITHIN 50 s")
+    events = stream(5, 600)
+    expected = hamlet.run(queries, events).rows()
+    for cut in (7, 100, 333):
+        engine = hamlet.Engine(queries)
+        rows = [row for start in range(0, 600, cut) for row in engine.push(events[start : start + cut])]
+        assert difference(in_file_order(rows + engine.close(), queries.names), expected) is None
+        assert engine.stats["whole_windows"] < engine.stats["windows"]
+
+
+def test_counters_go_on_after_a_save() -> None:
+    queries = workload()
+    events = stream(6, 2_000)
+    engine, whole = hamlet.Engine(queries), hamlet.Engine(queries)
+    engine.push(events[:1_000])
+    whole.push(events[:1_000])
+    engine = hamlet.Engine.restore(queries, engine.save())
+    for each in (engine, whole):
+        each.push(events[1_000:])
+        each.close()
+    assert engine.stats["whole_windows"] == whole.stats["whole_windows"] > 0
+
+
+@pytest.mark.parametrize("options", [{"sharing": "never"}, {"trace": "t.parquet"}, {"benefit": "paper"}], ids=str)
+def test_bursts_that_are_asked_for_are_not_skipped(options: dict[str, Any], tmp_path: Any) -> None:
+    if "trace" in options:
+        options = {"trace": tmp_path / options["trace"]}
+    results = hamlet.run(workload(), stream(7, 1_000), **options)
+    assert results.stats["whole_windows"] == 0
+    assert results.stats["bursts"] > 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "RETURN COUNT(*) PATTERN SEQ(A, B b+) WITHIN 20 s SLIDE 10 s",
+        "RETURN COUNT(*) PATTERN SEQ(A, B b+) WHERE b.v < NEXT(b).v WITHIN 20 s",
+        "RETURN COUNT(*) PATTERN SEQ(A, NOT SEQ(C, D), B b+) WITHIN 20 s",
+    ],
+)
+def test_one_query_that_is_not_fit_keeps_all_from_it(text: str) -> None:
+    events = pa.Table.from_pylist(stream(8, 1_000))
+    both_texts = hamlet.Workload.parse(f"{text}; RETURN COUNT(*) PATTERN SEQ(A, C+) WITHIN 20 s")
+    assert hamlet.run(both_texts, events).stats["whole_windows"] == 0
+    alone = hamlet.run(hamlet.Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, C+) WITHIN 20 s"), events)
+    assert alone.stats["whole_windows"] > 0
+
+
+def test_small_batches_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "WHOLE_FROM", 1024)
+    events: Rows = stream(9, 900)
+    assert hamlet.run(workload(), events).stats["whole_windows"] == 0
