@@ -22,6 +22,8 @@ class KernelOverflow(Exception):
 
 class Kernel:
     @property
+    def takes_whole(self) -> bool: ...
+    @property
     def counters(self) -> dict[str, int]: ...
     def __init__(
         self,
@@ -47,6 +49,7 @@ class Kernel:
         parts: int = 1,
         until: int = ...,
         rows: npt.NDArray[np.int32] | None = ...,
+        sequence: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None = ...,
     ) -> None: ...
     def advance(self, time: int) -> None: ...
     def memory(self, query: int) -> npt.NDArray[np.int64]: ...

@@ -411,7 +411,7 @@ cdef class Kernel:
 
     def process(
         self, keys, times, orders, classes, columns, ranks, Py_ssize_t key_count, int32_t part=0, int32_t parts=1,
-        int64_t until=INT64_MIN, rows=None,
+        int64_t until=INT64_MIN, rows=None, sequence=None,
     ):
         """Feed rows in (time, order) order; rows of one key, time and order are one step.
 
@@ -438,6 +438,9 @@ cdef class Kernel:
             No event before this time will follow: windows that end by then may be closed at once.
         rows : int32 array of shape (m,), optional
             Ascending; by default all rows.
+        sequence : pair of int32 arrays of shape (key_count,), optional
+            Where there is one part: the place of each key among the rows of a window, and the key of each place. Rows
+            may come in this order, or in another.
 
         Raises
         ------
@@ -460,6 +463,9 @@ cdef class Kernel:
         cdef const int64_t* order = NULL if orders is None else &order_view[0]
         cdef const int32_t[::1] class_view = classes
         cdef const int64_t[::1] rank_view = ranks
+        cdef const int32_t[::1] place_view = class_view if sequence is None else sequence[0]
+        cdef const int32_t[::1] at_view = class_view if sequence is None else sequence[1]
+        cdef bint ordered = sequence is not None
         cdef Area area
         cdef Column* bound = <Column*> calloc(len(columns) + 1, sizeof(Column))
         cdef const int64_t* arranged[MOST_ARRANGED]
@@ -489,7 +495,8 @@ cdef class Kernel:
                 if whole:
                     slices = area.arrange_windows(
                         &key_view[0], row, n, key_count, part, parts, &time_view[0], &class_view[0], arranged,
-                        k.whole.within,
+                        k.whole.within, &place_view[0] if ordered else NULL,
+                        &at_view[0] if ordered else NULL,
                     )
                 else:
                     slices = area.arrange(
@@ -630,6 +637,11 @@ cdef class Kernel:
         return {
             query: self.core.rows[query].count for query in range(self.core.queries) if self.core.rows[query].count
         }
+
+    @property
+    def takes_whole(self):
+        """Whether windows that are whole in a batch are taken at once, as far as its queries go."""
+        return self.core.whole.fits
 
     @property
     def waiting(self):

@@ -53,6 +53,10 @@ class ClosedRows:
             self._plans = listings(self.compiled, self._schema)
         return self._plans
 
+    def sequence(self, events: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None:
+        """In which order rows of a window are asked for, as `Kernel.process` takes it, if a batch is worth knowing it."""
+        return self._ranks[self.compiled.queries[0].group].sequence(events)
+
     @property
     def waiting(self) -> int:
         """Rows that nobody has drained."""

@@ -13,6 +13,9 @@ import pyarrow.compute as pc
 from hamlet.columns import Int64Array
 from hamlet.keys import KeyIndex
 
+Int32Array = npt.NDArray[np.int32]
+
+_MANY = 16  # events for each partition, before their order is worth knowing
 _FEW = 8  # times as many partitions as rows are not ranked for these rows
 
 
@@ -32,6 +35,7 @@ class Ranks:
         self._version: tuple[int, int] | None = None
         self._ranks: Int64Array = np.zeros(0, np.int64)
         self._count = 0
+        self._sequence: tuple[tuple[int, int], Int32Array, Int32Array] | None = None
 
     def of(self, keys: Int64Array) -> tuple[Int64Array, Int64Array, int]:
         """Where in an array the rank of each key's group stands, the array, and how many ranks there are at most."""
@@ -46,6 +50,20 @@ class Ranks:
     def are_worth(self, rows: int) -> bool:
         """Whether ranking all partitions pays for so many rows, or has been done."""
         return self._version == self._index.version or _FEW * rows >= self._index.size
+
+    def sequence(self, events: int) -> tuple[Int32Array, Int32Array] | None:
+        """The place of each partition by its rank, and the partition of each place.
+
+        None where there are no groups, or so many partitions that it does not pay for a batch of so many events.
+        """
+        if not self._places or _MANY * self._index.size > events:
+            return None
+        if self._sequence is None or self._sequence[0] != self._index.version:
+            order = np.argsort(self.table, kind="stable").astype(np.int32)
+            places = np.empty_like(order)
+            places[order] = np.arange(len(order), dtype=np.int32)
+            self._sequence = self._index.version, places, order
+        return self._sequence[1:]
 
     @property
     def limit(self) -> int:

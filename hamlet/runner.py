@@ -157,9 +157,12 @@ class ClassRunner:
         columns = [batch.values(name, type) for name, type in self.compiled.columns]
         parts = len(self.kernels)
         count = -(-self.index.size // parts)
+        sequence = self.closed.sequence(len(rows)) if parts == 1 and self.kernels[0].takes_whole else None
         arguments = (keys, times, orders, classes, columns, self.workload.strings.ranks, count)
         return [
-            lambda kernel=kernel, part=part: self._process(kernel, batch.batch, *arguments, part, parts, until, chosen)  # type: ignore[misc]
+            lambda kernel=kernel, part=part: self._process(  # type: ignore[misc]
+                kernel, batch.batch, *arguments, part, parts, until, chosen, sequence
+            )
             for part, kernel in enumerate(self.kernels)
         ]
 
