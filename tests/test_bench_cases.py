@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 import hamlet
 from bench import online, streams, worker, workloads
 from bench.answers import WrongAnswer
-from bench.cases import CASES, curves, jobs, limits, peers, service, sharing
+from bench.cases import CASES, curves, jobs, limits, peers, ranges, service, sharing
 from bench.peers import spark_programme
 from bench.subject import Subject
 
@@ -89,6 +90,30 @@ def test_oracle_the_hand_written_programme_counts_what_we_count(window: tuple[in
     found = {(r["query"], r["window_start"]): int(r["count"], 16) for r in counted.to_pylist()}
     assert found == expected
     assert max(found.values()).bit_length() > 200
+
+
+def test_every_window_over_a_border_of_time_ranges_is_compared_with_exact_numbers() -> None:
+    subject = ranges.TimeRanges(20_000)
+    events = pq.read_table(subject.input)
+    stretches = subject.stretches(events, 4)
+    assert len(stretches) == 9
+    assert {len(piece) for *_, piece in stretches} < set(range(50, 250))
+    for border in (0, 5_000, 10_000, 15_000, 19_999):
+        time = events["time"][border].as_py()
+        over = [row for row in subject.expected if row["window_start"] <= time < row["window_end"]]
+        assert over
+        assert all(any(ranges._within(row, begin, end) for begin, end, _ in stretches) for row in over)
+
+
+def test_a_wrong_number_of_a_job_over_time_ranges_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Written by another process than ours: here our own rows, one of them changed."""
+    subject = ranges.TimeRanges(2_000)
+    written = [dict(row) for row in subject.expected]
+    monkeypatch.setattr(subject, "rows", lambda found: written)
+    subject.check((subject.folder, {}, 0))
+    written[3]["log2_count"] += 1e-6
+    with pytest.raises(WrongAnswer, match="log2_count"):
+        subject.check((subject.folder, {}, 0))
 
 
 def test_a_wrong_count_of_ours_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
