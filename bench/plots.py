@@ -47,15 +47,33 @@ class Drawn:
     file: Path
 
 
-def _panels(x: str, x_label: str, fixed: tuple[tuple[str, float], ...] = ()) -> tuple[Panel, ...]:
-    return (
-        Panel("latency_s", "latency [ms]", x, x_label, fixed, scale=1e3),
-        Panel("events_per_s", "throughput [events/s]", x, x_label, fixed),
-        Panel("grown_bytes", "peak memory added [MiB]", x, x_label, fixed, log_y=False, scale=2**-20),
+RATE, QUERIES = "events per minute", "queries"
+Axis = tuple[str, str, tuple[tuple[str, float], ...]]  # the fact x, its label, what is fixed
+
+
+def _axes(queries: int, fixed: str, value: float) -> tuple[Axis, Axis]:
+    """Of the paper's figures: rates with one number of queries, numbers of queries with one value of a fact."""
+    return ("events_per_min", RATE, (("queries", queries),)), ("queries", QUERIES, ((fixed, value),))
+
+
+def _panels(*axes: Axis) -> tuple[Panel, ...]:
+    return tuple(
+        panel
+        for axis in axes
+        for panel in (
+            Panel("latency_s", "latency [ms]", *axis, scale=1e3),
+            Panel("events_per_s", "throughput [events/s]", *axis),
+            Panel("grown_bytes", "peak memory added [MiB]", *axis, log_y=False, scale=2**-20),
+        )
     )
 
 
-RATE, QUERIES = "events per minute", "queries"
+def _counted(*axes: Axis) -> tuple[Panel, ...]:
+    names = (("snapshots", "snapshots"), ("shared_graphlets", "shared graphlets"))
+    return tuple(Panel(metric, label, *axis) for axis in axes for metric, label in names)
+
+
+STOCK = _axes(50, "events_per_min", 3_000)
 SPEC: tuple[Figure, ...] = (
     Figure(
         "figure8",
@@ -63,8 +81,7 @@ SPEC: tuple[Figure, ...] = (
         "Ridesharing: all approaches (the paper's Figures 8 and 9)",
         "The paper: HAMLET's latency is below that of GRETA, MCEP and SHARON at every rate and number of queries, "
         "by up to five orders of magnitude; two-step approaches do not end where trends are long.",
-        _panels("events_per_min", RATE, (("queries", 25),))
-        + _panels("queries", QUERIES, (("events_per_min", 20_000),)),
+        _panels(*_axes(25, "events_per_min", 20_000)),
     ),
     Figure(
         "two-step",
@@ -78,14 +95,14 @@ SPEC: tuple[Figure, ...] = (
         "taxi-rates",
         "NYC taxi, sped up (the paper's Figure 10)",
         "The paper: HAMLET stays ahead of GRETA on real streams as rates and queries grow.",
-        _panels("events_per_min", RATE, (("queries", 25),)) + _panels("queries", QUERIES, (("speed_up", 1_000),)),
+        _panels(*_axes(25, "speed_up", 1_000)),
     ),
     Figure(
         "figure10-smarthome",
         "smarthome-rates",
         "Smart home, sped up (the paper's Figure 10)",
         "The paper: HAMLET stays ahead of GRETA on real streams as rates and queries grow.",
-        _panels("events_per_min", RATE, (("queries", 25),)) + _panels("queries", QUERIES, (("speed_up", 16),)),
+        _panels(*_axes(25, "speed_up", 16)),
     ),
     Figure(
         "figure11",
@@ -93,16 +110,7 @@ SPEC: tuple[Figure, ...] = (
         "Stock, a diverse workload: dynamic against static sharing (the paper's Figures 11 and 12)",
         "The paper: deciding burst by burst beats a sharing plan that is fixed beforehand, at every rate and number of "
         "queries, since a static plan keeps making snapshots where sharing does not pay.",
-        _panels("events_per_min", RATE, (("queries", 50),))
-        + _panels("queries", QUERIES, (("events_per_min", 3_000),))
-        + tuple(
-            Panel(metric, label, x, x_label, fixed)
-            for x, x_label, fixed in (
-                ("events_per_min", RATE, (("queries", 50),)),
-                ("queries", QUERIES, (("events_per_min", 3_000),)),
-            )
-            for metric, label in (("snapshots", "snapshots"), ("shared_graphlets", "shared graphlets"))
-        ),
+        _panels(*STOCK) + _counted(*STOCK),
     ),
     Figure(
         "sharing-map",

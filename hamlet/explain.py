@@ -15,9 +15,10 @@ from hamlet.calibration import constants
 from hamlet.chunks.coordinates import refusal
 from hamlet.columns import StringPool
 from hamlet.compiler.compile import compile_workload, facts
-from hamlet.compiler.compiled import CompiledClass, CompiledQuery, CompiledWorkload
+from hamlet.compiler.compiled import CompiledClass, CompiledQuery
 from hamlet.compiler.memory import bound
 from hamlet.compiler.tables import QueryTables
+from hamlet.compiler.together import find_together, names_in
 from hamlet.errors import OptionError, one_of
 from hamlet.language.meaning import AnalysedQuery, Analysis, Pair
 from hamlet.language.printing import name_text, to_text
@@ -92,17 +93,16 @@ def view(workload: Workload, schema: Schema | None) -> WorkloadView:
         read.clock.ticks_per_second,
         None if schema is None else schema.clock.unit,
         _sharing(analysis, known, queries),
-        _together(compile_workload(analysis, read, StringPool(), together=True)),
+        tuple(some for each in exact.classes for some in _together(each)),
     )
 
 
-def _together(compiled: CompiledWorkload) -> tuple[tuple[int, ...], ...]:
+def _together(each: CompiledClass) -> Iterator[tuple[int, ...]]:
     """The queries of each host."""
-    return tuple(
-        tuple(sorted(each.queries[place].analysed.index for place in kept))
-        for each in compiled.classes
-        for kept in each.kept_by[len(each.parts) :]
-    )
+    queries = each.queries
+    found = find_together(queries, [query.window for query in queries], names_in(queries))
+    for places in found.kept_once():
+        yield tuple(queries[place].analysed.index for place in places)
 
 
 def _sharing(analysis: Analysis, known: Sequence[QueryFacts], queries: Sequence[QueryView]) -> SharingView:

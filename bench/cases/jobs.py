@@ -197,13 +197,13 @@ CASES: dict[str, Case] = {
         "programme with Python integers that does all fifty in one job",
         partial(Jobs, MANY),
         partial(Jobs, FEW),
-        (7_000, 90),
+        (900, 90),
     ),
     "spark-programme-each": _case(
         "the same over 1 million events, and the programme as one job per query, too",
         partial(Jobs, 1_000_000, each=True),
         partial(Jobs, FEW, 5, each=True),
-        (3_000, 90),
+        (600, 90),
     ),
     "spark-programme-one": _case(
         "Spark, 10 million events (W2), one query SEQ(A, B+), 300 s windows, exact; beside the programme",
@@ -215,6 +215,6 @@ CASES: dict[str, Case] = {
         "Spark, 10 million events (W2), one query SEQ(A, B+), WITHIN 30 min SLIDE 1 min, exact; beside the programme",
         partial(Jobs, MANY, 1, SLIDING),
         partial(Jobs, FEW, 1, SLIDING),
-        (3_000, 60),
+        (600, 60),
     ),
 }

@@ -13,17 +13,16 @@ from hamlet._expression import Program
 from hamlet.columns import StringPool
 from hamlet.compiler.adjacent import Keys, keys_of
 from hamlet.compiler.aggregates import Layout, Types, components
-from hamlet.compiler.alike import form, names_of, signature, united
+from hamlet.compiler.alike import form
 from hamlet.compiler.automaton import templates
-from hamlet.compiler.beginnings import find_hosts
 from hamlet.compiler.classify import Classifier, Loads, Role
 from hamlet.compiler.compiled import CompiledClass, CompiledHost, CompiledQuery, CompiledWorkload
-from hamlet.compiler.drafts import Draft
 from hamlet.compiler.hosts import Host
 from hamlet.compiler.predicate_facts import adjacent_predicates, local_predicates
 from hamlet.compiler.program import ProgramWriter
 from hamlet.compiler.roles import role_keys
 from hamlet.compiler.tables import QueryTables, TableWriter
+from hamlet.compiler.together import alone, find_together, names_in
 from hamlet.language.conditions import references
 from hamlet.language.meaning import AnalysedQuery, Analysis, Pair
 from hamlet.query import (
@@ -149,19 +148,17 @@ class _ClassCompiler:
         """Compile queries; those that are alike get the tables of the first one. And hosts of several."""
         drafts = [self.draft(analysed, known.templates) for analysed, known in given]
         self.windows.update({analysed.index: (known.within, known.slide) for analysed, known in given})
-        groups: dict[Hashable, list[int]] = {}
-        names = [names_of(each.analysed, each.templates[0]) for each in drafts]
-        for place, each in enumerate(drafts):
-            key: Hashable = place
-            if together and len(each.templates) == 1:
-                lengths = self.windows[each.analysed.index]
-                key = signature(each.analysed, each.templates[0], names[place], lengths, each.roles)
-            groups.setdefault(key, []).append(place)
-        for alike in groups.values():
-            if len(alike) > 1:
-                self.unite(drafts, names, alike)
-        hosts = self.hosted(drafts, [place for place, *_ in groups.values()]) if together else []
-        for first, *others in groups.values():
+        names = names_in(drafts)
+        windows = [self.windows[each.analysed.index] for each in drafts]
+        chosen = find_together(drafts, windows, names) if together else alone(drafts)
+        for places in chosen.alike:
+            if len(places) > 1:
+                for place in places:
+                    layout = chosen.layouts[place]
+                    types = self.types(drafts[place].analysed, layout)
+                    drafts[place] = replace(drafts[place], layout=layout, types=types)
+        hosts = [self.hosted(drafts, number, *each) for number, each in enumerate(chosen.hosts)]
+        for first, *others in chosen.alike:
             leader = drafts[first]
             if leader.host is None:
                 own = names[first] if len(leader.templates) == 1 else None
@@ -174,39 +171,16 @@ class _ClassCompiler:
         number_outputs(drafts, hosts)
         return tuple(drafts), tuple(hosts)
 
-    def unite(self, drafts: list[CompiledQuery], names: Sequence[Mapping[str, str]], alike: Sequence[int]) -> None:
-        """Give queries that are alike the components of all of them."""
-        layouts = united([drafts[place].layout for place in alike], [names[place] for place in alike])
-        for place, layout in zip(alike, layouts, strict=True):
-            types = self.types(drafts[place].analysed, layout)
-            drafts[place] = replace(drafts[place], layout=layout, types=types)
-
-    def hosted(self, drafts: list[CompiledQuery], leaders: Sequence[int]) -> list[CompiledHost]:
-        """Find hosts for queries that have sums in common; those get tables without anything but a layout."""
-        fitting = [place for place in leaders if len(drafts[place].templates) == 1]
-        known = [
-            Draft(each.analysed, each.templates[0], self.windows[each.analysed.index], each.roles, each.layout)
-            for each in map(drafts.__getitem__, fitting)
-        ]
-        found: list[CompiledHost] = []
-        for chosen, host in find_hosts(known):
-            places = tuple(fitting[number] for number in chosen)
-            tables = self.host_tables([drafts[place] for place in places], host)
-            for place in places:
-                each = drafts[place]
-                components = each.layout.rows({}, partial(self.column, each.analysed), each.types)
-                own = QueryTables(
-                    tables.within,
-                    tables.slide,
-                    self.exact,
-                    components,
-                    each.layout.fixed,
-                    each.layout.wide,
-                    hosted=True,
-                )
-                drafts[place] = replace(each, tables=(own,), host=len(found))
-            found.append(CompiledHost(places, tables, host.roles))
-        return found
+    def hosted(self, drafts: list[CompiledQuery], number: int, places: tuple[int, ...], host: Host) -> CompiledHost:
+        """Compile a host; its queries get tables without anything but a layout."""
+        tables = self.host_tables([drafts[place] for place in places], host)
+        for place in places:
+            each = drafts[place]
+            components = each.layout.rows({}, partial(self.column, each.analysed), each.types)
+            layout = components, each.layout.fixed, each.layout.wide
+            own = QueryTables(tables.within, tables.slide, self.exact, *layout, hosted=True)
+            drafts[place] = replace(each, tables=(own,), host=number)
+        return CompiledHost(places, tables, host.roles)
 
     def host_tables(self, queries: Sequence[CompiledQuery], host: Host) -> QueryTables:
         """The tables of a host."""
