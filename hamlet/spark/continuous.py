@@ -116,11 +116,7 @@ class Continuous:
         """Partial rows of closed windows as `hamlet.spark.online.CLOSED`."""
         job, slicing = self._job, self._slicing
         shipment, routes = job.shipment, job.routes
-
-        def pack(batches: Batches) -> Batches:
-            yield from guarded(packed(shipment, routes, slicing, batches))
-
-        packets = mapped(job.everything(), pack, from_arrow_schema(PACKED))
+        packets = mapped(job.everything(), partial(packed, shipment, routes, slicing), from_arrow_schema(PACKED))
         # Spark hashes the keys: labels whose hash is right keep slices apart where there are as many partitions.
         labels = labels_of(packets.sparkSession, slicing.slices)
         pairs = create_map(*(lit(value) for pair in enumerate(labels) for value in pair))
@@ -141,7 +137,7 @@ class Continuous:
 
         def merge(batches: Batches) -> Batches:
             rows = (rows for _, rows in Presenter(shipment).rows(met(batches)[0]))
-            yield from guarded(result_batches(rows, shipment, arrow, names))
+            return result_batches(rows, shipment, arrow, names)
 
         spread = self.closed().repartition(self._slicing.slices, col("bucket"))
         return mapped(spread, merge, numbered).toDF(*schema.names)
@@ -174,7 +170,8 @@ class _Slice(StatefulProcessor):
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: Any) -> Iterator[Row]:  # noqa: ARG002, N802, N803
         """The events of a micro-batch; gives partial rows."""
-        yield from guarded(self._closed(rows))
+        with guarded():
+            yield from self._closed(rows)
 
     def _closed(self, rows: Iterator[Row]) -> Iterator[Row]:
         saved = self._saved()
@@ -225,7 +222,7 @@ def _write_batch(shipment: Shipment, folder: Path, output_format: str, frame: Da
         context = TaskContext.get()
         assert context is not None
         rows, read, late = met(batches)
-        yield from guarded(write(f"{batch:08}-{context.partitionId():05}", rows))
+        yield from write(f"{batch:08}-{context.partitionId():05}", rows)
         yield pa.RecordBatch.from_pylist([{"query": COUNTS, "rows": read, "infinite": late}], WRITTEN)
 
     spread = frame.repartition(frame.sparkSession.sparkContext.defaultParallelism, col("bucket"))

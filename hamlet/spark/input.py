@@ -7,7 +7,6 @@ the same rows. Parquet is then read by Spark; CSV and JSON by the readers of `ha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -46,7 +45,6 @@ from hamlet.schema import Schema
 from hamlet.spark.events import read_files
 from hamlet.spark.frames import Events, arrow_schema, events_of
 from hamlet.spark.parts import Part, parts_of, row_groups
-from hamlet.spark.session import guarded
 from hamlet.spark.slices import mapped
 from hamlet.where import Filter
 from hamlet.workload import Workload, workload_of
@@ -218,12 +216,8 @@ class LocalFiles:
         types = arrow_schema(schema).types
         arrow = pa.schema([field.with_type(type) for field, type in zip(self._fields, types, strict=True)])
         read = partial(read_files, self._paths, self._key, self._options.type_column, self._input_format, arrow)
-
-        def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            yield from guarded(read(batches))
-
         count = len(self._paths)
-        return mapped(spark.range(0, count, 1, count), task, schema)
+        return mapped(spark.range(0, count, 1, count), read, schema)
 
 
 def _followed(spark: SparkSession, source: str, input_format: str, schema: StructType, files: int | None) -> DataFrame:

@@ -48,7 +48,6 @@ from hamlet.spark.look import seen
 from hamlet.spark.packets import unpacked
 from hamlet.spark.parts import Part, read_part
 from hamlet.spark.rows import Presenter, result_batches
-from hamlet.spark.session import guarded
 from hamlet.spark.slices import Batches, mapped, sliced, statistics_of
 from hamlet.spark.tasks import Kernel, Shipment, columns_of
 from hamlet.where import Filter
@@ -143,13 +142,9 @@ class Job:
         needed = {*shipment.options.columns_of(self._workload), *read}
         names = tuple(name for name in events.names if name in needed)
 
-        looks = self.looks = partial(seen, shipment, names, where, watch, stats)
-
-        def task(batches: Batches) -> Batches:
-            yield from guarded(looks(batches))
-
+        self.looks = partial(seen, shipment, names, where, watch, stats)
         chosen = events.frame.select(*(events.columns[name][0] for name in names))
-        self.events = replace(events, frame=mapped(chosen, task, chosen.schema), names=names)
+        self.events = replace(events, frame=mapped(chosen, self.looks, chosen.schema), names=names)
 
     def trace_to(self, folder: Path) -> None:
         """Let every task write the records of its bursts into a folder, a file each."""
@@ -168,12 +163,8 @@ class Job:
 
         Local Parquet is read by the tasks themselves.
         """
-
-        def task(batches: Batches) -> Batches:
-            yield from guarded(make(batches))
-
         if self.events.parts is None:
-            return mapped(self.read(routes), task, type)
+            return mapped(self.read(routes), make, type)
         return self.over_parts(self.events.parts, columns_of(routes, self.schema), self.looks, make, type)
 
     def over_parts(
@@ -198,7 +189,7 @@ class Job:
             batches = events(numbers)
             if looks is not None:
                 batches = (batch.select(places) for batch in looks(batches))
-            yield from guarded(make(batches))
+            return make(batches)
 
         count = len(parts)
         return mapped(self.given.frame.sparkSession.range(0, count, 1, max(1, count)), task, type)
@@ -251,13 +242,9 @@ class Job:
 
     def partial(self, stats: Accumulator[Stats] | None = None) -> DataFrame:
         """Partial rows of all classes; a group may have several for a window."""
-        shipment = self.shipment
-
-        def kernel(routes: Routes, slicing: Slicing | None, batches: Batches) -> Batches:
-            yield from guarded(_partial(shipment, routes, slicing, stats, batches))
-
         frames = [
-            mapped(frame, partial(kernel, part, slicing), PARTIAL_TYPE) for frame, part, slicing in self.tasks(stats)
+            mapped(frame, partial(_partial, self.shipment, part, slicing, stats), PARTIAL_TYPE)
+            for frame, part, slicing in self.tasks(stats)
         ]
         return reduce(DataFrame.unionAll, frames)
 
@@ -267,21 +254,16 @@ class Job:
         """Result rows of all queries in one frame; see `hamlet.spark.run`. `rows` are partial rows made otherwise."""
         schema = self.result_type()
         numbered = StructType([StructField(f"c{place}", each.dataType) for place, each in enumerate(schema.fields)])
-        arrow = arrow_schema(schema)
-        shipment, names = self.shipment, numbered.names
-
-        def kernel(routes: Routes, slicing: Slicing | None, batches: Batches) -> Batches:
-            yield from guarded(_final(shipment, routes, slicing, arrow, names, batches))
-
-        def merge(batches: Batches) -> Batches:
-            yield from guarded(_merged(shipment, arrow, names, batches))
-
+        shipment, shown = self.shipment, (arrow_schema(schema), numbered.names)
         if rows is None and all(self._is_whole(route) for route in self.routes):
-            frames = [mapped(frame, partial(kernel, part, slicing), numbered) for frame, part, slicing in self.tasks()]
+            frames = [
+                mapped(frame, partial(_final, shipment, part, slicing, *shown), numbered)
+                for frame, part, slicing in self.tasks()
+            ]
             return reduce(DataFrame.unionAll, frames).toDF(*schema.names)
         rows = self.partial() if rows is None else rows
         met = rows.repartition(self.partitions, *ROW).sortWithinPartitions(*ROW)
-        return mapped(met, merge, numbered).toDF(*schema.names)
+        return mapped(met, partial(_merged, shipment, *shown), numbered).toDF(*schema.names)
 
     def _is_whole(self, route: Route) -> bool:
         """Whether the rows that a task gives for a class are final."""

@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame
 from hamlet.output.files import folder_name, part_file
 from hamlet.spark.job import ROW, Job
 from hamlet.spark.rows import Presenter, write_files
-from hamlet.spark.session import guarded
 from hamlet.spark.slices import Batches, mapped
 
 FEWEST_ROWS, MOST_ROWS = 50_000, 1_000_000  # of a result file, where there are more than one task can be quick with
@@ -33,7 +32,7 @@ def written(job: Job, rows: DataFrame, total: int, folder: Path, output_format: 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         assert context is not None
-        yield from guarded(write(f"{context.partitionId():05}", batches))
+        return write(f"{context.partitionId():05}", batches)
 
     files_of_tasks = mapped(ordered, task, "query int, rows long, infinite long").collect()
     for unfinished in folder.glob("query=*/.part-*"):  # of a task that was run twice

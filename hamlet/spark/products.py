@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pyspark import TaskContext
@@ -24,7 +25,6 @@ from hamlet.spark.chunk_tasks import BORDER, ChunkTask, Sender, measured
 from hamlet.spark.counters import BORDERS, CLASS, FOLDED, SLICE, Stats, counted
 from hamlet.spark.input import Loaded
 from hamlet.spark.job import Job
-from hamlet.spark.session import guarded
 from hamlet.spark.slices import Batches, mapped
 
 CHOICES = ("auto", "always", "never")
@@ -93,14 +93,10 @@ def decided(job: Job, products: str, input: Loaded | None = None) -> Decision:
 
 def _measured(job: Job) -> DataFrame:
     """The range of each task's events, whatever their types: no local predicate is looked at."""
-    shipment, known = job.shipment, job.routes
     wanted = {name for each in job.compiled.classes for name in each.attributes}
     wanted |= {job.schema.clock.column, job.schema.order_column or job.schema.clock.column}
     names = [name for name in job.schema.columns if name in wanted]
-
-    def task(batches: Batches) -> Batches:
-        yield from guarded(measured(shipment, known, names, batches))
-
+    task = partial(measured, job.shipment, job.routes, names)
     given, type = job.given, from_arrow_schema(SCHEMA)
     if given.parts is not None:
         return job.over_parts(given.parts, names, None, task, type)
@@ -136,12 +132,12 @@ def put_together(job: Job, cut: Cut, found: DataFrame, stats: Accumulator[Stats]
 
     def make_borders(batches: Batches) -> Batches:
         task = ChunkTask(shipment, known, cut)
-        yield from guarded(task.of_borders(batches))
+        yield from task.of_borders(batches)
         _count(task, stats, BORDERS)
 
     def fold(batches: Batches) -> Batches:
         sender = Sender(shipment)
-        yield from guarded(sender.folded(batches))
+        yield from sender.folded(batches)
         counted(stats, {(FOLDED, 0): {"largest_count_bits": sender.largest_count_bits}})
 
     travelling = found.where(col(QUERY) < 0) if held else found

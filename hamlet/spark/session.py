@@ -21,7 +21,6 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
 
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
@@ -35,7 +34,6 @@ from hamlet.input.ordering import BATCH_ROWS
 from hamlet.java import check_java
 
 Progress = Callable[[str, int, int], None]  # what is done, tasks done, tasks in all
-T = TypeVar("T")
 
 _MARK = re.compile(r"\[hamlet:([A-Za-z0-9+/=]+)\]")
 _LOCAL = re.compile(r"local(\[.*\])?", re.ASCII)
@@ -50,10 +48,11 @@ class TaskError(Exception):
     """A `HamletError` of a task, in a form that survives the way through the JVM."""
 
 
-def guarded(rows: Iterator[T]) -> Iterator[T]:
-    """The same rows; a `HamletError` leaves the task as a `TaskError`."""
+@contextlib.contextmanager
+def guarded() -> Iterator[None]:
+    """A `HamletError` leaves the task as a `TaskError`."""
     try:
-        yield from rows
+        yield
     except HamletError as error:
         packed = json.dumps([type(error).__name__, str(error)]).encode()
         raise TaskError(f"{error}\n[hamlet:{base64.b64encode(packed).decode()}]") from None

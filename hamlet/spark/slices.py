@@ -8,6 +8,7 @@ get labels whose hash is right.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import pyarrow as pa
 from pyspark.accumulators import Accumulator
@@ -31,9 +32,14 @@ LABELS_PER_SLICE = 64  # numbers to try for a label; one in `slices` has the has
 
 
 def mapped(frame: DataFrame, task: Callable[[Batches], Batches], schema: StructType | str) -> DataFrame:
-    """What a task makes of each partition's record batches."""
+    """What a task makes of each partition's record batches; the driver raises a `HamletError` of it again."""
+
+    def marked(batches: Batches) -> Batches:
+        with guarded():
+            yield from task(batches)
+
     with without_pandas_warning():
-        return frame.mapInArrow(task, schema)
+        return frame.mapInArrow(marked, schema)
 
 
 def sliced(
@@ -56,7 +62,7 @@ def sliced(
     """
 
     def task(batches: Batches) -> Batches:
-        yield from packed(_routed(shipment, routes, slicing, stats, batches))
+        return packed(_routed(shipment, routes, slicing, stats, batches))
 
     return in_slices(over(task, from_arrow_schema(PACKETS)), slicing.slices)
 
@@ -102,14 +108,7 @@ def statistics_of(over: Over, shipment: Shipment, routes: Sequence[Route], parti
     Every task counts its part; the counts of a key meet in one task, which adds them up; only what placement asks for
     comes to the driver. `over` is as for `sliced`.
     """
-
-    def count(batches: Batches) -> Batches:
-        yield from summarised(shipment, routes, batches)
-
-    def add(batches: Batches) -> Batches:
-        yield from guarded(reduced_part(shipment, routes, batches))
-
     form = from_arrow_schema(SUMMARY)
-    parts = over(count, form).repartition(partitions, "class", "key")
-    table = mapped(parts, add, form).toArrow()
+    parts = over(partial(summarised, shipment, routes), form).repartition(partitions, "class", "key")
+    table = mapped(parts, partial(reduced_part, shipment, routes), form).toArrow()
     return gathered(shipment.compiled(), routes, [row for batch in table.to_batches() for row in rows_of(batch)])
