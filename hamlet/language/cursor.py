@@ -114,6 +114,14 @@ class Cursor:
         """The next token if it is one of these keywords."""
         return self.advance() if self.at_word(*words) else None
 
+    def take_operator(self, word: str, symbol: str) -> bool:
+        """Consume AND or OR, spelled either way; the symbol twice is an error."""
+        if not (self.take(symbol) or self.take_word(word)):
+            return False
+        if self.at(symbol):
+            raise self.fail(f"'{symbol}{symbol}' is not part of the language", self.peek().span, f"write {word}")
+        return True
+
     def take_name(self) -> str:
         """The next token, which is a word or a name, as a name."""
         token = self.advance()

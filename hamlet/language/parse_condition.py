@@ -105,9 +105,7 @@ def _joined(cursor: Cursor, left: Part, binding: int) -> Condition:
     """``a AND b AND c`` as one node."""
     word, symbol = ("AND", "&") if binding == _AND else ("OR", "|")
     operands = [_condition(cursor, left)]
-    while cursor.take(symbol) or cursor.take_word(word):
-        if cursor.at(symbol):
-            raise cursor.fail(f"'{symbol}{symbol}' is not part of the language", cursor.peek().span, f"write {word}")
+    while cursor.take_operator(word, symbol):
         operands.append(_condition(cursor, _operators(cursor, binding + 1)))
     span = left.span.to(operands[-1].span)
     return And(tuple(operands), span=span) if binding == _AND else Or(tuple(operands), span=span)

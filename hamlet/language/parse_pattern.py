@@ -54,7 +54,7 @@ def parse_pattern(cursor: Cursor) -> Pattern:
 
 def _alternation(cursor: Cursor) -> Pattern:
     branches = [_conjunction(cursor)]
-    while _take_operator(cursor, "OR", "|"):
+    while cursor.take_operator("OR", "|"):
         branches.append(_conjunction(cursor))
     if len(branches) == 1:
         return branches[0]
@@ -63,19 +63,11 @@ def _alternation(cursor: Cursor) -> Pattern:
 
 def _conjunction(cursor: Cursor) -> Pattern:
     operands = [_unit(cursor)]
-    while _take_operator(cursor, "AND", "&"):
+    while cursor.take_operator("AND", "&"):
         operands.append(_unit(cursor))
     if len(operands) == 1:
         return operands[0]
     return Conjunction(tuple(operands), span=operands[0].span.to(operands[-1].span))
-
-
-def _take_operator(cursor: Cursor, word: str, symbol: str) -> bool:
-    if not (cursor.take(symbol) or cursor.take_word(word)):
-        return False
-    if cursor.at(symbol):
-        raise cursor.fail(f"'{symbol}{symbol}' is not part of the language", cursor.peek().span, f"write {word}")
-    return True
 
 
 def _unit(cursor: Cursor) -> Pattern:
