@@ -22,6 +22,7 @@ from hamlet._cells cimport (
     limbs_bits,
     limbs_increment,
     limbs_negate,
+    place_in_cell,
     scaled_add,
     scaled_from_limbs,
     scaled_load,
@@ -31,6 +32,7 @@ from hamlet._cells cimport (
     scaled_shift,
     scaled_store,
     trends_in,
+    words_in_cell,
 )
 from hamlet._expression cimport Column
 from hamlet._state cimport State, cell_of, start_alive
@@ -213,9 +215,9 @@ cdef void apply_burst(
         c = &q.component[i]
         counted = trends_in(q, c, width, extended)
         kind = c.kind
-        words = c.words + c.wide * width
-        target = sum + c.offset + c.slope * width
-        held = extended + c.offset + c.slope * width
+        words = words_in_cell(c, width)
+        target = sum + place_in_cell(c, width)
+        held = extended + place_in_cell(c, width)
         mine = c.variable == a.variable
         values = &tally[c.column] if mine and c.column >= 0 else NULL
         present = events if values == NULL else values.present
@@ -301,7 +303,7 @@ cdef void apply_limbs(
         words = limbs + c.words  # of a sum: its magnitude is below trends * 2^127
         held = cells and sum_sources(q, s, a, i, words, window, lane, more)
         for target in range(a.cells, a.cells_end):
-            to = cell_of(q, s, lane, q.member[target]) + c.offset + c.slope * s.width
+            to = cell_of(q, s, lane, q.member[target]) + place_in_cell(c, s.width)
             if held and loop:
                 limbs_repeat(to, s.width + c.words, more, words, events)
             elif held:
@@ -329,7 +331,7 @@ cdef inline bint sum_sources(
         if source.kind != FROM_CELL:
             starts = starts or (component == 0 and start_alive(q, s, source.guards, window))
             continue
-        cell = cell_of(q, s, lane, source.place) + c.offset + c.slope * s.width
+        cell = cell_of(q, s, lane, source.place) + place_in_cell(c, s.width)
         if held == NULL:
             held = cell
         else:
@@ -350,7 +352,7 @@ cdef void join_extremes(
 ) noexcept nogil:
     """Let presence of values, or an extremum, in the cells of an arrival be that of what it reads and of a burst."""
     cdef const Component* c = &q.component[component]
-    cdef int kind = c.kind, offset = c.offset + c.slope * s.width, i, target
+    cdef int kind = c.kind, offset = place_in_cell(c, s.width), i, target
     cdef const Source* source
     cdef const uint64_t* cell
     cdef uint64_t* to

@@ -104,6 +104,16 @@ cdef inline void extend_extremum(int kind, uint64_t* extremum, uint64_t bits) no
     extremum[1] = bits
 
 
+cdef inline int place_in_cell(const Component* c, int width) noexcept nogil:
+    """The first word of a component in a cell."""
+    return c.offset + c.slope * width
+
+
+cdef inline int words_in_cell(const Component* c, int width) noexcept nogil:
+    """How many words of a cell are a component's."""
+    return c.words + c.wide * width
+
+
 cdef inline void add_cell(const Query* q, int width, uint64_t* target, const uint64_t* source) noexcept nogil:
     """Add the aggregates of one set of trends to those of another."""
     add_components(q, width, target, source, 0, q.components)
@@ -117,13 +127,13 @@ cdef inline void add_components(
     cdef Component* c
     while i < end:
         c = &q.component[i]
-        offset = c.offset + c.slope * width
+        offset = place_in_cell(c, width)
         kind = c.kind
         i += max(1, c.run)
         if c.run:
             scaled_add_each(target + offset, source + offset, c.run - max(0, i - end))
         elif kind <= SUM_INT:
-            limbs_add(target + offset, source + offset, c.words + c.wide * width)
+            limbs_add(target + offset, source + offset, words_in_cell(c, width))
         elif kind == PRESENT:
             target[offset] |= source[offset]
         elif source[offset]:
@@ -134,7 +144,7 @@ cdef inline const uint64_t* trends_in(
     const Query* q, const Component* c, int width, const uint64_t* cell
 ) noexcept nogil:
     """The count of the trends that a component measures."""
-    return cell + q.component[c.of].offset + q.component[c.of].slope * width
+    return cell + place_in_cell(&q.component[c.of], width)
 
 
 cdef inline bint has_trends(const Query* q, int width, const uint64_t* cell) noexcept nogil:
@@ -149,7 +159,7 @@ cdef inline void add_arriving(
     """Add the aggregates of trends that an arrival takes part in."""
     cdef const uint64_t* count = source
     if a.components:  # what is read may have trends of other strands
-        count += q.component[a.components].offset + q.component[a.components].slope * width
+        count += place_in_cell(&q.component[a.components], width)
         if q.exact:
             limbs_add(target, count, width)
         else:
@@ -171,7 +181,7 @@ cdef inline void add_one(const Query* q, int width, uint64_t* cell, int strand) 
     """Add the empty trend, which is of a strand, if there are any (not 0)."""
     increment(q, width, cell)
     if strand:
-        increment(q, width, cell + q.component[strand].offset + q.component[strand].slope * width)
+        increment(q, width, cell + place_in_cell(&q.component[strand], width))
 
 
 cdef inline void bind_event(
@@ -195,7 +205,7 @@ cdef inline void bind_event(
             if column.valid != NULL and not column.valid[row]:
                 continue
         kind = c.kind
-        target = cell + c.offset + c.slope * width
+        target = cell + place_in_cell(c, width)
         if kind == OCCURRENCES:
             limbs_add_wider(target, c.words + width, counted, width)
         elif kind == SUM_INT:

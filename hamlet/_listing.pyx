@@ -12,7 +12,7 @@ from libc.math cimport isfinite, isinf, isnan, ldexp, log2
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport free, malloc
 
-from hamlet._cells cimport Scaled, scaled_load, scaled_normal
+from hamlet._cells cimport Scaled, place_in_cell, scaled_load, scaled_normal, words_in_cell, words_of
 from hamlet._delivery import by_window
 from hamlet._kernel cimport Core, Rows
 from hamlet._tables cimport (
@@ -151,7 +151,7 @@ cdef list listed_rows(Core* k, list wanted, const int64_t[::1] ranks, int64_t li
             words = 0
             for i in range(r.count):
                 room[most + i] = words
-                words += q.fixed + q.wide * r.width[i]
+                words += words_of(q, r.width[i])
             found.append((listing.index, dicts(q, r, listing, room, room + most, values)))
         return found
     finally:
@@ -222,11 +222,11 @@ cdef object value(const Query* q, Listing listing, int number, int width, const 
     """A result value other than an attribute of the group."""
     cdef const Item* item = &listing.item[number]
     cdef const Component* first = &q.component[item.first]
-    cdef const uint64_t* word = cell + first.offset + first.slope * width
+    cdef const uint64_t* word = cell + place_in_cell(first, width)
     cdef const uint64_t* other = NULL
     cdef Scaled total, by
     if item.second >= 0:
-        other = cell + q.component[item.second].offset + q.component[item.second].slope * width
+        other = cell + place_in_cell(&q.component[item.second], width)
     if item.reading == COMPUTED:
         function = listing.functions[number]
         if other == NULL:
@@ -266,7 +266,7 @@ cdef inline object presented(double m, int64_t e, object beyond):
 
 cdef object component(const Component* c, int width, const uint64_t* word):
     """A component as a Python value."""
-    cdef int words = c.words + c.wide * width
+    cdef int words = words_in_cell(c, width)
     if c.kind == COUNT or c.kind == OCCURRENCES or c.kind == SUM_INT:
         if words == 1 or is_short(word, words):
             return <int64_t> word[0]

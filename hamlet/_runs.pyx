@@ -16,7 +16,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport calloc
 from libc.string cimport memcpy, memset
 
-from hamlet._cells cimport bit_length, lane_of, limbs_bits, limbs_increment, limbs_nonzero
+from hamlet._cells cimport bit_length, lane_of, limbs_bits, limbs_increment, limbs_nonzero, place_in_cell
 from hamlet._kernel cimport (
     GIVES_EVENTS,
     GIVES_FLAG,
@@ -419,7 +419,7 @@ cdef inline void begin_trends(Run* r, const Step* step, bint both) noexcept nogi
 
 cdef inline uint64_t* held(const Run* r, const State* s, int lane, int cell, int component) noexcept nogil:
     cdef const Component* c = &r.q.component[component]
-    return cell_of(r.q, s, lane, cell) + c.offset + c.slope * s.width
+    return cell_of(r.q, s, lane, cell) + place_in_cell(c, s.width)
 
 
 cdef void take_up(Run* r, const State* s, int64_t window, int lane) noexcept nogil:

@@ -19,7 +19,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
 from hamlet._blocks cimport new_block
-from hamlet._cells cimport Scaled, lane_of, limbs_bits, scaled_load, words_of
+from hamlet._cells cimport Scaled, lane_of, limbs_bits, place_in_cell, scaled_load, words_of
 from hamlet._kernel cimport Core, Due, take_own
 from hamlet._lanes cimport (
     LANES_LEAST_MANTISSA,
@@ -168,10 +168,10 @@ cdef bint is_sane(const Query* q, const State* s, const Bounds* bounds, const ui
     for i in range(q.components):
         c = &q.component[i]
         if c.kind == COUNT:
-            if limbs_bits(cell + c.offset + c.slope * s.width, s.width) > s.bits:
+            if limbs_bits(cell + place_in_cell(c, s.width), s.width) > s.bits:
                 return False
         elif c.kind == SUM_DOUBLE or c.kind >= COUNT_SCALED:
-            number = scaled_load(cell + c.offset + c.slope * s.width)
+            number = scaled_load(cell + place_in_cell(c, s.width))
             if number.e % LANES_STEP or not -bounds.exponent <= number.e <= bounds.exponent:
                 return False
             if c.kind >= COUNT_SCALED and not (isfinite(number.m) and number.m >= 0):

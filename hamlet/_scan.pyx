@@ -23,10 +23,12 @@ from hamlet._cells cimport (
     limbs_add_each,
     limbs_add_selected,
     masks_to_places,
+    place_in_cell,
     scaled_add_selected,
     scaled_load,
     scaled_store,
     scaled_weigh,
+    words_in_cell,
     words_of,
 )
 from hamlet._expression cimport Column, evaluate_block
@@ -160,7 +162,7 @@ cdef void add_selected(
         plane = lane * q.scaled
         for i in range(q.components):
             c = &q.component[i]
-            target = sum + lane * words + c.offset + c.slope * s.width
+            target = sum + lane * words + place_in_cell(c, s.width)
             value = store.value + start * stride + (target - sum)
             if c.kind == SUM_DOUBLE or c.kind >= COUNT_SCALED:
                 scaled_store(target, scaled_add_selected(
@@ -168,13 +170,13 @@ cdef void add_selected(
                     store.scale[plane * blocks + start // SCAN_BLOCK], mask, stop - start,
                 ))
                 plane += 1
-            elif c.kind <= SUM_INT and c.words + c.wide * s.width <= 2:
-                limbs_add_selected(target, c.words + c.wide * s.width, value, stride, mask, stop - start)
+            elif c.kind <= SUM_INT and words_in_cell(c, s.width) <= 2:
+                limbs_add_selected(target, words_in_cell(c, s.width), value, stride, mask, stop - start)
             else:
                 if chosen < 0:
                     chosen = masks_to_places(mask, stop - start, place)
                 if c.kind <= SUM_INT:
-                    limbs_add_each(target, c.words + c.wide * s.width, value, stride, place, chosen)
+                    limbs_add_each(target, words_in_cell(c, s.width), value, stride, place, chosen)
                     continue
                 for at in range(chosen):
                     if c.kind == PRESENT:
@@ -207,7 +209,7 @@ cdef int weigh_nodes(const Query* q, State* s, Store* store) noexcept nogil:
             c = &q.component[i]
             if c.kind != SUM_DOUBLE and c.kind < COUNT_SCALED:
                 continue
-            value = store.value + lane * words + c.offset + c.slope * s.width
+            value = store.value + lane * words + place_in_cell(c, s.width)
             start = store.weighed
             while start < store.count:
                 stop = min((start // SCAN_BLOCK + 1) * SCAN_BLOCK, store.count)

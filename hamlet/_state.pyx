@@ -17,8 +17,10 @@ from hamlet._cells cimport (
     add_cell,
     limbs_bits,
     limbs_negate,
+    place_in_cell,
     scaled_from_limbs,
     scaled_store,
+    words_in_cell,
     words_of,
 )
 from hamlet._expression cimport Column
@@ -32,10 +34,10 @@ cdef void widen_cell(const Query* q, uint64_t* target, int wider, const uint64_t
     cdef bint negative
     for i in range(q.components - 1, -1, -1):
         c = &q.component[i]
-        words = c.words + c.wide * width
-        more = c.words + c.wide * wider - words
-        to = target + c.offset + c.slope * wider
-        memmove(to, source + c.offset + c.slope * width, words * sizeof(uint64_t))
+        words = words_in_cell(c, width)
+        more = words_in_cell(c, wider) - words
+        to = target + place_in_cell(c, wider)
+        memmove(to, source + place_in_cell(c, width), words * sizeof(uint64_t))
         if more > 0:
             negative = c.kind == SUM_INT and <int64_t> to[words - 1] < 0
             memset(to + words, 0xFF if negative else 0, more * sizeof(uint64_t))
@@ -65,9 +67,8 @@ cdef void replace_values(const Query* q, State* s, Store* store, uint64_t* value
 cdef int widen(const Query* q, State* s, int64_t bits) noexcept nogil:
     """Make every count of a state able to hold `bits` bits. Returns a Failure."""
     cdef int width = s.width, wider = <int> ((bits + 2) // 64 + 1)
-    cdef Py_ssize_t i, old = words_of(q, width), new, cells, nodes
+    cdef Py_ssize_t i, old = words_of(q, width), new, cells
     cdef uint64_t* cell
-    cdef int store
     if wider <= width:
         return NO_FAILURE
     wider += wider >> 2  # so that a long burst does not copy at every 64 events
@@ -83,16 +84,8 @@ cdef int widen(const Query* q, State* s, int64_t bits) noexcept nogil:
         for i in range(cells):
             widen_cell(q, cell + i * new, wider, s.cell + i * old, width)
         replace_cells(q, s, cell, cells * new)
-    for store in range(q.stores):
-        if q.store[store].starts or s.store[store].capacity == 0:
-            continue
-        nodes = s.store[store].capacity * q.lanes
-        cell = new_cells(q, s, nodes * new)
-        if cell == NULL:
-            return OUT_OF_MEMORY
-        for i in range(s.store[store].head * q.lanes, s.store[store].pending * q.lanes):
-            widen_cell(q, cell + i * new, wider, s.store[store].value + i * old, width)
-        replace_values(q, s, &s.store[store], cell, nodes * new)
+    if relay_stores(q, q, s, wider):
+        return OUT_OF_MEMORY
     s.width = wider
     reset_indexes(q, s)
     return NO_FAILURE
@@ -108,9 +101,9 @@ cdef void convert_cell(
     cdef bint negative
     cdef Scaled total
     for i in range(q.components):
-        to = target + q.component[i].offset + q.component[i].slope * width
-        held = source + old.component[i].offset + old.component[i].slope * width
-        words = old.component[i].words + old.component[i].wide * width
+        to = target + place_in_cell(&q.component[i], width)
+        held = source + place_in_cell(&old.component[i], width)
+        words = words_in_cell(&old.component[i], width)
         if q.component[i].kind == old.component[i].kind:
             memcpy(to, held, words * sizeof(uint64_t))
         elif q.component[i].kind == SUM_DOUBLE:
@@ -128,25 +121,38 @@ cdef void convert_cell(
 cdef int convert_state(const Query* q, const Query* old, State* s) noexcept nogil:
     """Lay all cells and nodes of a state out anew. Returns a Failure."""
     cdef Py_ssize_t i, words = words_of(q, s.width), before = words_of(old, s.width)
-    cdef Py_ssize_t cells = <Py_ssize_t> q.lanes * q.cells, nodes
+    cdef Py_ssize_t cells = <Py_ssize_t> q.lanes * q.cells
     cdef uint64_t* cell = new_cells(q, s, cells * words)
-    cdef int store
     if cell == NULL:
         return OUT_OF_MEMORY
     for i in range(cells):
         convert_cell(q, cell + i * words, old, s.cell + i * before, s.width)
     replace_cells(q, s, cell, cells * words)
-    for store in range(q.stores):
-        if q.store[store].starts or s.store[store].capacity == 0:
+    return relay_stores(q, old, s, s.width)
+
+
+cdef int relay_stores(const Query* q, const Query* old, State* s, int width) noexcept nogil:
+    """Lay the nodes of all stores out anew, with wider numbers or as `convert_cell` does. Returns a Failure."""
+    cdef Py_ssize_t i, words = words_of(q, width), before = words_of(old, s.width), nodes
+    cdef uint64_t* cell
+    cdef Store* store
+    cdef int place
+    for place in range(q.stores):
+        store = &s.store[place]
+        if q.store[place].starts or store.capacity == 0:
             continue
-        nodes = s.store[store].capacity * q.lanes
+        nodes = store.capacity * q.lanes
         cell = new_cells(q, s, nodes * words)
         if cell == NULL:
             return OUT_OF_MEMORY
-        for i in range(s.store[store].head * q.lanes, s.store[store].pending * q.lanes):
-            convert_cell(q, cell + i * words, old, s.store[store].value + i * before, s.width)
-        replace_values(q, s, &s.store[store], cell, nodes * words)
-        drop_weights(old, s, &s.store[store])
+        for i in range(store.head * q.lanes, store.pending * q.lanes):
+            if old == q:
+                widen_cell(q, cell + i * words, width, store.value + i * before, s.width)
+            else:
+                convert_cell(q, cell + i * words, old, store.value + i * before, width)
+        replace_values(q, s, store, cell, nodes * words)
+        if old != q:
+            drop_weights(old, s, store)
     return NO_FAILURE
 
 

@@ -15,7 +15,9 @@ from hamlet._cells cimport (
     lane_of,
     limbs_bits,
     lowest_window,
+    place_in_cell,
     trends_in,
+    words_in_cell,
     words_of,
 )
 from hamlet._index cimport forget_lane
@@ -191,8 +193,8 @@ cdef int append_sum(
         c = &q.component[i if chosen == NULL else chosen[i]]
         to = &own.component[i]
         memcpy(
-            row + to.offset + to.slope * narrower, sum + c.offset + c.slope * width,
-            (c.words + c.wide * narrower) * sizeof(uint64_t),
+            row + place_in_cell(to, narrower), sum + place_in_cell(c, width),
+            (words_in_cell(c, narrower)) * sizeof(uint64_t),
         )
     return NO_FAILURE
 
