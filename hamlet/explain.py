@@ -25,8 +25,9 @@ from hamlet.language.printing import name_text, to_text
 from hamlet.query import NOWHERE, And, AttributeType, Condition, Duration, Query
 from hamlet.schema import UNITS_PER_SECOND, Clock, Schema
 from hamlet.workload import Workload
-from optimizer.explain import Cause, LinearMaps, Memory, QueryView, Step, Steps, Variable, Window, WorkloadView, as_json
+from optimizer.explain import Cause, LinearMaps, Memory, QueryView, Step, Steps, Variable, Window, WorkloadView
 from optimizer.explain_dot import as_dot
+from optimizer.explain_json import as_json
 from optimizer.explain_sharing import Prices, SharingView
 from optimizer.explain_text import as_text
 from optimizer.plan import QueryFacts, plan
@@ -49,7 +50,7 @@ def explain(workload: Workload, schema: Schema | None = None, shown_as: str = "t
         Of the input; without it the unit of time is unknown, and attributes without a declared type are taken for
         numbers.
     shown_as : {'text', 'dot', 'json'}
-        The JSON document is described in `optimizer.explain`.
+        The JSON document is described in `optimizer.explain_json`.
 
     Raises
     ------

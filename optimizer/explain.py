@@ -1,58 +1,19 @@
-"""What a workload will do, as facts and as JSON; `explain_text` and `explain_dot` render the same facts otherwise.
+"""What a workload will do, as facts; `explain_text`, `explain_dot` and `explain_json` render them.
 
-The engine fills the dataclasses of this module, the functions of the three modules turn them into a string.
-
-The JSON document is stable: keys may be added, `version` changes when one is renamed, removed or changes its meaning.
-
-``version``
-    1.
-``time_unit``
-    Unit of the ticks below: ``s``, ``ms``, ``us`` or ``ns``; null without an input. Then every ``ticks`` is null, and
-    attributes without a declared type are taken for numbers.
-``classes[]``
-    Queries that run side by side: ``attributes`` (partition attributes), ``queries`` (names), ``pane`` (duration),
-    ``together[]`` (names of queries for which single events are kept once, with sums for each).
-``sharing``, ``constants``
-    What queries share, and the prices that decide about it: `optimizer.explain_sharing`.
-``queries[]``
-    ``name``, ``pattern``, ``returns`` (texts), ``class`` (place in ``classes``), ``variables``, ``partition``,
-    ``window``, ``templates``, ``rung``, ``memory``, ``maps``.
-``queries[].variables[]``
-    ``name``, ``type``, ``negated``, ``conditions`` (texts), ``broadcast`` (partition attributes that its type lacks).
-``queries[].partition``
-    ``grouping``, ``equivalence``: lists of attributes.
-``queries[].window``
-    ``within``, ``slide``: durations ``{"text", "ticks"}``; ``open_at_once``: the most windows open at one time.
-``queries[].templates[]``
-    One with ``part`` null; for AND three: ``left``, ``right`` and ``both`` (the trends that are in both).
-    ``states[]``: ``id`` (0 is the start), ``variable``, ``type``, ``start``, ``final``, ``end_guards`` (negated
-    patterns that must not match after the last event), ``kleene`` (lies on a cycle). ``transitions[]``: ``source``,
-    ``target``, ``variable``, ``guards`` (negated patterns that must not match in the gap), ``predicate`` (text or
-    null), ``reads`` (a key of `READS`). ``guards[]``: ``pattern`` and its own ``template``.
-``queries[].rung``
-    ``name`` (``state-grained``, ``indexed`` or ``event-grained``), ``because[]`` (``predicate``; ``inside``: the
-    negated pattern that it belongs to, or null; ``reads``: ``search`` or ``scan``).
-``queries[].memory``
-    ``class`` (``independent of the event rate`` or ``linear in the window's matched events``); ``because[]`` as above;
-    ``kept_types`` (types whose events are kept because they belong to several partitions); ``exact`` and ``float``:
-    bytes at most, see `Bound`.
+The engine fills the dataclasses of this module, the functions of those modules turn them into a string.
 
 Source: DESIGN §2 (the ladder); HAMLET (SIGMOD'21) §3.1 (templates, panes).
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
-from optimizer.explain_sharing import SharingView, as_parts
+from optimizer.explain_sharing import SharingView
 from optimizer.plan import Plan
-from optimizer.template import START, Template
-
-VERSION = 1
+from optimizer.template import Template
 
 READS = {
     "start": "begins a trend",
@@ -303,103 +264,3 @@ def bracketed(text: str) -> str:
 def negated_texts(template: Template, guards: frozenset[int]) -> list[str]:
     """The negated patterns of a gap, ready to stand after "no"."""
     return [bracketed(template.guards[guard].text) for guard in sorted(guards)]
-
-
-# ------------------------------------------------------------------------------------------------------------- JSON
-
-
-def as_json(workload: WorkloadView) -> str:
-    """The JSON document that the head of this module describes."""
-    document = {
-        "version": VERSION,
-        "time_unit": workload.time_unit,
-        "classes": _classes(workload),
-        **as_parts(workload.shared, lambda ticks: _duration(ticks, workload)),
-        "queries": [_query(place, query, workload) for place, query in enumerate(workload.queries)],
-    }
-    return json.dumps(document, indent=2, ensure_ascii=False)
-
-
-def _duration(ticks: int, workload: WorkloadView) -> dict[str, Any]:
-    text = duration_text(ticks, workload.ticks_per_second)
-    return {"text": text, "ticks": None if workload.time_unit is None else ticks}
-
-
-def _classes(workload: WorkloadView) -> list[dict[str, Any]]:
-    return [
-        {
-            "attributes": list(each.attributes),
-            "queries": workload.names(each.queries),
-            "pane": _duration(each.pane, workload),
-            "together": [workload.names(some) for some in workload.together if some[0] in each.queries],
-        }
-        for each in workload.plan.classes
-    ]
-
-
-def _query(place: int, query: QueryView, workload: WorkloadView) -> dict[str, Any]:
-    known, window = workload.time_unit is not None, query.window
-    return {
-        "name": query.name,
-        "pattern": query.pattern,
-        "returns": list(query.returns),
-        "class": next(number for number, each in enumerate(workload.plan.classes) if place in each.queries),
-        "variables": [asdict(variable) for variable in query.variables],
-        "partition": {"grouping": list(query.grouping), "equivalence": list(query.equivalence)},
-        "window": {
-            "within": {"text": window.within, "ticks": window.within_ticks if known else None},
-            "slide": {"text": window.slide, "ticks": window.slide_ticks if known else None},
-            "open_at_once": window.open_at_once,
-        },
-        "templates": [{"part": each.part, **_template(each)} for each in query.templates],
-        "rung": {"name": query.rung, "because": [asdict(cause) for cause in query.memory.because]},
-        "memory": _memory(query.memory),
-        "maps": asdict(query.maps),
-    }
-
-
-def _template(shown: Steps) -> dict[str, Any]:
-    template = shown.template
-    ends = {final.state: final.guards for final in template.finals}
-
-    def texts(guards: frozenset[int]) -> list[str]:
-        return [template.guards[guard].text for guard in sorted(guards)]
-
-    states = [
-        {
-            "id": state,
-            "variable": None if state == START else template.variable(state),
-            "type": None if state == START else template.types[template.labels[state]],
-            "start": state == START,
-            "final": state in ends,
-            "end_guards": texts(ends.get(state, frozenset())),
-            "kleene": state in template.kleene_states,
-        }
-        for state in range(template.size)
-    ]
-    transitions = [
-        {
-            "source": each.source,
-            "target": each.target,
-            "variable": template.variable(each.target),
-            "guards": texts(each.guards),
-            "predicate": step.predicate,
-            "reads": step.reads,
-        }
-        for each, step in zip(template.transitions, shown.steps, strict=True)
-    ]
-    guards = [
-        {"pattern": guard.text, "template": _template(steps)}
-        for guard, steps in zip(template.guards, shown.guards, strict=True)
-    ]
-    return {"states": states, "transitions": transitions, "guards": guards}
-
-
-def _memory(memory: Memory) -> dict[str, Any]:
-    return {
-        "class": memory.name,
-        "because": [asdict(cause) for cause in memory.because],
-        "kept_types": list(memory.kept_types),
-        "exact": asdict(memory.exact),
-        "float": asdict(memory.scaled),
-    }
