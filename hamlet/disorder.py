@@ -7,12 +7,9 @@ Source: DESIGN §5 ("Engine time"); LANGUAGE.md §2.
 
 from __future__ import annotations
 
-import datetime
-import re
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -25,42 +22,10 @@ from hamlet.errors import DataError, OptionError
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import in_batches, joined
 from hamlet.output.query_rows import time_text
-from hamlet.query import SECONDS
 from hamlet.schema import Clock
-
-MOST_TICKS = 1 << 61  # of a time; beyond it, window edges could pass 64 bits
+from hamlet.ticks import Lateness, seconds_of, ticks_of
 
 _TABLE_BYTES, _COLUMN_BYTES = 4500, 250  # of a table and of a column, beside the values; measured
-
-Lateness = int | float | str | datetime.timedelta
-
-_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|sec|seconds?|min|minutes?|h|hours?|d|days?)\s*", re.IGNORECASE)
-
-
-def seconds_of(lateness: Lateness) -> Fraction | None:
-    """A duration in seconds, or None for a number of ticks.
-
-    Raises
-    ------
-    OptionError
-        If it is neither.
-    """
-    if isinstance(lateness, str) and (match := _DURATION.fullmatch(lateness)):
-        unit = next(name for name in ("ms", "min", "s", "h", "d") if match[2].lower().startswith(name))
-        return Fraction(match[1]) * SECONDS[unit]
-    if isinstance(lateness, datetime.timedelta) and lateness >= datetime.timedelta(0):
-        return Fraction(lateness // datetime.timedelta(microseconds=1), 10**6)
-    is_number = isinstance(lateness, (int, float, np.integer)) and not isinstance(lateness, bool)
-    if is_number and 0 <= lateness < np.inf and lateness == int(lateness):  # type: ignore[arg-type, operator]
-        return None
-    raise OptionError(f"lateness is {lateness!r}; it must be a number of ticks >= 0 or a duration such as '5 s'")
-
-
-def ticks_of(lateness: Lateness, clock: Clock) -> int:
-    """The lateness in ticks of the time column, rounded up."""
-    seconds = seconds_of(lateness)
-    ticks = Fraction(int(lateness)) if seconds is None else seconds * clock.ticks_per_second  # type: ignore[arg-type]
-    return min(-(-ticks.numerator // ticks.denominator), 2 * MOST_TICKS)
 
 
 @dataclass(frozen=True)

@@ -18,19 +18,19 @@ import pyarrow as pa
 from hamlet import saving, trace
 from hamlet._budget import Budget
 from hamlet.columns import Int64Array, StringPool, integers
-from hamlet.compiler.compile import compile_workload
-from hamlet.disorder import MOST_TICKS, Disorder, Lateness
-from hamlet.errors import DataError, HamletError, OptionError
-from hamlet.executor import BEGINNING_OF_TIME, END_OF_TIME, Executor
+from hamlet.disorder import Disorder
+from hamlet.errors import HamletError
+from hamlet.executor import BEGINNING_OF_TIME, END_OF_TIME, Executor, executor_of
 from hamlet.input.ordering import PIECE_ROWS, SortKey
 from hamlet.input.widening import in_batches
 from hamlet.intake import Intake
 from hamlet.limit import bytes_of
-from hamlet.options import Options, options_of
+from hamlet.options import options_of
 from hamlet.output.query_rows import QueryRows
 from hamlet.schema import Clock, Schema
 from hamlet.stages import Stages
 from hamlet.stream_schema import check_zones
+from hamlet.ticks import MOST_TICKS, Lateness, refuse_far, time_in_ticks, times_of
 from hamlet.workload import Workload, workload_of
 
 MOST_WAITING = 1 << 21  # rows of closed windows that wait in the kernels while a stream is read to its end
@@ -163,7 +163,8 @@ class Engine:
             saved.load(engine._executor)
             engine._promise = state.promise
             if state.fed is not None and state.fed.num_rows:
-                engine._open, engine._open_time = state.fed.to_batches(), int(engine._times(state.fed).max())
+                engine._open = state.fed.to_batches()
+                engine._open_time = int(times_of(state.fed, engine.options.time_column).max())
         return engine
 
     def trace(self) -> pa.Table:
@@ -240,7 +241,7 @@ class Engine:
         """
         times = integers(batch.column(self.options.time_column), self.options.time_column)[0]
         first, last = int(times[0]), int(times[-1])
-        _refuse_far(self.options.time_column, first, last)
+        refuse_far(self.options.time_column, first, last)
         wait = wait and self._budget.limit is None
         if wait and self._is_whole(first):
             cut = 0
@@ -278,9 +279,9 @@ class Engine:
             return
         keyed = [self._key.columns_of(batch) for batch in batches]
         times = keyed[0][0] if len(keyed) == 1 else np.concatenate([times for times, _ in keyed])
-        _refuse_far(self.options.time_column, int(times.min()), int(times.max()))
+        refuse_far(self.options.time_column, int(times.min()), int(times.max()))
         if self._promise is not None:
-            disorder.promise(_ticks(self._promise, schema.clock))
+            disorder.promise(time_in_ticks(self._promise, schema.clock))
             self._promise = None
         fresh = disorder.judge(times, schema.clock)
         if schema is not self._schema:
@@ -307,7 +308,7 @@ class Engine:
         if self._schema is None and not isinstance(time, (int, np.integer)):
             self._promise = time
             return
-        self._disorder.promise(_ticks(time, self.clock))
+        self._disorder.promise(time_in_ticks(time, self.clock))
         self._release()
 
     def _close(self) -> None:
@@ -329,15 +330,6 @@ class Engine:
             executor.adopt(self._executor)
         self._executor = executor
         self._schema = schema
-
-    def _times(self, events: pa.Table | pa.RecordBatch) -> Int64Array:
-        chunk = events.column(self.options.time_column)
-        if isinstance(chunk, pa.ChunkedArray):
-            chunk = chunk.chunk(0) if chunk.num_chunks == 1 else chunk.combine_chunks()
-        times = integers(chunk, self.options.time_column)[0]
-        if len(times):
-            _refuse_far(self.options.time_column, int(times.min()), int(times.max()))
-        return times
 
     def _release(self) -> None:
         """Process the held events whose time step is over and close what ends by then."""
@@ -375,7 +367,7 @@ class Engine:
         """Where to cut many events between time steps so that a piece fits the cache; the first time after each."""
         if batch.num_rows < 2 * PIECE_ROWS:
             return
-        times = self._times(batch)
+        times = times_of(batch, self.options.time_column)
         start, cut = 0, PIECE_ROWS
         while cut < len(times):
             border = self._border(times, int(times[cut]))
@@ -402,52 +394,3 @@ class Engine:
             return []
         with self._failing():
             return self._executor.drain_dicts()
-
-
-def executor_of(
-    workload: Workload,
-    schema: Schema,
-    strings: StringPool,
-    options: Options,
-    budget: Budget | None = None,
-    *,
-    settled: bool = True,
-) -> Executor:
-    """What runs a workload, checked against the schema, with these options.
-
-    Attributes may still widen their types where they are not `settled`.
-    """
-    exact, together = options.numbers == "exact", options.sharing != "never"
-    compiled = compile_workload(workload.analysis, schema, strings, exact=exact, together=together, settled=settled)
-    budget = Budget(bytes_of(options.max_memory)) if budget is None else budget
-    return Executor(compiled, options.threads, sharing=options.decided_by, budget=budget)
-
-
-def _refuse_far(column: str, first: int, last: int) -> None:
-    """Whether times from `first` to `last` are so few ticks that no sum of two overflows."""
-    if first < -MOST_TICKS or last > MOST_TICKS:
-        raise DataError(
-            f"the time column '{column}' holds a time beyond 2^61 ticks\n"
-            "hint: is it in a coarser unit than the data (nanoseconds read as seconds)?"
-        )
-
-
-def _ticks(time: Any, clock: Clock) -> int:
-    """A time as the user gives it, in ticks."""
-    ticks = None
-    if isinstance(time, (int, np.integer)) and not isinstance(time, bool):
-        ticks = int(time)
-    elif clock.is_timestamp:
-        try:
-            if isinstance(time, np.datetime64):
-                time = time.astype(f"datetime64[{clock.unit}]")
-            given = pa.scalar(time)
-            if not pa.types.is_timestamp(given.type) or (given.type.tz is None) == (clock.type.tz is None):
-                ticks = int(given.cast(clock.type).value)
-        except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            pass
-    if ticks is None:
-        raise OptionError(f"cannot read {time!r} as a time of column '{clock.column}' ({clock.type})")
-    if abs(ticks) > MOST_TICKS:
-        raise OptionError(f"cannot advance to {time!r}: times are at most 2^61 ticks; close() ends the stream")
-    return ticks

@@ -17,17 +17,21 @@ import pyarrow as pa
 
 from hamlet import trace
 from hamlet._budget import Budget, BudgetExceeded
-from hamlet.columns import BatchColumns
+from hamlet.columns import BatchColumns, StringPool
 from hamlet.compiler.classify import Signature
+from hamlet.compiler.compile import compile_workload
 from hamlet.compiler.compiled import CompiledClass, CompiledQuery, CompiledWorkload
 from hamlet.errors import HamletError
-from hamlet.limit import Holding, exceeded, holding
+from hamlet.limit import Holding, bytes_of, exceeded, holding
+from hamlet.options import Options
 from hamlet.output.query_rows import QueryRows, dicts_of
 from hamlet.output.rows import Closed, GroupRows, group_rows, piece_of, result_columns
 from hamlet.runner import ClassRunner, RunnerState
+from hamlet.schema import Schema
 from hamlet.sharing import DYNAMIC, Sharing
 from hamlet.stages import Stages
 from hamlet.workers import Workers
+from hamlet.workload import Workload
 
 _UNLIMITED = contextlib.nullcontext()
 BEGINNING_OF_TIME, END_OF_TIME = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -282,3 +286,22 @@ def _holders(compiled: CompiledClass) -> Iterator[tuple[CompiledQuery, Sequence[
             yield query, compiled.parts_of[place]
     for number, host in enumerate(compiled.hosts, len(compiled.parts)):
         yield compiled.queries[host.queries[0]], (number,)
+
+
+def executor_of(
+    workload: Workload,
+    schema: Schema,
+    strings: StringPool,
+    options: Options,
+    budget: Budget | None = None,
+    *,
+    settled: bool = True,
+) -> Executor:
+    """What runs a workload, checked against the schema, with these options.
+
+    Attributes may still widen their types where they are not `settled`.
+    """
+    exact, together = options.numbers == "exact", options.sharing != "never"
+    compiled = compile_workload(workload.analysis, schema, strings, exact=exact, together=together, settled=settled)
+    budget = Budget(bytes_of(options.max_memory)) if budget is None else budget
+    return Executor(compiled, options.threads, sharing=options.decided_by, budget=budget)

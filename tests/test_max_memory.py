@@ -16,8 +16,8 @@ import hamlet
 from hamlet._budget import Budget
 from hamlet.cli import cli, main
 from hamlet.columns import StringPool
-from hamlet.engine import executor_of
 from hamlet.errors import MemoryLimitError, OptionError
+from hamlet.executor import executor_of
 from hamlet.limit import bytes_of, size_text
 from hamlet.options import Options
 from hamlet.query import AttributeType

@@ -27,7 +27,7 @@ from bench.workloads import RIDES
 from hamlet._budget import Budget
 from hamlet.columns import StringPool
 from hamlet.compiler.memory import bound
-from hamlet.engine import executor_of
+from hamlet.executor import executor_of
 from hamlet.input.events import open_events
 from hamlet.options import Options
 

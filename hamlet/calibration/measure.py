@@ -33,9 +33,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.columns import StringPool
-from hamlet.engine import executor_of
 from hamlet.errors import CalibrationWarning
-from hamlet.executor import Executor
+from hamlet.executor import Executor, executor_of
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey
 from hamlet.options import Options

@@ -22,8 +22,7 @@ from hamlet.chunks.coordinates import Sums
 from hamlet.chunks.probes import Entries, Probes, coordinates_of, standing
 from hamlet.columns import BatchColumns, StringPool, integers
 from hamlet.compiler.compiled import CompiledWorkload
-from hamlet.engine import executor_of
-from hamlet.executor import Executor
+from hamlet.executor import Executor, executor_of
 from hamlet.keys import Key
 from hamlet.options import Options
 from hamlet.output.rows import Closed, GroupRows, group_rows

@@ -15,7 +15,7 @@ from hamlet._core import SOURCES
 from hamlet.compiler.aggregates import Component, ComponentKey, nothing
 from hamlet.compiler.compiled import CompiledClass
 from hamlet.compiler.tables import NONE, QueryTables
-from hamlet.disorder import MOST_TICKS
+from hamlet.ticks import MOST_TICKS
 
 SHIFT = MOST_TICKS + 1  # makes all times of a probe positive, and that of its seed too
 ENDLESS = (1 << 62) + 4  # ticks: one window that holds all of them

@@ -32,7 +32,7 @@ import pyarrow as pa
 
 from hamlet.compiler.classify import Signature
 from hamlet.compiler.compiled import CompiledWorkload
-from hamlet.disorder import MOST_TICKS, Place
+from hamlet.disorder import Place
 from hamlet.errors import HamletError, MemoryLimitError, RestoreError, one_of
 from hamlet.executor import Executor
 from hamlet.runner import RunnerState
@@ -50,6 +50,7 @@ from hamlet.saving.stream import (
     schema_of,
 )
 from hamlet.schema import Schema
+from hamlet.ticks import MOST_TICKS
 from hamlet.version import __version__
 from hamlet.workload import Workload
 

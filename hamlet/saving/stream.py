@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet.columns import integers
-from hamlet.disorder import MOST_TICKS
 from hamlet.errors import OptionError
 from hamlet.input.widening import attribute_type, clock_type, is_clock
 from hamlet.query import AttributeType
 from hamlet.saving.columns import BlobReader, BlobWriter, Json, described_type, fields, items, text, type_of, whole
 from hamlet.schema import Clock, Schema
+from hamlet.ticks import MOST_TICKS
 from hamlet.workload import Workload
 
 _NUMPY_TIME = re.compile(r"[<>]M8\[\d{0,9}[a-z]{1,2}\]")

@@ -11,12 +11,12 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from hamlet.disorder import Lateness
 from hamlet.errors import OptionError, OutputError, UnsupportedError
 from hamlet.options import options_of
 from hamlet.output.files import check_destination, check_format, staged
 from hamlet.output.place import check_beside
 from hamlet.stages import Stages
+from hamlet.ticks import Lateness
 from hamlet.workload import Workload
 
 try:

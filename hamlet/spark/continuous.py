@@ -34,7 +34,6 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import StructField, StructType
 
-from hamlet.disorder import Lateness, ticks_of
 from hamlet.errors import OptionError, UnsupportedError
 from hamlet.output.files import folder_name, part_file
 from hamlet.slicing.placement import plain
@@ -46,6 +45,7 @@ from hamlet.spark.rows import WRITTEN, Presenter, result_batches, write_files
 from hamlet.spark.session import guarded
 from hamlet.spark.slices import Batches, labels_of, mapped
 from hamlet.spark.tasks import Shipment
+from hamlet.ticks import Lateness, ticks_of
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"

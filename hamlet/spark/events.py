@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from hamlet.columns import integers
-from hamlet.disorder import MOST_TICKS
+from hamlet.columns import Int64Array
 from hamlet.errors import DataError
 from hamlet.executor import END_OF_TIME
 from hamlet.input.files import open_path
 from hamlet.input.ordering import BATCH_ROWS, SortKey
 from hamlet.input.widening import cast, conform
 from hamlet.schema import Schema
+from hamlet.ticks import times_of
 
 
 def engine_batches(
@@ -66,7 +65,7 @@ def time_steps(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[tu
     held: list[pa.RecordBatch] = []
     first = rows = 0
     for batch in batches:
-        times = _times(batch, schema)
+        times = check_times(batch, schema)
         first = first if held else int(times[0])
         held.append(batch)
         rows += batch.num_rows
@@ -74,7 +73,7 @@ def time_steps(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[tu
             continue
         whole = _joined(held)
         last = int(times[-1])
-        cut = int(np.searchsorted(_times(whole, schema), last, side="left"))
+        cut = int(np.searchsorted(times_of(whole, schema.clock.column), last, side="left"))
         yield whole.slice(0, cut), last
         held, first, rows = [whole.slice(cut)], last, whole.num_rows - cut
     if held:
@@ -87,8 +86,8 @@ def _joined(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
 
 
-def check_times(batch: pa.RecordBatch, schema: Schema) -> None:
-    """Check events in any order.
+def check_times(batch: pa.RecordBatch, schema: Schema) -> Int64Array:
+    """Check events in any order; gives their times.
 
     Raises
     ------
@@ -98,17 +97,7 @@ def check_times(batch: pa.RecordBatch, schema: Schema) -> None:
     for name, role in ((schema.clock.column, "time"), (schema.order_column, "order")):
         if name is not None and batch.column(name).null_count:
             raise DataError(f"the {role} column {name!r} is NULL in an event ({_shown(batch, name)})")
-    times = integers(batch.column(schema.clock.column), schema.clock.column)[0]
-    if int(times.min()) < -MOST_TICKS or int(times.max()) > MOST_TICKS:
-        raise DataError(
-            f"the time column '{schema.clock.column}' holds a time beyond 2^61 ticks\n"
-            "hint: is it in a coarser unit than the data (nanoseconds read as seconds)?"
-        )
-
-
-def _times(batch: pa.RecordBatch, schema: Schema) -> Any:
-    check_times(batch, schema)
-    return integers(batch.column(schema.clock.column), schema.clock.column)[0]
+    return times_of(batch, schema.clock.column)
 
 
 def _shown(batch: pa.RecordBatch, null: str) -> str:

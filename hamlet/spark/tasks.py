@@ -19,8 +19,7 @@ import pyarrow as pa
 from hamlet.columns import StringPool
 from hamlet.compiler.compile import compile_workload
 from hamlet.compiler.compiled import CompiledQuery, CompiledWorkload
-from hamlet.engine import executor_of
-from hamlet.executor import Executor
+from hamlet.executor import Executor, executor_of
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey
 from hamlet.options import Options
