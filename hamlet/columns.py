@@ -66,10 +66,7 @@ class StringPool:
 
     def encode(self, array: pa.Array) -> KernelColumn:
         """Numbers of an Arrow string (or dictionary of strings) array."""
-        if pa.types.is_dictionary(array.type) and len(array.dictionary) > max(len(array), _FEW):
-            array = array.cast(array.type.value_type)
-        if not pa.types.is_dictionary(array.type):
-            array = array.dictionary_encode()
+        array = as_dictionary(array, _FEW)
         texts = array.dictionary.to_pylist()
         numbers = np.array([0 if text is None else self.number(text) for text in texts] or [0], np.int64)
         indices = pc.fill_null(array.indices, 0).to_numpy(zero_copy_only=False)
@@ -78,6 +75,13 @@ class StringPool:
             present = np.array([text is not None for text in texts], np.uint8)[indices]
             valid = present if valid is None else valid & present
         return numbers[indices], valid
+
+
+def as_dictionary(array: pa.Array, few: int) -> pa.DictionaryArray:
+    """An array as a dictionary: its own, unless that has more values than there are rows, and more than `few`."""
+    if pa.types.is_dictionary(array.type) and len(array.dictionary) > max(len(array), few):
+        array = array.cast(array.type.value_type)
+    return array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
 
 
 def validity(array: pa.Array) -> npt.NDArray[np.uint8] | None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet._keys import KeyTable
-from hamlet.columns import Int64Array, column, doubles, integers, validity
+from hamlet.columns import Int64Array, as_dictionary, column, doubles, integers, validity
 from hamlet.errors import DataError
 from hamlet.output.components import Values
 from hamlet.schema import timestamp
@@ -82,10 +82,7 @@ class _Values:
         if pa.types.is_floating(array.type):  # -0.0 is 0.0 and NaN is NULL
             data, valid = doubles(array)
             array = pa.array(data + 0.0, mask=None if valid is None else valid == 0)
-        if pa.types.is_dictionary(array.type) and len(array.dictionary) > max(len(array), _FEW):
-            array = array.cast(array.type.value_type)
-        if not pa.types.is_dictionary(array.type):
-            array = array.dictionary_encode()
+        array = as_dictionary(array, _FEW)
         places = pc.fill_null(array.indices, 0).to_numpy(zero_copy_only=False)
         valid = validity(array)
         codes, present = self._of_dictionary(array.dictionary)

@@ -115,6 +115,14 @@ def atoms(pattern: Pattern) -> Iterator[Atom]:
         yield from atoms(part)
 
 
+def negations(pattern: Pattern) -> Iterator[Negation]:
+    """All negated parts of a pattern, in the order of the text."""
+    if isinstance(pattern, Negation):
+        yield pattern
+    for part in children(pattern):
+        yield from negations(part)
+
+
 # ------------------------------------------------------------------------------- expressions and conditions
 
 

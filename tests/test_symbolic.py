@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from hamlet.errors import DataError, OptionError, UnsupportedError
 from hamlet.language.parser import parse
 from hamlet.language.printing import to_text
 from hamlet.oracle import Event, Search, Stream
-from hamlet.query import Negation, Pattern, children
+from hamlet.query import negations
 from optimizer.template import START
 from tests.case_files import oracle_options
 from tests.strategies import Case, Features, case_strategy
@@ -227,13 +227,6 @@ class Prefixes:
                     continue
                 self.counts[event.index] = self.counts.get(event.index, 0) + 1
                 self.extend(step.target, (event, variable), extended)
-
-
-def negations(pattern: Pattern) -> Iterator[Negation]:
-    if isinstance(pattern, Negation):
-        yield pattern
-    for part in children(pattern):
-        yield from negations(part)
 
 
 def check(case: Case) -> None:

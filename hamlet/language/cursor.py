@@ -7,7 +7,8 @@ statement around it, where the parser goes on, so that one run finds them all. S
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TypeVar
 
 from hamlet.errors import Diagnostic, one_of
 from hamlet.language.tokens import Kind, Token
@@ -16,6 +17,8 @@ from hamlet.query import Span
 CLAUSES = ("PATTERN", "WHERE", "GROUP-BY", "WITHIN", "SLIDE")
 MAX_DEPTH = 100  # nesting of patterns, of conditions and of arithmetic
 MAX_PROBLEMS = 1000  # a file that is no workload at all is not listed to its end
+
+Part = TypeVar("Part")
 
 _LONGEST_QUOTE = 40  # characters of the text that a message repeats
 
@@ -197,6 +200,14 @@ class Cursor:
         """Count one level of nesting; leaving it is the caller's ``cursor.depth -= 1``."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
+            raise self.too_deep(span, what)
+
+    def check_depth(self, whole: Part, parts: Callable[[Part], Iterable[Part]], span: Span, what: str) -> None:
+        """The same of what has been read, where some nests without a level of its own, as in ``A+++``."""
+        level, deepest = [whole], 0
+        while level:
+            level, deepest = [part for each in level for part in parts(each)], deepest + 1
+        if deepest > MAX_DEPTH:
             raise self.too_deep(span, what)
 
     def too_deep(self, span: Span, what: str) -> UnreadableError:

@@ -18,7 +18,7 @@ import re
 from dataclasses import replace
 
 from hamlet.language.conditions import Part, is_condition, parts
-from hamlet.language.cursor import MAX_DEPTH, Cursor
+from hamlet.language.cursor import Cursor
 from hamlet.language.tokens import Kind, Token
 from hamlet.query import (
     And,
@@ -57,12 +57,7 @@ def parse_condition(cursor: Cursor) -> Condition:
     """
     part = _operators(cursor, _OR)
     condition = _condition(cursor, part)
-    level: list[Part] = [condition]
-    deepest = 0
-    while level:
-        level, deepest = [inner for each in level for inner in parts(each)], deepest + 1
-    if deepest > MAX_DEPTH:
-        raise cursor.too_deep(condition.span, "condition")
+    cursor.check_depth(part, parts, part.span, "condition")
     return condition
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hamlet.language.cursor import MAX_DEPTH, Cursor
+from hamlet.language.cursor import Cursor
 from hamlet.language.tokens import Kind
 from hamlet.query import (
     Alternation,
@@ -44,11 +44,7 @@ def parse_pattern(cursor: Cursor) -> Pattern:
         Where the pattern ends too soon or goes on wrongly; the message is recorded.
     """
     pattern = _alternation(cursor)
-    level, deepest = [pattern], 0
-    while level:
-        level, deepest = [part for each in level for part in children(each)], deepest + 1
-    if deepest > MAX_DEPTH:
-        raise cursor.too_deep(pattern.span, "pattern")
+    cursor.check_depth(pattern, children, pattern.span, "pattern")
     return pattern
 
 

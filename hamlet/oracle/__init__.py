@@ -21,13 +21,12 @@ from hamlet.query import (
     Conjunction,
     Duration,
     EventDeclaration,
-    Negation,
     Pattern,
     Query,
     Reference,
     WorkloadText,
     atoms,
-    children,
+    negations,
 )
 
 
@@ -316,15 +315,8 @@ class Search:
 
 def _variables(pattern: Pattern, type_: str | None) -> list[str]:
     """The variables outside NOT that an event of a type can be bound to."""
-    negated = {atom for part in _negations(pattern) for atom in atoms(part)}
+    negated = {atom for part in negations(pattern) for atom in atoms(part)}
     return sorted({a.variable for a in atoms(pattern) if a.type == type_ and a not in negated})
-
-
-def _negations(pattern: Pattern) -> Iterator[Negation]:
-    if isinstance(pattern, Negation):
-        yield pattern
-    for part in children(pattern):
-        yield from _negations(part)
 
 
 # ------------------------------------------------------------------------------------------------------- rows
