@@ -106,6 +106,17 @@ HAMLET_AVX512 static void limbs_repeat_vectors(uint64_t *a, int n, const uint64_
     if (LIMBS_STEP * k < n) limbs_add_small(a + LIMBS_STEP * k, n - LIMBS_STEP * k, (int64_t)carry - (int64_t)borrow);
 }
 
+/* Eight limbs of a product with a number below 2^32; `high` goes from one step to the next. */
+LIMBS_INLINE __m512i limbs_times(__m512i limbs, __m512i times, __m512i *high, unsigned *carry) {
+    const __m512i first = _mm512_mul_epu32(limbs, times), second = _mm512_mul_epu32(_mm512_srli_epi64(limbs, 32), times);
+    const __m512i sum = _mm512_add_epi64(first, _mm512_slli_epi64(second, 32));
+    __m512i over = _mm512_srli_epi64(second, 32);
+    over = _mm512_mask_sub_epi64(over, _mm512_cmplt_epu64_mask(sum, first), over, _mm512_set1_epi64(-1));
+    const __m512i found = limbs_plus(sum, _mm512_alignr_epi64(over, *high, LIMBS_STEP - 1), carry);
+    *high = over;
+    return found;
+}
+
 /* a[0:n] += x * b[0:m] * 2^shift for |x| < 2^32 and m < LIMBS_MOST */
 HAMLET_AVX512 static void limbs_shifted_vectors(
     uint64_t *a, int n, const uint64_t *b, int m, int64_t x, int64_t shift
@@ -118,15 +129,7 @@ HAMLET_AVX512 static void limbs_shifted_vectors(
     __m512i product[LIMBS_MOST / LIMBS_STEP + 1], high = zero;
     unsigned carry = 0;
     int k;
-    for (k = 0; k < parts; k++) {
-        const __m512i limbs = limbs_step(b, m, k, zero);
-        const __m512i first = _mm512_mul_epu32(limbs, times), second = _mm512_mul_epu32(_mm512_srli_epi64(limbs, 32), times);
-        const __m512i sum = _mm512_add_epi64(first, _mm512_slli_epi64(second, 32));
-        __m512i over = _mm512_srli_epi64(second, 32);
-        over = _mm512_mask_sub_epi64(over, _mm512_cmplt_epu64_mask(sum, first), over, _mm512_set1_epi64(-1));
-        product[k] = limbs_plus(sum, _mm512_alignr_epi64(over, high, LIMBS_STEP - 1), &carry);
-        high = over;
-    }
+    for (k = 0; k < parts; k++) product[k] = limbs_times(limbs_step(b, m, k, zero), times, &high, &carry);
     carry = x < 0;
     for (k = steps; k <= steps + parts && LIMBS_STEP * k < n; k++) {
         const int left = n - LIMBS_STEP * k, part = k - steps;

@@ -17,17 +17,6 @@ enum { LIMBS_SCANT = 2 }; /* limbs, up to which vectors gain nothing */
 #define LIMBS_WIDE(n, x) \
     ((n) > LIMBS_SCANT && (x) > -((int64_t)1 << 32) && (x) < (int64_t)1 << 32 && __builtin_cpu_supports("avx512f"))
 
-/* Eight limbs of a product with a number below 2^32; `high` goes from one step to the next. */
-LIMBS_INLINE __m512i limbs_times(__m512i limbs, __m512i times, __m512i *high, unsigned *carry) {
-    const __m512i first = _mm512_mul_epu32(limbs, times), second = _mm512_mul_epu32(_mm512_srli_epi64(limbs, 32), times);
-    const __m512i sum = _mm512_add_epi64(first, _mm512_slli_epi64(second, 32));
-    __m512i over = _mm512_srli_epi64(second, 32);
-    over = _mm512_mask_sub_epi64(over, _mm512_cmplt_epu64_mask(sum, first), over, _mm512_set1_epi64(-1));
-    const __m512i found = limbs_plus(sum, _mm512_alignr_epi64(over, *high, LIMBS_STEP - 1), carry);
-    *high = over;
-    return found;
-}
-
 HAMLET_AVX512 static void limbs_shifted_vectors_to(
     uint64_t *to, int n, const uint64_t *a, int m, uint64_t sign, int64_t shift
 ) {
