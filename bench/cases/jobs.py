@@ -197,7 +197,7 @@ CASES: dict[str, Case] = {
         "programme with Python integers that does all fifty in one job",
         partial(Jobs, MANY),
         partial(Jobs, FEW),
-        (900, 90),
+        (700, 90),
     ),
     "spark-programme-each": _case(
         "the same over 1 million events, and the programme as one job per query, too",
@@ -215,6 +215,6 @@ CASES: dict[str, Case] = {
         "Spark, 10 million events (W2), one query SEQ(A, B+), WITHIN 30 min SLIDE 1 min, exact; beside the programme",
         partial(Jobs, MANY, 1, SLIDING),
         partial(Jobs, FEW, 1, SLIDING),
-        (600, 60),
+        (250, 60),
     ),
 }
