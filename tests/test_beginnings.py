@@ -12,6 +12,7 @@ import hamlet
 from hamlet import oracle
 from hamlet.columns import StringPool
 from hamlet.compiler.compile import compile_workload
+from hamlet.explain import view
 from hamlet.input.events import open_events
 from hamlet.language.parser import parse
 from hamlet.options import Options
@@ -156,6 +157,14 @@ def test_one_kernel_query_keeps_what_queries_begin_with(family: str) -> None:
     assert sorted(place for each in kept for place in each) == list(range(len(FAMILIES[family])))
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_explain_says_what_is_kept_together(family: str) -> None:
+    """It asks for queries that are compiled each by itself; the engine's are compiled together."""
+    text = text_of(family, WINDOWS[0])
+    shown = view(hamlet.Workload.parse(text), open_events(stream(0)).schema)
+    assert sorted(shown.together) == sorted(each for each in kernel_queries(text) if len(each) > 1)
+
+
 @pytest.mark.parametrize("window", WINDOWS)
 @pytest.mark.parametrize("family", FAMILIES)
 def test_rows_equal_those_of_the_oracle(family: str, window: str) -> None:
@@ -216,6 +225,7 @@ def test_alike_queries_join_the_host_of_their_leader() -> None:
         "RETURN MAX(z.v), COUNT(c) PATTERN SEQ(A, B z+, C c) WHERE z.v < NEXT(z).v WITHIN 30 s"
     )
     assert kernel_queries(text) == [(0, 1, 2, 3)]
+    assert view(hamlet.Workload.parse(text), None).together == ((0, 1, 2, 3),)
     for seed in range(5):
         assert hamlet.run(hamlet.Workload.parse(text), stream(seed)).rows() == oracle.evaluate(
             parse(text), stream(seed)
