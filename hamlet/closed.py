@@ -54,7 +54,7 @@ class ClosedRows:
         return self._plans
 
     def sequence(self, events: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None:
-        """In which order rows of a window are asked for, as `Kernel.process` takes it, if a batch is worth knowing it."""
+        """In which order the rows of a window are asked for, for `Kernel.process`, where the batch is worth knowing it."""
         return self._ranks[self.compiled.queries[0].group].sequence(events)
 
     @property
