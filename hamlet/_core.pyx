@@ -40,6 +40,7 @@ from hamlet._expression cimport Column, Program, Register
 from hamlet._kernel cimport (
     ALONE,
     DYNAMIC,
+    LONGEST_BURST,
     MERGED,
     MOST_GRAPHLETS,
     NEVER,
@@ -71,8 +72,9 @@ from hamlet._saved cimport (
     read_states,
     write_states,
 )
-from hamlet._slices cimport process_slices
+from hamlet._slices cimport cut_stretches, process_slices, process_stretches
 from hamlet._standing cimport stand
+from hamlet._stretches cimport STRETCH_FEW_BITS, Job, Stretches, give_back_stretches, stretches_for
 from hamlet._state cimport State, Store, allocate, convert_state, free_state, renew_indexes
 from hamlet._tables cimport (
     COUNT,
@@ -112,6 +114,10 @@ COMPONENTS = {
     "least_int": LEAST_INT, "greatest_int": GREATEST_INT, "least_double": LEAST_DOUBLE,
     "greatest_double": GREATEST_DOUBLE, "count_scaled": COUNT_SCALED, "occurrences_scaled": OCCURRENCES_SCALED,
 }
+
+cdef enum:
+    FEWEST = 1024        # rows of a batch that are worth being taken as stretches
+    MOST_PATIENT = 63    # batches between two of which that is tried
 
 POLICIES = {"never": NEVER, "static": STATIC, "dynamic": DYNAMIC, "random": RANDOM}
 
@@ -195,6 +201,7 @@ cdef class Kernel:
                 continue
             self._load(&k.query[i], table)
             most = max(most, k.query[i].arrivals)
+            k.extremes = k.extremes or reads_extremes(&k.query[i])
             for j in range(len(table.predicates)):
                 depth = max(depth, k.query[i].predicate[j].code.depth)
         make_pending(k)
@@ -451,7 +458,7 @@ cdef class Kernel:
         MemoryError
         """
         cdef Core* k = &self.core
-        cdef Py_ssize_t n = len(keys), slices
+        cdef Py_ssize_t n = len(keys)
         if n == 0:
             return
         self._reserve_keys(key_count)
@@ -463,21 +470,12 @@ cdef class Kernel:
         cdef const int64_t* order = NULL if orders is None else &order_view[0]
         cdef const int32_t[::1] class_view = classes
         cdef const int64_t[::1] rank_view = ranks
-        cdef const int32_t[::1] place_view = class_view if sequence is None else sequence[0]
-        cdef const int32_t[::1] at_view = class_view if sequence is None else sequence[1]
-        cdef bint ordered = sequence is not None
-        cdef Area area
         cdef Column* bound = <Column*> calloc(len(columns) + 1, sizeof(Column))
         cdef const int64_t* arranged[MOST_ARRANGED]
+        cdef Stretches stretches
         cdef int failure
-        cdef bint whole
         if bound == NULL:
             raise MemoryError
-        try:
-            area = area_for(n)
-        except MemoryError:
-            free(bound)
-            raise
         held = []
         for i, (data, valid) in enumerate(columns):
             bound[i].data = <const int64_t*> address(held, data.view(np.int64))
@@ -487,30 +485,103 @@ cdef class Kernel:
         k.class_of = &class_view[0]
         k.ranks = &rank_view[0]
         try:
-            if n >= k.whole_from:
-                prepare_whole(k, self.bands, self.chosen)
-            with nogil:
-                failure = OUT_OF_MEMORY
-                whole = tries_whole(k, n)
-                if whole:
-                    slices = area.arrange_windows(
-                        &key_view[0], row, n, key_count, part, parts, &time_view[0], &class_view[0], arranged,
-                        k.whole.within, &place_view[0] if ordered else NULL,
-                        &at_view[0] if ordered else NULL,
-                    )
-                else:
-                    slices = area.arrange(
-                        &key_view[0], row, n, key_count, part, parts, &time_view[0], &class_view[0], arranged
-                    )
-                k.events, k.arranged = area.event, area.value
-                if slices >= 0:
-                    failure = process_slices(k, area.event, area.slice, slices, order, area.row, until, whole)
+            stretches = None
+            if order == NULL and FEWEST <= n and key_count <= n // 16:
+                stretches = self._stretches(&key_view[0], row, n, key_count, part, parts, &time_view[0], arranged)
+            k.stretched = stretches is not None
+            if stretches is not None:
+                with nogil:
+                    failure = process_stretches(k, stretches, until)
+                give_back_stretches(stretches)
+            else:
+                failure = self._process_events(
+                    &key_view[0], row, n, key_count, part, parts, &time_view[0], order, arranged, until, sequence
+                )
         finally:
-            give_back(area)
             free(bound)
             k.columns = NULL
             k.arranged = NULL
+            k.stretches = NULL
         self._raise(failure)
+
+    cdef int _process_events(
+        self, const int32_t* number, const int32_t* rows, Py_ssize_t n, Py_ssize_t key_count, int32_t part,
+        int32_t parts, const int64_t* times, const int64_t* orders, const int64_t** arranged, int64_t until,
+        object sequence,
+    ) except -1:
+        """Take a batch event by event, in the order of their keys. Returns a Failure."""
+        cdef Core* k = &self.core
+        cdef Area area = area_for(n)
+        cdef Py_ssize_t slices
+        cdef int failure = OUT_OF_MEMORY
+        cdef bint whole
+        cdef const int32_t[::1] place_of, key_at
+        cdef const int32_t* place = NULL
+        cdef const int32_t* at = NULL
+        if sequence is not None:
+            place_of, key_at = sequence
+            place, at = &place_of[0], &key_at[0]
+        try:
+            if n >= k.whole_from:
+                prepare_whole(k, self.bands, self.chosen)
+            with nogil:
+                whole = tries_whole(k, n)
+                if whole:
+                    slices = area.arrange_windows(
+                        number, rows, n, key_count, part, parts, times, k.class_of, arranged, k.whole.within, place, at
+                    )
+                else:
+                    slices = area.arrange(number, rows, n, key_count, part, parts, times, k.class_of, arranged)
+                k.events, k.arranged = area.event, area.value
+                if slices >= 0:
+                    failure = process_slices(k, area.event, area.slice, slices, orders, area.row, until, whole)
+        finally:
+            give_back(area)
+        return failure
+
+    cdef Stretches _stretches(
+        self, const int32_t* number, const int32_t* rows, Py_ssize_t n, Py_ssize_t key_count, int32_t part,
+        int32_t parts, const int64_t* times, const int64_t** arranged,
+    ):
+        """A batch as stretches; None where it is to be taken event by event. The more often, the rarer it is tried."""
+        cdef Core* k = &self.core
+        cdef Stretches found
+        cdef Job* job
+        cdef bint cut = False
+        cdef int i
+        if k.patience:
+            k.patience -= 1
+            return None
+        found = stretches_for(n, key_count)
+        job = &found.job
+        job.number, job.rows, job.classes, job.times = number, rows, k.class_of, times
+        job.plain, job.part, job.parts, job.longest = k.class_plain, part, parts, LONGEST_BURST
+        job.columns = 0
+        for i in range(MOST_ARRANGED):
+            if arranged[i] != NULL:
+                k.stretch_value[i] = job.columns
+                job.data[job.columns] = arranged[i]
+                job.columns += 1
+        if only_arranged(k, arranged):
+            for _ in range(3):  # the fastest way fits most streams
+                job.apart = k.apart
+                job.sum = NULL if k.extremes or job.columns > 1 or parts > 1 else found.sum
+                with nogil:
+                    found.begin(key_count)
+                    cut = cut_stretches(k, found, n)
+                if not cut and job.tied and not k.apart:
+                    k.apart = True
+                elif not cut and job.sum != NULL and job.bits >> STRETCH_FEW_BITS:
+                    k.extremes = True
+                else:
+                    break
+        if cut:
+            k.impatience = 0
+            k.stretches = job.closed
+            return found
+        k.patience = k.impatience = min(2 * k.impatience + 1, MOST_PATIENT)
+        give_back_stretches(found)
+        return None
 
     cdef void _raise(self, int failure) except *:
         cdef Core* k = &self.core
@@ -642,6 +713,11 @@ cdef class Kernel:
     def takes_whole(self):
         """Whether windows that are whole in a batch are taken at once, as far as its queries go."""
         return self.core.whole.fits
+
+    @property
+    def stretched(self):
+        """Whether the last batch was taken as stretches (`_stretches`), and not event by event."""
+        return self.core.stretched
 
     @property
     def waiting(self):
@@ -803,6 +879,26 @@ cdef void choose_arranged(const Core* k, const int64_t** columns) noexcept:
         columns[i] = NULL
         if i < k.event_columns and read & column_bit(i) and not k.floating[i] and k.columns[i].valid == NULL:
             columns[i] = k.columns[i].data
+
+
+cdef bint reads_extremes(const Query* q) noexcept:
+    """Whether a query asks for the least or greatest value of a burst: exact sums do, for their bounds."""
+    cdef int i
+    for i in range(q.components):
+        if LEAST_INT <= q.component[i].kind <= GREATEST_DOUBLE:
+            return True
+    return q.exact
+
+
+cdef bint only_arranged(const Core* k, const int64_t** arranged) noexcept:
+    """Whether the columns that bursts read are all worth being put in the order of the events."""
+    cdef int i
+    for i in range(k.event_columns):
+        if arranged[min(i, MOST_ARRANGED - 1)] == NULL or i >= MOST_ARRANGED:
+            for j in range(MOST_GRAPHLETS):
+                if k.graphlet[j].reads & column_bit(i):
+                    return False
+    return True
 
 
 cdef const void* address(list held, object array):

@@ -33,6 +33,7 @@ from hamlet._order cimport MOST_ARRANGED, Event
 from hamlet._pending cimport begin_pending, put_off
 from hamlet._state cimport State, cell_of, start_alive, widen
 from hamlet._step cimport read_source
+from hamlet._stretches cimport Stretch
 from hamlet._tables cimport FROM_CELL, NO_FAILURE, OUT_OF_MEMORY, Arrival, Query, Source
 from hamlet._windows cimport open_state, reserve_scratch, turn_pane
 
@@ -76,6 +77,30 @@ cdef int join_burst(Core* k, Graphlet* g, int kind, int64_t key, const Event* ev
         g.events += taken
         event += taken
         n -= taken
+    return NO_FAILURE
+
+
+cdef int join_stretch(Core* k, Graphlet* g, int64_t key, int64_t time, const Stretch* stretch) noexcept nogil:
+    """Add a stretch, within which no window opens or closes, to the burst of a graphlet; begin one if there is none."""
+    cdef int failure
+    if k.active:
+        failure = end_before(k, stretch.kind, time)
+        if failure:
+            return failure
+    if g.active and g.events + stretch.events > LONGEST_BURST:
+        failure = end_burst(k, g)
+        if failure:
+            return failure
+    if not g.active:
+        begin_burst(k, g, key, time)
+    if g.of_kind[stretch.kind] == 0:
+        g.kind[g.kinds] = stretch.kind
+        g.kinds += 1
+    g.of_kind[stretch.kind] += stretch.events
+    if g.reads:
+        g.rows[g.stretches] = stretch - k.stretches
+        g.stretches += 1
+    g.events += stretch.events
     return NO_FAILURE
 
 
@@ -125,7 +150,7 @@ cdef void begin_burst(Core* k, Graphlet* g, int64_t key, int64_t time) noexcept 
     k.active |= <uint64_t> 1 << (g - k.graphlet)
     g.key = key
     g.time = time
-    g.events = 0
+    g.events = g.stretches = 0
     g.kinds = 0
     if not g.pane <= time < g.pane_end:
         find_pane(k, g, time)
@@ -370,6 +395,9 @@ cdef void sort_rows(Core* k, Graphlet* g, bint needed) noexcept nogil:
     """Put the burst's rows in order of their classes."""
     cdef int64_t end = 0, row
     cdef int i
+    if k.stretches != NULL:
+        sort_stretches(k, g)
+        return
     if not needed or g.kinds == 1:
         k.rows_by_kind = g.rows
         k.kind_end[0] = g.events
@@ -390,6 +418,47 @@ cdef void sort_rows(Core* k, Graphlet* g, bint needed) noexcept nogil:
     k.rows_by_kind = k.sorted
 
 
+cdef void sort_stretches(Core* k, const Graphlet* g) noexcept nogil:
+    """Put the burst's stretches in order of their classes."""
+    cdef int64_t end = 0, here, place
+    cdef int i
+    k.rows_by_kind = g.rows
+    k.kind_end[0] = g.stretches
+    if g.kinds == 1 or g.stretches == 0:
+        return
+    for i in range(g.kinds):
+        k.kind_at[g.kind[i]] = 0
+    for place in g.rows[:g.stretches]:
+        k.kind_at[k.stretches[place].kind] += 1
+    for i in range(g.kinds):
+        here = k.kind_at[g.kind[i]]
+        k.kind_at[g.kind[i]] = end
+        end += here
+        k.kind_end[i] = end
+    for place in g.rows[:g.stretches]:
+        i = k.stretches[place].kind
+        k.sorted[k.kind_at[i]] = place
+        k.kind_at[i] += 1
+    k.rows_by_kind = k.sorted
+
+
+cdef void tally_stretches(Core* k, Tally* tally, int column, int64_t begin, int64_t end) noexcept nogil:
+    """Count the values of the stretches rows_by_kind[begin:end] in a column."""
+    cdef const Stretch* stretch
+    cdef int place = k.stretch_value[column]
+    cdef Tally more
+    cdef int64_t i
+    for i in range(begin, end):
+        stretch = &k.stretches[k.rows_by_kind[i]]
+        more.present = stretch.events
+        more.total = stretch.value[place].total
+        more.least = stretch.value[place].least
+        more.greatest = stretch.value[place].greatest
+        more.real = tally.real
+        more.real.m = more.real.e = 0
+        join_tally(tally, &more, False)
+
+
 cdef void tally_columns(
     Core* k, Tally* tally, uint64_t columns, int64_t begin, int64_t end
 ) noexcept nogil:
@@ -398,7 +467,9 @@ cdef void tally_columns(
     for column in range(k.event_columns):
         if not columns & column_bit(column):
             continue
-        if k.rows_by_kind == NULL:
+        if k.stretches != NULL:
+            tally_stretches(k, &tally[column], column, begin, end)
+        elif k.rows_by_kind == NULL:
             tally_values(&tally[column], k.arranged[column] + k.place + begin, end - begin)
         else:
             tally_rows(&tally[column], k.floating[column], &k.columns[column], k.rows_by_kind + begin, end - begin)

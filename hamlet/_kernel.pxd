@@ -7,8 +7,9 @@ from hamlet._budget cimport Account, take
 from hamlet._burst cimport Tally
 from hamlet._expression cimport Column, Register
 from hamlet._lanes cimport Band, Word
-from hamlet._order cimport Event
+from hamlet._order cimport MOST_ARRANGED, Event
 from hamlet._state cimport State
+from hamlet._stretches cimport Stretch
 from hamlet._tables cimport Entry, Query
 from optimizer.benefit cimport CostFacts
 from optimizer.choose cimport ChoiceSpace
@@ -93,6 +94,7 @@ cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-
     int64_t events       # b
     int64_t* rows        # [LONGEST_BURST] the events, where a member reads them...
     const Event* piece   # ...and they are not these and the next ones, the values of which lie side by side; else NULL
+    int64_t stretches    # how many; `rows` are their places among all
     int kinds            # classes among the events
     int* kind            # [classes]
     int64_t* of_kind     # [classes] events of each
@@ -244,6 +246,13 @@ cdef struct Core:
     const Event* events  # by key
     const int64_t** arranged  # [MOST_ARRANGED] values of event columns in their order; NULL where rows are looked up
     const int64_t* ranks
+    const Stretch* stretches  # the batch as stretches; a null pointer where it is taken event by event
+    bint stretched       # whether the last batch was taken so
+    int64_t patience     # batches until the next one is tried as stretches
+    int64_t impatience   # how many there were to be the last time
+    int stretch_value[MOST_ARRANGED]  # event column -> which of a stretch's values it is
+    bint extremes        # whether some query asks for extrema of bursts
+    bint apart           # whether times come more than once, though for each key only once
     uint64_t* scratch    # sums of the step under way
     Py_ssize_t scratch_words
     uint8_t* used        # [most arrivals] which sums of the step are set

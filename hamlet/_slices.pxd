@@ -4,8 +4,11 @@ from libc.stdint cimport int64_t
 
 from hamlet._kernel cimport Core
 from hamlet._order cimport Event, Slice
+from hamlet._stretches cimport Stretches
 
 
+cdef bint cut_stretches(Core* k, Stretches found, Py_ssize_t n) noexcept nogil
+cdef int process_stretches(Core* k, Stretches found, int64_t until) noexcept nogil
 cdef int process_slices(
     Core* k, const Event* event, const Slice* slice, Py_ssize_t slices, const int64_t* orders, int64_t* rows,
     int64_t until, bint whole,

@@ -1,17 +1,18 @@
 """A batch, cut into slices of one key and steps of one time."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport INT64_MAX, int64_t
 
 from hamlet._band_step cimport step_band
 from hamlet._blocks cimport leave_block
 from hamlet._cells cimport floor_divide
 from hamlet._decision cimport count_event
-from hamlet._graphlet cimport end_before, end_bursts, join_burst
-from hamlet._kernel cimport Core
+from hamlet._graphlet cimport end_before, end_bursts, find_pane, join_burst, join_stretch
+from hamlet._kernel cimport MOST_GRAPHLETS, Core, Graphlet
 from hamlet._lanes cimport LaneProgram
 from hamlet._order cimport Event, Slice, tied
 from hamlet._pending cimport settle_all
 from hamlet._step cimport entry_of, step_query
+from hamlet._stretches cimport Stretch, Stretches
 from hamlet._tables cimport NO_FAILURE
 from hamlet._whole cimport take_window
 
@@ -23,8 +24,8 @@ cdef enum:
     MOST_FETCHED = 4  # columns
 
 
-cdef int step_event(Core* k, int64_t key, const Event* event) noexcept nogil:
-    """One event that has its time for itself."""
+cdef int step_event(Core* k, int64_t key, const Event* event, const Stretch* stretch) noexcept nogil:
+    """One event that has its time for itself; `stretch` is what it is, where the batch is taken as stretches."""
     cdef int i, failure, kind = event.kind
     cdef int64_t row = event.row
     k.step += 1
@@ -35,7 +36,10 @@ cdef int step_event(Core* k, int64_t key, const Event* event) noexcept nogil:
         if failure:
             return failure
     if k.class_graphlet[kind] >= 0:
-        failure = join_burst(k, &k.graphlet[k.class_graphlet[kind]], kind, key, event, 1)
+        if stretch == NULL:
+            failure = join_burst(k, &k.graphlet[k.class_graphlet[kind]], kind, key, event, 1)
+        else:
+            failure = join_stretch(k, &k.graphlet[k.class_graphlet[kind]], key, event.time, stretch)
         if failure:
             return failure
     if k.class_loose[kind]:
@@ -160,7 +164,7 @@ cdef int process_slice(
             k.step += j - i
             failure = join_burst(k, &k.graphlet[k.class_graphlet[kind]], kind, key, &event[i], j - i)
         else:
-            failure = step_event(k, key, &event[i])
+            failure = step_event(k, key, &event[i], NULL)
         if failure:
             return failure
         i = j
@@ -201,6 +205,16 @@ cdef int process_windows(
     return process_slice(k, key, event + begun, n - begun, left - begun, orders, rows) if begun < n else NO_FAILURE
 
 
+cdef inline int leave_blocks(Core* k, int64_t key, int64_t until) noexcept nogil:
+    """Close windows of a key that end by `until`, while its blocks are in the cache. Returns a Failure."""
+    cdef int number, failure
+    for number in range(k.bands):
+        failure = leave_block(k, number, key, until)
+        if failure:
+            return failure
+    return NO_FAILURE
+
+
 cdef int process_slices(
     Core* k, const Event* event, const Slice* slice, Py_ssize_t slices, const int64_t* orders, int64_t* rows,
     int64_t until, bint whole,
@@ -222,7 +236,7 @@ cdef int process_slices(
     """
     cdef Py_ssize_t i, begin = 0
     cdef Py_ssize_t n, left
-    cdef int failure, number
+    cdef int failure
     for i in range(slices):
         n, left = slice[i].end - begin, slice[slices - 1].end - begin
         if whole:
@@ -231,9 +245,68 @@ cdef int process_slices(
             failure = process_slice(k, slice[i].key, event + begin, n, left, orders, rows)
         if failure:
             return failure
-        for number in range(k.bands):  # while their blocks are in the cache
-            failure = leave_block(k, number, slice[i].key, until)
-            if failure:
-                return failure
+        failure = leave_blocks(k, slice[i].key, until)
+        if failure:
+            return failure
         begin = slice[i].end
+    return NO_FAILURE
+
+
+# ------------------------------------------------------------------------------------------------ stretches
+
+cdef inline int64_t time_of(Stretches found, Py_ssize_t place) noexcept nogil:
+    return found.job.times[place if found.job.rows == NULL else found.job.rows[place]]
+
+
+cdef bint cut_stretches(Core* k, Stretches found, Py_ssize_t n) noexcept nogil:
+    """Cut a batch into stretches, within which no window of a burst opens or closes; False where that is given up."""
+    cdef Py_ssize_t begin = 0, end, stop, middle
+    cdef int64_t time, border
+    cdef Graphlet* g
+    cdef int i
+    while begin < n:
+        time, border = time_of(found, begin), INT64_MAX
+        for i in range(MOST_GRAPHLETS):
+            g = &k.graphlet[i]
+            if g.members:
+                if not g.pane <= time < g.pane_end:
+                    find_pane(k, g, time)
+                border = min(border, g.pane_end)
+        end, stop = begin + 1, n
+        while end < stop:
+            middle = (end + stop) // 2
+            if time_of(found, middle) < border:
+                end = middle + 1
+            else:
+                stop = middle
+        if not found.take(begin, end):
+            return False
+        begin = end
+    return found.arrange()
+
+
+cdef int process_stretches(Core* k, Stretches found, int64_t until) noexcept nogil:
+    """Take a batch that has been cut into stretches, key by key; `until` as in `process_slices`."""
+    cdef const Stretch* stretch
+    cdef Event event
+    cdef Py_ssize_t i, count = found.job.count
+    cdef int failure = NO_FAILURE
+    cdef int64_t key = 0
+    for i in range(count):
+        stretch = &found.job.closed[found.place[i]]
+        key = stretch.key
+        event.time, event.row, event.kind = stretch.time, stretch.row, stretch.kind
+        if k.class_plain[event.kind]:
+            k.step += stretch.events
+            failure = join_stretch(k, &k.graphlet[k.class_graphlet[event.kind]], key, event.time, stretch)
+        else:
+            failure = step_event(k, key, &event, stretch)
+        if failure == NO_FAILURE and (i + 1 == count or found.job.closed[found.place[i + 1]].key != key):
+            failure = end_bursts(k, k.active)
+            if failure == NO_FAILURE:
+                failure = settle_all(k)
+            if failure == NO_FAILURE:
+                failure = leave_blocks(k, key, until)
+        if failure:
+            return failure
     return NO_FAILURE

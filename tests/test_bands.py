@@ -290,7 +290,7 @@ def test_the_memory_bound_holds_for_blocks(queries: int, exact: bool) -> None:
     tables = [query.tables[0] for query in each]
     keys = 100
     n = keys * 40
-    work_area(n)
+    work_area(n, keys)
     before, budget = allocated(), Budget()
     kernel = Kernel(tables, [0], budget=budget, bands=bands(tables))
     for place, variables in enumerate((("A",), ("b",))):

@@ -58,13 +58,15 @@ def allocated() -> int:
     return int(found.uordblks + found.hblkhd)
 
 
-def work_area(rows: int) -> None:
-    """Let the kernels have the area in which a batch is put in order: it serves all kernels, one after the other."""
+def work_area(rows: int, count: int) -> None:
+    """Let the kernels have the areas in which a batch is put in order, or cut into stretches: they serve all."""
     tables = compiled("SEQ(A, B+) WITHIN 10 s", True).tables[0]
     kernel = Kernel([tables], [0])
     kind = kernel.add_class([(0, tables.arrivals_of["B"], [], 0)], 0)
-    times, keys = np.arange(rows), np.arange(rows)[::-1] % 2
-    kernel.process(keys, times, None, np.full(rows, kind, np.int32), [(times, None)], np.zeros(1, np.int64), 2)
+    times, keys = np.arange(rows), np.arange(rows)[::-1] % count
+    for start, orders in ((0, times), (rows, None)):  # what has an order column is never taken as stretches
+        kinds, columns = np.full(rows, kind, np.int32), [(times, None)]
+        kernel.process(keys, start + times, orders, kinds, columns, np.zeros(1, np.int64), count)
 
 
 def compiled(pattern: str, exact: bool, items: str = "COUNT(*), SUM(B.v), MIN(B.v)") -> CompiledQuery:
@@ -89,7 +91,7 @@ def measured(query: CompiledQuery, events: int) -> tuple[int, int]:
     classes = np.repeat(chosen, KEYS).astype(np.int32)
     values = [(np.arange(len(keys), dtype=np.int64), None)]
     ranks = np.zeros(1, np.int64)
-    work_area(len(keys))
+    work_area(len(keys), KEYS)
     before = allocated()
     budget = Budget()
     kernel = Kernel(list(query.tables), [0], Sharing(), budget)

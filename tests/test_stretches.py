@@ -1,0 +1,128 @@
+"""Stretches straight from the stream against the same events in pushes that are too small to be taken so."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import hamlet
+from bench.streams import bursts
+
+EVENTS, KEYS = 15_000, 3
+ITEMS = "k, COUNT(*), COUNT({v}), SUM({v}.v), AVG({v}.v), MIN({v}.v), MAX({v}.v)"
+TEXT = "".join(
+    f"RETURN {items} PATTERN {pattern} {where} GROUP-BY k {window};"
+    for items in (ITEMS, "k, COUNT(*), SUM({v}.v)")
+    for pattern, v, where in (
+        ("SEQ(A, B+)", "B", ""),
+        ("(SEQ(A, B+))+", "B", ""),
+        ("SEQ(B, A+, D)", "A", ""),
+        ("SEQ(C, NOT N, B+)", "B", ""),
+    )
+    for window in ("WITHIN 1500 s", "WITHIN 900 s SLIDE 300 s")
+    for items in [items.format(v=v)]
+)
+SUMS = "RETURN k, COUNT(*), SUM(B.v) PATTERN SEQ(A, B+) GROUP-BY k WITHIN 900 s SLIDE 100 s"
+COUNTS = "RETURN k, COUNT(*) PATTERN (SEQ(A, B+))+ GROUP-BY k WITHIN 700 s"
+BACK = "RETURN k, COUNT(*) PATTERN SEQ(A, B+) WHERE PREV(B).v <= B.v GROUP-BY k WITHIN 600 s"
+
+
+def events(**changed: Any) -> pa.Table:
+    """A stream of bursts per key, no two events of one time, a few N among them; Z is of no query."""
+    random = np.random.default_rng(1)
+    keys = random.integers(0, KEYS, EVENTS)
+    codes = np.empty(EVENTS, np.int64)
+    for key in range(KEYS):
+        places = np.nonzero(keys == key)[0]
+        codes[places] = bursts(random, len(places), 5)
+    columns = {
+        "time": np.arange(EVENTS),
+        "type": np.where(random.random(EVENTS) < 0.01, "N", np.array(list("ABDCZ"))[codes]),
+        "k": keys,
+        "v": random.integers(-100, 100, EVENTS),
+    }
+    return pa.table(columns | changed)
+
+
+def kernels(engine: hamlet.Engine) -> list[Any]:
+    assert engine._executor is not None
+    return [kernel for runner in engine._executor._classes for kernel in runner.kernels]
+
+
+def compare(text: str, table: pa.Table, stretched: bool = True, **options: Any) -> None:
+    workload = hamlet.Workload.parse(text)
+    whole, parts = (hamlet.Engine(workload, **options) for _ in range(2))
+    found = whole.push(table)
+    assert all(kernel.stretched == stretched for kernel in kernels(whole))
+    found += whole.close()
+    expected: list[dict[str, Any]] = []
+    for start in range(0, len(table), 900):
+        expected += parts.push(table.slice(start, 900))
+        assert not any(kernel.stretched for kernel in kernels(parts))
+    expected += parts.close()
+    names = {name: place for place, name in enumerate(workload.names)}
+    for rows in (found, expected):
+        rows.sort(key=lambda row: (names[row["query"]], row["window_start"], row["k"]))
+    assert len(found) == len(expected) > 3
+    for row, other in zip(found, expected, strict=True):
+        assert list(row) == list(other)
+        for name, value in row.items():
+            if options.get("numbers") != "float" or value is None or isinstance(value, str):
+                assert value == other[name], (name, row, other)
+            else:
+                near = math.isclose(value, other[name], rel_tol=1e-9, abs_tol=1e-6 * float(row["count"]))
+                assert near or not name.startswith(("count", "sum", "avg")), (name, row, other)
+
+
+@pytest.mark.parametrize("numbers", ["exact", "float"])
+@pytest.mark.parametrize("text", [TEXT, SUMS, COUNTS, BACK])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_stretches_give_what_events_give(numbers: str, text: str, threads: int) -> None:
+    """Types of no query among them, classes that cannot stand together, and windows that overlap."""
+    compare(text, events(), text != BACK, numbers=numbers, threads=threads)
+
+
+@pytest.mark.parametrize("numbers", ["exact", "float"])
+def test_times_that_come_again_for_another_key(numbers: str) -> None:
+    keys = np.arange(EVENTS) % KEYS
+    types = np.array(list("ABDC"))[np.arange(EVENTS) // (30 * KEYS) % 4]
+    compare(SUMS, events(time=np.arange(EVENTS) // KEYS, k=keys, type=types), numbers=numbers)
+
+
+@pytest.mark.parametrize("numbers", ["exact", "float"])
+def test_times_that_come_again_for_one_key(numbers: str) -> None:
+    compare(SUMS, events(time=np.arange(EVENTS) // 3), False, numbers=numbers)
+
+
+@pytest.mark.parametrize(("bits", "stretched"), [(30, True), (40, True), (51, True), (62, False)])
+@pytest.mark.parametrize("numbers", ["exact", "float"])
+def test_values_of_any_size(bits: int, stretched: bool, numbers: str) -> None:
+    values = np.random.default_rng(2).integers(-(1 << bits), 1 << bits, EVENTS)
+    compare(SUMS, events(v=values), stretched, numbers=numbers)
+
+
+def test_what_is_no_integer_or_missing_is_taken_event_by_event() -> None:
+    compare(SUMS, events(v=np.arange(EVENTS) / 8), False, numbers="float")
+    compare(SUMS, events(v=pa.array([None, *range(EVENTS - 1)])), False)
+
+
+def test_bursts_longer_than_the_longest() -> None:
+    types = np.where(np.arange(EVENTS) % 4_000 < 10, "A", "B")
+    compare(SUMS, events(type=types, k=np.zeros(EVENTS, np.int64)), numbers="float")
+    compare(COUNTS, events(type=types, k=np.zeros(EVENTS, np.int64)))
+
+
+def test_short_bursts_are_taken_event_by_event_and_tried_rarely() -> None:
+    """A batch that is tried again after others were not is taken as stretches once they are long."""
+    short = events(type=np.array(list("AB"))[np.arange(EVENTS) // KEYS % 2], k=np.arange(EVENTS) % KEYS)
+    compare(SUMS, short, False)
+    engine, start, seen = hamlet.Engine(hamlet.Workload.parse(SUMS)), 0, []
+    for table in [short] * 4 + [events()] * 4:
+        engine.push(table.set_column(0, "time", pa.array(np.arange(EVENTS) + start)))
+        seen.append(kernels(engine)[0].stretched)
+        start += EVENTS
+    assert seen == [False] * 6 + [True] * 2
