@@ -369,9 +369,9 @@ cdef void pack(
     cdef Py_ssize_t room
     cdef dict masks = held["masks"], reads, values
     cdef Py_ssize_t before = len(masks)
-    cdef object chunk, slot, plane, given, lanes, marked, each, opens
+    cdef object chunk, slot, plane, given, lanes, marked, each
     cdef tuple goals
-    cdef bint loop, grows
+    cdef bint loop, grows, begins
     cdef list rows = [], sources = [], targets = [], binds = [], kill_rows = [], flat = [], read, first
     p.loop = False
     for (chunk, loop, goals), (reads, values) in sorted(groups.items()):
@@ -381,16 +381,16 @@ cdef void pack(
         if grows:
             read.sort(key=lambda source: source[0] != goals[0])
             assert not any([lanes & ~read[0][1] for _, lanes in read]), "each lane of a loop reads its target"
+        begins = not loop and not values and [slot for slot, _ in read] == [LANES_START]
         marked = 0
         for slot, lanes in read:
             marked |= lanes
             sources += (slot, masks.setdefault(lanes, len(masks)))
-        opens = len(read) == 1 and read[0][0] == LANES_START and not values
         targets += goals
         for (plane, given), lanes in sorted(values.items()):
             binds += (plane, given, masks.setdefault(lanes, len(masks)))
         rows += (
-            chunk, loop, grows, opens, marked, first[0], len(sources) // 2, first[1], len(targets), first[2],
+            chunk, loop, grows, begins, marked, first[0], len(sources) // 2, first[1], len(targets), first[2],
             len(binds) // 3,
         )
         p.loop = p.loop or loop

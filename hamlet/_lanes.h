@@ -52,7 +52,7 @@ typedef struct {
     int chunk;
     int loop; /* whether events of a burst may follow one another */
     int grows; /* whether, then, the only target is the first source, in all lanes */
-    int opens; /* whether trends begin with it, of which nothing else is known yet: its only source is LANES_START */
+    int begins; /* whether events do no more than begin trends, in all lanes */
     int lanes; /* bits of its lanes in the chunk */
     int sources, sources_end, targets, targets_end, binds, binds_end;
 } lanes_group;

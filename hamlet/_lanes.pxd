@@ -11,7 +11,7 @@ cdef extern from "_lanes.h" nogil:
         int chunk
         int loop
         int grows
-        int opens
+        int begins
         int lanes
         int sources
         int sources_end

@@ -75,8 +75,9 @@ LANE_INLINE void LANES_NAME(lanes_factors)(
     LANE_DOUBLES *more_down
 ) {
     LANE_INTS none = (LANE_INTS)(mantissa == 0), no_more = (LANE_INTS)(more == 0);
-    LANE_INTS a = (*exponent & ~none) | (more_exponent & none); /* zero has any exponent */
-    LANE_INTS b = (more_exponent & ~no_more) | (a & no_more);
+    more_exponent &= ~no_more; /* zero has any exponent, and shall have 0 */
+    LANE_INTS a = (*exponent & ~none) | (more_exponent & none);
+    LANE_INTS b = more_exponent | (a & no_more);
     LANE_INTS most = LANES_NAME(lanes_larger)(a, b), less = most - a, more_less = most - b; /* none is negative */
     *down = (LANE_DOUBLES)(((1023 - less) << 52) & (LANE_INTS)(less <= LANES_STEP));
     *more_down = (LANE_DOUBLES)(((1023 - more_less) << 52) & (LANE_INTS)(more_less <= LANES_STEP));
@@ -96,11 +97,50 @@ LANE_INLINE void LANES_NAME(lanes_scaled_add)(
     *mantissa = (LANE_INTS)((LANE_DOUBLES)*mantissa + (LANE_DOUBLES)more);
 }
 
+/* The bits in which the exponents of a cell's sums differ from that of its count. */
+LANE_INLINE LANE_INTS LANES_NAME(lanes_apart)(const LANE_INTS *cell, const int planes, const int linear) {
+    LANE_INTS apart = {0};
+    LANES_UNROLLED
+    for (int k = 1; k < linear; k++) apart |= cell[planes] ^ cell[planes + k];
+    return apart;
+}
+
+/* cell += more, both with one exponent for all their sums: they are aligned at once. A sum that is zero has the exponent
+ * 0, so that where it has that of its count, no other sum is lost beside it. */
+LANE_INLINE void LANES_NAME(lanes_plus_alike)(
+    LANE_INTS *cell, const LANE_INTS *more, LANE_INTS mask, const int planes, const int linear
+) {
+    LANE_INTS exponent = cell[planes], more_exponent = more[planes] & mask;
+    if (LANES_NAME(lanes_any)(exponent ^ more_exponent)) {
+        LANE_DOUBLES down, more_down;
+        LANES_NAME(lanes_factors)(cell[0], more[0] & mask, &exponent, more_exponent, &down, &more_down);
+        LANES_UNROLLED
+        for (int k = 0; k < linear; k++) {
+            cell[k] = (LANE_INTS)((LANE_DOUBLES)cell[k] * down + (LANE_DOUBLES)(more[k] & mask) * more_down);
+            cell[planes + k] = exponent;
+        }
+    } else {
+        LANES_UNROLLED
+        for (int k = 0; k < linear; k++)
+            cell[k] = (LANE_INTS)((LANE_DOUBLES)cell[k] + (LANE_DOUBLES)(more[k] & mask));
+    }
+    LANES_UNROLLED
+    for (int k = linear; k < planes; k++) cell[k] = LANES_NAME(lanes_larger)(cell[k], more[k] & mask);
+}
+
 /* cell += more; exponents follow the planes. Scaled doubles are not normalised. */
 LANE_INLINE void LANES_NAME(lanes_plus)(
     LANE_INTS *cell, const LANE_INTS *more, LANE_INTS mask, const int planes, const int whole, const int linear,
     const int scaled
 ) {
+    if (scaled && linear > 1) {
+        LANE_INTS apart = LANES_NAME(lanes_apart)(cell, planes, linear);
+        apart |= LANES_NAME(lanes_apart)(more, planes, linear) & mask;
+        if (!LANES_NAME(lanes_any)(apart)) {
+            LANES_NAME(lanes_plus_alike)(cell, more, mask, planes, linear);
+            return;
+        }
+    }
     LANES_UNROLLED
     for (int k = 0; k < planes; k++) {
         if (k < whole) cell[k] += more[k] & mask;
@@ -174,7 +214,7 @@ LANE_INLINE int LANES_NAME(lanes_sum)(
         for (int k = 0; k < linear; k++) {
             if (k < whole) sum[k] *= repeat;
             else sum[k] = (LANE_INTS)((LANE_DOUBLES)sum[k] * real_repeat);
-            if (scaled) sum[planes + k] += raised;
+            if (scaled) sum[planes + k] += raised & (LANE_INTS)(sum[k] != 0);
         }
     }
     const lanes_bind *b = p->bind + g->binds, *const end = p->bind + g->binds_end; /* in the order of planes */
@@ -318,12 +358,38 @@ LANE_INLINE void LANES_NAME(lanes_grow)(
     }
 }
 
+/* Events of lanes in which they do no more than begin trends: m more in the counts of their targets. Returns 0 where a
+ * count is so large that it has an exponent. */
+LANE_INLINE int LANES_NAME(lanes_start)(
+    const lanes_shape *s, const lanes_program *p, const lanes_group *g, lanes_word *cells, int64_t m,
+    const int planes, const int whole, const int linear, const int scaled
+) {
+    const int vectors = scaled ? planes + linear : planes;
+    const LANE_INTS mask = ((const LANE_INTS *)s->mask)[p->source[g->sources].mask];
+    const LANE_INTS more = mask & (whole ? (LANE_INTS){0} + m : (LANE_INTS)((LANE_DOUBLES){0} + (double)m));
+    LANE_INTS *chunk = (LANE_INTS *)cells + (long)g->chunk * s->slots * vectors, large = {0};
+    if (scaled) {
+        for (int i = g->targets; i < g->targets_end; i++) large |= chunk[p->target[i] * vectors + planes] & mask;
+        if (LANES_NAME(lanes_any)(large)) return 0;
+    }
+    for (int i = g->targets; i < g->targets_end; i++) {
+        LANE_INTS *cell = chunk + p->target[i] * vectors;
+        if (whole) *cell += more;
+        else *cell = (LANE_INTS)((LANE_DOUBLES)*cell + (LANE_DOUBLES)more);
+    }
+    return 1;
+}
+
 LANE_INLINE void LANES_NAME(lanes_direct)(
     const lanes_shape *s, const lanes_program *p, lanes_word *cells, const lanes_word *x, int64_t m, int start,
     const int planes, const int whole, const int linear, const int scaled
 ) {
     LANE_INTS sum[2 * LANES_MOST_PLANES];
     for (int i = 0; i < p->groups; i++) {
+        if (p->group[i].begins && (!start || LANES_NAME(lanes_start)(
+                s, p, &p->group[i], cells, m, planes, whole, linear, scaled
+            )))
+            continue;
         if (scaled && p->group[i].grows && m < LANES_STEP / 2)
             LANES_NAME(lanes_grow)(s, p, &p->group[i], cells, x, m, start, planes, linear);
         else if (LANES_NAME(lanes_sum)(s, p, &p->group[i], cells, x, m, start, sum, planes, whole, linear, scaled))
@@ -384,32 +450,14 @@ static void LANES_NAME(lanes_apply)(
     LANES_NAME(lanes_write)(s, p, cells, sums);
 }
 
-/* What an event does that is nothing but the beginning of trends. */
-LANE_INLINE void LANES_NAME(lanes_open)(
-    const lanes_shape *s, const lanes_program *p, const lanes_group *g, lanes_word *cells, const int whole
-) {
-    const LANE_INTS mask = ((const LANE_INTS *)s->mask)[p->source[g->sources].mask];
-    LANE_INTS *chunk = (LANE_INTS *)cells + (long)g->chunk * s->slots * s->vectors;
-    for (int i = g->targets; i < g->targets_end; i++) {
-        LANE_INTS *cell = chunk + p->target[i] * s->vectors;
-        if (whole) *cell -= mask;
-        else *cell = (LANE_INTS)((LANE_DOUBLES)*cell + (LANE_DOUBLES)(mask & (LANE_INTS)((LANE_DOUBLES){0} + 1.0)));
-    }
-}
-
 /* Each event on its own, one after the other; all their programs are direct, and no number is scaled. */
 LANE_INLINE void LANES_NAME(lanes_each)(
     const lanes_shape *s, const lanes_program *every, const int32_t *kind, long n, lanes_word *cells,
     const lanes_word *x, long inputs, const int planes, const int whole, const int linear
 ) {
-    LANE_INTS sum[LANES_MOST_PLANES];
     for (long i = 0; i < n; i++, x += inputs) {
         const lanes_program *p = &every[kind[i]];
-        for (const lanes_group *g = p->group; g < p->group + p->groups; g++) {
-            if (g->opens) LANES_NAME(lanes_open)(s, p, g, cells, whole);
-            else if (LANES_NAME(lanes_sum)(s, p, g, cells, x, 1, 1, sum, planes, whole, linear, 0))
-                LANES_NAME(lanes_add)(s, p, g, cells, sum, planes, whole, linear, 0);
-        }
+        LANES_NAME(lanes_direct)(s, p, cells, x, 1, 1, planes, whole, linear, 0);
         if (p->kills) LANES_NAME(lanes_kill)(s, p, cells);
     }
 }
@@ -502,6 +550,39 @@ LANE_INLINE void LANES_NAME(lanes_join)(
     }
 }
 
+/* The same where all sums of a have one exponent, and all of b: counts are at least 2^-256, so the product's is at least
+ * 2^-512, and one step brings it where it belongs. */
+LANE_INLINE void LANES_NAME(lanes_join_alike)(
+    const LANE_INTS *a, const LANE_INTS *b, LANE_INTS *product, const int planes, const int linear
+) {
+    const LANE_DOUBLES first = (LANE_DOUBLES)a[0], second = (LANE_DOUBLES)b[0], both = first * second;
+    const LANE_INTS some = (LANE_INTS)(a[0] != 0), more = (LANE_INTS)(b[0] != 0), size = (LANE_INTS)both;
+    const LANE_INTS exponent = a[planes] + b[planes];
+    const LANE_INTS large = (LANE_INTS)(size >= LANES_BITS(LANES_STEP / 2)) & LANES_STEP;
+    const LANE_INTS small = (LANE_INTS)(size < LANES_BITS(-LANES_STEP / 2)) & (LANE_INTS)(exponent > 0) & LANES_STEP;
+    const LANE_DOUBLES factor = (LANE_DOUBLES)((1023 + small - large) << 52);
+    const LANE_INTS found = (exponent + large - small) & some & more;
+    product[0] = (LANE_INTS)(both * factor);
+    product[planes] = found;
+    LANES_UNROLLED
+    for (int k = 1; k < planes; k++) {
+        if (k >= linear) {
+            product[k] = LANES_NAME(lanes_larger)(a[k] & more, b[k] & some);
+            continue;
+        }
+        product[k] = (LANE_INTS)(((LANE_DOUBLES)a[k] * second + first * (LANE_DOUBLES)b[k]) * factor);
+        product[planes + k] = found & (LANE_INTS)(product[k] != 0);
+    }
+}
+
+/* Whether a map leaves what it is followed by as it is. */
+LANE_INLINE int LANES_NAME(lanes_keeps)(const LANE_INTS *step, const int vectors) {
+    LANE_INTS other = *step ^ (LANE_INTS)((LANE_DOUBLES){0} + 1.0);
+    LANES_UNROLLED
+    for (int k = 1; k < vectors; k++) other |= step[k];
+    return !LANES_NAME(lanes_any)(other);
+}
+
 LANE_INLINE void LANES_NAME(lanes_follow)(
     const lanes_shape *s, lanes_word *cells, const lanes_word *pane, lanes_word *sums, const int planes,
     const int linear
@@ -520,12 +601,25 @@ LANE_INLINE void LANES_NAME(lanes_follow)(
             for (int k = 0; k < vectors; k++) total[k] = map[to * vectors + k];
             for (int from = 0; from < slots; from++) {
                 const LANE_INTS *step = map + (1 + from) * window + to * vectors;
-                if (!LANES_NAME(lanes_any)(step[0])) continue;
-                LANES_NAME(lanes_join)(before + from * vectors, step, product, planes, linear);
+                const LANE_INTS *held = before + from * vectors;
+                if (!LANES_NAME(lanes_any)(step[0]) || !LANES_NAME(lanes_any)(held[0])) continue;
+                if (LANES_NAME(lanes_keeps)(step, vectors)) {
+                    LANES_NAME(lanes_plus)(total, held, every, planes, 0, linear, 1);
+                    continue;
+                }
+                if (LANES_NAME(lanes_any)(
+                        LANES_NAME(lanes_apart)(held, planes, linear) | LANES_NAME(lanes_apart)(step, planes, linear)
+                    ))
+                    LANES_NAME(lanes_join)(held, step, product, planes, linear);
+                else
+                    LANES_NAME(lanes_join_alike)(held, step, product, planes, linear);
                 LANES_NAME(lanes_plus)(total, product, every, planes, 0, linear, 1);
             }
             LANES_UNROLLED
-            for (int k = 0; k < linear; k++) LANES_NAME(lanes_normalise)(&total[k], &total[planes + k]);
+            for (int k = 0; k < linear; k++) {
+                LANES_NAME(lanes_normalise)(&total[k], &total[planes + k]);
+                total[planes + k] &= (LANE_INTS)(total[k] != 0);
+            }
             LANES_UNROLLED
             for (int k = 0; k < vectors; k++) cell[to * vectors + k] = total[k];
         }

@@ -190,12 +190,14 @@ class CompiledClass:
             return self.hosts[number - len(self.parts)].roles
         return self.queries[self.parts[number][0]].roles
 
-    def likeness(self, number: int) -> tuple[str, ...]:
-        """The event types of a part, state by state."""
+    def likeness(self, number: int) -> tuple[tuple[object, ...], ...]:
+        """The steps of a part, and its event types, those that may repeat first: like events meet like lanes."""
         place, part = self.parts[number]
         query = self.queries[place]
         template = query.templates[part]
-        return tuple(query.analysed.types[template.variable(state)] for state in range(1, template.size))
+        types = tuple(query.analysed.types[template.variable(state)] for state in range(1, template.size))
+        steps = sorted((each.target, each.source) for each in template.transitions)
+        return tuple(steps), tuple(types[target - 1] for target, source in steps if target == source), types
 
     @cached_property
     def bands(self) -> list[Band]:
