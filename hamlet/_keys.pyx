@@ -14,6 +14,11 @@ from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int32_t, int64_t, uint
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
+cdef extern from "_near.h" nogil:
+    bint near_numbers(
+        const void* code, int width, long n, const int32_t* near, int64_t base, uint64_t reach, int32_t* found
+    )
+
 
 cdef enum:
     LEAST_SLOTS = 64
@@ -212,15 +217,11 @@ cdef class KeyTable:
         cdef int32_t number, missing = 0
         cdef Py_ssize_t i
         if chosen == NULL:
-            for i in range(start, stop):
-                number = near[min(<uint64_t> <int64_t> data[i] - base, reach)]
-                found[i] = number
-                missing |= number
-        else:
-            for i in range(start, stop):
-                number = near[min(<uint64_t> <int64_t> data[chosen[i]] - base, reach)]
-                found[i] = number
-                missing |= number
+            return not near_numbers(data + start, sizeof(Code), stop - start, near, self.base, reach, found + start)
+        for i in range(start, stop):
+            number = near[min(<uint64_t> <int64_t> data[chosen[i]] - base, reach)]
+            found[i] = number
+            missing |= number
         return missing >= 0
 
     cdef bint _encode_piece(
