@@ -91,6 +91,7 @@ from hamlet._tables cimport (
     OUT_OF_MEMORY,
     OVERFLOW,
     PRESENT,
+    RAISED,
     SUM_DOUBLE,
     SUM_INT,
     Arrival,
@@ -589,6 +590,8 @@ cdef class Kernel:
             raise BudgetExceeded
         if failure == OUT_OF_MEMORY:
             raise MemoryError
+        if failure == RAISED:
+            raise self.chosen.pop()
         if failure == OVERFLOW:
             raise KernelOverflow(k.failed_query, k.failed_predicate, k.failed_place, k.failed_row)
 

@@ -39,7 +39,7 @@ from hamlet._lanes cimport (
     usable,
 )
 from hamlet._order cimport MOST_ARRANGED, Event, tied
-from hamlet._tables cimport FROM_CELL, NO_FAILURE, OUT_OF_MEMORY, Arrival, Query, Source
+from hamlet._tables cimport FROM_CELL, NO_FAILURE, OUT_OF_MEMORY, RAISED, Arrival, Query, Source
 
 cdef enum:
     MOST_EVENTS = 256    # of a window
@@ -180,7 +180,7 @@ cdef int chosen_for(Core* k, uint64_t kinds, Band** bands) noexcept nogil:
     cdef Whole* w = &k.whole
     cdef uint64_t place = mixed(kinds)
     cdef Chosen* chosen
-    cdef int i
+    cdef int i, failure
     bands[0] = w.every.band
     for i in range(PROBES):
         chosen = &w.chosen[(place + i) % SETS]
@@ -188,8 +188,10 @@ cdef int chosen_for(Core* k, uint64_t kinds, Band** bands) noexcept nogil:
             chosen.kinds = kinds
         if chosen.kinds == kinds:
             chosen.met += 1
-            if chosen.band == NULL and chosen.met >= min(WORTH, k.whole_from) and choose_now(k, chosen):
-                return OUT_OF_MEMORY
+            if chosen.band == NULL and chosen.met >= min(WORTH, k.whole_from):
+                failure = choose_now(k, chosen)
+                if failure:
+                    return failure
             if chosen.band != NULL:
                 bands[0] = chosen.band
             return NO_FAILURE
@@ -200,8 +202,9 @@ cdef int choose_now(Core* k, Chosen* chosen) noexcept with gil:
     """`choose`, from a loop that does not hold the interpreter. Returns a Failure."""
     try:
         choose(k, chosen)
-    except MemoryError:
-        return OUT_OF_MEMORY
+    except BaseException as error:  # an interrupt, too
+        (<list> k.whole.held).append(error)
+        return RAISED
     return NO_FAILURE
 
 

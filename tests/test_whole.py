@@ -9,6 +9,7 @@ import pytest
 
 import hamlet
 from hamlet import runner
+from hamlet.compiler.bands import Band
 from tests.comparison import difference, in_file_order
 from tests.test_bands import ITEMS, PATTERNS, Rows, stream
 
@@ -123,6 +124,22 @@ def test_one_query_that_is_not_fit_keeps_all_from_it(text: str) -> None:
     assert hamlet.run(both_texts, events).stats["whole_windows"] == 0
     alone = hamlet.run(hamlet.Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, C+) WITHIN 20 s"), events)
     assert alone.stats["whole_windows"] > 0
+
+
+def test_an_interrupt_while_lanes_are_chosen_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def chosen(band: Band, lanes: list[int]) -> Band:
+        calls.append(lanes)
+        if len(calls) > 1:
+            raise KeyboardInterrupt
+        return plain(band, lanes)
+
+    plain = Band.chosen
+    monkeypatch.setattr(Band, "chosen", chosen)
+    with pytest.raises(KeyboardInterrupt):
+        hamlet.run(workload(), stream(9, 900))
+    assert len(calls) == 2
 
 
 def test_small_batches_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
