@@ -54,7 +54,7 @@ class ClosedRows:
         return self._plans
 
     def sequence(self, events: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None:
-        """In which order the rows of a window are asked for, for `Kernel.process`, where the batch is worth knowing it."""
+        """The order in which rows of a window are asked for, for `Kernel.process`; None where it does not pay."""
         return self._ranks[self.compiled.queries[0].group].sequence(events)
 
     @property
