@@ -11,6 +11,7 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
 from hamlet._blocks cimport drop_block, free_block
+from hamlet._cells cimport words_of
 from hamlet._kernel cimport MOST_GRAPHLETS, Core, Graphlet, grown, take_own
 from hamlet._lanes cimport (
     CAST_COUNT,
@@ -106,6 +107,7 @@ cdef void load_band(Core* k, Band* band, object given, dict held) except *:
     band.places = max(map(len, given.places))
     band.place = ints(held, "places", padded(given.places, band.places))
     band.cast = <Cast*> ints(held, "casts", casts_of(k, band))
+    band.row_words = ints(held, "row words", [words_of(&k.query[<int> query], 1) for query in given.queries])
     band.sets = max(map(len, given.starts))
     band.start = ints(held, "starts", padded(given.starts, band.sets))
     starts = [

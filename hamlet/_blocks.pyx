@@ -20,7 +20,7 @@ from libc.string cimport memset
 
 from hamlet._budget cimport ALLOCATION, take
 from hamlet._calendar cimport schedule, schedule_slot
-from hamlet._cells cimport bit_length, first_kept, floor_divide, lane_of, scaled_normal, scaled_store, words_of
+from hamlet._cells cimport bit_length, first_kept, floor_divide, lane_of, scaled_normal, scaled_store
 from hamlet._kernel cimport Core
 from hamlet._lanes cimport (
     ALIGNMENT,
@@ -218,22 +218,23 @@ cdef int close_block(Core* k, Band* band, Block* block, int64_t key, int64_t low
 cdef int deliver_cells(Core* k, Band* band, const Word* cells, int64_t key, int64_t window) noexcept nogil:
     """Append the rows of a window, one for each lane with a trend."""
     cdef const Shape* shape = &band.shape
-    cdef int chunk, lane, query, width = band.shape.width
+    cdef int chunk, lane, width = band.shape.width
     cdef const Word* sum
     cdef uint64_t* row
+    cdef int64_t counts = 0  # all of them, bit by bit
     band.machine.finish(shape, &band.finals, cells, band.sums)
     for chunk in range(shape.chunks):
         sum = band.sums + chunk * shape.vectors * width
         for lane in range(chunk * width, min((chunk + 1) * width, band.queries)):
             if sum.i:  # none of the bits of 0.0 either
-                if band.exact:
-                    k.most_bits = max(k.most_bits, bit_length(sum.i))
-                query = band.query[lane]
-                row = new_row(k, &k.rows[query], key, window, 1, words_of(&k.query[query], 1))
+                counts |= sum.i
+                row = new_row(k, &k.rows[band.query[lane]], key, window, 1, band.row_words[lane])
                 if row == NULL:
                     return OUT_OF_MEMORY
                 cell_of_lane(band, lane, sum, row)
             sum += 1
+    if band.exact:
+        k.most_bits = max(k.most_bits, bit_length(counts))
     return NO_FAILURE
 
 

@@ -150,6 +150,7 @@ cdef struct Band:
     int* place           # [queries][most components] the plane of each component
     int places           # most components
     Cast* cast           # [queries][places + 1]
+    int* row_words       # [queries] of a row
     int* start           # [queries][most guard sets] the slot of the start under a guard set, -1 for none
     int sets             # most guard sets
     int starts           # slots of starts
