@@ -1,4 +1,5 @@
-/* The loops of _lanes.h for vectors of LANES_WIDTH 64-bit elements; included once per instruction set. */
+/* The loops of _lanes.h for vectors of LANES_WIDTH 64-bit elements; included once per instruction set, with a suffix for
+ * all names. */
 
 typedef int64_t LANES_NAME(lanes_ints) __attribute__((vector_size(8 * LANES_WIDTH)));
 typedef uint64_t LANES_NAME(lanes_bits_of) __attribute__((vector_size(8 * LANES_WIDTH)));
@@ -670,3 +671,5 @@ static const lanes_machine LANES_NAME(lanes_machine) = {
 #undef LANES_UNROLLED
 #undef LANE_INLINE
 #undef LANES_BY_SHAPE
+#undef LANES_WIDTH
+#undef LANES_SUFFIX

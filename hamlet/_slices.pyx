@@ -294,6 +294,8 @@ cdef int process_stretches(Core* k, Stretches found, int64_t until) noexcept nog
     cdef int64_t key = 0
     for i in range(count):
         stretch = &found.job.closed[found.place[i]]
+        if i + AHEAD < count:
+            prefetch(&found.job.closed[found.place[i + AHEAD]])
         key = stretch.key
         event.time, event.row, event.kind = stretch.time, stretch.row, stretch.kind
         if k.class_plain[event.kind]:

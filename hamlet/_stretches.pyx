@@ -17,6 +17,9 @@ cdef extern from "_stretches.h" nogil:
     int stretch_take(Job* job, long begin, long end)
     int stretch_flush(Job* job, long keys)
 
+cdef extern from "_targets.h" nogil:
+    void* allocate "hamlet_allocate"(size_t bytes)
+
 cdef enum:
     LOOK = 4096              # events between two looks whether it pays
     SHORTEST = 4             # events of a stretch, on average, from which it does
@@ -77,7 +80,7 @@ cdef Stretches stretches_for(Py_ssize_t rows, Py_ssize_t keys):
         free(found.job.closed)
         free(found.key)
         free(found.place)
-        found.job.closed = <Stretch*> malloc(room * sizeof(Stretch))
+        found.job.closed = <Stretch*> allocate(room * sizeof(Stretch))
         found.key = <int64_t*> malloc(room * sizeof(int64_t))
         found.place = <int64_t*> malloc(room * sizeof(int64_t))
         found.room = room if found.job.closed != NULL and found.key != NULL and found.place != NULL else 0

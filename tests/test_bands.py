@@ -127,7 +127,7 @@ def test_side_by_side_is_one_by_one(
         made.clear()
 
 
-@pytest.mark.parametrize("width", [1, 2, 4, 8])
+@pytest.mark.parametrize("width", [1, -2, 2, 4, 8])
 def test_vectors_of_every_width(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     queries, events = workload(ITEMS[2], WINDOWS[1]), stream(5, 500)
     with monkeypatch.context() as patch:
@@ -206,7 +206,7 @@ def test_float_counts_far_beyond_doubles(events: int, monkeypatch: pytest.Monkey
 def test_pane_maps_are_the_panes_of_every_window(items: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guards, ties, NULL, late beginnings: what a pane makes of one window it makes of all, in one run and in two."""
     queries = workload(items, "WITHIN 120 s SLIDE 8 s")
-    for seed, step, width in ((1, 0.05, 0), (2, 0.3, 4), (3, 1.0, 2), (4, 0.02, 0), (5, 0.05, 1)):
+    for seed, step, width in ((1, 0.05, 0), (2, 0.3, 4), (3, 1.0, 2), (4, 0.02, 0), (5, 0.05, 1), (6, 0.05, -2)):
         events = stream(seed, 900, step)
         with monkeypatch.context() as patch:
             patch.setattr(classes, "bands", lambda tables, likeness, width=width: bands(tables, likeness, width=width))

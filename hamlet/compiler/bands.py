@@ -56,7 +56,7 @@ class Band:
     starts : tuple of tuple of int
         Per lane and guard set the slot of the start under it, -1 where no transition reads it.
     width : int
-        Lanes of a vector; 0 for what the machine has.
+        Lanes of a vector; 0 for what the machine has, -2 for two without instructions that some machine lacks.
     """
 
     queries: tuple[int, ...]
