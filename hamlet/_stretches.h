@@ -120,33 +120,46 @@ static int stretch_pass(stretch_job *job, long begin, long end) {
     return !same && bits >> STRETCH_BITS == 0;
 }
 
-/* The same where there is one kernel and no more is asked for than a total: as little as can be is read and
- * written per event. */
+/* Begins a stretch that is counted and added up in one number, after the one that is open; 0 where there is no room. */
+STRETCH_UNUSED __attribute__((noinline)) static int stretch_begin_sum(
+    stretch_job *job, int32_t key, int32_t kind, int32_t row, int64_t sum
+) {
+    if (job->sum[key] && !stretch_close_sum(job, key)) return 0;
+    job->kind[key] = job->plain[kind] ? kind : -1 - kind;
+    job->sum[key] = sum;
+    job->open[key].key = key;
+    job->open[key].row = row;
+    job->open[key].time = job->times[row];
+    return 1;
+}
+
+/* The same where there is one kernel and no more is asked for than a total: as little as can be is read and written per
+ * event, and what is done once per stretch stands outside the loop, whose numbers then fit the registers. */
 STRETCH_INLINE int stretch_sums(
     stretch_job *job, long begin, long end, const int columns, const int chosen, const int apart
 ) {
-    const int32_t *number = job->number, *classes = job->classes, *rows = job->rows;
-    const int64_t *times = job->times, *data = job->data[0], one = (int64_t)1 << STRETCH_COUNT;
+    const int32_t *const number = job->number, *const classes = job->classes, *const rows = job->rows;
+    const int64_t *const times = job->times, *const data = job->data[0], one = (int64_t)1 << STRETCH_COUNT;
     const int64_t full = ((int64_t)job->longest << STRETCH_COUNT) - ((int64_t)1 << (STRETCH_COUNT - 1));
-    int32_t *kinds = job->kind;
-    int64_t *sums = job->sum, before = job->before, bits = job->bits;
+    int32_t *const kinds = job->kind;
+    int64_t *const sums = job->sum, before = job->before, bits = job->bits;
     int same = 0;
     for (long i = begin; i < end; i++) {
-        const int32_t key = number[i], row = chosen ? rows[i] : (int32_t)i, kind = classes[row];
-        const int64_t x = columns ? data[row] : 0;
-        if (key < 0) continue;
-        stretch_time(job, key, times[row], &before, &same, apart);
-        bits |= x ^ (x >> 63);
-        if (__builtin_expect(kinds[key] == kind, 1) && __builtin_expect(sums[key] < full, 1)) {
-            sums[key] += x + one;
-            continue;
+        int32_t key = 0, row = 0, kind = 0;
+        int64_t x = 0;
+        for (; i < end; i++) {
+            key = number[i];
+            row = chosen ? rows[i] : (int32_t)i;
+            if (key < 0) continue;
+            kind = classes[row];
+            x = columns ? data[row] : 0;
+            stretch_time(job, key, times[row], &before, &same, apart);
+            bits |= x ^ (x >> 63);
+            const int64_t sum = sums[key];
+            if (__builtin_expect(kinds[key] != kind, 0) || __builtin_expect(sum >= full, 0)) break;
+            sums[key] = sum + x + one;
         }
-        if (sums[key] && !stretch_close_sum(job, key)) return 0;
-        kinds[key] = job->plain[kind] ? kind : -1 - kind;
-        sums[key] = x + one;
-        job->open[key].key = key;
-        job->open[key].row = row;
-        job->open[key].time = times[row];
+        if (i < end && !stretch_begin_sum(job, key, kind, row, x + one)) return 0;
     }
     job->before = before;
     job->bits = bits;
