@@ -67,12 +67,13 @@ def test_a_key_table_is_a_dict() -> None:
 @pytest.mark.parametrize(
     "codes",
     [
+        lambda draw: draw.randrange(-9, 9),
         lambda draw: draw.randrange(-50, 50),
         lambda draw: draw.randrange(-50, 50) * 10**8,
         lambda draw: draw.choice((-(2**31), 2**31 - 1)) + draw.choice((0, 1, -1)) * draw.randrange(3),
         lambda draw: draw.randrange(draw.randrange(1, 10**6)),
     ],
-    ids=["near", "far", "edges", "mixed"],
+    ids=["few", "near", "far", "edges", "mixed"],
 )
 def test_a_table_of_one_column_is_a_dict(codes: Any, type: Any) -> None:
     """Codes that lie close together, or do not, or first do and then do not; some rows not chosen."""
