@@ -21,7 +21,6 @@ from hamlet._lanes cimport (
     LANES_LEAST,
     LANES_NUMBER,
     LANES_PRESENCE,
-    LANES_SUM,
     Band,
     Block,
     Input,
@@ -46,32 +45,11 @@ cdef bint load_row(
 ) noexcept nogil:
     """The inputs of one event, and the largest magnitude among them; False where some is out of range."""
     cdef int i
-    cdef const Input* input
-    cdef bint there
-    cdef double value, most = 0
-    cdef int64_t bits
+    cdef double size, most = 0
     for i in range(program.inputs):
-        input = &program.input[i]
-        there = input.column < 0 or k.columns[input.column].valid == NULL or k.columns[input.column].valid[row]
-        x[i].i = 0
-        if not there:
-            continue
-        bits = k.columns[input.column].data[row] if input.of >= LANES_SUM else 1
-        if input.of == LANES_LEAST or input.of == LANES_GREATEST:
-            if not rank_of(bits, k.floating[input.column], input.of == LANES_LEAST, &x[i]):
-                return False
-            continue
-        if input.of == LANES_SUM and k.floating[input.column]:
-            value = (<double*> &bits)[0]
-            if not usable(value):
-                return False
-        else:
-            value = <double> bits
-        if input.floating:
-            x[i].d = value
-        else:
-            x[i].i = bits
-            most = max(most, fabs(value) if input.of != LANES_PRESENCE else 0)
+        if not load_input(k, &program.input[i], row, &x[i], &size):
+            return False
+        most = max(most, size)
     weight[0] += most
     return True
 

@@ -40,6 +40,7 @@ from hamlet._lanes cimport (
     Shape,
     Word,
     aligned,
+    can_hold,
     lanes_bits,
     lanes_measure,
     lanes_power,
@@ -312,7 +313,7 @@ cdef inline bint bound_raised(
 ) noexcept nogil:
     bits = block.bits + bits if block.bits or starts else 0
     weight += block.weight
-    if bits > band.most_bits or (weight and weight > lanes_power(band.most_bits - bits)):
+    if not can_hold(band, bits, weight):
         return False
     block.bits = bits
     block.weight = weight

@@ -515,7 +515,7 @@ cdef class Kernel:
         cdef Area area = area_for(n)
         cdef Py_ssize_t slices
         cdef int failure = OUT_OF_MEMORY
-        cdef bint whole
+        cdef bint whole = False
         cdef const int32_t[::1] place_of, key_at
         cdef const int32_t* place = NULL
         cdef const int32_t* at = NULL
@@ -525,8 +525,8 @@ cdef class Kernel:
         try:
             if n >= k.whole_from:
                 prepare_whole(k, self.bands, self.chosen)
+                whole = tries_whole(k)
             with nogil:
-                whole = tries_whole(k, n)
                 if whole:
                     slices = area.arrange_windows(
                         number, rows, n, key_count, part, parts, times, k.class_of, arranged, k.whole.within, place, at

@@ -202,3 +202,8 @@ cdef inline bint rank_of(int64_t bits, bint floating, bint least, Word* rank) no
             return False
     rank.i = lanes_rank(bits, floating, least)
     return rank.i != 0
+
+
+cdef inline bint can_hold(const Band* band, int64_t bits, double weight) noexcept nogil:
+    """Whether counts below 2^bits, and sums of magnitudes of at most weight * 2^bits, fit the planes of integers."""
+    return bits <= band.most_bits and (weight == 0 or weight <= lanes_power(band.most_bits - bits))

@@ -277,12 +277,12 @@ cdef class Area:
         cdef int64_t begin = floor_divide(first, within) * within, end = begin + within, key
         cdef int64_t windows = (last - begin) // within + 1, before = 0
         cdef Py_ssize_t i, slices
+        if windows > n or windows * limit > 2 * n // parts:
+            return self.arrange(number, rows, n, limit, part, parts, times, classes, columns)
         if self.place == NULL:
             self.place = <int32_t*> malloc((self.room + 1) * sizeof(int32_t))
         if self.place == NULL:
             return -1
-        if windows > n or windows * limit > 2 * n // parts:
-            return self.arrange(number, rows, n, limit, part, parts, times, classes, columns)
         for i in range(n):
             while times[i if rows == NULL else rows[i]] >= end:
                 end += within

@@ -168,7 +168,12 @@ cdef int process_slice(
         if failure:
             return failure
         i = j
-    failure = end_bursts(k, k.active)
+    return end_slice(k)
+
+
+cdef inline int end_slice(Core* k) noexcept nogil:
+    """End all bursts of a key, and take in what waits. Returns a Failure."""
+    cdef int failure = end_bursts(k, k.active)
     return failure if failure else settle_all(k)
 
 
@@ -304,9 +309,7 @@ cdef int process_stretches(Core* k, Stretches found, int64_t until) noexcept nog
         else:
             failure = step_event(k, key, &event, stretch)
         if failure == NO_FAILURE and (i + 1 == count or found.job.closed[found.place[i + 1]].key != key):
-            failure = end_bursts(k, k.active)
-            if failure == NO_FAILURE:
-                failure = settle_all(k)
+            failure = end_slice(k)
             if failure == NO_FAILURE:
                 failure = leave_blocks(k, key, until)
         if failure:

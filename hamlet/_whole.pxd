@@ -4,7 +4,7 @@ from hamlet._kernel cimport Core
 from hamlet._order cimport Event
 
 cdef void prepare_whole(Core* k, object bands, list held) except *
-cdef bint tries_whole(Core* k, Py_ssize_t events) noexcept nogil
+cdef bint tries_whole(Core* k) noexcept nogil
 cdef int take_window(
     Core* k, int64_t key, const Event* event, Py_ssize_t n, const int64_t* orders, int64_t window, bint* done
 ) noexcept nogil

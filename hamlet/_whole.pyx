@@ -20,13 +20,12 @@ from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+from hamlet._band_step cimport load_input
 from hamlet._bands cimport free_band, ints, load_band, write_class
 from hamlet._blocks cimport begin_starts, deliver_cells
 from hamlet._cells cimport bit_length
-from hamlet._expression cimport Column
 from hamlet._kernel cimport DYNAMIC, STATIC, Chosen, Core, Whole, grown, mixed, take_own
 from hamlet._lanes cimport (
-    LANES_GREATEST,
     LANES_LEAST,
     LANES_SUM,
     Band,
@@ -34,9 +33,8 @@ from hamlet._lanes cimport (
     LaneProgram,
     Word,
     aligned,
-    lanes_power,
+    can_hold,
     rank_of,
-    usable,
 )
 from hamlet._order cimport MOST_ARRANGED, Event, tied
 from hamlet._tables cimport FROM_CELL, NO_FAILURE, OUT_OF_MEMORY, RAISED, Arrival, Query, Source
@@ -208,10 +206,10 @@ cdef int choose_now(Core* k, Chosen* chosen) noexcept with gil:
     return NO_FAILURE
 
 
-cdef bint tries_whole(Core* k, Py_ssize_t events) noexcept nogil:
+cdef bint tries_whole(Core* k) noexcept nogil:
     """Whether windows of a batch are to be taken whole; what the batch before has shown counts."""
     cdef Whole* w = &k.whole
-    if not w.fits or events < k.whole_from:
+    if not w.fits:
         return False
     if w.pause == 0 and w.tried > TRIED and 2 * w.taken < w.tried:
         w.pause = PAUSE
@@ -316,7 +314,7 @@ cdef bint has_room(const Band* band, const int32_t* kind, Py_ssize_t n, double w
         bits += bit_length(band.every[kind[i]].most)
     if not band.exact:
         return weight >= 0 and bits <= MOST_BITS
-    return weight >= 0 and bits <= band.most_bits and (weight == 0 or weight <= lanes_power(band.most_bits - bits))
+    return weight >= 0 and can_hold(band, bits, weight)
 
 
 cdef double load_window(Core* k, const Band* band, const Event* event, Py_ssize_t n, Word* x) noexcept nogil:
@@ -324,7 +322,7 @@ cdef double load_window(Core* k, const Band* band, const Event* event, Py_ssize_
     cdef const Input* input
     cdef Py_ssize_t i
     cdef int number
-    cdef double weight = 0
+    cdef double weight = 0, size
     for number in range(band.loads):
         input = &band.load[number]
         if input.of < LANES_SUM and (input.column < 0 or k.columns[input.column].valid == NULL):
@@ -340,8 +338,9 @@ cdef double load_window(Core* k, const Band* band, const Event* event, Py_ssize_
             )
         else:
             for i in range(n):
-                if not load_value(k, input, event[i].row, x + i * band.loads + number, &weight):
+                if not load_input(k, input, event[i].row, x + i * band.loads + number, &size):
                     return -1
+                weight += size
     return weight
 
 
@@ -363,28 +362,6 @@ cdef inline double load_integers(
         if not rank_of(value[i], False, input.of == LANES_LEAST, x + i * stride):
             return -INFINITY
     return 0
-
-
-cdef bint load_value(Core* k, const Input* input, int64_t row, Word* x, double* weight) noexcept nogil:
-    """An input of one event; False where it is out of range."""
-    cdef const Column* column = &k.columns[input.column]
-    cdef int64_t bits
-    cdef double value
-    x.i = 0
-    if column.valid != NULL and not column.valid[row]:
-        return True
-    bits = column.data[row] if input.of >= LANES_SUM else 1
-    if input.of == LANES_LEAST or input.of == LANES_GREATEST:
-        return rank_of(bits, k.floating[input.column], input.of == LANES_LEAST, x)
-    value = (<double*> &bits)[0] if input.of == LANES_SUM and k.floating[input.column] else <double> bits
-    if input.floating:
-        x.d = value
-    else:
-        x.i = bits
-    if input.of == LANES_SUM and k.floating[input.column]:
-        return usable(value)
-    weight[0] += fabs(value)
-    return True
 
 
 cdef void run_window(
