@@ -59,6 +59,7 @@ from hamlet._tables cimport (
     Arrival,
     Component,
     Entry,
+    GuardArrival,
     Query,
     Source,
 )
@@ -96,6 +97,7 @@ cdef void load_band(Core* k, Band* band, object given, dict held) except *:
     band.within, band.slide, band.windows, band.exact = q.within, q.slide, q.lanes, q.exact
     band.most_bits = 61
     band.machine = lanes_machine_of(given.width) if given.width else lanes_machine_for(band.queries)
+    band.narrow = given.width != 0
     if band.machine == NULL:
         raise ValueError(f"this processor has no vectors of {given.width} numbers")
     band.shape.width = band.machine.width
@@ -207,24 +209,17 @@ cdef inline int type_of(const Core* k, int kind) noexcept:
     return k.entry[k.entry_first[kind]].type % MOST_GRAPHLETS if k.entry_first[kind] < k.entry_first[kind + 1] else 0
 
 
-cdef void write_class(Core* k, Band* band, int kind, bint every, dict held, dict inputs=None) except *:
-    """What an event of a class does: in all lanes, or in those where it joins no burst.
-
-    `inputs` has the numbers of those inputs that have one already, where programs are to have their numbers in common.
-    """
+cdef void write_class(Core* k, Band* band, int kind, bint every, dict held) except *:
+    """What an event of a class does: in all lanes, or in those where it joins no burst."""
     cdef const Entry* entry
     cdef int i, j
-    cdef list lanes = [], arrivals, guards
+    cdef list lanes = [], arrivals
     for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
         entry = &k.entry[i]
         if band.lane[entry.query] >= 0 and (every or not entry.joins):
             arrivals = [(k.class_member[j], False) for j in range(entry.arrivals, entry.arrivals_end)]
-            guards = [k.class_member[j] for j in range(entry.guards, entry.guards_end)]
-            lanes.append((band.lane[entry.query], arrivals, guards))
-    write_program(
-        k, band, &band.every[kind] if every else &band.program[kind], lanes, held, (kind, every),
-        {} if inputs is None else inputs,
-    )
+            lanes.append((band.lane[entry.query], arrivals, i))
+    write_program(k, band, &band.every[kind] if every else &band.program[kind], lanes, held, (kind, every))
 
 
 cdef void write_burst(Core* k, Band* band, int type, int role, dict held) except *:
@@ -234,14 +229,14 @@ cdef void write_burst(Core* k, Band* band, int type, int role, dict held) except
     cdef list lanes = []
     for i in range(g.members):
         if g.member[i].role == role and band.lane[g.member[i].query] >= 0:
-            lanes.append((band.lane[g.member[i].query], [(g.member[i].arrival, g.member[i].loop)], []))
+            lanes.append((band.lane[g.member[i].query], [(g.member[i].arrival, g.member[i].loop)], -1))
     if band.burst[type] == NULL:
         if not lanes:
             return
         band.burst[type] = <LaneProgram*> calloc(MOST_GRAPHLETS, sizeof(LaneProgram))
         if band.burst[type] == NULL:
             raise MemoryError
-    write_program(k, band, &band.burst[type][role], lanes, held, (type, role, "burst"), {})
+    write_program(k, band, &band.burst[type][role], lanes, held, (type, role, "burst"))
 
 
 cdef void write_kins(const Core* k, Band* band, int type) except *:
@@ -285,20 +280,20 @@ cdef inline int mark(dict lanes, object name, int lane) except -1:
 
 
 cdef void write_program(
-    Core* k, Band* band, LaneProgram* p, object lanes, dict held, object name, dict inputs
+    Core* k, Band* band, LaneProgram* p, object lanes, dict held, object name
 ) except *:
-    """Write a program from (lane, [(arrival, loop)], [guard arrival]) per lane that it concerns."""
+    """Write a program from (lane, [(arrival, loop)], the entry with its guards or -1) per lane that it concerns."""
     cdef const Query* q
     cdef const Arrival* a
     cdef const Source* source
     cdef const Component* c
-    cdef int i, width = band.shape.width, plane, most = 0, slot, lane, arrival, place
+    cdef int i, width = band.shape.width, plane, most = 0, slot, lane, arrival, place, entry
     cdef bint starts = False, added, loop
     cdef object given
-    cdef list arrivals, guards
+    cdef list arrivals
     cdef tuple group, targets
-    cdef dict groups = {}, kills = {}, reads, own  # how often an arrival has read a slot before
-    for lane, arrivals, guards in lanes:
+    cdef dict groups = {}, kills = {}, inputs = {}, reads, own  # how often an arrival has read a slot before
+    for lane, arrivals, entry in lanes:
         q = &k.query[band.query[lane]]
         reads = {}
         for arrival, loop in arrivals:
@@ -329,14 +324,14 @@ cdef void write_program(
                 given = (c.column, input_of(c, added), added and plane >= band.shape.whole)
                 # a plane may hold the presence and the number of values at once
                 mark(<dict> group[1], (plane, inputs.setdefault(given, len(inputs))), lane % width)
-        if guards:
-            for slot in killed(q, band, lane, guards):
+        if entry >= 0 and k.entry[entry].guards < k.entry[entry].guards_end:
+            for slot in killed(k, &k.entry[entry], band, lane):
                 mark(kills, (lane // width, slot), lane % width)
     pack(band, p, groups, kills, inputs, held, name)
     p.most, p.starts = most, starts
 
 
-cdef int input_of(const Component* c, bint counted) noexcept:
+cdef int input_of(const Component* c, bint counted) noexcept nogil:
     """What of a column's values goes into a component; presence may be told by their number."""
     if c.kind == PRESENT and not counted:
         return LANES_PRESENCE
@@ -347,21 +342,33 @@ cdef int input_of(const Component* c, bint counted) noexcept:
     return LANES_GREATEST if c.kind == GREATEST_INT or c.kind == GREATEST_DOUBLE else LANES_SUM
 
 
-cdef set killed(const Query* q, const Band* band, int lane, object guards):
+cdef set killed(const Core* k, const Entry* entry, const Band* band, int lane):
     """The slots of a lane that matches of negated patterns empty."""
-    cdef int cell, set_, i
-    cdef set matched, found
-    matched = {q.guard_arrival[<int> guard].guard for guard in guards if q.guard_arrival[<int> guard].final}
-    found = set()
+    cdef const Query* q = &k.query[entry.query]
+    cdef int cell, set_
+    cdef set found = set()
     for cell in range(q.cells):
-        set_ = q.cell_guards[cell]
-        if set_ >= 0 and any([q.member[i] in matched for i in range(q.guard_set[2 * set_], q.guard_set[2 * set_ + 1])]):
+        if kills(k, entry, q.cell_guards[cell]):
             found.add(cell)
     for set_ in range(band.sets):
-        cell = band.start[lane * band.sets + set_]
-        if cell >= 0 and any([q.member[i] in matched for i in range(q.guard_set[2 * set_], q.guard_set[2 * set_ + 1])]):
-            found.add(cell)
+        if band.start[lane * band.sets + set_] >= 0 and kills(k, entry, set_):
+            found.add(band.start[lane * band.sets + set_])
     return found
+
+
+cdef bint kills(const Core* k, const Entry* entry, int set_) noexcept nogil:
+    """Whether an event completes a match of a negated pattern of a guard set, -1 for none."""
+    cdef const Query* q = &k.query[entry.query]
+    cdef const GuardArrival* a
+    cdef int i, j
+    if set_ < 0:
+        return False
+    for j in range(entry.guards, entry.guards_end):
+        a = &q.guard_arrival[k.class_member[j]]
+        for i in range(q.guard_set[2 * set_], q.guard_set[2 * set_ + 1]):
+            if a.final and a.guard == q.member[i]:
+                return True
+    return False
 
 
 cdef void pack(

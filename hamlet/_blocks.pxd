@@ -16,6 +16,4 @@ cdef void free_block(Core* k, Band* band, Seat* seat) noexcept nogil
 cdef Py_ssize_t bytes_in_block(const Core* k, int query, Py_ssize_t key) noexcept nogil
 cdef int leave_bands(Core* k) noexcept
 cdef void hold_seats(Core* k) noexcept
-cdef void begin_starts(const Band* band, Word* cells) noexcept nogil
-cdef int deliver_cells(Core* k, Band* band, const Word* cells, int64_t key, int64_t window) noexcept nogil
 cdef void cell_of_lane(const Band* band, int lane, const Word* plane, uint64_t* cell) noexcept nogil

@@ -91,7 +91,6 @@ from hamlet._tables cimport (
     OUT_OF_MEMORY,
     OVERFLOW,
     PRESENT,
-    RAISED,
     SUM_DOUBLE,
     SUM_INT,
     Arrival,
@@ -106,6 +105,7 @@ from hamlet._tables cimport (
     Source,
     StoreTable,
 )
+from hamlet._sheets cimport comes_last, free_sheets, load_sheets, taken_sheet, unroll
 from hamlet._whole cimport forget_chosen, prepare_whole, tries_whole
 from hamlet._windows cimport advance_time
 from optimizer.benefit cimport facts_of_costs
@@ -151,6 +151,8 @@ cdef class Kernel:
         Which queries run side by side; results do not depend on it.
     whole_from : int
         In batches of so many events and more, windows that are whole may be taken at once (``_whole``).
+    sheets : sequence of int
+        Queries whose rows are asked for in the `sequence` that `process` gets: they may come as columns.
 
     Notes
     -----
@@ -162,11 +164,11 @@ cdef class Kernel:
     cdef Budget budget
     cdef list held       # Python objects that own memory the tables point into
     cdef list programs   # the same for each band
-    cdef list chosen     # the same for those of `_whole`
-    cdef object bands
     cdef bint remembers  # whether live graphlets are kept per key
 
-    def __cinit__(self, tables, floating=(), sharing=None, budget=None, bands=(), int64_t whole_from=INT64_MAX):
+    def __cinit__(
+        self, tables, floating=(), sharing=None, budget=None, bands=(), int64_t whole_from=INT64_MAX, sheets=()
+    ):
         cdef Core* k = &self.core
         cdef int i, j, most = 0, depth = 0
         k.queries = len(tables)
@@ -181,7 +183,7 @@ cdef class Kernel:
             k.chance = sharing.seed
             k.trace.on = sharing.trace
         self.remembers = k.trace.on or k.policy == DYNAMIC
-        self.programs, self.chosen, self.bands = [], [], bands
+        self.programs = []
         k.whole_from = whole_from
         k.event_columns = len(floating)
         k.floating = self._ints(floating)
@@ -211,6 +213,7 @@ cdef class Kernel:
         if k.used == NULL or k.registers == NULL or not prepare_decisions(k):
             raise MemoryError
         load_bands(k, bands, self.programs)
+        load_sheets(k, sheets)
 
     def __dealloc__(self):
         cdef Core* k = &self.core
@@ -218,13 +221,14 @@ cdef class Kernel:
         if k.query != NULL:
             for i in range(k.keys * k.queries):
                 free_state(&k.query[i % k.queries], k.state[i])
-        forget_chosen(k)
         free_bands(k)
         if k.account != NULL:
+            forget_chosen(k)
             take(k.account, -k.own)
         if k.rows != NULL:
             for i in range(k.queries):
                 free_rows(&k.rows[i])
+        free_sheets(k)
         if k.query != NULL:
             for i in range(k.queries):
                 free(k.query[i].table)
@@ -524,12 +528,14 @@ cdef class Kernel:
             place, at = &place_of[0], &key_at[0]
         try:
             if n >= k.whole_from:
-                prepare_whole(k, self.bands, self.chosen)
+                self._raise(prepare_whole(k))
                 whole = tries_whole(k)
             with nogil:
+                k.whole.ordered = False
                 if whole:
                     slices = area.arrange_windows(
-                        number, rows, n, key_count, part, parts, times, k.class_of, arranged, k.whole.within, place, at
+                        number, rows, n, key_count, part, parts, times, k.class_of, arranged, k.whole.within, place, at,
+                        &k.whole.ordered,
                     )
                 else:
                     slices = area.arrange(number, rows, n, key_count, part, parts, times, k.class_of, arranged)
@@ -590,8 +596,6 @@ cdef class Kernel:
             raise BudgetExceeded
         if failure == OUT_OF_MEMORY:
             raise MemoryError
-        if failure == RAISED:
-            raise self.chosen.pop()
         if failure == OVERFLOW:
             raise KernelOverflow(k.failed_query, k.failed_predicate, k.failed_place, k.failed_row)
 
@@ -627,7 +631,7 @@ cdef class Kernel:
         cdef Bytes to
         cdef int query
         for query in range(k.queries):
-            if k.rows[query].count:
+            if k.rows[query].count or k.sheet[query].count:
                 raise ValueError("rows of closed windows have not been taken")
         to.byte = NULL
         to.count = 0
@@ -707,14 +711,21 @@ cdef class Kernel:
 
     def closed(self):
         """How many rows each query has to drain, of those that have any; a dict of int to int."""
+        cdef const Core* k = &self.core
         cdef int query
         return {
-            query: self.core.rows[query].count for query in range(self.core.queries) if self.core.rows[query].count
+            query: k.rows[query].count + k.sheet[query].count
+            for query in range(k.queries) if k.rows[query].count or k.sheet[query].count
         }
 
-    @property
-    def takes_whole(self):
-        """Whether windows that are whole in a batch are taken at once, as far as its queries go."""
+    def takes_whole(self, Py_ssize_t rows):
+        """Whether windows that are whole in a batch of so many rows are taken at once, as far as its queries go.
+
+        All classes of the batch are registered.
+        """
+        if rows < self.core.whole_from:
+            return False
+        self._raise(prepare_whole(&self.core))
         return self.core.whole.fits
 
     @property
@@ -728,7 +739,7 @@ cdef class Kernel:
         cdef int query
         cdef Py_ssize_t count = 0
         for query in range(self.core.queries):
-            count += self.core.rows[query].count
+            count += self.core.rows[query].count + self.core.sheet[query].count
         return count
 
     def memory(self, int query):
@@ -757,6 +768,7 @@ cdef class Kernel:
             The rows' cells one after the other, laid out by the query's components.
         """
         cdef Rows* b = &self.core.rows[query]
+        self._raise(unroll(&self.core, query))
         if b.count == 0:
             return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.uint64)
         return (
@@ -765,6 +777,28 @@ cdef class Kernel:
             np.asarray(<int32_t[:b.count]> b.width),
             np.asarray(<uint64_t[:b.words]> b.word),
         )
+
+    def take_sheet(self, int query):
+        """Take the rows of whole windows, if they are in order and no others belong between or behind them.
+
+        Returns
+        -------
+        keys : int32 array of shape (n,)
+        windows : int64 array of shape (m,)
+            Ascending; in a window, rows are in the `sequence` of `process`.
+        counts : int64 array of shape (m,)
+            How many rows each window has.
+        columns : list of tuple
+            Of each component, as `hamlet._delivery.gathered` gives it.
+
+        Or None; then all rows are among those of `rows`.
+        """
+        if self.core.sheet[query].count == 0:
+            return None
+        if comes_last(&self.core, query):
+            return taken_sheet(&self.core, query)
+        self._raise(unroll(&self.core, query))
+        return None
 
     def drop(self, int query):
         """Forget the rows that `rows` gives."""
@@ -807,6 +841,8 @@ cdef class Kernel:
         list of (int, list of dict)
             The `index` of each listing that has rows, and these.
         """
+        for listing in listings:
+            self._raise(unroll(&self.core, listing.part))
         found = listed_rows(&self.core, listings, ranks, limit, values)
         for listing in listings:
             self.drop(listing.part)

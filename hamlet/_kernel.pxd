@@ -6,7 +6,7 @@ from libc.stdlib cimport realloc
 from hamlet._budget cimport Account, take
 from hamlet._burst cimport Tally
 from hamlet._expression cimport Column, Register
-from hamlet._lanes cimport Band, Word
+from hamlet._lanes cimport Band, Input, LiveChunk, Machine, Word
 from hamlet._order cimport MOST_ARRANGED, Event
 from hamlet._state cimport State
 from hamlet._stretches cimport Stretch
@@ -185,10 +185,22 @@ cdef struct Calendar:    # when the next window of each state closes; a binary h
     Py_ssize_t capacity
     Due* due
 
+cdef struct LiveLanes:   # as many queries side by side as a vector has elements (`_live.h`)
+    LiveChunk live
+    const Machine* machine
+    int lanes
+    int query[8]
+    int before[3]        # planes before those that hold integers, doubles, ranks
+
 cdef struct Chosen:      # the lanes in which events of some classes can make trends
     uint64_t kinds       # bits of the classes; 0: no set of classes yet
     int64_t met          # windows with just these
-    Band* band           # [bands] those of them that have such lanes; a null pointer until it is worth making them
+    int chunks
+    LiveLanes* chunk     # a null pointer until it is worth making them
+    int loads
+    Input* load          # [loads] the inputs of all chunks
+    int* most            # [classes] one event makes at most 1 + most partial trends of one; it begins at most so many
+    int64_t bytes        # of all that
 
 cdef struct Whole:       # what takes windows at once that are whole in a batch, see `_whole`
     bint fits            # whether the queries allow it
@@ -197,15 +209,39 @@ cdef struct Whole:       # what takes windows at once that are whole in a batch,
     Chosen* chosen       # [SETS] by a number for their classes
     Chosen every         # all lanes
     uint64_t* starting   # [bands] bits of the classes with which a trend may begin
-    Word* cell           # of the window under way
-    Word* input          # what its events bring
-    Word* sums           # of those of one time
+    bint starts          # whether a window holds one trend from the start: the empty one, under a guard
+    Word* input          # what the events of the window under way bring
+    Word* trends         # what they extend
+    Word* result         # what that comes to
+    Word* plane          # of one lane, as its band has them
     int64_t own          # bytes of these
+    int64_t bytes        # of the tables of `chosen`
+    bint ordered         # whether rows come in the order in which they are asked for
     int64_t tried        # windows of the batch, whole or not
     int64_t taken        # of them
     int pause            # batches for which none is tried
-    void* bands          # Python objects: what bands are made of, and what owns the tables of `chosen`
-    void* held
+
+cdef struct SheetColumn:
+    int64_t* value       # integers, values of extrema, or mantissas; a null pointer for flags
+    uint8_t* there       # flags, and whether there is an extremum
+    int64_t* exponent    # of scaled doubles
+    int64_t flip         # the bits in which a value differs from its rank
+    int form             # what the plane holds: integers, doubles, ranks
+    int ordinal          # its number among these
+    int how              # Casting, of the plane
+    bint doubles         # scaled ones, or ranks of doubles
+
+cdef struct Sheet:       # of closed windows of one query, in the order in which they are asked for
+    Py_ssize_t count
+    Py_ssize_t capacity
+    int64_t last         # window
+    int32_t* key
+    int columns
+    SheetColumn* column  # [components] a null pointer where the query has no sheet
+    Py_ssize_t runs      # of rows of one window
+    Py_ssize_t runs_capacity
+    int64_t* window      # [runs]
+    int64_t* begin       # [runs] the first row
 
 cdef struct Rows:        # of closed windows of one query
     Py_ssize_t count
@@ -231,6 +267,7 @@ cdef struct Core:
     int* lane_of         # [queries] its place in the band
     Calendar calendar
     Rows* rows           # [queries]
+    Sheet* sheet         # [queries]
     int64_t step         # number of the step under way, from 1
     int64_t advanced     # windows that end at or before this time are closed and stay so
     # what events do

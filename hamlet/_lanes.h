@@ -25,6 +25,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "_live.h"
+
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__OPTIMIZE__)
 #define LANES_TARGETS 1
 #include <immintrin.h>
@@ -87,9 +89,9 @@ typedef struct {
                  int start, lanes_word *sums);
     void (*kill)(const lanes_shape *, const lanes_program *, lanes_word *cells);
     void (*write)(const lanes_shape *, const lanes_program *, lanes_word *cells, const lanes_word *sums);
-    /* add what n events make of them one by one; kind: their programs, all direct; x: the inputs of each */
-    void (*follow)(const lanes_shape *, const lanes_program *every, const int32_t *kind, long n, lanes_word *cells,
-                   const lanes_word *x, long inputs);
+    /* what all n events of a window come to in a chunk of live lanes, and in which lanes there is a trend (_live.h) */
+    uint64_t (*window)(const live_chunk *, const int32_t *kind, const uint8_t *ends, long n, const lanes_word *x,
+                       long inputs, lanes_word *trends, lanes_word *result);
     /* set the bits of the lanes with trends that an event extends, some of which are known; pane: a map that is under
      * way, or null */
     void (*find)(const lanes_shape *, const lanes_program *, const lanes_word *cells, const lanes_word *pane,

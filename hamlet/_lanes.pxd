@@ -1,7 +1,7 @@
 """Lanes: queries side by side. What a band of queries is, and what is kept of it per key; the loops are in _lanes.h."""
 
 from libc.math cimport fabs
-from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint64_t
+from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
 
 cdef extern from "_lanes.h" nogil:
     ctypedef union Word "lanes_word":
@@ -57,6 +57,23 @@ cdef extern from "_lanes.h" nogil:
         int linear
         int vectors
         const int64_t* mask
+    ctypedef struct LivePlane "live_plane":
+        int holds
+        int binds
+        int bind
+    ctypedef struct LiveChunk "live_chunk":
+        int slots
+        int planes
+        int whole
+        int kills
+        int shape
+        unsigned int bound
+        uint64_t edges
+        LivePlane* plane
+        uint8_t* begin
+        uint8_t* final
+        int stride
+        uint8_t* step
     ctypedef struct Machine "lanes_machine":
         int width
         void (*apply)(
@@ -67,8 +84,9 @@ cdef extern from "_lanes.h" nogil:
         ) noexcept nogil
         void (*kill)(const Shape*, const LaneProgram*, Word* cells) noexcept nogil
         void (*write)(const Shape*, const LaneProgram*, Word* cells, const Word* sums) noexcept nogil
-        void (*follow)(
-            const Shape*, const LaneProgram* every, const int32_t* kind, long n, Word* cells, const Word* x, long inputs
+        uint64_t (*window)(
+            const LiveChunk*, const int32_t* kind, const uint8_t* ends, long n, const Word* x, long inputs,
+            Word* trends, Word* result
         ) noexcept nogil
         void (*find)(
             const Shape*, const LaneProgram*, const Word* cells, const Word* pane, uint64_t* found
@@ -83,6 +101,17 @@ cdef extern from "_lanes.h" nogil:
     double lanes_power(int64_t bits)
     int64_t lanes_rank(int64_t bits, bint floating, bint least)
     int64_t lanes_value(int64_t rank, bint floating, bint least)
+    const int LIVE_SLOTS
+    const int LIVE_PLANES
+    const int LIVE_START
+    const int LIVE_COUNTS
+    const int LIVE_INTEGERS
+    const int LIVE_DOUBLES
+    const int LIVE_RANKS
+    uint64_t LIVE_EDGE(int start, int end)
+    int LIVE_SHAPE(int sums, int ranks, int whole)
+    const uint64_t LIVE_TWO
+    const uint64_t LIVE_THREE
     const int LANES_NUMBER
     const int LANES_PRESENCE
     const int LANES_SUM
@@ -144,6 +173,7 @@ cdef struct Band:
     int windows          # most of them open at once
     int maps             # of the size of a window, that a pane map takes: 1 + slots, or 0 where there is none
     bint exact
+    bint narrow          # whether the width of vectors was asked for
     int64_t most_bits    # of the largest number that a whole plane can hold
     Shape shape
     const Machine* machine
@@ -181,6 +211,18 @@ cdef struct Band:
     Py_ssize_t sums_room  # words
     Seat* seat           # [keys]
     Block* spare         # one that was freed, for the next key
+
+
+cdef inline int plane_form(const Band* band, int plane) noexcept nogil:
+    """Whether a plane holds integers, doubles or ranks: 0, 1 or 2."""
+    return 0 if plane < band.shape.whole else 1 if plane < band.shape.linear else 2
+
+
+cdef inline int plane_ordinal(const Band* band, int plane) noexcept nogil:
+    """Its number among the planes that hold the like."""
+    if plane < band.shape.whole:
+        return plane
+    return plane - (band.shape.whole if plane < band.shape.linear else band.shape.linear)
 
 
 cdef inline bint is_found(const Band* band, int lane) noexcept nogil:

@@ -273,14 +273,6 @@ static void LANES_NAME(lanes_kill)(const lanes_shape *s, const lanes_program *p,
         else if (planes == 3 && linear == 2) CALL(3, 0, 2, 1); \
         else CALL(planes, 0, linear, 1); \
     } \
-    else if (whole == 0) { /* doubles of whole windows (_whole.pyx) */ \
-        if (planes == 1) CALL(1, 0, 1, 0); \
-        else if (planes == 2 && linear == 2) CALL(2, 0, 2, 0); \
-        else if (planes == 2) CALL(2, 0, 1, 0); \
-        else if (planes == 3 && linear == 2) CALL(3, 0, 2, 0); \
-        else if (planes == 3 && linear == 3) CALL(3, 0, 3, 0); \
-        else CALL(planes, 0, linear, 0); \
-    } \
     else if (planes == 1) CALL(1, 1, 1, 0); \
     else if (planes == 2 && whole == 2) CALL(2, 2, 2, 0); \
     else if (planes == 2 && linear == 1) CALL(2, 1, 1, 0); \
@@ -449,27 +441,6 @@ static void LANES_NAME(lanes_apply)(
     LANES_NAME(lanes_read)(s, p, cells, x, m, start, sums);
     LANES_NAME(lanes_kill)(s, p, cells);
     LANES_NAME(lanes_write)(s, p, cells, sums);
-}
-
-/* Each event on its own, one after the other; all their programs are direct, and no number is scaled. */
-LANE_INLINE void LANES_NAME(lanes_each)(
-    const lanes_shape *s, const lanes_program *every, const int32_t *kind, long n, lanes_word *cells,
-    const lanes_word *x, long inputs, const int planes, const int whole, const int linear
-) {
-    for (long i = 0; i < n; i++, x += inputs) {
-        const lanes_program *p = &every[kind[i]];
-        LANES_NAME(lanes_direct)(s, p, cells, x, 1, 1, planes, whole, linear, 0);
-        if (p->kills) LANES_NAME(lanes_kill)(s, p, cells);
-    }
-}
-
-static void LANES_NAME(lanes_events)(
-    const lanes_shape *s, const lanes_program *every, const int32_t *kind, long n, lanes_word *cells,
-    const lanes_word *x, long inputs
-) {
-#define CALL(planes, whole, linear, scaled) LANES_NAME(lanes_each)(s, every, kind, n, cells, x, inputs, planes, whole, linear)
-    LANES_BY_SHAPE(CALL);
-#undef CALL
 }
 
 /* The lanes of a vector with a bit set, as bits. */
@@ -659,9 +630,11 @@ static void LANES_NAME(lanes_finish)(
 #undef CALL
 }
 
+#include "_live_body.h"
+
 static const lanes_machine LANES_NAME(lanes_machine) = {
     LANES_WIDTH, LANES_NAME(lanes_apply), LANES_NAME(lanes_read), LANES_NAME(lanes_kill), LANES_NAME(lanes_write),
-    LANES_NAME(lanes_events),
+    LANES_NAME(live_window),
     LANES_NAME(lanes_find), LANES_NAME(lanes_finish), LANES_NAME(lanes_begin), LANES_NAME(lanes_fold)
 };
 

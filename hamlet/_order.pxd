@@ -32,7 +32,7 @@ cdef class Area:
     cdef Py_ssize_t arrange_windows(
         self, const int32_t* number, const int32_t* rows, Py_ssize_t n, int64_t limit, int32_t part, int32_t parts,
         const int64_t* times, const int32_t* classes, const int64_t** columns, int64_t within, const int32_t* place_of,
-        const int32_t* key_at,
+        const int32_t* key_at, bint* ordered,
     ) noexcept nogil
     cdef bint reserve(self, int column) noexcept nogil
     cdef Py_ssize_t _choose(

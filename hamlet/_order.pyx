@@ -262,7 +262,7 @@ cdef class Area:
     cdef Py_ssize_t arrange_windows(
         self, const int32_t* number, const int32_t* rows, Py_ssize_t n, int64_t limit, int32_t part, int32_t parts,
         const int64_t* times, const int32_t* classes, const int64_t** columns, int64_t within, const int32_t* place_of,
-        const int32_t* key_at,
+        const int32_t* key_at, bint* ordered,
     ) noexcept nogil:
         """As `arrange`, tumbling window by tumbling window where they are not too many: slices are of one window.
 
@@ -272,6 +272,8 @@ cdef class Area:
             Ticks of a window.
         place_of, key_at : int32 arrays of shape (limit,), or NULL
             In which order the keys of a window come: the place of each, and which has each place.
+        ordered : bool
+            Set where the slices are in this order.
         """
         cdef int64_t first = times[0 if rows == NULL else rows[0]], last = times[n - 1 if rows == NULL else rows[n - 1]]
         cdef int64_t begin = floor_divide(first, within) * within, end = begin + within, key
@@ -291,6 +293,7 @@ cdef class Area:
             if key >= 0 and place_of != NULL:
                 key = place_of[key]
             self.place[i] = -1 if key < 0 else <int32_t> (before + key)
+        ordered[0] = place_of != NULL
         slices = self.arrange(self.place, rows, n, windows * limit, 0, 1, times, classes, columns)
         for i in range(slices):
             self.slice[i].key = <int32_t> (self.slice[i].key % limit)

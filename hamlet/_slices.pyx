@@ -250,9 +250,10 @@ cdef int process_slices(
             failure = process_slice(k, slice[i].key, event + begin, n, left, orders, rows)
         if failure:
             return failure
-        failure = leave_blocks(k, slice[i].key, until)
-        if failure:
-            return failure
+        if k.states:
+            failure = leave_blocks(k, slice[i].key, until)
+            if failure:
+                return failure
         begin = slice[i].end
     return NO_FAILURE
 

@@ -30,7 +30,6 @@ cdef enum Failure:
     NO_FAILURE = 0
     OUT_OF_MEMORY = 1
     OVERFLOW = 2
-    RAISED = 3         # an exception, which waits in `Kernel.chosen`
 
 cdef struct Component:
     int kind           # ComponentKind

@@ -15,7 +15,7 @@ from hamlet.columns import Int64Array
 from hamlet.compiler.aggregates import Component, has_trends, nothing, paired
 from hamlet.compiler.compiled import CompiledClass, CompiledQuery
 from hamlet.keys import KeyIndex
-from hamlet.output.components import Column, columned, decoded, listed, merged_runs, taken
+from hamlet.output.components import Column, columned, decoded, in_columns, listed, merged_runs, taken
 from hamlet.output.listing import listings
 from hamlet.output.numbers import Runs
 from hamlet.output.rows import Closed
@@ -93,11 +93,22 @@ class ClosedRows:
     def drain(self, place: int) -> list[Closed]:
         """The closed windows of one query of the class, partitions merged into groups, in the order of time."""
         pieces, self._closed[place] = self._closed[place], []
+        sheet = self._from_sheet(place)
         closed = self._taken(place)
-        return [*pieces, closed] if len(closed.windows) else pieces
+        return [*pieces, *(each for each in (closed, sheet) if each is not None and len(each.windows))]
 
-    def _taken(self, place: int) -> Closed:
-        """The rows that the kernels have of a query."""
+    def _from_sheet(self, place: int) -> Closed | None:
+        """The rows that a kernel has as columns, in order; no others of the query come behind them."""
+        parts = self.compiled.parts_of[place]
+        found = self.kernels[0].take_sheet(parts[0]) if len(self.kernels) == len(parts) == 1 else None
+        if found is None:
+            return None
+        keys, windows, counts, gathers = found
+        query = self.compiled.queries[place]
+        return self._grouped(query, Runs(windows, counts), keys, in_columns(query.layout, gathers))
+
+    def _taken(self, place: int) -> Closed | None:
+        """The other rows that the kernels have of a query."""
         query = self.compiled.queries[place]
         parts = self.compiled.parts_of[place]
         pairs: list[Column] | None = None
@@ -105,17 +116,26 @@ class ClosedRows:
             keys, windows, widths, words = self._drawn_for(place, parts[0])
         else:
             keys, windows, pairs = self._pairs(query, parts)
+        if not len(keys):
+            self._drop(parts)
+            return None
         numbers, ranks, limit = self._ranks[query.group].of(keys)
         order, owners, found, counts = by_window(windows, keys, numbers, ranks, limit)
-        runs = Runs(found, counts)
         if pairs is None:
             columns = decoded(query.layout, widths, words, order)
         else:
             columns = [taken(column, order) for column in pairs]
         self._drop(parts)
+        return self._grouped(query, Runs(found, counts), owners, columns)
+
+    def _grouped(
+        self, query: CompiledQuery, runs: Runs, owners: npt.NDArray[np.int32], columns: list[Column]
+    ) -> Closed:
+        """Rows of partitions, in order, as rows of groups."""
         if len(query.group) < len(self.compiled.attributes):  # some partitions may be of one group
-            starts = _group_starts(runs, ranks[numbers[order]])
-            if len(starts) < len(order):
+            numbers, ranks, _ = self._ranks[query.group].of(owners.astype(np.int64))
+            starts = _group_starts(runs, ranks[numbers])
+            if len(starts) < len(owners):
                 columns = [
                     merged_runs(key, column, starts) for key, column in zip(query.layout.keys, columns, strict=True)
                 ]

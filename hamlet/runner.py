@@ -74,7 +74,8 @@ class ClassRunner:
         floating = [int(type is AttributeType.DOUBLE) for _, type in compiled.columns]
         self.pane = gcd(*(ticks for each in self.tables for ticks in (each.within, each.slide)))
         self.kernels = [
-            Kernel(self.tables, floating, sharing, budget, compiled.bands, WHOLE_FROM) for _ in range(workers.threads)
+            Kernel(self.tables, floating, sharing, budget, compiled.bands, WHOLE_FROM, compiled.listed)
+            for _ in range(workers.threads)
         ]
         self.closed = ClosedRows(compiled, workload.schema, self.kernels, self.index)
         self.broadcast = _broadcast(compiled, self.index) if compiled.broadcasts else None
@@ -157,7 +158,8 @@ class ClassRunner:
         columns = [batch.values(name, type) for name, type in self.compiled.columns]
         parts = len(self.kernels)
         count = -(-self.index.size // parts)
-        sequence = self.closed.sequence(len(rows)) if parts == 1 and self.kernels[0].takes_whole else None
+        whole = parts == 1 and self.kernels[0].takes_whole(len(keys))
+        sequence = self.closed.sequence(len(keys)) if whole else None
         arguments = (keys, times, orders, classes, columns, self.workload.strings.ranks, count)
         return [
             lambda kernel=kernel, part=part: self._process(  # type: ignore[misc]

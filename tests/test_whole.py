@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -9,9 +10,12 @@ import pytest
 
 import hamlet
 from hamlet import runner
-from hamlet.compiler.bands import Band
+from hamlet.closed import ClosedRows
+from hamlet.compiler import compiled
+from hamlet.compiler.bands import bands
+from hamlet.output.rows import Closed
 from tests.comparison import difference, in_file_order
-from tests.test_bands import ITEMS, PATTERNS, Rows, stream
+from tests.test_bands import ITEMS, NO_VECTORS, PATTERNS, Rows, stream
 
 NEVER = 1 << 60
 LARGE = 3 << 40
@@ -77,6 +81,54 @@ def test_numbers_that_planes_cannot_hold(values: tuple[Any, ...], monkeypatch: p
     assert 0 < one.stats["whole_windows"] < 24
 
 
+@pytest.mark.parametrize("options", [{}, {"numbers": "float"}], ids=str)
+@pytest.mark.parametrize("width", [1, -2, 2, 4, 8])
+def test_vectors_of_every_width(width: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    queries, events = workload([*PATTERNS, *PATTERNS], items=ITEMS[:5]), stream(11, 2_000, step=2.0)
+    monkeypatch.setattr(runner, "WHOLE_FROM", NEVER)
+    expected = hamlet.run(queries, events, **options).rows()
+    monkeypatch.setattr(runner, "WHOLE_FROM", 0)
+    monkeypatch.setattr(compiled, "bands", partial(bands, width=width))
+    try:
+        found = hamlet.run(queries, events, **options)
+    except ValueError as error:
+        if not str(error).startswith(NO_VECTORS):
+            raise
+        pytest.skip(str(error))
+    assert found.stats["whole_windows"] > 100
+    assert difference(found.rows(), expected, floats=bool(options)) is None
+
+
+@pytest.mark.parametrize("large", [0, LARGE])
+def test_rows_come_as_columns(large: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the order of windows and groups; and where some windows are left to blocks, their rows among them."""
+    sheets: list[bool] = []
+
+    def from_sheet(closed: ClosedRows, place: int) -> Closed | None:
+        found = plain(closed, place)
+        sheets.append(found is not None)
+        return found
+
+    plain = ClosedRows._from_sheet
+    monkeypatch.setattr(ClosedRows, "_from_sheet", from_sheet)
+    events = stream(12, 6_000, step=0.05)
+    for number, event in enumerate(events):
+        event["k"] = "dcba"[number * 7 % 4]
+        event["l"] = number * 5 % 3
+        if event["v"] is not None and number % 800 > 600:
+            event["v"] += large << 20
+    monkeypatch.setattr(runner, "WHOLE_FROM", 1_024)
+    queries = hamlet.Workload.parse(
+        "RETURN k, l, COUNT(*), SUM(b.v), MIN(b.v) PATTERN SEQ(A, B b+) GROUP-BY k, l WITHIN 5 s;"
+        "RETURN k, COUNT(*), AVG(b.v), MAX(b.v) PATTERN SEQ(A, C?, B b+) WHERE [l] GROUP-BY k WITHIN 5 s;"
+        "RETURN k, l, COUNT(*), MAX(b.w) PATTERN SEQ(B b+, NOT D, C) GROUP-BY k, l WITHIN 5 s"
+    )
+    one, other = both(monkeypatch, queries, pa.Table.from_pylist(events))
+    assert one.stats["whole_windows"] > 100
+    assert any(sheets) != bool(large)
+    assert one.rows() == other.rows()
+
+
 def test_windows_that_began_before_the_batch_are_not_whole() -> None:
     queries = workload(window="WITHIN 50 s")
     events = stream(5, 600)
@@ -124,22 +176,6 @@ def test_one_query_that_is_not_fit_keeps_all_from_it(text: str) -> None:
     assert hamlet.run(both_texts, events).stats["whole_windows"] == 0
     alone = hamlet.run(hamlet.Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, C+) WITHIN 20 s"), events)
     assert alone.stats["whole_windows"] > 0
-
-
-def test_an_interrupt_while_lanes_are_chosen_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
-
-    def chosen(band: Band, lanes: list[int]) -> Band:
-        calls.append(lanes)
-        if len(calls) > 1:
-            raise KeyboardInterrupt
-        return plain(band, lanes)
-
-    plain = Band.chosen
-    monkeypatch.setattr(Band, "chosen", chosen)
-    with pytest.raises(KeyboardInterrupt):
-        hamlet.run(workload(), stream(9, 900))
-    assert len(calls) == 2
 
 
 def test_small_batches_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,23 +70,6 @@ class Band:
     starts: tuple[tuple[int, ...], ...]
     width: int = 0
 
-    def chosen(self, lanes: Sequence[int]) -> Band:
-        """Some of its lanes, with the planes that they need; doubles have no exponents of their own, and no maps."""
-        places = [self.places[lane] for lane in lanes]
-        used = sorted({plane for each in places for plane in each})
-        number = {plane: place for place, plane in enumerate(used)}
-        return replace(
-            self,
-            queries=tuple(self.queries[lane] for lane in lanes),
-            planes=len(used),
-            whole=sum(plane < self.whole for plane in used),
-            linear=sum(plane < self.linear for plane in used),
-            vectors=len(used),
-            maps=0,
-            places=tuple(tuple(number[plane] for plane in each) for each in places),
-            starts=tuple(self.starts[lane] for lane in lanes),
-        )
-
 
 _Forms = tuple[int, int, int]  # how many planes hold integers, doubles, extrema
 

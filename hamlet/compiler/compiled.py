@@ -169,6 +169,17 @@ class CompiledClass:
         return tuple(map(tuple, found))
 
     @cached_property
+    def listed(self) -> tuple[int, ...]:
+        """The parts whose rows are those of one query, and asked for in the order of the first query's groups."""
+        return tuple(
+            self.parts_of[users[0]][0]
+            for users in self.users_of
+            if len(users) == 1
+            and len(self.parts_of[users[0]]) == 1
+            and self.queries[users[0]].group == self.queries[0].group
+        )
+
+    @cached_property
     def kept_by(self) -> tuple[tuple[int, ...], ...]:
         """For each of the kernel's queries the places of the queries whose sums it keeps."""
         found: list[list[int]] = [[] for _ in range(self.kernel_queries)]

@@ -94,11 +94,19 @@ def decoded(
         Places of rows.
     """
     parts = [(_FORMS.get(key.kind, "extremum"), *SIZES[key.kind]) for key in layout.keys]
+    return in_columns(layout, gathered(words, widths, order, parts), words)
+
+
+def in_columns(
+    layout: Layout, gathers: Sequence[tuple[Any, Any]], words: npt.NDArray[np.uint64] | None = None
+) -> list[Column]:
+    """Components as the kernel gives them (`hamlet._delivery.gathered`) as columns; `words` has their limbs, if any."""
     found: list[Column] = []
     limbs: npt.NDArray[np.uint64] | None = None
-    gathers = gathered(words, widths, order, parts)
-    for key, (form, *_), (first, second) in zip(layout.keys, parts, gathers, strict=True):
+    for key, (first, second) in zip(layout.keys, gathers, strict=True):
+        form = _FORMS.get(key.kind, "extremum")
         if form == "integer" and second is not None:
+            assert words is not None
             limbs = words.copy() if limbs is None else limbs
             found.append(Integers(limbs, first, second))
         elif form == "extremum":

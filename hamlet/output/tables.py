@@ -119,7 +119,7 @@ def _plain_array(values: Values, kind: pa.DataType) -> pa.Array:
         known = _plain_array(Values(values.data, values.valid, values.objects), kind)
         if known.null_count or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
             return known.take(pa.array(values.places))
-        return pa.array(known.to_numpy()[values.places])
+        return pa.array(known.to_numpy().take(values.places))
     if isinstance(values.data, list):
         return pa.array(values.data, kind)
     mask = None if values.valid is None or values.valid.all() else ~values.valid

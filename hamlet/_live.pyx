@@ -1,0 +1,390 @@
+"""Live lanes: for a set of classes the queries that events of these classes can complete, and what they do to them.
+
+The tables are those of ``_live.h``. What they cannot say makes a kernel unfit for whole windows (``_whole``): a query
+with too many cells, one that reads a cell twice for one event, or an event that is bound to two variables in one cell.
+
+Source: LIMITS ("only the live queries of a key-window packed into lanes, states in registers").
+"""
+
+from libc.stdint cimport uint8_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, qsort
+from libc.string cimport memset
+
+from hamlet._bands cimport input_of, kills
+from hamlet._kernel cimport Chosen, Core, LiveLanes, take_own
+from hamlet._lanes cimport (
+    LIVE_COUNTS,
+    LIVE_DOUBLES,
+    LIVE_EDGE,
+    LIVE_INTEGERS,
+    LIVE_PLANES,
+    LIVE_RANKS,
+    LIVE_SLOTS,
+    LIVE_SHAPE,
+    LIVE_START,
+    LIVE_THREE,
+    LIVE_TWO,
+    Band,
+    Input,
+    LiveChunk,
+    Machine,
+    lanes_machine_for,
+    plane_form,
+    plane_ordinal,
+)
+from hamlet._tables cimport FROM_CELL, Arrival, Component, Entry, Query, Source
+
+cdef enum:
+    MOST_BINDS = 4       # of one event to one plane
+    MOST_INPUTS = 255    # their numbers are bytes
+    MOST_SLOTS = 7       # LIVE_SLOTS, as a constant of C
+    MOST_PLANES = 16     # LIVE_PLANES
+
+cdef struct Lane:
+    int query
+    int slots
+    int forms[3]         # planes of integers, doubles, ranks
+    int number
+    int at[MOST_SLOTS]   # where each of the query's slots stands: the nearer to the start, the earlier
+
+cdef struct Bind:        # an input, and the bits of the lanes that it goes into, by slot
+    int input
+    uint8_t lanes[MOST_SLOTS]
+
+cdef struct Draft:       # what events of a class do to a chunk of lanes
+    uint8_t edge[MOST_SLOTS + 1][MOST_SLOTS]  # [from, at last the empty trend][to]
+    uint8_t kill[MOST_SLOTS]
+    int binds[MOST_PLANES]
+    Bind bind[MOST_PLANES][MOST_BINDS]
+
+
+cdef int choose(Core* k, Chosen* chosen) noexcept nogil:
+    """Make the tables of the lanes in which events of its classes can make trends. Returns a Chose."""
+    cdef Lane* lane = <Lane*> calloc(k.queries + 1, sizeof(Lane))
+    cdef Draft* draft = <Draft*> malloc(k.classes * sizeof(Draft))
+    cdef int query, lanes = 0, done = 0, fit = SHORT
+    cdef const Machine* machine
+    chosen.most = <int*> calloc(k.classes + 1, sizeof(int))
+    chosen.load = <Input*> calloc(MOST_INPUTS + 1, sizeof(Input))
+    if lane != NULL and draft != NULL and chosen.most != NULL and chosen.load != NULL:
+        fit = CHOSEN
+        for query in range(k.queries):
+            if not describe(k, query, &lane[lanes]):
+                fit = UNFIT
+                break
+            if completes(k, query, chosen.kinds):
+                lane[lanes].number = lanes
+                lanes += 1
+        qsort(lane, lanes, sizeof(Lane), precedes)
+        chosen.chunk = <LiveLanes*> calloc(lanes + 1, sizeof(LiveLanes))
+        if chosen.chunk == NULL:
+            fit = SHORT
+        while fit == CHOSEN and done < lanes:
+            machine = k.band[0].machine if k.band[0].narrow else lanes_machine_for(lanes - done)
+            chosen.chunk[chosen.chunks].machine = machine
+            chosen.chunk[chosen.chunks].lanes = min(machine.width, lanes - done)
+            fit = fill(k, chosen, &chosen.chunk[chosen.chunks], lane + done, draft)
+            done += machine.width
+            chosen.chunks += 1
+    free(lane)
+    free(draft)
+    return fit
+
+
+cdef void free_chosen(Core* k, Chosen* chosen) noexcept nogil:
+    cdef int i
+    for i in range(chosen.chunks):
+        free(chosen.chunk[i].live.step)
+    free(chosen.chunk)
+    free(chosen.load)
+    free(chosen.most)
+    take_own(k, -chosen.bytes)
+    memset(chosen, 0, sizeof(Chosen))
+
+
+# ------------------------------------------------------------------------------------------------ which lanes
+
+cdef bint describe(const Core* k, int query, Lane* lane) noexcept nogil:
+    """What a lane needs; False where it is more than there is."""
+    cdef const Band* band = &k.band[k.band_of[query]]
+    cdef int i, slot, form, plane
+    lane.query, lane.slots = query, k.query[query].cells
+    for i in range(band.sets):
+        slot = band.start[k.lane_of[query] * band.sets + i]
+        lane.slots = max(lane.slots, slot + 1)
+    for form in range(3):
+        lane.forms[form] = 0
+    for i in range(k.query[query].components):
+        plane = band.place[k.lane_of[query] * band.places + i]
+        form = plane_form(band, plane)
+        lane.forms[form] = max(lane.forms[form], plane_ordinal(band, plane) + 1)
+    if lane.slots > LIVE_SLOTS:
+        return False
+    place_slots(k, lane)
+    return True
+
+
+cdef void place_slots(const Core* k, Lane* lane) noexcept nogil:
+    """Number the slots by how many events lead there, so that alike patterns have the same edges."""
+    cdef const Query* q = &k.query[lane.query]
+    cdef const Band* band = &k.band[k.band_of[lane.query]]
+    cdef const Arrival* a
+    cdef int depth[MOST_SLOTS]
+    cdef int slot, i, source, cell, turn, _turn, before, place = 0
+    for slot in range(lane.slots):
+        depth[slot] = LIVE_SLOTS if slot < q.cells else -1  # a guarded start
+    for _turn in range(lane.slots):
+        for i in range(q.arrivals):
+            a = &q.arrival[i]
+            for source in range(a.sources, a.sources_end):
+                slot = slot_of(k, band, lane.query, &q.source[source])
+                before = -1 if slot == LIVE_START else depth[slot]
+                for cell in range(a.cells, a.cells_end):
+                    depth[q.member[cell]] = min(depth[q.member[cell]], before + 1)
+    for turn in range(-1, LIVE_SLOTS + 1):
+        for slot in range(lane.slots):
+            if depth[slot] == turn:
+                lane.at[slot] = place
+                place += 1
+
+
+cdef inline int slot_of(const Core* k, const Band* band, int query, const Source* source) noexcept nogil:
+    """The slot that a source reads; LIVE_START for the empty trend where nothing can kill it."""
+    if source.kind == FROM_CELL:
+        return source.place
+    return LIVE_START if source.guards < 0 else band.start[k.lane_of[query] * band.sets + source.guards]
+
+
+cdef int precedes(const void* a, const void* b) noexcept nogil:
+    """The order of lanes: those that need as much stand side by side, by and large as they came."""
+    cdef const Lane* one = <const Lane*> a
+    cdef const Lane* other = <const Lane*> b
+    cdef int i
+    for i in range(2, -1, -1):
+        if one.forms[i] != other.forms[i]:
+            return one.forms[i] - other.forms[i]
+    return one.slots - other.slots if one.slots != other.slots else one.number - other.number
+
+
+cdef bint completes(const Core* k, int query, uint64_t kinds) noexcept nogil:
+    """Whether events of these classes, in some order, can bring a query from the start to a final state."""
+    cdef const Query* q = &k.query[query]
+    cdef const Arrival* a
+    cdef int kind, i, j, source, cell
+    cdef uint64_t reached = 0, before = ~(<uint64_t> 0)
+    while reached != before:
+        before = reached
+        for kind in range(k.classes):
+            if not kinds >> kind & 1:
+                continue
+            for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
+                if k.entry[i].query != query:
+                    continue
+                for j in range(k.entry[i].arrivals, k.entry[i].arrivals_end):
+                    a = &q.arrival[k.class_member[j]]
+                    for source in range(a.sources, a.sources_end):
+                        if stands(&q.source[source], reached):
+                            for cell in range(a.cells, a.cells_end):
+                                reached |= <uint64_t> 1 << q.member[cell]
+    for source in range(q.finals, q.finals_end):
+        if stands(&q.source[source], reached):
+            return True
+    return False
+
+
+cdef inline bint stands(const Source* source, uint64_t reached) noexcept nogil:
+    return source.kind != FROM_CELL or reached >> source.place & 1
+
+
+# ------------------------------------------------------------------------------------------------ what events do
+
+cdef int fill(Core* k, Chosen* chosen, LiveLanes* chunk, const Lane* lane, Draft* draft) noexcept nogil:
+    """The tables of a chunk of lanes. Returns a Chose."""
+    cdef const Query* q
+    cdef int number, kind, i, form, planes = 0, place, _plane
+    memset(draft, 0, k.classes * sizeof(Draft))
+    for form in range(3):
+        chunk.before[form] = planes
+        place = 0
+        for number in range(chunk.lanes):
+            place = max(place, lane[number].forms[form])
+        for _plane in range(place):
+            if planes == LIVE_PLANES:
+                return UNFIT
+            chunk.live.plane[planes].holds = LIVE_COUNTS if planes == 0 else (
+                LIVE_INTEGERS if form == 0 else LIVE_DOUBLES if form == 1 else LIVE_RANKS
+            )
+            planes += 1
+    chunk.live.planes = planes
+    chunk.live.whole = chunk.before[1] > 0
+    for number in range(chunk.lanes):
+        chunk.query[number] = lane[number].query
+        chunk.live.slots = max(chunk.live.slots, lane[number].slots)
+    for number in range(chunk.lanes):
+        q = &k.query[lane[number].query]
+        for i in range(q.finals, q.finals_end):
+            chunk.live.final[lane[number].at[q.source[i].place]] |= <uint8_t> 1 << number
+        begin_starts(k, chunk, &lane[number], number)
+        for kind in range(k.classes):
+            if not chosen.kinds >> kind & 1:
+                continue
+            for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
+                if k.entry[i].query == lane[number].query and not enter(
+                    k, chosen, chunk, &k.entry[i], &lane[number], number, kind, &draft[kind]
+                ):
+                    return UNFIT
+    if not write_steps(k, chosen, chunk, draft):
+        return SHORT
+    chunk.live.shape = shape_of(&chunk.live)
+    return CHOSEN
+
+
+cdef int shape_of(LiveChunk* live) noexcept nogil:
+    """The LIVE_SHAPE of a chunk, after its tables are written; -1 where its planes are taken one by one."""
+    cdef int plane, sums = 0, ranks = 0
+    if live.slots == 1 or live.edges & ~(LIVE_TWO if live.slots == 2 else LIVE_THREE) or live.slots > 3:
+        return -1
+    for plane in range(1, live.planes):
+        if live.plane[plane].holds == LIVE_DOUBLES and live.whole:
+            return -1
+        sums += live.plane[plane].holds != LIVE_RANKS
+        ranks += live.plane[plane].holds == LIVE_RANKS
+    return LIVE_SHAPE(sums, ranks, live.whole) if sums <= 2 and ranks <= 1 and (ranks == 0 or sums != 1) else -1
+
+
+cdef void begin_starts(const Core* k, LiveLanes* chunk, const Lane* lane, int number) noexcept nogil:
+    """The empty trend, where a negated pattern may kill it."""
+    cdef const Band* band = &k.band[k.band_of[lane.query]]
+    cdef int i, slot
+    for i in range(band.sets):
+        slot = band.start[k.lane_of[lane.query] * band.sets + i]
+        if slot >= 0:
+            chunk.live.begin[lane.at[slot]] |= <uint8_t> 1 << number
+
+
+cdef bint enter(
+    Core* k, Chosen* chosen, LiveLanes* chunk, const Entry* entry, const Lane* lane, int number, int kind, Draft* draft
+) noexcept nogil:
+    """What an event of a class does to one lane; False where the tables cannot say it."""
+    cdef const Band* band = &k.band[k.band_of[entry.query]]
+    cdef const Query* q = &k.query[entry.query]
+    cdef const Arrival* a
+    cdef int variable[MOST_SLOTS]
+    cdef int reads[MOST_SLOTS + 1]  # how many partial trends one that stands there makes
+    cdef int i, j, source, slot, to, set_
+    cdef uint8_t bit = <uint8_t> 1 << number
+    for slot in range(LIVE_SLOTS + 1):
+        reads[slot] = 0
+    for slot in range(LIVE_SLOTS):
+        variable[slot] = -2
+    for j in range(entry.arrivals, entry.arrivals_end):
+        a = &q.arrival[k.class_member[j]]
+        for i in range(a.cells, a.cells_end):
+            to = lane.at[q.member[i]]
+            if variable[to] != -2 and variable[to] != a.variable:
+                return False
+            variable[to] = a.variable
+            for source in range(a.sources, a.sources_end):
+                slot = slot_of(k, band, entry.query, &q.source[source])
+                if slot != LIVE_START:
+                    slot = lane.at[slot]
+                if draft.edge[slot][to] & bit:
+                    return False
+                draft.edge[slot][to] |= bit
+                chunk.live.edges |= LIVE_EDGE(slot, to)
+                reads[slot] += 1
+                chosen.most[kind] = max(chosen.most[kind], reads[slot])
+            if not bind(k, chosen, chunk, q, a, k.lane_of[entry.query], to, bit, draft):
+                return False
+    for slot in range(lane.slots):
+        set_ = q.cell_guards[slot] if slot < q.cells else set_of(k, band, entry.query, slot)
+        if kills(k, entry, set_):
+            draft.kill[lane.at[slot]] |= bit
+            chunk.live.kills = True
+    return True
+
+
+cdef inline int set_of(const Core* k, const Band* band, int query, int slot) noexcept nogil:
+    """The guard set of a guarded start."""
+    cdef int set_
+    for set_ in range(band.sets):
+        if band.start[k.lane_of[query] * band.sets + set_] == slot:
+            return set_
+    return -1
+
+
+cdef bint bind(
+    Core* k, Chosen* chosen, LiveLanes* chunk, const Query* q, const Arrival* a, int lane, int to, uint8_t bit,
+    Draft* draft,
+) noexcept nogil:
+    """What an event's values add to a slot of a lane; False where there are too many of them."""
+    cdef const Band* band = &k.band[k.band_of[q - k.query]]
+    cdef const Component* c
+    cdef Input input
+    cdef int i, j, plane, number, form
+    for i in range(1, q.components):
+        c = &q.component[i]
+        if c.variable != a.variable:
+            continue
+        plane = band.place[lane * band.places + i]
+        form = plane_form(band, plane)
+        input.column, input.of, input.floating = c.column, input_of(c, form < 2), form == 1
+        plane = chunk.before[form] + plane_ordinal(band, plane)
+        number = 0
+        while number < chosen.loads and (
+            chosen.load[number].column != input.column or chosen.load[number].of != input.of
+            or chosen.load[number].floating != input.floating
+        ):
+            number += 1
+        if number == chosen.loads:
+            if number == MOST_INPUTS:
+                return False
+            chosen.load[number] = input
+            chosen.loads += 1
+        j = 0
+        while j < draft.binds[plane] and draft.bind[plane][j].input != number:
+            j += 1
+        if j == MOST_BINDS:
+            return False
+        draft.binds[plane] = max(draft.binds[plane], j + 1)
+        draft.bind[plane][j].input = number
+        draft.bind[plane][j].lanes[to] |= bit
+        chunk.live.bound |= <unsigned int> 1 << to
+    return True
+
+
+# ------------------------------------------------------------------------------------------------ tables
+
+cdef bint write_steps(Core* k, Chosen* chosen, LiveLanes* chunk, const Draft* draft) noexcept nogil:
+    """Lay out what the classes do; False where memory is short."""
+    cdef int slots = chunk.live.slots, kind, plane, i, j, slot, most
+    cdef int size = (slots + 2) * slots
+    cdef uint8_t* to
+    for plane in range(chunk.live.planes):
+        most = 0
+        for kind in range(k.classes):
+            most = max(most, draft[kind].binds[plane])
+        chunk.live.plane[plane].binds, chunk.live.plane[plane].bind = most, size
+        size += most * (1 + slots)
+    chunk.live.stride = size
+    if not take_own(k, k.classes * size):
+        return False
+    chosen.bytes += k.classes * size
+    chunk.live.step = <uint8_t*> calloc(k.classes * size + 1, 1)
+    if chunk.live.step == NULL:
+        return False
+    to = chunk.live.step
+    for kind in range(k.classes):
+        for i in range(slots + 1):
+            for slot in range(slots):
+                to[i * slots + slot] = draft[kind].edge[i if i < slots else LIVE_START][slot]
+        for slot in range(slots):
+            to[(slots + 1) * slots + slot] = draft[kind].kill[slot]
+        for plane in range(chunk.live.planes):
+            for j in range(chunk.live.plane[plane].binds):
+                i = chunk.live.plane[plane].bind + j * (1 + slots)
+                to[i] = <uint8_t> draft[kind].bind[plane][j].input
+                for slot in range(slots):
+                    to[i + 1 + slot] = draft[kind].bind[plane][j].lanes[slot]
+        to += size
+    return True
