@@ -17,12 +17,12 @@ import pyarrow as pa
 
 from hamlet import saving, trace
 from hamlet._budget import Budget
-from hamlet.columns import Int64Array, StringPool, integers
+from hamlet.columns import StringPool
 from hamlet.disorder import Disorder
 from hamlet.errors import HamletError
-from hamlet.executor import BEGINNING_OF_TIME, END_OF_TIME, Executor, executor_of
-from hamlet.input.ordering import PIECE_ROWS, SortKey
-from hamlet.input.widening import in_batches
+from hamlet.executor import END_OF_TIME, Executor, executor_of
+from hamlet.feeding import Feed, process
+from hamlet.input.ordering import SortKey
 from hamlet.intake import Intake
 from hamlet.limit import bytes_of
 from hamlet.options import options_of
@@ -30,10 +30,8 @@ from hamlet.output.query_rows import QueryRows
 from hamlet.schema import Clock, Schema
 from hamlet.stages import Stages
 from hamlet.stream_schema import check_zones
-from hamlet.ticks import MOST_TICKS, Lateness, refuse_far, time_in_ticks, times_of
+from hamlet.ticks import Lateness, refuse_far, time_in_ticks
 from hamlet.workload import Workload, workload_of
-
-MOST_WAITING = 1 << 21  # rows of closed windows that wait in the kernels while a stream is read to its end
 
 
 class Engine:
@@ -71,8 +69,7 @@ class Engine:
         self._budget = Budget(bytes_of(chosen.max_memory))
         self._disorder = Disorder(self._key, lateness, late, counted=self._budget.limit is not None)
         self._promise: Any = None  # a time given before the first event, which says in what unit it is
-        self._open: list[pa.RecordBatch] = []  # of a stream that is fed in order: its last time step, or batch
-        self._open_first = self._open_time = -MOST_TICKS
+        self._feed: Feed | None = None  # of a stream that is complete and in order
         self._closed = False
         self._settled = False  # whether types are known for good though names may be missing
         self._failed: str | None = None
@@ -118,7 +115,7 @@ class Engine:
         """
         self._refuse_closed()
         options = asdict(self.options) | self._disorder.options
-        fed = pa.Table.from_batches(self._open) if self._open else None
+        fed = None if self._feed is None else self._feed.held
         place = self._disorder.place()
         state = saving.EngineState(options, place, self._promise, fed, self._schema, self._strings.texts)
         return saving.write(self.workload, state, self._executor)
@@ -162,9 +159,8 @@ class Engine:
                 engine._disorder.load(state.place, None)
             saved.load(engine._executor)
             engine._promise = state.promise
-            if state.fed is not None and state.fed.num_rows:
-                engine._open = state.fed.to_batches()
-                engine._open_time = int(times_of(state.fed, engine.options.time_column).max())
+            if engine._executor is not None and state.fed is not None:
+                engine._feed = Feed(engine._executor, state.fed)
         return engine
 
     def trace(self) -> pa.Table:
@@ -239,28 +235,11 @@ class Engine:
         With `wait`, rows of closed windows may wait for a later call, so that many are delivered at once; then
         `close_columns` gives the last of them, and `save` must not come between.
         """
-        times = integers(batch.column(self.options.time_column), self.options.time_column)[0]
-        first, last = int(times[0]), int(times[-1])
-        refuse_far(self.options.time_column, first, last)
-        wait = wait and self._budget.limit is None
-        if wait and self._is_whole(first):
-            cut = 0
-        else:
-            cut = self._border(times, last) or int(np.searchsorted(times, last))
-        ready: list[pa.RecordBatch] = []
-        if cut or last > self._open_time:
-            ready, self._open = self._open, []
-        if cut:
-            ready.append(batch.slice(0, cut))
-        if not self._open:
-            self._open_first = int(times[cut])
-        self._open.append(batch.slice(cut) if cut else batch)
-        self._open_time = last
-        if ready:
-            self._process(in_batches(pa.Table.from_batches(ready)), int(times[cut]))
-        if wait and (self._executor is None or self._executor.waiting < MOST_WAITING):
-            return []
-        return self.drain()
+        if self._feed is None:
+            assert self._executor is not None, "the columns of a stream that is fed are known"
+            self._feed = Feed(self._executor)
+        with self._failing():
+            return self._feed.take(batch, wait=wait)
 
     # ------------------------------------------------------------------------------------------ inside
 
@@ -316,10 +295,11 @@ class Engine:
         self._refuse_closed()
         self._closed = True
         self._disorder.promise(END_OF_TIME)
-        if self._open:
-            self._process(in_batches(pa.Table.from_batches(self._open)), END_OF_TIME)
-        else:
+        if self._feed is None:
             self._release()
+        else:
+            with self._failing():
+                self._feed.finish(END_OF_TIME)
 
     def _compile(self, schema: Schema) -> None:
         self.workload.check(schema)
@@ -342,17 +322,9 @@ class Engine:
         """Process events in order, whole time steps, and close what ends by then."""
         assert self._executor is not None
         if self._budget.limit is not None:
-            self._executor.held_back = self._disorder.nbytes + sum(each.nbytes for each in self._open)
+            self._executor.held_back = self._disorder.nbytes
         with self._failing():
-            for place, batch in enumerate(batches, 1):
-                start = 0
-                for cut, following in self._cuts(batch):
-                    self._executor.process(batch.slice(start, cut - start), following)
-                    self._executor.advance(following)
-                    start = cut
-                until = watermark if place == len(batches) else BEGINNING_OF_TIME
-                self._executor.process(batch.slice(start) if start else batch, until)
-            self._executor.advance(watermark)
+            process(self._executor, batches, watermark)
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
@@ -362,31 +334,6 @@ class Engine:
         except BaseException as error:  # the kernels may have stopped anywhere, by an interrupt too
             self._failed = str(error) or type(error).__name__
             raise
-
-    def _cuts(self, batch: pa.RecordBatch) -> Iterator[tuple[int, int]]:
-        """Where to cut many events between time steps so that a piece fits the cache; the first time after each."""
-        if batch.num_rows < 2 * PIECE_ROWS:
-            return
-        times = times_of(batch, self.options.time_column)
-        start, cut = 0, PIECE_ROWS
-        while cut < len(times):
-            border = self._border(times, int(times[cut]))
-            cut = border if border > start else int(np.searchsorted(times, times[cut]))
-            if cut > start:
-                yield cut, int(times[cut])
-                start = cut
-            cut = max(cut + PIECE_ROWS, int(np.searchsorted(times, times[cut], "right")))
-
-    def _border(self, times: Int64Array, time: int) -> int:
-        """The first event of the pane of a time: where windows end before it, few stay open for the next piece."""
-        return int(np.searchsorted(times, time // self.pane * self.pane))
-
-    def _is_whole(self, following: int) -> bool:
-        """Whether what is held of a stream ends with a time step, and not behind a border that would be better."""
-        if not self._open:
-            return True
-        border = following // self.pane * self.pane
-        return following > self._open_time and not self._open_first < border <= self._open_time
 
     def _dicts(self) -> list[dict[str, Any]]:
         """As `drain`, the rows as dicts."""
