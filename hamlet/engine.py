@@ -174,6 +174,12 @@ class Engine:
         return found | (self._executor.stats if self._executor is not None else {})
 
     @property
+    def executor(self) -> Executor:
+        """What runs the workload, once the columns are known."""
+        assert self._executor is not None, "no event has come, and `open` was not called"
+        return self._executor
+
+    @property
     def stages(self) -> Stages:
         """Where the time of the run went so far."""
         return self._executor.stages if self._executor is not None else Stages()
@@ -236,8 +242,7 @@ class Engine:
         `close_columns` gives the last of them, and `save` must not come between.
         """
         if self._feed is None:
-            assert self._executor is not None, "the columns of a stream that is fed are known"
-            self._feed = Feed(self._executor)
+            self._feed = Feed(self.executor)
         with self._failing():
             return self._feed.take(batch, wait=wait)
 
@@ -320,11 +325,10 @@ class Engine:
 
     def _process(self, batches: Sequence[pa.RecordBatch], watermark: int) -> None:
         """Process events in order, whole time steps, and close what ends by then."""
-        assert self._executor is not None
         if self._budget.limit is not None:
-            self._executor.held_back = self._disorder.nbytes
+            self.executor.held_back = self._disorder.nbytes
         with self._failing():
-            process(self._executor, batches, watermark)
+            process(self.executor, batches, watermark)
 
     @contextmanager
     def _failing(self) -> Iterator[None]:

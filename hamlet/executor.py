@@ -22,6 +22,7 @@ from hamlet.compiler.classify import Signature
 from hamlet.compiler.compile import compile_workload
 from hamlet.compiler.compiled import CompiledClass, CompiledQuery, CompiledWorkload
 from hamlet.errors import HamletError
+from hamlet.keys import created
 from hamlet.limit import Holding, bytes_of, exceeded, holding
 from hamlet.options import Options
 from hamlet.output.query_rows import QueryRows, dicts_of
@@ -267,16 +268,25 @@ class Executor:
     @property
     def stats(self) -> dict[str, int]:
         """Counters of the run: events, matched events, groups, windows, largest count in bits, live states."""
-        counted = [kernel.counters for runner in self._classes for kernel in runner.kernels]
-        return {
-            "events": self.events,
-            "matched_events": max((runner.matched for runner in self._classes), default=0),
-            "partitions": sum(runner.index.created for runner in self._classes),
-            **{
-                name: (max if name == "largest_count_bits" else sum)(counters[name] for counters in counted)
-                for name in (counted[0] if counted else ())
-            },
-        }
+        return stats_of([self])
+
+
+def stats_of(executors: Sequence[Executor]) -> dict[str, int]:
+    """Counters, as `Executor.stats`, of executors of one workload that each have had a part of the stream.
+
+    A partition that several of them know counts once.
+    """
+    classes = list(zip(*(each._classes for each in executors), strict=True))
+    counted = [kernel.counters for runners in classes for runner in runners for kernel in runner.kernels]
+    return {
+        "events": sum(each.events for each in executors),
+        "matched_events": max((sum(runner.matched for runner in runners) for runners in classes), default=0),
+        "partitions": sum(created([runner.index for runner in runners]) for runners in classes),
+        **{
+            name: (max if name == "largest_count_bits" else sum)(counters[name] for counters in counted)
+            for name in (counted[0] if counted else ())
+        },
+    }
 
 
 def _holders(compiled: CompiledClass) -> Iterator[tuple[CompiledQuery, Sequence[int]]]:

@@ -106,7 +106,7 @@ class Feed:
         return self.executor.drain()
 
     def finish(self, until: int) -> None:
-        """Process what is held and close what ends by `until`: all that was fed is before it, and nothing to come is."""
+        """Process what is held and close what ends by `until`: all that was fed is before it, nothing to come is."""
         ready, self._open = self._open, []
         if ready:
             self._process(ready, until)

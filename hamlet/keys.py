@@ -173,6 +173,19 @@ class KeyIndex:
         coded = zip(self._values, key, strict=True)
         return self._table.number([None if value is None else values.code(value) for values, value in coded])
 
+    def add(self, other: KeyIndex) -> None:
+        """Number the partitions of another index of the same attributes too."""
+        numbers, columns = other.numbers, []
+        for place, values in enumerate(self._values):
+            codes, valid, objects = other.codes(place, numbers)
+            if values.plain and objects is not None:
+                self._number_objects(place)
+            if not values.plain:
+                there = zip(other.values(place, numbers), valid.tolist(), strict=True)
+                codes = np.array([values.code(value) if known else 0 for value, known in there], np.int64)
+            columns.append((codes, valid))
+        self._table.encode(columns, None, len(numbers))
+
     def _number_objects(self, place: int) -> None:
         """From now on values of an attribute are more than integers."""
         values, numbers = self._values[place], self._table.numbers()
@@ -306,6 +319,18 @@ class KeyIndex:
         if not self.attributes:
             return 0
         return self._table.nbytes + _VALUE_BYTES * sum(len(values.objects) for values in self._values)
+
+
+def created(indexes: Sequence[KeyIndex]) -> int:
+    """Partitions that indexes of the same attributes have numbered so far (`KeyIndex.created`), common ones once."""
+    if len(indexes) == 1:
+        return indexes[0].created
+    together = KeyIndex(indexes[0].attributes)
+    forgotten = 0
+    for each in indexes:
+        together.add(each)
+        forgotten += each.created - len(each.numbers)
+    return together.created + forgotten
 
 
 def _is_plain(arrow: pa.DataType) -> bool:

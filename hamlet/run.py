@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from hamlet.chunks.side_by_side import SideBySide, can_be_cut
+from hamlet.chunks.side_by_side import side_by_side
 from hamlet.engine import Engine
 from hamlet.input.events import EventSource, open_events
 from hamlet.options import Options
@@ -51,8 +51,8 @@ def run(
         sharing decisions. A file that is there is replaced.
     **options
         `hamlet.options.Options`: sharing, benefit, numbers, count_type, threads, time_column, type_column,
-        order_column, time_unit, max_memory. Threads compute groups side by side; where there is one group only,
-        stretches of time.
+        order_column, time_unit, max_memory. Threads compute stretches of time side by side where windows do not
+        overlap, or there is one group only; else groups.
 
     Returns
     -------
@@ -84,22 +84,14 @@ def run(
     engine.open(source.schema)
     observer = _observer(workload, source, chosen, report)
     collected = {each.name: each for each in engine.without_rows()}
-    cut = can_be_cut(workload, source.schema, engine.options)
-    chunks = SideBySide(workload, source.schema, engine.options) if cut else None
+    chunks = side_by_side(engine, source.rows)
     batches = source.batches(_columns(workload, source), progress=progress, pane=engine.pane)
     kept = (workload.analysis.text.source, source.name)
-    with TraceFile(trace, kept) if trace is not None else nullcontext() as file:
+    with TraceFile(trace, kept) if trace is not None else nullcontext() as file, chunks or nullcontext():
         for batch in engine.stages.measured_steps("read", batches):
-            if chunks is None:
-                _extend(collected, engine.feed(batch, wait=True))
-            else:
-                with engine.stages.measured("kernel"):
-                    _extend(collected, chunks.feed(batch))
+            _extend(collected, engine.feed(batch, wait=True) if chunks is None else chunks.feed(batch))
             _hand_on(engine, file, observer, batch)
-        _extend(collected, engine.close_columns())
-        if chunks is not None:
-            with engine.stages.measured("kernel"):
-                _extend(collected, chunks.close())
+        _extend(collected, engine.close_columns() if chunks is None else chunks.close())
         _hand_on(engine, file, observer)
     stats = engine.stats | (chunks.stats if chunks is not None else {})
     stats |= {

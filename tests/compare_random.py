@@ -19,6 +19,7 @@ from unittest import mock
 
 import hamlet
 from hamlet import oracle, runner
+from hamlet.chunks import side_by_side
 from hamlet.language.parser import parse
 from hamlet.options import Options
 from hamlet.oracle.aggregates import Occurrences, aggregate
@@ -47,6 +48,16 @@ FEATURES = {
 def windows_at_once() -> Iterator[None]:
     """Windows that are whole in a batch are computed at once, however few events it has (`hamlet._whole`)."""
     with mock.patch.object(runner, "WHOLE_FROM", 0):
+        yield
+
+
+@contextmanager
+def chunks_of_few_events(seed: int) -> Iterator[None]:
+    """Threads compute chunks of an event or a few wherever a stream may be cut (`hamlet.chunks.side_by_side`)."""
+    with (
+        mock.patch.object(side_by_side, "CHUNK_ROWS", 1 + seed % 4),
+        mock.patch.object(side_by_side, "MOST_HELD", 3 + seed % 7),
+    ):
         yield
 
 
@@ -143,6 +154,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--failures", type=int, default=1, metavar="N", help="go on until N cases differ")
     parser.add_argument("--decisions", choices=["random"], help="about sharing: by lot, per burst")
     parser.add_argument("--whole", action="store_true", help="take whole windows at once in batches of any size")
+    parser.add_argument("--chunks", action="store_true", help="threads compute chunks of a few events")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of hamlet.run")
     asked = parser.parse_args(arguments)
     first, _, last = asked.seeds.partition(":")
@@ -151,7 +163,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started = time.monotonic()
     failures = 0
     for done, seed in enumerate(seeds, start=1):
-        with decisions_by_lot(seed) if asked.decisions else windows_at_once() if asked.whole else nullcontext():
+        with (
+            decisions_by_lot(seed) if asked.decisions else nullcontext(),
+            windows_at_once() if asked.whole else nullcontext(),
+            chunks_of_few_events(seed) if asked.chunks else nullcontext(),
+        ):
             report = compare(random_case(seed, FEATURES[asked.features]), extra, seed, asked.way or ("run", "push"))
         if report:
             failures += 1

@@ -11,12 +11,11 @@ import pytest
 
 import hamlet
 from hamlet import oracle
-from hamlet.chunks import exchange, side_by_side
+from hamlet.chunks import exchange
 from hamlet.chunks.chunk import Chunk, Maps
 from hamlet.chunks.coordinates import refusal
 from hamlet.chunks.fold import Folds
 from hamlet.chunks.probes import coordinates_of
-from hamlet.errors import DataError
 from hamlet.input.events import open_events
 from hamlet.keys import Key
 from hamlet.language.parser import parse
@@ -218,47 +217,3 @@ def test_memory_of_a_chunk_is_bounded_by_its_own_events() -> None:
         states, sent = held(first, rows)
         assert states < whole / 4
         assert sent < 7 * (rows // 8 + 64)  # entries of a matrix, or of a vector in the first chunk
-
-
-# ------------------------------------------------------------------------------------------------- on threads
-
-
-@pytest.mark.parametrize("numbers", ["exact", "float"])
-@pytest.mark.parametrize("rows", [1, 50, 100_000])
-def test_differential_threads_take_turns_along_time(rows: int, numbers: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One group on threads: chunks of any size, batches that split times, rows in their order."""
-    monkeypatch.setattr(side_by_side, "CHUNK_ROWS", rows)
-    table = stream(700, random.Random(9), "AABBBCD")
-    windows = ["WITHIN 40 s", "WITHIN 300 s SLIDE 60 s", "WITHIN 5000 s", "WITHIN 90 s", "WITHIN 5 s SLIDE 20 s"]
-    text = "; ".join(f"{query} {window}" for query, window in zip(LONG.values(), windows, strict=True))
-    workload = hamlet.Workload.parse(text)
-    expected = hamlet.run(workload, table, numbers=numbers)
-    reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=37))
-    for threads in (2, 5):
-        assert side_by_side.can_be_cut(workload, open_events(table).schema, Options(threads=threads))
-        got = hamlet.run(workload, table if threads == 2 else reader, threads=threads, numbers=numbers)
-        wrong = difference(got.rows(), expected.rows(), floats=numbers == "float")
-        assert wrong is None, wrong
-        for name in ("events", "matched_events", "partitions", "largest_count_bits", "rows"):
-            assert got.stats[name] == expected.stats[name], name
-
-
-def test_what_threads_do_not_cut() -> None:
-    """Groups are spread, as always; so is what has no maps, and a run with a limit of memory."""
-    schema = open_events(pa.table({"time": [1], "type": ["A"], "k": [1]})).schema
-    one = hamlet.Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 9 s")
-    keyed = hamlet.Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B+) WHERE [k] WITHIN 9 s")
-    back = hamlet.Workload.parse("RETURN COUNT(*) PATTERN A+ WHERE A.k < NEXT(A).k WITHIN 9 s")
-    assert side_by_side.can_be_cut(one, schema, Options(threads=2))
-    assert not side_by_side.can_be_cut(one, schema, Options())
-    assert not side_by_side.can_be_cut(one, schema, Options(threads=2, max_memory="1 GiB"))
-    assert not side_by_side.can_be_cut(keyed, schema, Options(threads=2))
-    assert not side_by_side.can_be_cut(back, schema, Options(threads=2))
-
-
-def test_the_first_error_of_a_chunk_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(side_by_side, "CHUNK_ROWS", 10)
-    table = pa.table({"time": range(100), "type": ["A"] * 100, "v": [1] * 50 + [2**62] * 50})
-    workload = hamlet.Workload.parse("RETURN COUNT(*) PATTERN A+ WHERE A.v * 4 > 1 WITHIN 9 s")
-    with pytest.raises(DataError, match=r"A\.v \* 4"):
-        hamlet.run(workload, table, threads=2)

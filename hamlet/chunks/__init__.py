@@ -1,6 +1,7 @@
-"""A group cut along time: each chunk of the stream as a linear map of what windows hold when it begins.
+"""A stream cut along time, its chunks computed side by side.
 
-The sums of a window's partial trends are a vector, one entry per state of the automaton; what the events of a chunk do
+Where no window is open, nothing has to travel from one chunk to the next. Elsewhere a group's chunk is a linear map of
+what windows hold when it begins. The sums of a window's partial trends are a vector, one entry per state of the automaton; what the events of a chunk do
 to it is a matrix that does not depend on it (DESIGN §2, rungs 7 and 8). So chunks are computed side by side, by whoever
 has their events, and folded in the order of time; only matrices travel.
 
@@ -9,4 +10,5 @@ has their events, and folded in the order of time; only matrices travel.
 - `chunk`: all that a chunk makes of a class of queries: rows of windows inside it, maps of those that reach beyond
 - `fold`: chunks put together, to the rows of the windows that span them
 - `exchange`: what a chunk has made as bytes
+- `side_by_side`: chunks on the threads of one process; `whole` and `mapped` are the two kinds that it knows
 """

@@ -1,191 +1,206 @@
-"""Chunks on threads: one giant group, computed by several cores of one process.
+"""Chunks on threads: a stream is cut along time as it is read, and several cores of one process compute the parts.
 
-The stream is cut into chunks of so many events as it is read. Each is computed by a thread of its own, with a kernel of
-its own; the results are folded in the order of time. Memory is that of the chunks under way.
+Every thread computes one chunk after the other; what it has made is taken in the order of time. Where chunks may be
+cut, and what is made of them, is said by a `Work`: `hamlet.chunks.mapped` for one giant group, `hamlet.chunks.whole`
+for windows that do not overlap. Memory is that of the chunks under way.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
+from types import TracebackType
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from hamlet.chunks.chunk import Chunk, Maps
-from hamlet.chunks.coordinates import refusal
-from hamlet.chunks.fold import Folds
-from hamlet.columns import StringPool, integers
-from hamlet.compiler.compile import compile_workload
-from hamlet.compiler.compiled import CompiledWorkload
-from hamlet.options import Options
+from hamlet.chunks.mapped import MappedChunks, have_maps
+from hamlet.chunks.whole import WholeChunks, common_border
+from hamlet.columns import Int64Array, integers
+from hamlet.engine import Engine
+from hamlet.errors import HamletError
 from hamlet.output.query_rows import QueryRows
-from hamlet.output.rows import Closed, piece_of, present, result_columns
-from hamlet.schema import Schema
-from hamlet.workload import Workload
+from hamlet.ticks import refuse_far
 
-CHUNK_ROWS = 1 << 19  # events of a chunk: far more than the few hundred that a map is worth
-
-
-def can_be_cut(workload: Workload, schema: Schema, options: Options) -> bool:
-    """Whether threads are better spent on chunks than on groups: there is one group, and all its queries have maps.
-
-    Parameters
-    ----------
-    workload : Workload
-        Checked against the schema.
-    schema : Schema
-    options : Options
-    """
-    if options.threads == 1 or options.trace or options.max_memory is not None:
-        return False
-    compiled = _compiled(workload, schema, options)
-    return all(not each.attributes and refusal(each) is None for each in compiled.classes)
+CHUNK_ROWS = 1 << 19  # events of a chunk: far more than what it costs apart from them is worth
+MOST_HELD = 1 << 20  # events that are held while no chunk can end, where groups can be spread over threads instead
 
 
-def _compiled(workload: Workload, schema: Schema, options: Options) -> CompiledWorkload:
-    exact, together = options.numbers == "exact", options.sharing != "never"
-    return compile_workload(workload.analysis, schema, StringPool(), exact=exact, together=together)
-
-
-@dataclass(frozen=True)
-class _Done:
-    """What a chunk has made."""
-
-    closed: dict[int, list[Closed]]
-    maps: Maps | None
-    stats: Mapping[str, int]
-
-
-class SideBySide:
-    """A workload without groups over a complete stream.
-
-    Parameters
-    ----------
-    workload : Workload
-        One that `can_be_cut`.
-    schema : Schema
-    options : Options
+class Work(Protocol):
+    """What is made of the chunks of a stream.
 
     Attributes
     ----------
-    stats : dict
-        Counters, as `Executor.stats`; a window that spans chunks counts in each.
+    step : int
+        Ticks: chunks begin and end at multiples of it.
+    least : int
+        Events of a chunk that are worth what it costs apart from them.
+    spreads : bool
+        Whether the engine's threads have a use for events that no chunk can have.
     """
 
-    def __init__(self, workload: Workload, schema: Schema, options: Options) -> None:
-        self.stats: dict[str, int] = {}
-        self._workload, self._schema, self._options = workload, schema, options
-        compiled = _compiled(workload, schema, options)
-        self._queries = {query.analysed.index: query for query in compiled.queries}
-        self._columns = {place: result_columns(query, schema) for place, query in self._queries.items()}
-        self._folds = Folds(compiled.classes[0])
-        self._threads = ThreadPoolExecutor(options.threads)
-        self._spare = [compiled]  # for one chunk at a time each
-        self._under_way: deque[Future[_Done]] = deque()
-        self._tail: list[pa.RecordBatch] = []  # of the last time, which may go on
-        self._next: list[pa.RecordBatch] = []  # of the next chunk: all events of each time
-        self._opens = True
+    step: int
+    least: int
+    spreads: bool
 
-    def without_rows(self) -> list[QueryRows]:
-        """Every query, without rows, in the workload's order."""
-        return [QueryRows(query.name, self._columns[place]) for place, query in sorted(self._queries.items())]
+    def job(self, batches: list[pa.RecordBatch]) -> Callable[[], Any]:
+        """What a thread has to do for the next chunk, of whole steps; any number of jobs run at once."""
+
+    def taken(self, made: Any) -> list[QueryRows]:
+        """The rows that are ready with what the job for the next chunk has made."""
+
+    def closed(self) -> list[QueryRows]:
+        """All remaining rows, when all chunks have been taken."""
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """Counters, as `Executor.stats`."""
+
+
+def side_by_side(engine: Engine, rows: int | None) -> SideBySide | None:
+    """How threads compute chunks; None where they are better spent on groups.
+
+    Parameters
+    ----------
+    engine : Engine
+        One that is open. Where chunks turn out to be too large, it gets the rest of the stream.
+    rows : int or None
+        Events of the stream, as far as is known.
+    """
+    options, compiled = engine.options, engine.executor.workload
+    if options.threads == 1 or options.trace or options.max_memory is not None:
+        return None
+    if have_maps(compiled):
+        return SideBySide(engine, MappedChunks(engine), rows)
+    if common_border(compiled) is not None:
+        return SideBySide(engine, WholeChunks(engine), rows)
+    return None
+
+
+class SideBySide:
+    """A complete stream, its chunks computed side by side; threads end with the context.
+
+    Parameters
+    ----------
+    engine : Engine
+    work : Work
+    rows : int or None
+        Events of the stream, as far as is known.
+    """
+
+    def __init__(self, engine: Engine, work: Work, rows: int | None) -> None:
+        self._engine, self._work = engine, work
+        self._threads = engine.options.threads
+        self._pool = ThreadPoolExecutor(self._threads)
+        self._time = engine.executor.workload.schema.clock.column
+        self._under_way: deque[Future[Any]] = deque()
+        self._started = 0
+        self._to_come = rows
+        self._held: list[pa.RecordBatch] = []  # of the next chunk
+        self._rows = 0  # of these
+        self._last = 0  # their last time
+        self._handed_over = False
+        self._failed = False
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """Counters, as `Executor.stats`."""
+        return self._work.stats
+
+    def __enter__(self) -> SideBySide:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if isinstance(error, HamletError) and not self._failed and not self._handed_over:
+                self._start()
+                self._ready(0)  # an error of an event before goes first
+        finally:
+            self._pool.shutdown(cancel_futures=True)
 
     def feed(self, batch: pa.RecordBatch) -> list[QueryRows]:
         """Take the next batch in (time, order) order; give the rows that are ready, in the order of LANGUAGE §9."""
-        times = integers(batch.column(self._schema.clock.column), self._schema.clock.column)[0]
-        if self._tail and int(times[0]) > self._last(self._tail[-1]):
-            self._next += self._tail
-            self._tail = []
-        cut = int(np.searchsorted(times, times[-1]))
-        if cut:
-            self._next += [*self._tail, batch.slice(0, cut)]
-            self._tail = []
-        self._tail.append(batch.slice(cut))
-        if cut and sum(each.num_rows for each in self._next) >= CHUNK_ROWS:
+        if self._handed_over:
+            return self._engine.feed(batch, wait=True)
+        times = integers(batch.column(self._time), self._time)[0]
+        refuse_far(self._time, int(times[0]), int(times[-1]))
+        start = 0
+        while (cut := self._cut(times, start)) is not None:
+            self._hold(batch, times, start, cut)
             self._start()
-        return self._ready(self._options.threads + 1)
+            start = cut
+        self._hold(batch, times, start, len(times))
+        if self._work.spreads and self._rows > MOST_HELD:
+            return self._hand_over()
+        return self._ready(self._threads + 1)
 
     def close(self) -> list[QueryRows]:
         """End the stream; give all remaining rows."""
-        self._next += self._tail
-        if self._next:
-            self._start()
-        rows = self._ready(0)
-        self._folds.close()
-        rows += self._folded()
-        self._threads.shutdown()
-        return rows
+        rows: list[QueryRows] = []
+        if self._work.spreads and not self._started:
+            rows += self._hand_over()  # a single chunk would keep one thread busy
+        self._start()
+        rows += self._ready(0)
+        return rows + self._work.closed() + self._engine.close_columns()
 
-    def _last(self, batch: pa.RecordBatch) -> int:
-        return int(integers(batch.column(self._schema.clock.column), self._schema.clock.column)[0][-1])
+    # ------------------------------------------------------------------------------------------ where a chunk ends
+
+    def _cut(self, times: Int64Array, start: int) -> int | None:
+        """Before which event of a batch, from `start` on, the chunk that is held ends; None where it goes on."""
+        place = start + max(self._size - self._rows, 0)
+        if place >= len(times):
+            return None
+        step = self._work.step
+        border = int(times[place]) // step * step
+        cut = start + int(np.searchsorted(times[start:], border))
+        if cut > start or (self._held and self._last < border):
+            return cut
+        cut = start + int(np.searchsorted(times[start:], border + step))
+        return cut if cut < len(times) else None
+
+    @property
+    def _size(self) -> int:
+        """Events of the next chunk: less near the end, so that all threads are done at much the same time."""
+        if self._to_come is None:
+            return CHUNK_ROWS
+        return min(max(self._to_come // (2 * self._threads), self._work.least), CHUNK_ROWS)
+
+    def _hold(self, batch: pa.RecordBatch, times: Int64Array, start: int, end: int) -> None:
+        if start < end:
+            self._held.append(batch.slice(start, end - start))
+            self._rows += end - start
+            self._last = int(times[end - 1])
+
+    # --------------------------------------------------------------------------------------------- who computes it
 
     def _start(self) -> None:
-        compiled = self._spare.pop() if self._spare else None
-        self._under_way.append(self._threads.submit(self._made, self._next, compiled, self._opens))
-        self._next, self._opens = [], False
+        """Let the next thread that is free compute what is held."""
+        if self._held:
+            self._under_way.append(self._pool.submit(self._work.job(self._held)))
+            self._started += 1
+            self._to_come = None if self._to_come is None else self._to_come - self._rows
+            self._held, self._rows = [], 0
 
-    def _made(self, batches: list[pa.RecordBatch], compiled: CompiledWorkload | None, opens: bool) -> _Done:
-        """What a thread makes of a chunk."""
-        chunk = Chunk(self._workload, self._schema, self._options, opens=opens, compiled=compiled)
-        closed: dict[int, list[Closed]] = {place: [] for place in self._queries}
-        for batch in _whole(batches, self._schema.clock.column):
-            chunk.process(batch)
-        for place, pieces in closed.items():
-            pieces += chunk.closed(place)
-        maps = chunk.finish().get(())
-        stats = chunk.stats | {"events": sum(each.num_rows for each in batches)}
-        self._spare.append(chunk.executor.workload)
-        return _Done(closed, maps, stats)
+    def _hand_over(self) -> list[QueryRows]:
+        """From here on the engine gets the stream, and its threads the groups: what is held begins with a window."""
+        rows = self._ready(0)
+        held, self._held = self._held, []
+        self._handed_over = True
+        return rows + [each for batch in held for each in self._engine.feed(batch, wait=True)]
 
     def _ready(self, most: int) -> list[QueryRows]:
         """The rows of chunks that are done; waits while more than so many are under way."""
         rows: list[QueryRows] = []
         while self._under_way and (len(self._under_way) > most or self._under_way[0].done()):
-            try:
-                done = self._under_way.popleft().result()
-            except BaseException:
-                self._threads.shutdown(cancel_futures=True)
-                raise
-            for name, count in done.stats.items():
-                before = self.stats.get(name, 0)
-                self.stats[name] = (
-                    max(before, count) if name in ("largest_count_bits", "partitions") else before + count
-                )
-            if done.maps is not None:
-                self._folds.take(done.maps)
-                rows += self._folded()
-            units = self._schema.units
-            for place, pieces in done.closed.items():
-                query, columns = self._queries[place], self._columns[place]
-                found = [piece_of(query, columns, each, units) for each in pieces]
-                rows.append(QueryRows(query.name, columns, pieces=found))
+            with self._engine.stages.measured("kernel"):
+                try:
+                    made = self._under_way.popleft().result()
+                except BaseException:
+                    self._failed = True
+                    raise
+                rows += self._work.taken(made)
         return rows
-
-    def _folded(self) -> list[QueryRows]:
-        """The rows of windows that have been closed by folding."""
-        units = self._schema.units
-        found: list[QueryRows] = []
-        for place, rows in self._folds.rows(()).items():
-            if rows.windows:
-                found.append(present(self._queries[place], self._columns[place], rows, units))
-        bits = "largest_count_bits"
-        self.stats[bits] = max(self.stats.get(bits, 0), self._folds.largest_count_bits)
-        return found
-
-
-def _whole(batches: list[pa.RecordBatch], time: str) -> list[pa.RecordBatch]:
-    """Batches of which none goes on with the time of the one before."""
-    found: list[list[pa.RecordBatch]] = []
-    last: Any = None
-    for batch in batches:
-        times = batch.column(time)
-        if found and times[0] == last:
-            found[-1].append(batch)
-        else:
-            found.append([batch])
-        last = times[batch.num_rows - 1]
-    return [each[0] if len(each) == 1 else pa.concat_batches(each) for each in found]
