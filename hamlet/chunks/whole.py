@@ -40,7 +40,7 @@ class WholeChunks:
         Of a workload that has a `common_border`.
     """
 
-    least = 1 << 16  # rows are read once per chunk and query
+    least = 1 << 17  # rows are read once per chunk and query
     spreads = True
 
     def __init__(self, engine: Engine) -> None:
