@@ -53,6 +53,21 @@ def _border(times: Int64Array, time: int, pane: int) -> int:
     return int(np.searchsorted(times, time // pane * pane))
 
 
+def whole_steps(batches: Sequence[pa.RecordBatch], time_column: str, step: int) -> list[pa.RecordBatch]:
+    """Events in order, their batches joined where one goes on with the step of so many ticks of the one before."""
+    found: list[list[pa.RecordBatch]] = []
+    last: int | None = None
+    for batch in batches:
+        times = integers(batch.column(time_column), time_column)[0]
+        if int(times[0]) // step == last:
+            found[-1].append(batch)
+        else:
+            found.append([batch])
+        last = int(times[-1]) // step
+    joined = (each if len(each) == 1 else in_batches(pa.Table.from_batches(each)) for each in found)
+    return [batch for each in joined for batch in each]
+
+
 class Feed:
     """A stream that is complete: what goes on, in its last time step or pane, is held until that is over.
 

@@ -218,6 +218,20 @@ def test_chunks_are_small_near_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 5 <= sizes[-1] <= 10
 
 
+@pytest.mark.parametrize("chunk_rows", [5000], indirect=True)
+def test_windows_stay_whole_in_batches_that_end_anywhere(chunk_rows: int) -> None:
+    """As one thread has it: a file's batches end within windows, and so do chunks within batches."""
+    rows = 30_000
+    draw = np.random.default_rng(3)
+    table = pa.table({"time": np.arange(rows), "type": draw.choice(["A", "B"], rows), "k": draw.integers(0, 50, rows)})
+    workload = hamlet.Workload.parse("RETURN k, COUNT(*) PATTERN SEQ(A, B+) GROUP-BY k WITHIN 500 s")
+    expected = hamlet.run(workload, table)
+    got = hamlet.run(workload, in_batches(table, 1300), threads=2)
+    assert got.rows() == expected.rows()
+    assert expected.stats["whole_windows"] > 2900
+    assert got.stats["whole_windows"] > 2800
+
+
 # ----------------------------------------------------------------------------------------------------------- who cuts
 
 

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 
@@ -15,6 +14,7 @@ from hamlet.chunks.coordinates import refusal
 from hamlet.chunks.fold import Folds
 from hamlet.compiler.compiled import CompiledWorkload
 from hamlet.engine import Engine
+from hamlet.feeding import whole_steps
 from hamlet.output.query_rows import QueryRows
 from hamlet.output.rows import Closed, piece_of, present, result_columns
 
@@ -70,7 +70,7 @@ class MappedChunks:
         known = getattr(self._own, "compiled", None)
         chunk = Chunk(self._workload, self._schema, self._options, opens=opens, compiled=known)
         closed: dict[int, list[Closed]] = {place: [] for place in self._queries}
-        for batch in _whole(batches, self._schema.clock.column):
+        for batch in whole_steps(batches, self._schema.clock.column, 1):
             chunk.process(batch)
         for place, pieces in closed.items():
             pieces += chunk.closed(place)
@@ -109,17 +109,3 @@ class MappedChunks:
         bits = "largest_count_bits"
         self.stats[bits] = max(self.stats.get(bits, 0), self._folds.largest_count_bits)
         return found
-
-
-def _whole(batches: list[pa.RecordBatch], time: str) -> list[pa.RecordBatch]:
-    """Batches of which none goes on with the time of the one before."""
-    found: list[list[pa.RecordBatch]] = []
-    last: Any = None
-    for batch in batches:
-        times = batch.column(time)
-        if found and times[0] == last:
-            found[-1].append(batch)
-        else:
-            found.append([batch])
-        last = times[batch.num_rows - 1]
-    return [each[0] if len(each) == 1 else pa.concat_batches(each) for each in found]

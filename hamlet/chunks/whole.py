@@ -19,7 +19,8 @@ from hamlet.columns import StringPool, integers
 from hamlet.compiler.compiled import CompiledWorkload
 from hamlet.engine import Engine
 from hamlet.executor import executor_of, stats_of
-from hamlet.feeding import Feed
+from hamlet.feeding import Feed, whole_steps
+from hamlet.input.ordering import SortKey, whole_panes
 from hamlet.output.query_rows import QueryRows
 from hamlet.ticks import MOST_TICKS
 
@@ -61,9 +62,10 @@ class WholeChunks:
         return partial(self._made, batches)
 
     def _made(self, batches: list[pa.RecordBatch]) -> list[QueryRows]:
-        feed = self._feed()
-        rows = [each for batch in batches for each in feed.take(batch, wait=True)]
-        time = self._engine.clock.column
+        feed, time = self._feed(), self._engine.clock.column
+        pane = feed.executor.pane
+        pieces = whole_panes(whole_steps(batches, time, pane), SortKey(time), pane)
+        rows = [each for piece in pieces for each in feed.take(piece, wait=True)]
         last = int(integers(batches[-1].column(time).slice(batches[-1].num_rows - 1), time)[0][0])
         feed.finish((last // self.step + 1) * self.step)
         return rows + feed.executor.drain()

@@ -125,9 +125,9 @@ def slices(table: pa.Table, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
             yield batch
 
 
-def _whole_panes(table: pa.Table, key: SortKey, pane: int) -> Iterator[pa.RecordBatch]:
+def whole_panes(batches: Iterable[pa.RecordBatch], key: SortKey, pane: int) -> Iterator[pa.RecordBatch]:
     """As `slices`, but larger, and cut between panes, else between time steps, where a piece holds such a border."""
-    for batch in table.to_batches():
+    for batch in batches:
         time, _ = key.columns_of(batch)
         start = 0
         while start < len(time):
@@ -151,7 +151,7 @@ def sorted_batches(table: pa.Table, key: SortKey, first_row: int = 0, *, pane: i
         if not check.ordered:
             break
     else:
-        yield from _whole_panes(table, key, pane)
+        yield from whole_panes(table.to_batches(), key, pane)
         return
     time, order = key.columns_of(table, first_row)
     places = _sorted_places(time, order)
