@@ -311,6 +311,26 @@ def test_an_error_of_an_event_before_goes_first(chunk_rows: int, first: str, sec
     assert said(workload, events, 2) == expected
 
 
+@pytest.mark.parametrize("query", ["PATTERN A+ WITHIN 9 s", "PATTERN A+ WHERE [k] WITHIN 9 s"])
+def test_no_chunk_is_computed_after_one_has_failed(query: str) -> None:
+    """The executor of a thread must not go on after an error."""
+    engine = Engine(hamlet.Workload.parse(f"RETURN COUNT(*) {query}"), threads=2)
+    engine.open(open_events(pa.table({"time": [1], "type": ["A"], "k": [1]})).schema)
+    chunks = side_by_side.side_by_side(engine, None)
+    assert chunks is not None
+    done = []
+
+    def fail() -> None:
+        raise ValueError("the first one")
+
+    with chunks:
+        assert chunks._unless_broken(lambda: 1) == 1
+        with pytest.raises(ValueError, match="the first one"):
+            chunks._unless_broken(fail)
+        chunks._unless_broken(lambda: done.append(1))
+    assert done == []
+
+
 @pytest.mark.parametrize("chunk_rows", [10], indirect=True)
 def test_a_number_that_does_not_fit(chunk_rows: int) -> None:
     """What does not fit the count type is told as by one thread: query, window, group."""

@@ -102,7 +102,7 @@ class SideBySide:
         self._rows = 0  # of these
         self._last = 0  # their last time
         self._handed_over = False
-        self._failed = False
+        self._broken = False
 
     @property
     def stats(self) -> dict[str, int]:
@@ -116,7 +116,7 @@ class SideBySide:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if isinstance(error, HamletError) and not self._failed and not self._handed_over:
+            if isinstance(error, HamletError):
                 self._start()
                 self._ready(0)  # an error of an event before goes first
         finally:
@@ -180,10 +180,20 @@ class SideBySide:
     def _start(self) -> None:
         """Let the next thread that is free compute what is held."""
         if self._held:
-            self._under_way.append(self._pool.submit(self._work.job(self._held)))
+            self._under_way.append(self._pool.submit(self._unless_broken, self._work.job(self._held)))
             self._started += 1
             self._to_come = None if self._to_come is None else self._to_come - self._rows
             self._held, self._rows = [], 0
+
+    def _unless_broken(self, job: Callable[[], Any]) -> Any:
+        """Do a job of a thread; none after one has failed, for those come later in the stream."""
+        if self._broken:
+            return None
+        try:
+            return job()
+        except BaseException:
+            self._broken = True  # what the thread keeps may have stopped anywhere
+            raise
 
     def _hand_over(self) -> list[QueryRows]:
         """From here on the engine gets the stream, and its threads the groups: what is held begins with a window."""
@@ -200,7 +210,8 @@ class SideBySide:
                 try:
                     made = self._under_way.popleft().result()
                 except BaseException:
-                    self._failed = True
+                    self._under_way.clear()
+                    self._held.clear()
                     raise
                 rows += self._work.taken(made)
         return rows
