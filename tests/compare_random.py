@@ -20,6 +20,8 @@ from unittest import mock
 import hamlet
 from hamlet import oracle, runner
 from hamlet.chunks import side_by_side
+from hamlet.chunks.mapped import MappedChunks
+from hamlet.chunks.whole import WholeChunks
 from hamlet.language.parser import parse
 from hamlet.options import Options
 from hamlet.oracle.aggregates import Occurrences, aggregate
@@ -54,8 +56,10 @@ def windows_at_once() -> Iterator[None]:
 @contextmanager
 def chunks_of_few_events(seed: int) -> Iterator[None]:
     """Threads compute chunks of an event or a few wherever a stream may be cut (`hamlet.chunks.side_by_side`)."""
+    sizes = (1, 1 + seed % 4)
     with (
-        mock.patch.object(side_by_side, "CHUNK_ROWS", 1 + seed % 4),
+        mock.patch.object(MappedChunks, "sizes", sizes),
+        mock.patch.object(WholeChunks, "sizes", sizes),
         mock.patch.object(side_by_side, "MOST_HELD", 3 + seed % 7),
     ):
         yield

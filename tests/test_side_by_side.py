@@ -41,8 +41,9 @@ TUMBLING = """
 
 @pytest.fixture
 def chunk_rows(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> int:
-    """The most events of a chunk; it begins at each border where that is 1."""
-    monkeypatch.setattr(side_by_side, "CHUNK_ROWS", request.param)
+    """Events of a chunk; it begins at each border where that is 1."""
+    for kind in (MappedChunks, WholeChunks):
+        monkeypatch.setattr(kind, "sizes", (request.param, request.param))
     return int(request.param)
 
 
@@ -137,7 +138,7 @@ def test_oracle_random_streams(features: str) -> None:
 
 def test_oracle_gaps_and_common_borders(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each query has windows of its own, some with gaps between them."""
-    monkeypatch.setattr(side_by_side, "CHUNK_ROWS", 2)
+    monkeypatch.setattr(WholeChunks, "sizes", (1, 2))
     chance = random.Random(5)
     for seed in range(40):
         features = Features(queries=3, windows=False, events=12, broadcast=seed % 2 == 1)
@@ -199,8 +200,7 @@ def test_keys_come_and_go(chunk_rows: int, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_chunks_are_small_near_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the number of events is known, all threads are done at much the same time."""
-    monkeypatch.setattr(side_by_side, "CHUNK_ROWS", 200)
-    monkeypatch.setattr(WholeChunks, "least", 10)
+    monkeypatch.setattr(WholeChunks, "sizes", (10, 200))
     sizes = []
     job = WholeChunks.job
 

@@ -24,7 +24,6 @@ from hamlet.errors import HamletError
 from hamlet.output.query_rows import QueryRows
 from hamlet.ticks import refuse_far
 
-CHUNK_ROWS = 1 << 19  # events of a chunk: far more than what it costs apart from them is worth
 MOST_HELD = 1 << 20  # events that are held while no chunk can end, where groups can be spread over threads instead
 
 
@@ -35,14 +34,15 @@ class Work(Protocol):
     ----------
     step : int
         Ticks: chunks begin and end at multiples of it.
-    least : int
-        Events of a chunk that are worth what it costs apart from them.
+    sizes : (int, int)
+        Events of a chunk, least and most, as far as steps allow: it is worth what it costs apart from them, and memory
+        is bounded.
     spreads : bool
         Whether the engine's threads have a use for events that no chunk can have.
     """
 
     step: int
-    least: int
+    sizes: tuple[int, int]
     spreads: bool
 
     def job(self, batches: list[pa.RecordBatch]) -> Callable[[], Any]:
@@ -165,9 +165,8 @@ class SideBySide:
     @property
     def _size(self) -> int:
         """Events of the next chunk: less near the end, so that all threads are done at much the same time."""
-        if self._to_come is None:
-            return CHUNK_ROWS
-        return min(max(self._to_come // (2 * self._threads), self._work.least), CHUNK_ROWS)
+        least, most = self._work.sizes
+        return most if self._to_come is None else min(max(self._to_come // (2 * self._threads), least), most)
 
     def _hold(self, batch: pa.RecordBatch, times: Int64Array, start: int, end: int) -> None:
         if start < end:
