@@ -381,7 +381,9 @@ cdef void pack(
     cdef object chunk, slot, plane, given, lanes, marked, each
     cdef tuple goals
     cdef bint loop, grows, begins
-    cdef list rows = [], sources = [], targets = [], binds = [], kill_rows = [], flat = [], read, first
+    cdef int i
+    cdef list rows = [], sources = [], targets = [], binds = [], kill_rows = [], flat = [], read, first, added
+    cdef list forms = []  # of each group: its chunk, and all else
     p.loop = False
     for (chunk, loop, goals), (reads, values) in sorted(groups.items()):
         first = [len(sources) // 2, len(targets), len(binds) // 3]
@@ -396,12 +398,14 @@ cdef void pack(
             marked |= lanes
             sources += (slot, masks.setdefault(lanes, len(masks)))
         targets += goals
-        for (plane, given), lanes in sorted(values.items()):
+        added = sorted(values.items())
+        for (plane, given), lanes in added:
             binds += (plane, given, masks.setdefault(lanes, len(masks)))
         rows += (
-            chunk, loop, grows, begins, marked, first[0], len(sources) // 2, first[1], len(targets), first[2],
+            chunk, loop, grows, begins, marked, 0, first[0], len(sources) // 2, first[1], len(targets), first[2],
             len(binds) // 3,
         )
+        forms.append((chunk, (loop, goals, read, added)))
         p.loop = p.loop or loop
     for (chunk, slot), lanes in sorted(kills.items()):
         kill_rows += (chunk, slot, masks.setdefault(lanes, len(masks)))
@@ -418,6 +422,9 @@ cdef void pack(
     p.input = <Input*> (<int*> p.kill + len(kill_rows))
     p.groups, p.kills, p.inputs = len(groups), len(kills), len(inputs)
     p.direct = is_direct(groups, kills)
+    for i in range(p.groups - 2, -1, -1):
+        if forms[i + 1][0] == forms[i][0] + 1 and forms[i + 1][1] == forms[i][1]:
+            p.group[i].alike = p.group[i + 1].alike + 1
     p.most = p.starts = 0
     room = max(p.groups, band.shape.chunks, band.shape.slots) * band.shape.vectors * band.shape.width
     if room > band.sums_room:

@@ -56,6 +56,7 @@ typedef struct {
     int grows; /* whether, then, the only target is the first source, in all lanes */
     int begins; /* whether events do no more than begin trends, in all lanes */
     int lanes; /* bits of its lanes in the chunk */
+    int alike; /* groups behind it that differ in nothing but their chunk, which is the next one each time */
     int sources, sources_end, targets, targets_end, binds, binds_end;
 } lanes_group;
 

@@ -13,6 +13,7 @@ cdef extern from "_lanes.h" nogil:
         int grows
         int begins
         int lanes
+        int alike
         int sources
         int sources_end
         int targets

@@ -24,8 +24,12 @@ LANE_INLINE int LANES_NAME(lanes_any)(LANE_INTS x) {
 }
 
 LANE_INLINE LANE_INTS LANES_NAME(lanes_larger)(LANE_INTS a, LANE_INTS b) {
+#if LANES_WIDTH == 8
+    return (LANE_INTS)_mm512_max_epu64((__m512i)a, (__m512i)b);
+#else
     LANE_INTS larger = (LANE_INTS)((LANE_BITS)a > (LANE_BITS)b);
     return (a & larger) | (b & ~larger);
+#endif
 }
 
 /* Bring mantissas back below LANES_MOST_MANTISSA. */
@@ -58,6 +62,22 @@ LANE_INLINE void LANES_NAME(lanes_settle)(LANE_INTS *mantissa, LANE_INTS *expone
 /* One step of `lanes_normalise` for all sums of a cell: those that are not far from it go along, so that exponents stay
  * equal. A sum may be far smaller than the count: it must not vanish. Returns whether there was a step to take. */
 LANE_INLINE int LANES_NAME(lanes_lower)(LANE_INTS *cell, const int planes, const int linear) {
+#if LANES_WIDTH == 8
+    const __m512i most = _mm512_set1_epi64(INT64_MAX), step = _mm512_set1_epi64((int64_t)LANES_STEP << 52);
+    const __m512i limit = _mm512_set1_epi64(LANES_BITS(LANES_STEP / 2) - 1), near = _mm512_set1_epi64(LANES_BITS(3 * LANES_STEP / 8) - 1);
+    __mmask8 large = 0;
+    LANES_UNROLLED
+    for (int k = 0; k < linear; k++)
+        large |= _mm512_cmpgt_epi64_mask(_mm512_and_si512((__m512i)cell[k], most), limit);
+    LANES_UNROLLED
+    for (int k = 0; k < linear; k++) {
+        const __m512i x = (__m512i)cell[k], e = (__m512i)cell[planes + k];
+        const __mmask8 down = _mm512_mask_cmpgt_epi64_mask(large, _mm512_and_si512(x, most), near);
+        cell[k] = (LANE_INTS)_mm512_mask_sub_epi64(x, down, x, step);
+        cell[planes + k] = (LANE_INTS)_mm512_mask_add_epi64(e, down, e, _mm512_set1_epi64(LANES_STEP));
+    }
+    return large != 0;
+#else
     LANE_INTS large = {0};
     LANES_UNROLLED
     for (int k = 0; k < linear; k++) large |= (LANE_INTS)((cell[k] & INT64_MAX) >= LANES_BITS(LANES_STEP / 2));
@@ -68,6 +88,7 @@ LANE_INLINE int LANES_NAME(lanes_lower)(LANE_INTS *cell, const int planes, const
         cell[planes + k] += down & LANES_STEP;
     }
     return LANES_NAME(lanes_any)(large);
+#endif
 }
 
 /* Give two doubles with exponents of their own the larger one of both, with these factors. */
@@ -83,6 +104,12 @@ LANE_INLINE void LANES_NAME(lanes_factors)(
     *down = (LANE_DOUBLES)(((1023 - less) << 52) & (LANE_INTS)(less <= LANES_STEP));
     *more_down = (LANE_DOUBLES)(((1023 - more_less) << 52) & (LANE_INTS)(more_less <= LANES_STEP));
     *exponent = most;
+}
+
+/* What brings a count to a larger exponent; one that is zero has the exponent 0. */
+LANE_INLINE LANE_DOUBLES LANES_NAME(lanes_down)(LANE_INTS exponent, LANE_INTS most) {
+    const LANE_INTS less = most - exponent;
+    return (LANE_DOUBLES)(((1023 - less) << 52) & (LANE_INTS)(less <= LANES_STEP));
 }
 
 /* a += b for such doubles; the sum of a few is normalised by the caller. */
@@ -283,71 +310,94 @@ static void LANES_NAME(lanes_kill)(const lanes_shape *s, const lanes_program *p,
     else CALL(planes, whole, linear, 0); \
 } while (0)
 
-/* The sums of `lanes_grow`: what stands in a cell and flows into it, doubled by each event; `shared` where all sums of
- * the cell have one exponent, and all of the inflow, so that they are aligned at once. */
-LANE_INLINE void LANES_NAME(lanes_double)(
-    const lanes_shape *s, const lanes_program *p, const lanes_group *g, LANE_INTS *cell, LANE_INTS *sum,
-    const lanes_word *x, int64_t m, LANE_INTS lanes, const int planes, const int linear, const int shared
+/* The sums of a cell, and of what flows into it, doubled by each event of a burst but for the last time; `added` is what
+ * its events add per trend, by plane. Both have one exponent for all their sums, so that they are aligned at once. */
+LANE_INLINE void LANES_NAME(lanes_double_alike)(
+    LANE_INTS *cell, const LANE_INTS *sum, LANE_INTS lanes, double repeat, const LANE_DOUBLES *added, const int planes,
+    const int linear
 ) {
-    const LANE_INTS *masks = (const LANE_INTS *)s->mask;
-    const double repeat = lanes_power(m) - (m < 64 ? 1.0 : 0.0), shift = lanes_power(m - 1);
-    LANE_INTS most = cell[planes], exponent, trends = {0};
-    LANE_DOUBLES down, more_down;
-    LANES_NAME(lanes_factors)(cell[0], sum[0], &most, sum[planes], &down, &more_down);
-    exponent = most;
+    const LANE_INTS most = LANES_NAME(lanes_larger)(cell[planes], sum[planes]);
+    const LANE_DOUBLES down = LANES_NAME(lanes_down)(cell[planes], most);
+    const LANE_DOUBLES more = LANES_NAME(lanes_down)(sum[planes], most), times = more * repeat;
+    const LANE_DOUBLES again = (LANE_DOUBLES)((LANE_INTS)(down * repeat) & lanes) + down;
+    const LANE_DOUBLES held = (LANE_DOUBLES)((LANE_INTS)((LANE_DOUBLES)cell[0] * down) & lanes);
+    const LANE_DOUBLES trends = held + (LANE_DOUBLES)sum[0] * more;
     LANES_UNROLLED
     for (int k = 0; k < linear; k++) {
-        if (!shared && k) {
-            most = cell[planes + k];
-            LANES_NAME(lanes_factors)(cell[k], sum[k], &most, sum[planes + k], &down, &more_down);
-        }
+        LANE_DOUBLES total = (LANE_DOUBLES)cell[k] * again + (LANE_DOUBLES)sum[k] * times;
+        if (k) total += trends * added[k];
+        cell[k] = (LANE_INTS)total;
+        cell[planes + k] = most;
+    }
+}
+
+/* The same where exponents differ. */
+LANE_INLINE void LANES_NAME(lanes_double)(
+    LANE_INTS *cell, const LANE_INTS *sum, LANE_INTS lanes, double repeat, const LANE_DOUBLES *added, const int planes,
+    const int linear
+) {
+    LANE_DOUBLES trends = {0};
+    LANE_INTS exponent = {0};
+    LANES_UNROLLED
+    for (int k = 0; k < linear; k++) {
+        LANE_INTS most = cell[planes + k];
+        LANE_DOUBLES down, more_down;
+        LANES_NAME(lanes_factors)(cell[k], sum[k], &most, sum[planes + k], &down, &more_down);
         LANE_INTS total = (LANE_INTS)((LANE_DOUBLES)cell[k] * down);
         LANE_DOUBLES extended = (LANE_DOUBLES)(total & lanes) + (LANE_DOUBLES)sum[k] * more_down;
         total = (LANE_INTS)((LANE_DOUBLES)total + extended * repeat);
-        if (k == 0) trends = (LANE_INTS)extended;
-        for (int i = g->binds; k && i < g->binds_end; i++) {
-            const lanes_bind *b = &p->bind[i];
-            if (b->plane != k) continue;
-            LANE_INTS mask = masks[b->mask];
-            LANE_INTS more = (LANE_INTS)((LANE_DOUBLES)(trends & mask) * (x[b->input].d * shift));
-            if (shared) total = (LANE_INTS)((LANE_DOUBLES)total + (LANE_DOUBLES)more);
-            else LANES_NAME(lanes_scaled_add)(&total, &most, more, exponent & mask);
+        if (k) {
+            LANES_NAME(lanes_scaled_add)(&total, &most, (LANE_INTS)(trends * added[k]), exponent);
+        } else {
+            trends = extended;
+            exponent = most;
         }
         cell[k] = total;
         cell[planes + k] = most;
     }
-    LANES_NAME(lanes_lower)(cell, planes, linear);
 }
 
 /* A burst of less than LANES_STEP / 2 events in lanes whose only target is their first source, scaled: what stands there
- * is read and written once, and one step brings it back below LANES_MOST_MANTISSA. */
+ * is read and written once, and one step brings it back below LANES_MOST_MANTISSA. Groups that differ in their chunk
+ * only are taken at once. */
 LANE_INLINE void LANES_NAME(lanes_grow)(
     const lanes_shape *s, const lanes_program *p, const lanes_group *g, lanes_word *cells, const lanes_word *x,
     int64_t m, int start, const int planes, const int linear
 ) {
     const LANE_INTS *masks = (const LANE_INTS *)s->mask;
-    const int vectors = planes + linear;
-    LANE_INTS *chunk = (LANE_INTS *)cells + (long)g->chunk * s->slots * vectors;
-    LANE_INTS *cell = chunk + p->source[g->sources].slot * vectors;
-    const LANE_INTS lanes = masks[p->source[g->sources].mask];
-    LANE_INTS sum[2 * LANES_MOST_PLANES], apart = {0};
-    LANES_NAME(lanes_inflow)(s, p, g, g->sources + 1, chunk, start, sum, planes, 0, linear, 1);
-    const LANE_INTS trends = (cell[0] & lanes) | sum[0], any = (LANE_INTS)(trends != 0);
-    if (!LANES_NAME(lanes_any)(trends)) return; /* then all of it is zero */
+    const lanes_source *source = &p->source[g->sources];
+    const int vectors = planes + linear, one = g->sources_end == g->sources + 2 && source[1].slot != LANES_START;
+    const long size = (long)s->slots * vectors;
+    const double repeat = lanes_power(m) - (m < 64 ? 1.0 : 0.0), shift = lanes_power(m - 1);
+    const LANE_INTS lanes = masks[source->mask], from = one ? masks[source[1].mask] : lanes;
+    LANE_DOUBLES added[LANES_MOST_PLANES];
+    LANE_INTS *chunk = (LANE_INTS *)cells + g->chunk * size, sum[2 * LANES_MOST_PLANES];
     LANES_UNROLLED
-    for (int k = 1; k < linear; k++) apart |= (cell[planes] ^ cell[planes + k]) | (sum[planes] ^ sum[planes + k]);
-    if (!LANES_NAME(lanes_any)(apart))
-        LANES_NAME(lanes_double)(s, p, g, cell, sum, x, m, lanes, planes, linear, 1);
-    else
-        LANES_NAME(lanes_double)(s, p, g, cell, sum, x, m, lanes, planes, linear, 0);
-    LANES_UNROLLED
-    for (int k = linear; k < planes; k++) {
-        LANE_INTS total = LANES_NAME(lanes_larger)(cell[k], sum[k]);
-        for (int i = g->binds; i < g->binds_end; i++) {
-            const lanes_bind *b = &p->bind[i];
-            if (b->plane == k) total = LANES_NAME(lanes_larger)(total, any & masks[b->mask] & x[b->input].i);
-        }
-        cell[k] = total;
+    for (int k = 1; k < planes; k++) added[k] = (LANE_DOUBLES){0};
+    for (const lanes_bind *b = p->bind + g->binds; b < p->bind + g->binds_end; b++) {
+        LANE_INTS mask = masks[b->mask], *rank = (LANE_INTS *)&added[b->plane];
+        if (b->plane >= linear) *rank = LANES_NAME(lanes_larger)(*rank, mask & x[b->input].i);
+        else added[b->plane] += (LANE_DOUBLES)(mask & (LANE_INTS)((LANE_DOUBLES){0} + x[b->input].d * shift));
+    }
+    for (int n = 0; n <= g->alike; n++, chunk += size) {
+        LANE_INTS *cell = chunk + source->slot * vectors;
+        if (one)
+            LANES_UNROLLED
+            for (int k = 0; k < vectors; k++) sum[k] = chunk[source[1].slot * vectors + k] & from;
+        else
+            LANES_NAME(lanes_inflow)(s, p, g, g->sources + 1, chunk, start, sum, planes, 0, linear, 1);
+        const LANE_INTS trends = (cell[0] & lanes) | sum[0], any = (LANE_INTS)(trends != 0);
+        if (!LANES_NAME(lanes_any)(trends)) continue; /* then all of it is zero */
+        LANE_INTS apart = LANES_NAME(lanes_apart)(cell, planes, linear);
+        apart |= LANES_NAME(lanes_apart)(sum, planes, linear);
+        if (linear == 1 || !LANES_NAME(lanes_any)(apart))
+            LANES_NAME(lanes_double_alike)(cell, sum, lanes, repeat, added, planes, linear);
+        else
+            LANES_NAME(lanes_double)(cell, sum, lanes, repeat, added, planes, linear);
+        LANES_NAME(lanes_lower)(cell, planes, linear);
+        LANES_UNROLLED
+        for (int k = linear; k < planes; k++)
+            cell[k] = LANES_NAME(lanes_larger)(LANES_NAME(lanes_larger)(cell[k], sum[k]), any & (LANE_INTS)added[k]);
     }
 }
 
@@ -379,13 +429,16 @@ LANE_INLINE void LANES_NAME(lanes_direct)(
 ) {
     LANE_INTS sum[2 * LANES_MOST_PLANES];
     for (int i = 0; i < p->groups; i++) {
+        if (scaled && p->group[i].grows && m < LANES_STEP / 2) {
+            LANES_NAME(lanes_grow)(s, p, &p->group[i], cells, x, m, start, planes, linear);
+            i += p->group[i].alike;
+            continue;
+        }
         if (p->group[i].begins && (!start || LANES_NAME(lanes_start)(
                 s, p, &p->group[i], cells, m, planes, whole, linear, scaled
             )))
             continue;
-        if (scaled && p->group[i].grows && m < LANES_STEP / 2)
-            LANES_NAME(lanes_grow)(s, p, &p->group[i], cells, x, m, start, planes, linear);
-        else if (LANES_NAME(lanes_sum)(s, p, &p->group[i], cells, x, m, start, sum, planes, whole, linear, scaled))
+        if (LANES_NAME(lanes_sum)(s, p, &p->group[i], cells, x, m, start, sum, planes, whole, linear, scaled))
             LANES_NAME(lanes_add)(s, p, &p->group[i], cells, sum, planes, whole, linear, scaled);
     }
 }
