@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from hamlet import trace
 from hamlet._budget import Budget, BudgetExceeded
+from hamlet.collection import resting
 from hamlet.columns import BatchColumns, StringPool
 from hamlet.compiler.classify import Signature
 from hamlet.compiler.compile import compile_workload
@@ -214,7 +215,7 @@ class Executor:
         """Rows of the windows closed since the last call: of each query that has any, in the workload's order."""
         with self.stages.measured("kernel"):
             self._workers.settle()
-        with self.stages.measured("deliver"):
+        with self.stages.measured("deliver"), resting():
             return [rows for _, rows in sorted(self._drained(), key=itemgetter(0))]
 
     def drain_dicts(self) -> list[dict[str, Any]]:
@@ -312,6 +313,7 @@ def executor_of(
     Attributes may still widen their types where they are not `settled`.
     """
     exact, together = options.numbers == "exact", options.sharing != "never"
-    compiled = compile_workload(workload.analysis, schema, strings, exact=exact, together=together, settled=settled)
     budget = Budget(bytes_of(options.max_memory)) if budget is None else budget
-    return Executor(compiled, options.threads, sharing=options.decided_by, budget=budget)
+    with resting():
+        compiled = compile_workload(workload.analysis, schema, strings, exact=exact, together=together, settled=settled)
+        return Executor(compiled, options.threads, sharing=options.decided_by, budget=budget)
