@@ -228,37 +228,57 @@ cdef int step_ties(
 
 # ------------------------------------------------------------------------------------------------ bursts
 
-cdef int find_lanes(Core* k, int number, Graphlet* g) noexcept nogil:
-    """Find the lanes of a band with trends that a burst extends. Returns a Failure."""
+cdef int seek_block(Core* k, int number, Graphlet* g, bint* starts) noexcept nogil:
+    """Find the block whose lanes a burst may extend: `reached`, `block`; whether trends may begin. Returns a Failure."""
     cdef Band* band = &k.band[number]
     cdef const LaneProgram* program = band.burst[g - k.graphlet]
     cdef int failure = NO_FAILURE, role
-    cdef bint concerned = False, starts = False
+    cdef bint concerned = False
     band.reached = False
     band.block = NULL
+    starts[0] = False
     if program == NULL:
         return NO_FAILURE
     for role in range(g.roles):
         if k.role_events[role] and program[role].groups:
             concerned = True
-            starts = starts or program[role].starts
+            starts[0] = starts[0] or program[role].starts
     if not concerned:
         return NO_FAILURE
     if not in_lanes(k, band, g.key, g.time, &failure):
         g.handed = True
         return failure
     band.reached = True
-    memset(band.found, 0, band.marks * sizeof(uint64_t))
-    if band.seat[g.key].block == NULL and not starts and not band.starts:
+    if band.seat[g.key].block == NULL and not starts[0] and not band.starts:
         return NO_FAILURE
-    failure = reach(k, number, g.key, g.time, &band.block)
-    if failure:
+    return reach(k, number, g.key, g.time, &band.block)
+
+
+cdef int find_lanes(Core* k, int number, Graphlet* g) noexcept nogil:
+    """Find the lanes of a band with trends that a burst extends. Returns a Failure."""
+    cdef Band* band = &k.band[number]
+    cdef bint starts
+    cdef int role, i, failure = seek_block(k, number, g, &starts)
+    if failure or not band.reached:
         return failure
+    for i in range(band.marks):
+        band.found[i] = 0
     if band.block != NULL and (band.block.bits or starts):
         for role in range(g.roles):
-            if k.role_events[role] and program[role].groups:
+            if k.role_events[role] and band.burst[g - k.graphlet][role].groups:
                 find_role(k, number, g, role)
     return NO_FAILURE
+
+
+cdef int single_band(Core* k, int number, Graphlet* g) noexcept nogil:
+    """Let a burst of one event, which reads no values, take effect in all lanes of its only role."""
+    cdef bint starts
+    cdef int failure = seek_block(k, number, g, &starts)
+    if failure or not k.band[number].reached:
+        return failure
+    failure = burst_band(k, number, g, 0)
+    g.handed = g.handed or not k.band[number].reached
+    return failure
 
 
 cdef bint recalled(

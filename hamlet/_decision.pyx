@@ -239,12 +239,26 @@ cdef void count_event(Core* k, int64_t key, int kind) noexcept nogil:
         past.type = 0
 
 
+cdef void note_single(Core* k, const Graphlet* g) noexcept nogil:
+    """The same for an event that a graphlet has on its own."""
+    turn_window(k, g)
+    count_event(k, g.key, g.kind[0])
+
+
+cdef void turn_window(Core* k, const Graphlet* g) noexcept nogil:
+    """Forget what came before the windows of a burst."""
+    cdef Past* past = &k.past[g.key]
+    cdef const Query* q = &k.query[g.member[0].query]
+    if g.time >= past.window:
+        past.window = lowest_window(g.time, q.within, q.slide) * q.slide + q.within
+        past.n -= past.n * min(q.slide, q.within) // q.within  # the first window's events are gone
+
+
 cdef int note_burst(Core* k, Graphlet* g, uint64_t shared) noexcept nogil:
     """Remember and trace a burst and what was decided for it. Returns a Failure."""
     cdef Past* past = &k.past[g.key]
     cdef Burst burst
     cdef uint64_t every = g.every
-    cdef const Query* q
     cdef int decision
     cdef bint told = k.trace.on or k.paper
     decision = SHARED if shared else ALONE
@@ -266,10 +280,7 @@ cdef int note_burst(Core* k, Graphlet* g, uint64_t shared) noexcept nogil:
         past.shared = past.alone = 0
     past.shared = (past.shared | shared) & ~(every & ~shared)
     past.alone = (past.alone | every) & ~past.shared
-    if g.time >= past.window:
-        q = &k.query[g.member[0].query]
-        past.window = lowest_window(g.time, q.within, q.slide) * q.slide + q.within
-        past.n -= past.n * min(q.slide, q.within) // q.within  # the first window's events are gone
+    turn_window(k, g)
     past.n += g.events
     past.type = <int> (g - k.graphlet) + 1
     past.border = g.border

@@ -13,7 +13,7 @@ Source: HAMLET (SIGMOD'21) Defs. 3.5-3.11, Algorithm 1.
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from hamlet._band_step cimport burst_band, find_lanes
+from hamlet._band_step cimport burst_band, find_lanes, single_band
 from hamlet._burst cimport Tally, apply_burst, apply_limbs, join_tally, tally_rows, tally_values
 from hamlet._cells cimport (
     add_arriving,
@@ -25,7 +25,7 @@ from hamlet._cells cimport (
     lowest_window,
     words_of,
 )
-from hamlet._decision cimport decide, note_burst
+from hamlet._decision cimport decide, note_burst, note_single
 from hamlet._kernel cimport LONGEST_BURST, Core, Graphlet, Member, Pending, column_bit, mixed
 from hamlet._lanes cimport Band, is_found
 from hamlet._members cimport list_live
@@ -186,12 +186,58 @@ cdef int end_bursts(Core* k, uint64_t graphlets) noexcept nogil:
 
 
 cdef int end_burst(Core* k, Graphlet* g) noexcept nogil:
-    """Decide who shares the burst, and apply its coefficients to every query with trends that it extends."""
+    """Let the events of a burst take effect. Returns a Failure."""
     cdef int i, failure
-    cdef uint64_t shared
     g.active = False
     k.active &= ~(<uint64_t> 1 << (g - k.graphlet))
     k.bursts += 1
+    if g.events == 1 and g.roles == 1 and g.reads == 0 and not g.loops and not k.trace.on and not k.paper:
+        failure = end_single(k, g)
+    else:
+        failure = end_several(k, g)
+    for i in range(g.kinds):
+        g.of_kind[g.kind[i]] = 0
+    return failure
+
+
+cdef int end_single(Core* k, Graphlet* g) noexcept nogil:
+    """One event that no member repeats or reads values of: there is nothing to share, so nothing is decided.
+
+    Not where decisions are traced, or the model is the paper's: then each burst has its record.
+    """
+    cdef const Member* member
+    cdef int64_t applied = k.applied
+    cdef int i, failure
+    if k.past != NULL:
+        note_single(k, g)
+    k.role_events[0] = 1
+    g.lives = g.lone = 0
+    g.handed = g.in_blocks = False
+    for i in range(k.bands if g.loose < g.members else 0):
+        failure = single_band(k, i, g)
+        if failure:
+            return failure
+        g.in_blocks = g.in_blocks or k.band[i].reached
+    if g.loose == 0 and not g.handed:
+        return NO_FAILURE
+    for i in range(g.members):
+        if not in_block(k, g, &g.member[i]):
+            failure = find_lone(k, g, i)
+            if failure:
+                return failure
+    for i in range(g.lone):
+        member = &g.member[g.live[i]]
+        failure = put_off(k, g, member) if member.form != NULL else serve(k, g, member)
+        if failure:
+            return failure
+    k.applied = applied  # no coefficients
+    return NO_FAILURE
+
+
+cdef int end_several(Core* k, Graphlet* g) noexcept nogil:
+    """Decide who shares the burst, and apply its coefficients to every query with trends that it extends."""
+    cdef int failure
+    cdef uint64_t shared
     count_roles(k, g)
     failure = find_live(k, g)
     if failure:
@@ -201,11 +247,7 @@ cdef int end_burst(Core* k, Graphlet* g) noexcept nogil:
         shared = decide(k, g)
         if k.past != NULL and note_burst(k, g, shared):
             return OUT_OF_MEMORY
-        failure = apply_coefficients(k, g, shared)
-        if failure:
-            return failure
-    for i in range(g.kinds):
-        g.of_kind[g.kind[i]] = 0
+        return apply_coefficients(k, g, shared)
     return NO_FAILURE
 
 

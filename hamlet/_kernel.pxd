@@ -85,6 +85,7 @@ cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-
     int kins             # at least one per role; where there is no other, each has the number of its role
     Kin* kin             # [kins]
     uint64_t reads       # bits of the columns that its members read
+    bint loops           # whether events may follow each other in a trend of some member
     int64_t pane         # no window of a member opens or closes from here...
     int64_t pane_end     # ...to before this time
     bint active          # a burst is under way

@@ -60,11 +60,13 @@ cdef void join_graphlet(Core* k, int kind, int type) except *:
     k.kind_at = <int64_t*> grown(k.kind_at, (kind + 1) * sizeof(int64_t))
     find_ends(k)
     g.reads = 0
+    g.loops = False
     for i in range(g.roles):  # members may have gone
         g.columns[i] = 0
     for i in range(g.members):
         g.columns[g.member[i].role] |= g.member[i].columns
         g.reads |= g.member[i].columns
+        g.loops = g.loops or g.member[i].loop
     g.pane = g.pane_end = 0  # found anew for the first burst
 
 
