@@ -389,6 +389,7 @@ cdef void pack(
         first = [len(sources) // 2, len(targets), len(binds) // 3]
         grows = loop and len(goals) == 1
         read = [(slot, lanes) for (_, slot), lanes in sorted(reads.items())]
+        read.sort(key=lambda source: source[0] == LANES_START)  # the other sums are there when it is added
         if grows:
             read.sort(key=lambda source: source[0] != goals[0])
             assert not any([lanes & ~read[0][1] for _, lanes in read]), "each lane of a loop reads its target"

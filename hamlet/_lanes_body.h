@@ -205,10 +205,12 @@ LANE_INLINE void LANES_NAME(lanes_inflow)(
             continue;
         } else if (whole) {
             sum[0] -= mask;
+        } else if (scaled) { /* no other sum is changed, and the count's exponent is at least that of 1 */
+            LANE_INTS one = mask & (LANE_INTS)LANES_NAME(lanes_down)((LANE_INTS){0}, sum[planes]);
+            sum[0] = (LANE_INTS)((LANE_DOUBLES)sum[0] + (LANE_DOUBLES)one);
         } else {
             LANE_INTS one = mask & (LANE_INTS)((LANE_DOUBLES){0} + 1.0);
-            if (scaled) LANES_NAME(lanes_scaled_add)(&sum[0], &sum[planes], one, (LANE_INTS){0});
-            else sum[0] = (LANE_INTS)((LANE_DOUBLES)sum[0] + (LANE_DOUBLES)one);
+            sum[0] = (LANE_INTS)((LANE_DOUBLES)sum[0] + (LANE_DOUBLES)one);
         }
     }
 }

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 from hamlet.errors import Diagnostic, OptionError, WorkloadError, near_miss
@@ -131,7 +132,7 @@ class Workload:
         """What is legal and probably not meant."""
         return self.analysis.warnings
 
-    @property
+    @cached_property
     def attributes(self) -> tuple[str, ...]:
         """Every attribute that some query reads: what a reader has to load besides time, type and order."""
         found: dict[str, None] = {}

@@ -76,7 +76,6 @@ _Forms = tuple[int, int, int]  # how many planes hold integers, doubles, extrema
 
 @dataclass(frozen=True)
 class _Lane:
-    query: int
     exact: bool
     windows: int
     slots: int
@@ -84,6 +83,9 @@ class _Lane:
     places: tuple[tuple[int, int], ...]  # of each component: the form of its plane, and which of them
     starts: tuple[int, ...]
     bytes: float  # what the query may hold on its own, with all windows open and every count in one word
+
+
+_Placed = tuple[int, _Lane]  # a query's number, and its lane
 
 
 def fits(tables: QueryTables) -> bool:
@@ -106,25 +108,28 @@ def bands(tables: Sequence[QueryTables], likeness: Sequence[Hashable] = (), *, w
     width : int
         See `Band`.
     """
-    found: dict[tuple[object, ...], list[_Lane]] = {}  # by what all lanes of a band have in common
-    known: dict[tuple[int, ...], _Lane] = {}
+    found: dict[tuple[object, ...], list[_Placed]] = {}  # by what all lanes of a band have in common
+    known: dict[tuple[int, ...], _Lane | None] = {}  # None for those that do not fit
     for query, one in enumerate(tables):
-        if fits(one):
-            lane = known.get(one.form)
-            lane = known[one.form] = _lane(query, one) if lane is None else replace(lane, query=query)
+        form = one.form
+        if form not in known:
+            known[form] = _lane(one) if fits(one) else None
+        lane = known[form]
+        if lane is not None:
             alike = lane.forms if lane.windows > FEW_WINDOWS else None
-            found.setdefault((one.within, one.slide, one.exact, alike), []).append(lane)
+            found.setdefault((one.within, one.slide, one.exact, alike), []).append((query, lane))
     result = []
     for lanes in found.values():
-        for chosen in _split(sorted(lanes, key=lambda lane: lane.slots)):
+        for chosen in _split(sorted(lanes, key=lambda each: each[1].slots)):
             if likeness:
-                chosen.sort(key=lambda lane: likeness[lane.query])  # type: ignore[arg-type, return-value]
-            lone = len(chosen) == 1 and not _fits(chosen[0], chosen[0].forms, _padded(1), chosen[0].bytes)
+                chosen.sort(key=lambda each: likeness[each[0]])  # type: ignore[arg-type, return-value]
+            _, first = chosen[0]
+            lone = len(chosen) == 1 and not _fits(first, first.forms, _padded(1), first.bytes)
             result.append(_band(chosen, 1 if lone else width))
     return result
 
 
-def _lane(query: int, tables: QueryTables) -> _Lane:
+def _lane(tables: QueryTables) -> _Lane:
     """The planes of a query's components and the slots of its guarded starts."""
     kinds = []  # the count first, then numbers of values, then sums
     numbers = {(variable, column) for kind, variable, column, *_ in tables.components if kind in _NUMBERS}
@@ -146,22 +151,24 @@ def _lane(query: int, tables: QueryTables) -> _Lane:
     places = tuple((kind[0], order[kind[0]].index(kind)) for kind in kinds)
     whole, doubles, extrema = map(len, order)
     held = of.partition + windows * of.window.at(0)
-    return _Lane(query, tables.exact, windows, slots, (whole, doubles, extrema), places, tuple(starts), held)
+    return _Lane(tables.exact, windows, slots, (whole, doubles, extrema), places, tuple(starts), held)
 
 
-def _band(lanes: Sequence[_Lane], width: int) -> Band:
+def _band(placed: Sequence[_Placed], width: int) -> Band:
     """These lanes side by side: each has the planes of all of them."""
-    forms = _widest([lane.forms for lane in lanes])
+    lanes = [lane for _, lane in placed]
+    forms = _widest({lane.forms for lane in lanes})
     before = tuple(accumulate(forms, initial=0))  # planes before those of a form
+    places = {each: tuple(before[form] + place for form, place in each) for each in {lane.places for lane in lanes}}
     return Band(
-        tuple(lane.query for lane in lanes),
+        tuple(query for query, _ in placed),
         max(lane.slots for lane in lanes),
         sum(forms),
         forms[_WHOLE],
         before[_EXTREMUM],
         _vectors(forms, lanes[0].exact),
         _maps(lanes[0].exact, lanes[0].windows, max(lane.slots for lane in lanes)),
-        tuple(tuple(before[form] + place for form, place in lane.places) for lane in lanes),
+        tuple(places[lane.places] for lane in lanes),
         tuple(lane.starts for lane in lanes),
         width,
     )
@@ -170,6 +177,10 @@ def _band(lanes: Sequence[_Lane], width: int) -> Band:
 def _widest(forms: Iterable[_Forms]) -> _Forms:
     whole, doubles, extrema = map(max, zip(*forms, strict=True))
     return whole, doubles, extrema
+
+
+def _wider(one: _Forms, other: _Forms) -> _Forms:
+    return one if one == other else _widest((one, other))
 
 
 def _vectors(forms: _Forms, exact: bool) -> int:
@@ -182,19 +193,19 @@ def _maps(exact: bool, windows: int, slots: int) -> int:
     return 0 if exact or windows <= 2 + slots else 1 + slots
 
 
-def _split(lanes: list[_Lane]) -> list[list[_Lane]]:
+def _split(lanes: list[_Placed]) -> list[list[_Placed]]:
     """Bands of lanes in order of their slots, each as large as memory allows.
 
     Behind a band that memory has kept small no much larger one is looked for, so that the time stays linear.
     """
-    held = list(accumulate((lane.bytes for lane in lanes), initial=0.0))
-    result: list[list[_Lane]] = []
+    held = list(accumulate((lane.bytes for _, lane in lanes), initial=0.0))
+    result: list[list[_Placed]] = []
     begin, most = 0, len(lanes)
     while begin < len(lanes):
-        forms = list(accumulate((lane.forms for lane in lanes[begin : begin + most]), lambda a, b: _widest((a, b))))
+        forms = list(accumulate((lane.forms for _, lane in lanes[begin : begin + most]), _wider))
         for end in range(begin + len(forms), begin, -1):
             padded = 1 if end == begin + 1 else _padded(end - begin)
-            if _fits(lanes[end - 1], forms[end - begin - 1], padded, held[end] - held[begin]):
+            if _fits(lanes[end - 1][1], forms[end - begin - 1], padded, held[end] - held[begin]):
                 result.append(lanes[begin:end])
                 break
         most = 2 * (end - begin) + WIDTH
