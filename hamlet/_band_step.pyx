@@ -229,7 +229,7 @@ cdef int step_ties(
 # ------------------------------------------------------------------------------------------------ bursts
 
 cdef int seek_block(Core* k, int number, Graphlet* g, bint* starts) noexcept nogil:
-    """Find the block whose lanes a burst may extend: `reached`, `block`; whether it may begin some. Returns a Failure."""
+    """Find the block that a burst may extend: `reached`, `block`; whether it may begin trends. Returns a Failure."""
     cdef Band* band = &k.band[number]
     cdef const LaneProgram* program = band.burst[g - k.graphlet]
     cdef int failure = NO_FAILURE, role

@@ -528,7 +528,7 @@ cdef class Kernel:
             place, at = &place_of[0], &key_at[0]
         try:
             if n >= k.whole_from:
-                self._raise(prepare_whole(k))
+                prepare_whole(k)
                 whole = tries_whole(k)
             with nogil:
                 k.whole.ordered = False
@@ -725,7 +725,7 @@ cdef class Kernel:
         """
         if rows < self.core.whole_from:
             return False
-        self._raise(prepare_whole(&self.core))
+        prepare_whole(&self.core)
         return self.core.whole.fits
 
     @property

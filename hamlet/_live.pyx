@@ -58,28 +58,31 @@ cdef struct Draft:       # what events of a class do to a chunk of lanes
     Bind bind[MOST_PLANES][MOST_BINDS]
 
 
-cdef int choose(Core* k, Chosen* chosen) noexcept nogil:
-    """Make the tables of the lanes in which events of its classes can make trends. Returns a Chose."""
+cdef bint choose(Core* k, Chosen* chosen) noexcept nogil:
+    """Make the tables of the lanes in which events of its classes can make trends.
+
+    False where they cannot say it, or memory is short.
+    """
     cdef Lane* lane = <Lane*> calloc(k.queries + 1, sizeof(Lane))
     cdef Draft* draft = <Draft*> malloc(k.classes * sizeof(Draft))
-    cdef int query, lanes = 0, done = 0, fit = SHORT
+    cdef int query, lanes = 0, done = 0
+    cdef bint fit = False
     cdef const Machine* machine
     chosen.most = <int*> calloc(k.classes + 1, sizeof(int))
     chosen.load = <Input*> calloc(MOST_INPUTS + 1, sizeof(Input))
     if lane != NULL and draft != NULL and chosen.most != NULL and chosen.load != NULL:
-        fit = CHOSEN
+        fit = True
         for query in range(k.queries):
             if not describe(k, query, &lane[lanes]):
-                fit = UNFIT
+                fit = False
                 break
             if completes(k, query, chosen.kinds):
                 lane[lanes].number = lanes
                 lanes += 1
         qsort(lane, lanes, sizeof(Lane), precedes)
         chosen.chunk = <LiveLanes*> calloc(lanes + 1, sizeof(LiveLanes))
-        if chosen.chunk == NULL:
-            fit = SHORT
-        while fit == CHOSEN and done < lanes:
+        fit = fit and chosen.chunk != NULL
+        while fit and done < lanes:
             machine = k.band[0].machine if k.band[0].narrow else lanes_machine_for(lanes - done)
             chosen.chunk[chosen.chunks].machine = machine
             chosen.chunk[chosen.chunks].lanes = min(machine.width, lanes - done)
@@ -198,8 +201,8 @@ cdef inline bint stands(const Source* source, uint64_t reached) noexcept nogil:
 
 # ------------------------------------------------------------------------------------------------ what events do
 
-cdef int fill(Core* k, Chosen* chosen, LiveLanes* chunk, const Lane* lane, Draft* draft) noexcept nogil:
-    """The tables of a chunk of lanes. Returns a Chose."""
+cdef bint fill(Core* k, Chosen* chosen, LiveLanes* chunk, const Lane* lane, Draft* draft) noexcept nogil:
+    """The tables of a chunk of lanes; False where they cannot say it, or memory is short."""
     cdef const Query* q
     cdef int number, kind, i, form, planes = 0, place, _plane
     memset(draft, 0, k.classes * sizeof(Draft))
@@ -210,7 +213,7 @@ cdef int fill(Core* k, Chosen* chosen, LiveLanes* chunk, const Lane* lane, Draft
             place = max(place, lane[number].forms[form])
         for _plane in range(place):
             if planes == LIVE_PLANES:
-                return UNFIT
+                return False
             chunk.live.plane[planes].holds = LIVE_COUNTS if planes == 0 else (
                 LIVE_INTEGERS if form == 0 else LIVE_DOUBLES if form == 1 else LIVE_RANKS
             )
@@ -232,11 +235,11 @@ cdef int fill(Core* k, Chosen* chosen, LiveLanes* chunk, const Lane* lane, Draft
                 if k.entry[i].query == lane[number].query and not enter(
                     k, chosen, chunk, &k.entry[i], &lane[number], number, kind, &draft[kind]
                 ):
-                    return UNFIT
+                    return False
     if not write_steps(k, chosen, chunk, draft):
-        return SHORT
+        return False
     chunk.live.shape = shape_of(&chunk.live)
-    return CHOSEN
+    return True
 
 
 cdef int shape_of(LiveChunk* live) noexcept nogil:

@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t
 from hamlet._kernel cimport Core
 from hamlet._order cimport Event
 
-cdef int prepare_whole(Core* k) noexcept nogil
+cdef void prepare_whole(Core* k) noexcept nogil
 cdef bint tries_whole(Core* k) noexcept nogil
 cdef int take_window(
     Core* k, int64_t key, const Event* event, Py_ssize_t n, const int64_t* orders, int64_t window, bint* done

@@ -40,7 +40,7 @@ from hamlet._lanes cimport (
     plane_ordinal,
     rank_of,
 )
-from hamlet._live cimport CHOSEN, SHORT, choose, free_chosen
+from hamlet._live cimport choose, free_chosen
 from hamlet._order cimport MOST_ARRANGED, Event, tied
 from hamlet._rows cimport new_row
 from hamlet._sheets cimport write_row
@@ -65,39 +65,51 @@ cdef enum:
 # ------------------------------------------------------------------------------------------------ choosing lanes
 
 
-cdef int prepare_whole(Core* k) noexcept nogil:
-    """Find out whether windows can be taken whole, when all classes of a batch are registered. Returns a Failure."""
+cdef void prepare_whole(Core* k) noexcept nogil:
+    """Find out whether windows can be taken whole, when all classes of a batch are registered.
+
+    Where there is no memory for it, they cannot.
+    """
     cdef Whole* w = &k.whole
-    cdef int number, kind, fit
+    cdef int number, kind, slots = 0
     if w.classes == k.classes:
-        return NO_FAILURE
+        return
     forget_chosen(k)
     w.classes = k.classes
     if not suits(k):
-        return NO_FAILURE
+        return
     w.within = k.band[0].within
     w.chosen = <Chosen*> calloc(SETS, sizeof(Chosen))
     w.starting = <uint64_t*> calloc(k.bands, sizeof(uint64_t))
-    if w.chosen == NULL or w.starting == NULL:
-        return OUT_OF_MEMORY
     w.every.kinds = ~(<uint64_t> 0)
-    fit = choose(k, &w.every)
-    if fit != CHOSEN:
-        return OUT_OF_MEMORY if fit == SHORT else NO_FAILURE
+    if w.chosen == NULL or w.starting == NULL or not choose(k, &w.every):
+        give_up(k)
+        return
     for number in range(k.bands):
         w.starts = w.starts or k.band[number].starts
         for kind in range(k.classes):
             if k.band[number].every[kind].starts or k.band[number].starts:
                 w.starting[number] |= <uint64_t> 1 << kind
+    for number in range(w.every.chunks):
+        if w.every.chunk[number].live.planes > 1:
+            slots = max(slots, w.every.chunk[number].live.slots)
     w.input = reserved(k, MOST_EVENTS * w.every.loads)
-    w.trends = reserved(k, MOST_EVENTS * LIVE_SLOTS * WIDEST)
+    w.trends = reserved(k, MOST_EVENTS * slots * WIDEST)
     w.result = reserved(k, LIVE_PLANES * WIDEST)
     w.plane = reserved(k, 2 * LIVE_PLANES * WIDEST)
     if w.input == NULL or w.trends == NULL or w.result == NULL or w.plane == NULL:
-        return OUT_OF_MEMORY
+        give_up(k)
+        return
     memset(w.plane, 0, 2 * LIVE_PLANES * WIDEST * sizeof(Word))
     w.fits = True
-    return NO_FAILURE
+
+
+cdef void give_up(Core* k) noexcept nogil:
+    """Leave all windows to blocks."""
+    cdef int classes = k.whole.classes
+    forget_chosen(k)
+    k.whole.classes = classes
+    k.account.refused = 0
 
 
 cdef Word* reserved(Core* k, Py_ssize_t words) noexcept nogil:
@@ -121,13 +133,12 @@ cdef bint suits(const Core* k) noexcept nogil:
     return True
 
 
-cdef int chosen_for(Core* k, uint64_t kinds, const Chosen** found) noexcept nogil:
-    """The lanes for a window of these classes. Returns a Failure."""
+cdef const Chosen* chosen_for(Core* k, uint64_t kinds) noexcept nogil:
+    """The lanes for a window of these classes, or all."""
     cdef Whole* w = &k.whole
     cdef uint64_t place = mixed(kinds)
     cdef Chosen* chosen
     cdef int i
-    found[0] = &w.every
     for i in range(PROBES):
         chosen = &w.chosen[(place + i) % SETS]
         if chosen.kinds == 0:
@@ -136,13 +147,13 @@ cdef int chosen_for(Core* k, uint64_t kinds, const Chosen** found) noexcept nogi
             continue
         chosen.met += 1
         if chosen.chunk == NULL and chosen.met >= min(WORTH, k.whole_from) and w.bytes < MOST_BYTES:
-            if choose(k, chosen) == SHORT:
-                return OUT_OF_MEMORY
+            if not choose(k, chosen):  # there is no memory: no others either
+                free_chosen(k, chosen)
+                k.account.refused = 0
+                w.bytes = MOST_BYTES
             w.bytes += chosen.bytes
-        if chosen.chunk != NULL:
-            found[0] = chosen
-        return NO_FAILURE
-    return NO_FAILURE
+        return &w.every if chosen.chunk == NULL else chosen
+    return &w.every
 
 
 cdef bint tries_whole(Core* k) noexcept nogil:
@@ -205,9 +216,7 @@ cdef int take_window(
             ties = ties or not ends[i - 1]
     if n > LONG * runs or (k.states and not is_closed(k, key, window)):
         return NO_FAILURE
-    failure = chosen_for(k, kinds, &chosen)
-    if failure:
-        return failure
+    chosen = chosen_for(k, kinds)
     if not has_room(k, chosen, kind, n, load_window(k, chosen, event, n)):
         return NO_FAILURE
     done[0] = True

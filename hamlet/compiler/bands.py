@@ -10,7 +10,7 @@ Source: DESIGN §2, rung 4 and "lanes over queries"; HAMLET (SIGMOD'21) §3.1 (m
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 
 from hamlet._core import COMPONENTS, SOURCES
