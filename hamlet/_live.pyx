@@ -58,6 +58,12 @@ cdef struct Draft:       # what events of a class do to a chunk of lanes
     Bind bind[MOST_PLANES][MOST_BINDS]
 
 
+cdef struct Entries:     # of all queries, one query after the other
+    int* first           # [queries + 1]
+    int* entry           # [entries]
+    int* kind            # [entries]
+
+
 cdef bint choose(Core* k, Chosen* chosen) noexcept nogil:
     """Make the tables of the lanes in which events of its classes can make trends.
 
@@ -65,33 +71,77 @@ cdef bint choose(Core* k, Chosen* chosen) noexcept nogil:
     """
     cdef Lane* lane = <Lane*> calloc(k.queries + 1, sizeof(Lane))
     cdef Draft* draft = <Draft*> malloc(k.classes * sizeof(Draft))
-    cdef int query, lanes = 0, done = 0
+    cdef int* room = <int*> calloc(k.queries + 1 + 2 * k.entries, sizeof(int))
+    cdef Entries entries
+    cdef int query, lanes = 0
     cdef bint fit = False
-    cdef const Machine* machine
-    chosen.most = <int*> calloc(k.classes + 1, sizeof(int))
-    chosen.load = <Input*> calloc(MOST_INPUTS + 1, sizeof(Input))
-    if lane != NULL and draft != NULL and chosen.most != NULL and chosen.load != NULL:
+    chosen.most = <int*> kept(k, chosen, k.classes, sizeof(int))
+    chosen.load = <Input*> kept(k, chosen, MOST_INPUTS, sizeof(Input))
+    if lane != NULL and draft != NULL and room != NULL and chosen.most != NULL and chosen.load != NULL:
         fit = True
+        entries.first, entries.entry, entries.kind = room, room + k.queries + 1, room + k.queries + 1 + k.entries
+        sort_entries(k, &entries)
         for query in range(k.queries):
             if not describe(k, query, &lane[lanes]):
                 fit = False
                 break
-            if completes(k, query, chosen.kinds):
+            if completes(k, query, chosen.kinds, &entries):
                 lane[lanes].number = lanes
                 lanes += 1
         qsort(lane, lanes, sizeof(Lane), precedes)
-        chosen.chunk = <LiveLanes*> calloc(lanes + 1, sizeof(LiveLanes))
-        fit = fit and chosen.chunk != NULL
-        while fit and done < lanes:
-            machine = k.band[0].machine if k.band[0].narrow else lanes_machine_for(lanes - done)
-            chosen.chunk[chosen.chunks].machine = machine
-            chosen.chunk[chosen.chunks].lanes = min(machine.width, lanes - done)
-            fit = fill(k, chosen, &chosen.chunk[chosen.chunks], lane + done, draft)
-            done += machine.width
-            chosen.chunks += 1
+        fit = fit and fill_all(k, chosen, lane, lanes, &entries, draft)
     free(lane)
     free(draft)
+    free(room)
     return fit
+
+
+cdef bint fill_all(
+    Core* k, Chosen* chosen, const Lane* lane, int lanes, const Entries* entries, Draft* draft
+) noexcept nogil:
+    """The tables of all lanes, a vector of them after the other; False as in `choose`."""
+    cdef const Machine* machine = k.band[0].machine if k.band[0].narrow else lanes_machine_for(lanes)
+    cdef LiveLanes* chunk
+    cdef int done = 0
+    chosen.chunk = <LiveLanes*> kept(k, chosen, lanes // machine.width + 1, sizeof(LiveLanes))
+    if chosen.chunk == NULL:
+        return False
+    while done < lanes:
+        chunk = &chosen.chunk[chosen.chunks]
+        chosen.chunks += 1
+        chunk.machine = machine if k.band[0].narrow else lanes_machine_for(lanes - done)
+        chunk.lanes = min(chunk.machine.width, lanes - done)
+        if not fill(k, chosen, chunk, lane + done, entries, draft):
+            return False
+        done += chunk.lanes
+    return True
+
+
+cdef void sort_entries(const Core* k, Entries* entries) noexcept nogil:
+    """Put the entries of all classes in the order of their queries."""
+    cdef int kind, i, at, before = 0
+    for i in range(k.entries):
+        entries.first[k.entry[i].query] += 1
+    for i in range(k.queries + 1):
+        at = entries.first[i]
+        entries.first[i] = before
+        before += at
+    for kind in range(k.classes):
+        for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
+            at = entries.first[k.entry[i].query]
+            entries.first[k.entry[i].query] += 1
+            entries.entry[at], entries.kind[at] = i, kind
+    for i in range(k.queries, 0, -1):  # each has moved to where the next one began
+        entries.first[i] = entries.first[i - 1]
+    entries.first[0] = 0
+
+
+cdef void* kept(Core* k, Chosen* chosen, Py_ssize_t count, Py_ssize_t size) noexcept nogil:
+    """Memory of a set of classes, counted, all zeros; a null pointer where there is none."""
+    if not take_own(k, count * size):
+        return NULL
+    chosen.bytes += count * size
+    return calloc(count + 1, size)
 
 
 cdef void free_chosen(Core* k, Chosen* chosen) noexcept nogil:
@@ -169,26 +219,25 @@ cdef int precedes(const void* a, const void* b) noexcept nogil:
     return one.slots - other.slots if one.slots != other.slots else one.number - other.number
 
 
-cdef bint completes(const Core* k, int query, uint64_t kinds) noexcept nogil:
+cdef bint completes(const Core* k, int query, uint64_t kinds, const Entries* entries) noexcept nogil:
     """Whether events of these classes, in some order, can bring a query from the start to a final state."""
     cdef const Query* q = &k.query[query]
+    cdef const Entry* entry
     cdef const Arrival* a
-    cdef int kind, i, j, source, cell
+    cdef int i, j, source, cell
     cdef uint64_t reached = 0, before = ~(<uint64_t> 0)
     while reached != before:
         before = reached
-        for kind in range(k.classes):
-            if not kinds >> kind & 1:
+        for i in range(entries.first[query], entries.first[query + 1]):
+            if not kinds >> entries.kind[i] & 1:
                 continue
-            for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
-                if k.entry[i].query != query:
-                    continue
-                for j in range(k.entry[i].arrivals, k.entry[i].arrivals_end):
-                    a = &q.arrival[k.class_member[j]]
-                    for source in range(a.sources, a.sources_end):
-                        if stands(&q.source[source], reached):
-                            for cell in range(a.cells, a.cells_end):
-                                reached |= <uint64_t> 1 << q.member[cell]
+            entry = &k.entry[entries.entry[i]]
+            for j in range(entry.arrivals, entry.arrivals_end):
+                a = &q.arrival[k.class_member[j]]
+                for source in range(a.sources, a.sources_end):
+                    if stands(&q.source[source], reached):
+                        for cell in range(a.cells, a.cells_end):
+                            reached |= <uint64_t> 1 << q.member[cell]
     for source in range(q.finals, q.finals_end):
         if stands(&q.source[source], reached):
             return True
@@ -201,7 +250,9 @@ cdef inline bint stands(const Source* source, uint64_t reached) noexcept nogil:
 
 # ------------------------------------------------------------------------------------------------ what events do
 
-cdef bint fill(Core* k, Chosen* chosen, LiveLanes* chunk, const Lane* lane, Draft* draft) noexcept nogil:
+cdef bint fill(
+    Core* k, Chosen* chosen, LiveLanes* chunk, const Lane* lane, const Entries* entries, Draft* draft
+) noexcept nogil:
     """The tables of a chunk of lanes; False where they cannot say it, or memory is short."""
     cdef const Query* q
     cdef int number, kind, i, form, planes = 0, place, _plane
@@ -228,14 +279,12 @@ cdef bint fill(Core* k, Chosen* chosen, LiveLanes* chunk, const Lane* lane, Draf
         for i in range(q.finals, q.finals_end):
             chunk.live.final[lane[number].at[q.source[i].place]] |= <uint8_t> 1 << number
         begin_starts(k, chunk, &lane[number], number)
-        for kind in range(k.classes):
-            if not chosen.kinds >> kind & 1:
-                continue
-            for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
-                if k.entry[i].query == lane[number].query and not enter(
-                    k, chosen, chunk, &k.entry[i], &lane[number], number, kind, &draft[kind]
-                ):
-                    return False
+        for i in range(entries.first[lane[number].query], entries.first[lane[number].query + 1]):
+            kind = entries.kind[i]
+            if chosen.kinds >> kind & 1 and not enter(
+                k, chosen, chunk, &k.entry[entries.entry[i]], &lane[number], number, kind, &draft[kind]
+            ):
+                return False
     if not write_steps(k, chosen, chunk, draft):
         return False
     chunk.live.shape = shape_of(&chunk.live)
@@ -370,10 +419,7 @@ cdef bint write_steps(Core* k, Chosen* chosen, LiveLanes* chunk, const Draft* dr
         chunk.live.plane[plane].binds, chunk.live.plane[plane].bind = most, size
         size += most * (1 + slots)
     chunk.live.stride = size
-    if not take_own(k, k.classes * size):
-        return False
-    chosen.bytes += k.classes * size
-    chunk.live.step = <uint8_t*> calloc(k.classes * size + 1, 1)
+    chunk.live.step = <uint8_t*> kept(k, chosen, k.classes, size)
     if chunk.live.step == NULL:
         return False
     to = chunk.live.step
