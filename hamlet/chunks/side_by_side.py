@@ -24,7 +24,7 @@ from hamlet.errors import HamletError
 from hamlet.output.query_rows import QueryRows
 from hamlet.ticks import refuse_far
 
-MOST_HELD = 1 << 20  # events that are held while no chunk can end, where groups can be spread over threads instead
+MOST_HELD = 1 << 21  # events that are held while no chunk can end, where groups can be spread over threads instead
 
 
 class Work(Protocol):

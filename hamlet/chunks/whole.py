@@ -41,7 +41,7 @@ class WholeChunks:
         Of a workload that has a `common_border`.
     """
 
-    sizes = (1 << 17, 1 << 19)  # rows are read once per chunk and query
+    sizes = (1 << 18, 1 << 20)  # rows are read once per chunk and query
     spreads = True
 
     def __init__(self, engine: Engine) -> None:
