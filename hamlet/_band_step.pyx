@@ -281,22 +281,16 @@ cdef int single_band(Core* k, int number, Graphlet* g) noexcept nogil:
     return failure
 
 
-cdef bint recalled(
-    Band* band, const Graphlet* g, uint64_t* alive, const uint64_t* of_kin, int role
-) noexcept nogil:
-    """Find the lanes of a role that are known to be live; whether these are all that it has."""
-    cdef uint64_t missing = 0, members
-    cdef int i, kin
+cdef bint recalled(Band* band, const uint64_t* alive, const uint64_t* members) noexcept nogil:
+    """Find the lanes that are known to be live; whether these are all members."""
+    cdef uint64_t missing = 0
+    cdef int i
     if band.alive_in != band.block or band.alive_since != band.block.first:
         memset(band.alive, 0, band.types * band.marks * sizeof(uint64_t))
         band.alive_in, band.alive_since = band.block, band.block.first
     for i in range(band.marks):
-        members = 0
-        for kin in range(g.kins):
-            if g.kin[kin].role == role:
-                members |= of_kin[kin * band.marks + i]
-        band.marked[i] = members & alive[i]
-        missing |= members & ~alive[i]
+        band.marked[i] = members[i] & alive[i]
+        missing |= members[i] & ~alive[i]
     return missing == 0
 
 
@@ -312,9 +306,9 @@ cdef void find_role(Core* k, int number, Graphlet* g, int role) noexcept nogil:
     cdef int i, kin, lanes = 0
     cdef bint lasting = band.block.steps >= FEW_STEPS
     cdef int64_t window
-    if not lasting:
-        memset(band.marked, 0, band.marks * sizeof(uint64_t))
-    if not (lasting and recalled(band, g, alive, of_kin, role)):
+    for i in range(0 if lasting else band.marks):
+        band.marked[i] = 0
+    if not (lasting and recalled(band, alive, band.role[g - k.graphlet] + role * band.marks)):
         for window in range(band.block.first, (band.block.last if band.starts else band.block.first) + 1):
             band.machine.find(
                 &band.shape, &band.burst[g - k.graphlet][role], window_of(band, band.block, window),

@@ -240,15 +240,18 @@ cdef void write_burst(Core* k, Band* band, int type, int role, dict held) except
 
 
 cdef void write_kins(const Core* k, Band* band, int type) except *:
-    """The lanes of each kin of a graphlet."""
+    """The lanes of each kin and of each role of a graphlet."""
     cdef const Graphlet* g = &k.graphlet[type]
     cdef int i, lane
     band.kin[type] = <uint64_t*> grown(band.kin[type], (g.kins * band.marks + 1) * sizeof(uint64_t))
+    band.role[type] = <uint64_t*> grown(band.role[type], (g.roles * band.marks + 1) * sizeof(uint64_t))
     memset(band.kin[type], 0, g.kins * band.marks * sizeof(uint64_t))
+    memset(band.role[type], 0, g.roles * band.marks * sizeof(uint64_t))
     for i in range(g.members):
         lane = band.lane[g.member[i].query]
         if lane >= 0:
             band.kin[type][g.member[i].kin * band.marks + lane // 64] |= <uint64_t> 1 << lane % 64
+            band.role[type][g.member[i].role * band.marks + lane // 64] |= <uint64_t> 1 << lane % 64
 
 
 cdef void write_finals(Core* k, Band* band, dict held) except *:
@@ -519,6 +522,7 @@ cdef void free_band(Band* band) noexcept:
     for type in range(MOST_GRAPHLETS):
         free(band.burst[type])
         free(band.kin[type])
+        free(band.role[type])
     free(band.program)
     free(band.every)
     free(band.mask)

@@ -28,6 +28,7 @@ from hamlet._kernel cimport (
     SHARED,
     SPLIT,
     STATIC,
+    Choice,
     Core,
     Graphlet,
     Kin,
@@ -91,7 +92,8 @@ cdef void free_decisions(Core* k) noexcept:
 cdef uint64_t decide(Core* k, Graphlet* g) noexcept nogil:
     """Bits of the roles whose queries share the burst; its live members and role_events are known."""
     cdef uint64_t burst, shared
-    cdef int place, i
+    cdef Choice* known
+    cdef int i
     cdef int64_t begun
     k.decisions += 1
     if k.policy == NEVER or (g.lives < 2 and k.policy != STATIC):
@@ -106,15 +108,15 @@ cdef uint64_t decide(Core* k, Graphlet* g) noexcept nogil:
         if k.kin_lives[i]:
             burst += mixed(<uint64_t> i << 32 | roughly(k.kin_lives[i]))
     burst = mixed(burst) | 1
-    place = <int> ((burst >> 8) % CHOICES)
-    if not k.paper and g.choices.burst[place] == burst:
-        return g.choices.shared[place]
+    known = &g.choices[(burst >> 8) % CHOICES]
+    if not k.paper and known.burst == burst:
+        return known.shared
     begun = now()
     shared = choose_roles(k, g)
     k.decided += 1
     k.decision_ns += now() - begun
-    g.choices.burst[place] = burst
-    g.choices.shared[place] = shared
+    known.burst = burst
+    known.shared = shared
     return shared
 
 

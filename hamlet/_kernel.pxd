@@ -109,11 +109,11 @@ cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-
     bint listed
     uint64_t every       # bits of their roles
     uint64_t kindred     # a number for its classes, of which equal bursts have the same
-    Choices* choices     # what was decided for bursts of the same kind
+    Choice* choices      # [CHOICES] what was decided for bursts of the same kind
 
-cdef struct Choices:     # decisions, found again by what they were made for
-    uint64_t burst[CHOICES]   # a number for classes and the orders of magnitude of b and of live members; 0 for none
-    uint64_t shared[CHOICES]  # bits of the roles that share
+cdef struct Choice:      # a decision, found again by what it was made for
+    uint64_t burst       # a number for classes and the orders of magnitude of b and of live members; 0 for none
+    uint64_t shared      # bits of the roles that share
 
 cdef struct Past:        # the live graphlet of a key, which later bursts go on or end
     int type             # of its events, plus 1; 0 where there is none

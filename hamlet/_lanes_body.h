@@ -64,7 +64,8 @@ LANE_INLINE void LANES_NAME(lanes_settle)(LANE_INTS *mantissa, LANE_INTS *expone
 LANE_INLINE int LANES_NAME(lanes_lower)(LANE_INTS *cell, const int planes, const int linear) {
 #if LANES_WIDTH == 8
     const __m512i most = _mm512_set1_epi64(INT64_MAX), step = _mm512_set1_epi64((int64_t)LANES_STEP << 52);
-    const __m512i limit = _mm512_set1_epi64(LANES_BITS(LANES_STEP / 2) - 1), near = _mm512_set1_epi64(LANES_BITS(3 * LANES_STEP / 8) - 1);
+    const __m512i limit = _mm512_set1_epi64(LANES_BITS(LANES_STEP / 2) - 1);
+    const __m512i near = _mm512_set1_epi64(LANES_BITS(3 * LANES_STEP / 8) - 1);
     __mmask8 large = 0;
     LANES_UNROLLED
     for (int k = 0; k < linear; k++)

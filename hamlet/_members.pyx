@@ -10,11 +10,12 @@ from libc.stdlib cimport calloc, free
 from hamlet._burst cimport Tally
 from hamlet._kernel cimport (
     BANNED,
+    CHOICES,
     LONGEST_BURST,
     MEMBER,
     MOST_GRAPHLETS,
     MOST_KINS,
-    Choices,
+    Choice,
     Core,
     Graphlet,
     Kin,
@@ -133,7 +134,7 @@ cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
         g.roles += 1
     if g.rows == NULL:
         g.rows = <int64_t*> grown(NULL, LONGEST_BURST * sizeof(int64_t))
-        g.choices = <Choices*> calloc(1, sizeof(Choices))
+        g.choices = <Choice*> calloc(CHOICES, sizeof(Choice))
         if g.choices == NULL:
             raise MemoryError
     if k.sorted == NULL:

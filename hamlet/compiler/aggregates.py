@@ -105,6 +105,9 @@ class Layout:
         return rows
 
 
+_TRENDS = Aggregate("COUNT")
+
+
 @lru_cache(maxsize=1_024)
 def needed(aggregate: Aggregate, double: bool, exact: bool) -> tuple[ComponentKey, ...]:
     """The components that one aggregate is read from, its number first.
@@ -143,7 +146,7 @@ def components(items: Sequence[ReturnItem], types: Types, *, exact: bool) -> Lay
         None where no value has been seen, which counts as INT.
     exact : bool
     """
-    keys = dict.fromkeys(needed(Aggregate("COUNT"), False, exact))
+    keys = dict.fromkeys(needed(_TRENDS, False, exact))
     for item in items:
         if isinstance(item.value, Aggregate):
             keys.update(dict.fromkeys(needed(item.value, is_double(item.value, types), exact)))

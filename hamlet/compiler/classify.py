@@ -77,8 +77,17 @@ class Classifier:
         self._predicates: dict[tuple[str, Hashable], int] = {}
         self._programs: list[tuple[Program, Loads]] = []
         self._by_type: dict[str, list[int]] = {}
+        self._plain: dict[str, Role] = {}  # by type
         self._numbers: dict[Signature, int] = {}
         self._dictionary: tuple[pa.Array, dict[str, list[int]], npt.NDArray[np.int32]] | None = None  # the last one
+
+    def plain(self, type: str) -> Role:
+        """The role of a variable without a local predicate."""
+        role = self._plain.get(type)
+        if role is None:
+            self._by_type.setdefault(type, [])
+            role = self._plain[type] = Role(type, None)
+        return role
 
     def role(
         self,
@@ -87,13 +96,11 @@ class Classifier:
         same: Hashable,
         compile: Callable[[], tuple[Program, Loads]],
     ) -> Role:
-        """The role of a variable; its predicate is compiled when it is new.
+        """The role of a variable with a local predicate, which is compiled when it is new.
 
         Predicates are one where their text is the same, or, where `same` is not None, that (`hamlet.compiler.roles`).
         """
         predicates = self._by_type.setdefault(type, [])
-        if not conditions:
-            return Role(type, None)
         texts = tuple(to_text(renamed(each)) for each in conditions)  # by text: 1, 1.0 and TRUE are equal nodes
         key = (type, texts if same is None else same)
         self._dictionary = None

@@ -304,6 +304,8 @@ class _ClassCompiler:
 
     def role(self, analysed: AnalysedQuery, variable: str) -> Role:
         conditions = analysed.local.get(variable, ())
+        if not conditions:
+            return self.classifier.plain(analysed.types[variable])
 
         def compiled() -> tuple[Program, Loads]:
             program = self.writer(analysed, lambda _: True).program(conditions)
