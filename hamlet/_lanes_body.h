@@ -518,29 +518,35 @@ static void LANES_NAME(lanes_find)(
     const lanes_shape *s, const lanes_program *p, const lanes_word *cells, const lanes_word *pane, uint64_t *found
 ) {
     const LANE_INTS *masks = (const LANE_INTS *)s->mask;
-    const long window = (long)s->chunks * s->slots * s->vectors;
-    for (int i = 0; i < p->groups; i++) {
-        const lanes_group *g = &p->group[i];
-        const long chunk = (long)g->chunk * s->slots * s->vectors;
-        const LANE_INTS *cell = (const LANE_INTS *)cells + chunk, *map = (const LANE_INTS *)pane + chunk;
+    const long vectors = s->vectors, size = s->slots * vectors, window = s->chunks * size;
+    unsigned at = 0;
+    uint64_t held = found[0]; /* the word `at`, for the groups of its lanes follow each other */
+    for (const lanes_group *g = p->group; g < p->group + p->groups; g++) {
         const unsigned lane = (unsigned)g->chunk * LANES_WIDTH;
-        if (!(~(found[lane / 64] >> lane % 64) & (uint64_t)g->lanes)) continue;
+        if (lane / 64 != at) {
+            found[at] = held;
+            at = lane / 64;
+            held = found[at];
+        }
+        if (!(~(held >> lane % 64) & (uint64_t)g->lanes)) continue;
+        const LANE_INTS *cell = (const LANE_INTS *)cells + g->chunk * size;
         LANE_INTS some = {0};
-        for (int j = g->sources; j < g->sources_end; j++) {
-            LANE_INTS mask = masks[p->source[j].mask];
-            int slot = p->source[j].slot;
-            if (slot == LANES_START) {
+        for (const lanes_source *from = p->source + g->sources; from < p->source + g->sources_end; from++) {
+            LANE_INTS mask = masks[from->mask];
+            if (from->slot == LANES_START) {
                 some |= mask;
             } else if (!pane) {
-                some |= cell[slot * s->vectors] & mask; /* no count is -0.0 */
+                some |= cell[from->slot * vectors] & mask; /* no count is -0.0 */
             } else {
-                some |= map[slot * s->vectors] & mask;
-                for (int from = 0; from < s->slots; from++)
-                    some |= (LANE_INTS)(cell[from * s->vectors] != 0) & map[(1 + from) * window + slot * s->vectors] & mask;
+                const LANE_INTS *map = (const LANE_INTS *)pane + g->chunk * size + from->slot * vectors;
+                some |= *map & mask;
+                for (int slot = 0; slot < s->slots; slot++)
+                    some |= (LANE_INTS)(cell[slot * vectors] != 0) & map[(1 + slot) * window] & mask;
             }
         }
-        found[lane / 64] |= LANES_NAME(lanes_some)(some) << lane % 64;
+        held |= LANES_NAME(lanes_some)(some) << lane % 64;
     }
+    found[at] = held;
 }
 
 /* Begin a pane map: nothing has been added, and every slot is what it was. */
