@@ -4,8 +4,6 @@ A program is written when its class is registered, and again when queries leave 
 events are no longer part of bursts. Programs are integers only; `_lanes.h` says what they mean.
 """
 
-import numpy as np
-
 from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
@@ -133,9 +131,14 @@ cdef list padded(object rows, int size):
 
 cdef int* ints(dict held, object name, object numbers) except NULL:
     """A list of integers as a C array, kept until another takes the name."""
-    cdef const uint8_t[::1] view = np.array([*numbers, 0], dtype=np.int32).view(np.uint8)
-    held[name] = view
-    return <int*> &view[0]
+    cdef list given = list(numbers)
+    cdef Py_ssize_t i, n = len(given)
+    cdef bytearray kept = bytearray((n + 1) * sizeof(int))
+    cdef int* found = <int*> <char*> kept
+    for i in range(n):
+        found[i] = given[i]
+    held[name] = kept
+    return found
 
 
 cdef list casts_of(const Core* k, const Band* band):
