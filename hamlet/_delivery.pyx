@@ -25,12 +25,6 @@ cdef enum:
     STEP = 512         # exponents of scaled doubles are multiples of it
     MOST_EXPONENT = 1 << 20  # beyond all that doubles have
 
-cdef enum Form:        # of a component in the kernel's words
-    INTEGER
-    PAIR               # mantissa and exponent
-    FLAG
-    EXTREMUM           # whether there is one, and its value
-
 FORMS = {"integer": INTEGER, "pair": PAIR, "flag": FLAG, "extremum": EXTREMUM}
 
 cdef struct Part:      # one component of every row

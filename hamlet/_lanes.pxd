@@ -193,8 +193,6 @@ cdef struct Band:
     LaneProgram* burst[64]  # [64] by the type of a graphlet what its bursts do, by role; null pointers: nothing
     uint64_t* kin[64]    # [64][kins][marks] by the type of a graphlet the lanes of each of its kins
     uint64_t* role[64]   # [64][roles][marks] of each of its roles
-    Input* load          # [loads] in bands of `_whole`: the inputs of all programs
-    int loads
     LaneProgram finals
     int64_t* mask        # [masks][width], aligned
     Py_ssize_t words     # of a window

@@ -57,7 +57,6 @@ cdef struct Draft:       # what events of a class do to a chunk of lanes
     int binds[MOST_PLANES]
     Bind bind[MOST_PLANES][MOST_BINDS]
 
-
 cdef struct Entries:     # of all queries, one query after the other
     int* first           # [queries + 1]
     int* entry           # [entries]

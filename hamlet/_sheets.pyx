@@ -14,6 +14,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from hamlet._cells cimport place_in_cell, words_in_cell, words_of
+from hamlet._delivery cimport EXTREMUM, FLAG, INTEGER, PAIR, Form
 from hamlet._kernel cimport Core, Rows, Sheet, SheetColumn, enlarged
 from hamlet._lanes cimport (
     CAST_DOUBLE,
@@ -42,12 +43,6 @@ from hamlet._tables cimport (
     Component,
     Query,
 )
-
-cdef enum Form:      # of a component's column
-    INTEGER
-    PAIR             # mantissa and exponent
-    FLAG
-    EXTREMUM         # whether there is one, and its value
 
 
 cdef inline Form form_of(const Component* c) noexcept nogil:
