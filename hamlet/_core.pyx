@@ -60,7 +60,7 @@ from hamlet._kernel cimport (
 )
 from hamlet._listing cimport listed_rows
 from hamlet._members cimport find_plain, free_graphlets, join_graphlet
-from hamlet._order cimport MOST_ARRANGED, Area, area_for, give_back
+from hamlet._order cimport MOST_ARRANGED, Area, Portion, area_for, give_back
 from hamlet._pending cimport free_pending, make_pending
 from hamlet._rows cimport free_rows
 from hamlet._saved cimport (
@@ -72,7 +72,7 @@ from hamlet._saved cimport (
     read_states,
     write_states,
 )
-from hamlet._slices cimport cut_stretches, process_slices, process_stretches
+from hamlet._slices cimport cut_stretches, process_portions, process_slices, process_stretches
 from hamlet._standing cimport stand
 from hamlet._stretches cimport STRETCH_FEW_BITS, Job, Stretches, give_back_stretches, stretches_for
 from hamlet._state cimport State, Store, allocate, convert_state, free_state, renew_indexes
@@ -478,6 +478,7 @@ cdef class Kernel:
         cdef Column* bound = <Column*> calloc(len(columns) + 1, sizeof(Column))
         cdef const int64_t* arranged[MOST_ARRANGED]
         cdef Stretches stretches
+        cdef Portion batch
         cdef int failure
         if bound == NULL:
             raise MemoryError
@@ -499,9 +500,11 @@ cdef class Kernel:
                     failure = process_stretches(k, stretches, until)
                 give_back_stretches(stretches)
             else:
-                failure = self._process_events(
-                    &key_view[0], row, n, key_count, part, parts, &time_view[0], order, arranged, until, sequence
-                )
+                batch.number, batch.rows, batch.first, batch.end = &key_view[0], row, 0, n
+                batch.limit, batch.part, batch.parts = key_count, part, parts
+                batch.times, batch.classes = &time_view[0], k.class_of
+                memcpy(batch.column, arranged, sizeof(arranged))
+                failure = self._process_events(batch, order, until, sequence)
         finally:
             free(bound)
             k.columns = NULL
@@ -509,16 +512,11 @@ cdef class Kernel:
             k.stretches = NULL
         self._raise(failure)
 
-    cdef int _process_events(
-        self, const int32_t* number, const int32_t* rows, Py_ssize_t n, Py_ssize_t key_count, int32_t part,
-        int32_t parts, const int64_t* times, const int64_t* orders, const int64_t** arranged, int64_t until,
-        object sequence,
-    ) except -1:
+    cdef int _process_events(self, Portion batch, const int64_t* orders, int64_t until, object sequence) except -1:
         """Take a batch event by event, in the order of their keys. Returns a Failure."""
         cdef Core* k = &self.core
-        cdef Area area = area_for(n)
-        cdef Py_ssize_t slices
-        cdef int failure = OUT_OF_MEMORY
+        cdef Area area = area_for(batch.end)
+        cdef int failure
         cdef bint whole = False
         cdef const int32_t[::1] place_of, key_at
         cdef const int32_t* place = NULL
@@ -527,21 +525,14 @@ cdef class Kernel:
             place_of, key_at = sequence
             place, at = &place_of[0], &key_at[0]
         try:
-            if n >= k.whole_from:
+            if batch.end >= k.whole_from:
                 prepare_whole(k)
                 whole = tries_whole(k)
             with nogil:
-                k.whole.ordered = False
                 if whole:
-                    slices = area.arrange_windows(
-                        number, rows, n, key_count, part, parts, times, k.class_of, arranged, k.whole.within, place, at,
-                        &k.whole.ordered,
-                    )
+                    failure = process_portions(k, area, &batch, place, at, orders, until)
                 else:
-                    slices = area.arrange(number, rows, n, key_count, part, parts, times, k.class_of, arranged)
-                k.events, k.arranged = area.event, area.value
-                if slices >= 0:
-                    failure = process_slices(k, area.event, area.slice, slices, orders, area.row, until, whole)
+                    failure = process_slices(k, area, area.arrange(&batch), orders, until, False)
         finally:
             give_back(area)
         return failure

@@ -21,6 +21,7 @@ cdef enum:
     MOST_KINS = 128      # of a graphlet: 64, and one per role
     MOST_PENDING = 32    # steps that wait for a query
     MOST_NUMBERS = 4     # of a cell, if bursts may wait: its count, and sums
+    MOST_HELD = 512      # windows of which rows are not written yet
 
 cdef enum Standing:
     STRANGER
@@ -192,6 +193,12 @@ cdef struct LiveLanes:   # as many queries side by side as a vector has elements
     int lanes
     int query[8]
     int before[3]        # planes before those that hold integers, doubles, ranks
+    int place            # its first word among the results of a window
+    uint64_t unlisted    # bits of the lanes whose rows go to no sheet
+
+cdef struct LivePlace:   # where the results of a query stand among those of a window
+    int32_t count        # the word with the number of its trends; 0 where there is none, or the query has no sheet
+    int32_t chunk
 
 cdef struct Chosen:      # the lanes in which events of some classes can make trends
     uint64_t kinds       # bits of the classes; 0: no set of classes yet
@@ -201,7 +208,28 @@ cdef struct Chosen:      # the lanes in which events of some classes can make tr
     int loads
     Input* load          # [loads] the inputs of all chunks
     int* most            # [classes] one event makes at most 1 + most partial trends of one; it begins at most so many
+    int words            # of the results of a window: a vector of zeros, then those of the chunks, [planes][width]
+    LivePlace* place     # [queries]
+    int held             # 1 + its number among the sets of windows that are held; 0 for none
     int64_t bytes        # of all that
+
+cdef struct Held:            # windows of which rows are not written yet, see `_held`
+    int windows
+    int32_t key[MOST_HELD]
+    int32_t place[MOST_HELD]  # the first word of its results
+    int32_t set[MOST_HELD]
+    int sets                 # of classes, as windows have them
+    Chosen* chosen[MOST_HELD]
+    int runs                 # windows of different keys that begin at the same time
+    int64_t number[MOST_HELD]
+    int first[MOST_HELD + 1]
+    Word* word               # results, window after window
+    Py_ssize_t words
+    Py_ssize_t capacity
+    # of the query whose rows are written
+    int32_t source[MOST_HELD + 16]   # the word with the number of trends; a vector may be written behind all rows
+    int32_t source_set[MOST_HELD + 16]
+    int64_t taken[MOST_HELD]         # numbers, before they are what they become
 
 cdef struct Whole:       # what takes windows at once that are whole in a batch, see `_whole`
     bint fits            # whether the queries allow it
@@ -213,7 +241,7 @@ cdef struct Whole:       # what takes windows at once that are whole in a batch,
     bint starts          # whether a window holds one trend from the start: the empty one, under a guard
     Word* input          # what the events of the window under way bring
     Word* trends         # what they extend
-    Word* result         # what that comes to
+    Held* held           # what that came to, in this window and those before
     Word* plane          # of one lane, as its band has them
     int64_t own          # bytes of these
     int64_t bytes        # of the tables of `chosen`

@@ -33,6 +33,7 @@
 #endif
 
 #define LANES_MOST_PLANES 16
+#define LANES_WIDEST 8 /* elements of the widest vector */
 #define LANES_START (-1)
 #define LANES_STEP 512 /* exponents of scaled doubles are multiples of it */
 #define LANES_BITS(power) ((int64_t)(1023 + (power)) << 52) /* of the double 2^power */

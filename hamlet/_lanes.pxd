@@ -102,6 +102,7 @@ cdef extern from "_lanes.h" nogil:
     double lanes_power(int64_t bits)
     int64_t lanes_rank(int64_t bits, bint floating, bint least)
     int64_t lanes_value(int64_t rank, bint floating, bint least)
+    const int LANES_WIDEST
     const int LIVE_SLOTS
     const int LIVE_PLANES
     const int LIVE_START

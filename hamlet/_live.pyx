@@ -11,8 +11,9 @@ from libc.stdlib cimport calloc, free, malloc, qsort
 from libc.string cimport memset
 
 from hamlet._bands cimport input_of, kills
-from hamlet._kernel cimport Chosen, Core, LiveLanes, take_own
+from hamlet._kernel cimport Chosen, Core, LiveLanes, LivePlace, take_own
 from hamlet._lanes cimport (
+    LANES_WIDEST as WIDEST,
     LIVE_COUNTS,
     LIVE_DOUBLES,
     LIVE_EDGE,
@@ -76,7 +77,10 @@ cdef bint choose(Core* k, Chosen* chosen) noexcept nogil:
     cdef bint fit = False
     chosen.most = <int*> kept(k, chosen, k.classes, sizeof(int))
     chosen.load = <Input*> kept(k, chosen, MOST_INPUTS, sizeof(Input))
-    if lane != NULL and draft != NULL and room != NULL and chosen.most != NULL and chosen.load != NULL:
+    chosen.place = <LivePlace*> kept(k, chosen, k.queries, sizeof(LivePlace))
+    if lane != NULL and draft != NULL and room != NULL and chosen.most != NULL and chosen.load != NULL and (
+        chosen.place != NULL
+    ):
         fit = True
         entries.first, entries.entry, entries.kind = room, room + k.queries + 1, room + k.queries + 1 + k.entries
         sort_entries(k, &entries)
@@ -113,7 +117,25 @@ cdef bint fill_all(
         if not fill(k, chosen, chunk, lane + done, entries, draft):
             return False
         done += chunk.lanes
+    place_results(k, chosen)
     return True
+
+
+cdef void place_results(const Core* k, Chosen* chosen) noexcept nogil:
+    """Where the results of a window lie, each chunk's from the border of a widest vector on."""
+    cdef LiveLanes* chunk
+    cdef int number, lane
+    chosen.words = WIDEST
+    for number in range(chosen.chunks):
+        chunk = &chosen.chunk[number]
+        chunk.place = chosen.words
+        for lane in range(chunk.lanes):
+            if k.sheet[chunk.query[lane]].columns:
+                chosen.place[chunk.query[lane]].count = chunk.place + lane
+                chosen.place[chunk.query[lane]].chunk = number
+            else:
+                chunk.unlisted |= <uint64_t> 1 << lane
+        chosen.words += (chunk.live.planes * chunk.machine.width + WIDEST - 1) // WIDEST * WIDEST
 
 
 cdef void sort_entries(const Core* k, Entries* entries) noexcept nogil:
@@ -150,6 +172,7 @@ cdef void free_chosen(Core* k, Chosen* chosen) noexcept nogil:
     free(chosen.chunk)
     free(chosen.load)
     free(chosen.most)
+    free(chosen.place)
     take_own(k, -chosen.bytes)
     memset(chosen, 0, sizeof(Chosen))
 

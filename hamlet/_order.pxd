@@ -15,6 +15,18 @@ cdef struct Slice:       # the events of one key, from the end of the slice befo
 cdef enum:
     MOST_ARRANGED = 4    # columns
 
+cdef struct Portion:     # rows of a batch that are taken together
+    const int32_t* number    # [end] the key, where a row is not left out
+    const int32_t* rows      # [end] the row of each number, ascending; NULL where it is its place
+    Py_ssize_t first
+    Py_ssize_t end
+    int64_t limit            # keys are below
+    int32_t part             # rows are left out whose number is negative or does not give `part` modulo `parts`;
+    int32_t parts            # the quotient is the key
+    const int64_t* times     # by row
+    const int32_t* classes   # by row
+    const int64_t* column[MOST_ARRANGED]  # by row, whose values are wanted in the order of events; NULL for none
+
 
 cdef class Area:
     cdef Py_ssize_t room
@@ -25,25 +37,15 @@ cdef class Area:
     cdef Event* event    # [room] by key, as they come
     cdef Slice* slice    # [room]
 
-    cdef Py_ssize_t arrange(
-        self, const int32_t* number, const int32_t* rows, Py_ssize_t n, int64_t limit, int32_t part, int32_t parts,
-        const int64_t* times, const int32_t* classes, const int64_t** columns,
-    ) noexcept nogil
+    cdef Py_ssize_t arrange(self, const Portion* p) noexcept nogil
     cdef Py_ssize_t arrange_windows(
-        self, const int32_t* number, const int32_t* rows, Py_ssize_t n, int64_t limit, int32_t part, int32_t parts,
-        const int64_t* times, const int32_t* classes, const int64_t** columns, int64_t within, const int32_t* place_of,
-        const int32_t* key_at, bint* ordered,
+        self, const Portion* p, int64_t within, const int32_t* place_of, const int32_t* key_at, bint* ordered
     ) noexcept nogil
     cdef bint reserve(self, int column) noexcept nogil
-    cdef Py_ssize_t _choose(
-        self, const int32_t* number, const int32_t* rows, Py_ssize_t n, int32_t part, int32_t parts, bint* sorted
-    ) noexcept nogil
-    cdef Py_ssize_t _count(
-        self, const int32_t* number, const int32_t* rows, Py_ssize_t n, int64_t limit, int32_t part, int32_t parts,
-        const int64_t* times, const int32_t* classes, const int64_t** columns,
-    ) noexcept nogil
+    cdef Py_ssize_t _choose(self, const Portion* p, bint* sorted) noexcept nogil
+    cdef Py_ssize_t _count(self, const Portion* p) noexcept nogil
     cdef bint _sort(self, Py_ssize_t count, int64_t limit) noexcept nogil
-    cdef Py_ssize_t _copy(self, Py_ssize_t count, const int64_t* times, const int32_t* classes) noexcept nogil
+    cdef Py_ssize_t _copy(self, const Portion* p, Py_ssize_t count) noexcept nogil
 
 
 cdef inline bint tied(const Event* event, const int64_t* orders) noexcept nogil:
@@ -52,6 +54,7 @@ cdef inline bint tied(const Event* event, const int64_t* orders) noexcept nogil:
     return event.time == before.time and (orders == NULL or orders[event.row] == orders[before.row])
 
 
+cdef Py_ssize_t end_of_windows(const Portion* p, Py_ssize_t events, int64_t within) noexcept nogil
 cdef Area area_for(Py_ssize_t rows)
 cdef int give_back(Area area) except -1
 cdef Py_ssize_t order_rows(const int64_t* number, Py_ssize_t n, int64_t limit, int64_t* rows) noexcept nogil

@@ -150,61 +150,73 @@ cdef inline int32_t key_of(int32_t number, int32_t part, int32_t parts) noexcept
     return number // parts if number % parts == part else -1
 
 
-cdef void count_keys(
-    const int32_t* number, Py_ssize_t n, int32_t part, int32_t parts, int32_t* counts, int32_t* others
-) noexcept nogil:
+cdef void count_keys(const Portion* p, int32_t* counts, int32_t* others) noexcept nogil:
     """Count how often each key comes, at the place behind it; in two tables, for neighbours may be of one key."""
     cdef Py_ssize_t i
-    for i in range(0, n - 1, 2):
-        counts[key_of(number[i], part, parts) + 1] += 1
-        others[key_of(number[i + 1], part, parts) + 1] += 1
-    if n % 2:
-        counts[key_of(number[n - 1], part, parts) + 1] += 1
+    for i in range(p.first, p.end - 1, 2):
+        counts[key_of(p.number[i], p.part, p.parts) + 1] += 1
+        others[key_of(p.number[i + 1], p.part, p.parts) + 1] += 1
+    if (p.end - p.first) % 2:
+        counts[key_of(p.number[p.end - 1], p.part, p.parts) + 1] += 1
 
 
-cdef void spread(
-    const int32_t* number, const int32_t* rows, Py_ssize_t n, int32_t part, int32_t parts, int32_t* place,
-    const int64_t* times, const int32_t* classes, Event* events, const int64_t* data, int64_t* values,
-) noexcept nogil:
+cdef void spread(const Portion* p, int32_t* place, Event* events, const int64_t* data, int64_t* values) noexcept nogil:
     """Put events, and the values of a column if one is given, at the next place of their key."""
     cdef int32_t key, row, at
     cdef Py_ssize_t i
-    if parts == 1 and rows == NULL and data != NULL:  # the same with less to look at
-        for i in range(n):
-            key = number[i]
+    if p.parts == 1 and p.rows == NULL and data != NULL:  # the same with less to look at
+        for i in range(p.first, p.end):
+            key = p.number[i]
             if key >= 0:
                 at = place[key]
                 place[key] = at + 1
-                events[at].time = times[i]
+                events[at].time = p.times[i]
                 events[at].row = <int32_t> i
-                events[at].kind = classes[i]
+                events[at].kind = p.classes[i]
                 values[at] = data[i]
         return
-    for i in range(n):
-        key = key_of(number[i], part, parts)
+    for i in range(p.first, p.end):
+        key = key_of(p.number[i], p.part, p.parts)
         if key >= 0:
-            row = <int32_t> i if rows == NULL else rows[i]
+            row = <int32_t> i if p.rows == NULL else p.rows[i]
             at = place[key]
             place[key] = at + 1
-            events[at].time = times[row]
+            events[at].time = p.times[row]
             events[at].row = row
-            events[at].kind = classes[row]
+            events[at].kind = p.classes[row]
             if data != NULL:
                 values[at] = data[row]
 
 
-cdef void spread_values(
-    const int32_t* number, const int32_t* rows, Py_ssize_t n, int32_t part, int32_t parts, int32_t* place,
-    const int64_t* data, int64_t* values,
-) noexcept nogil:
+cdef void spread_values(const Portion* p, int32_t* place, const int64_t* data, int64_t* values) noexcept nogil:
     """Put the values of one more column there."""
     cdef int32_t key
     cdef Py_ssize_t i
-    for i in range(n):
-        key = key_of(number[i], part, parts)
+    for i in range(p.first, p.end):
+        key = key_of(p.number[i], p.part, p.parts)
         if key >= 0:
-            values[place[key]] = data[i if rows == NULL else rows[i]]
+            values[place[key]] = data[i if p.rows == NULL else p.rows[i]]
             place[key] += 1
+
+
+cdef inline int64_t time_at(const Portion* p, Py_ssize_t i) noexcept nogil:
+    return p.times[i if p.rows == NULL else p.rows[i]]
+
+
+cdef Py_ssize_t end_of_windows(const Portion* p, Py_ssize_t events, int64_t within) noexcept nogil:
+    """Where about so many events of tumbling windows end, which are whole there; or all do."""
+    cdef Py_ssize_t i = p.first + events, stop = p.end, middle
+    cdef int64_t border
+    if i + events // 2 >= stop:
+        return stop
+    border = (floor_divide(time_at(p, i - 1), within) + 1) * within
+    while i < stop:
+        middle = (i + stop) // 2
+        if time_at(p, middle) < border:
+            i = middle + 1
+        else:
+            stop = middle
+    return i if i + events // 2 < p.end else p.end
 
 
 @cython.final
@@ -220,49 +232,32 @@ cdef class Area:
         for column in range(MOST_ARRANGED):
             free(self.own[column])
 
-    cdef Py_ssize_t arrange(
-        self, const int32_t* number, const int32_t* rows, Py_ssize_t n, int64_t limit, int32_t part, int32_t parts,
-        const int64_t* times, const int32_t* classes, const int64_t** columns,
-    ) noexcept nogil:
+    cdef Py_ssize_t arrange(self, const Portion* p) noexcept nogil:
         """Fill `event`, `slice` and `value`.
-
-        Parameters
-        ----------
-        number : int32 array of shape (n,)
-            Where it is negative, or does not give `part` modulo `parts`, the row is left out; the quotient is the key.
-        rows : int32 array of shape (n,), or NULL
-            The row of each number, ascending; by default its place.
-        limit : int
-            Keys are below.
-        times : int64 array by row
-        classes : int32 array by row
-        columns : array of shape (MOST_ARRANGED,)
-            Columns by row, of which `value` is to have the values in the order of the events; NULL for none.
 
         Returns
         -------
         int
             How many slices there are; -1 where memory is short.
         """
-        cdef Py_ssize_t count
+        cdef Py_ssize_t count, n = p.end - p.first
         cdef int column
         cdef bint sorted
         for column in range(MOST_ARRANGED):
             self.value[column] = NULL
-        if n > FEW and 1 < limit <= 4 * (n // parts) + ROOM and descends(number, n):
-            return self._count(number, rows, n, limit, part, parts, times, classes, columns)
-        count = self._choose(number, rows, n, part, parts, &sorted)
-        if not sorted and not self._sort(count, limit):
+        if n > FEW and 1 < p.limit <= 4 * (n // p.parts) + ROOM and descends(p.number + p.first, n):
+            return self._count(p)
+        count = self._choose(p, &sorted)
+        if not sorted and not self._sort(count, p.limit):
             return -1
-        if sorted and rows == NULL and count == n:
+        if sorted and p.rows == NULL and count == n:
             for column in range(MOST_ARRANGED):
-                self.value[column] = columns[column]
-        return self._copy(count, times, classes)
+                if p.column[column] != NULL:
+                    self.value[column] = p.column[column] + p.first
+        return self._copy(p, count)
 
     cdef Py_ssize_t arrange_windows(
-        self, const int32_t* number, const int32_t* rows, Py_ssize_t n, int64_t limit, int32_t part, int32_t parts,
-        const int64_t* times, const int32_t* classes, const int64_t** columns, int64_t within, const int32_t* place_of,
-        const int32_t* key_at, bint* ordered,
+        self, const Portion* p, int64_t within, const int32_t* place_of, const int32_t* key_at, bint* ordered
     ) noexcept nogil:
         """As `arrange`, tumbling window by tumbling window where they are not too many: slices are of one window.
 
@@ -273,30 +268,33 @@ cdef class Area:
         place_of, key_at : int32 arrays of shape (limit,), or NULL
             In which order the keys of a window come: the place of each, and which has each place.
         ordered : bool
-            Set where the slices are in this order.
+            Whether the slices are in this order.
         """
-        cdef int64_t first = times[0 if rows == NULL else rows[0]], last = times[n - 1 if rows == NULL else rows[n - 1]]
-        cdef int64_t begin = floor_divide(first, within) * within, end = begin + within, key
-        cdef int64_t windows = (last - begin) // within + 1, before = 0
-        cdef Py_ssize_t i, slices
-        if windows > n or windows * limit > 2 * n // parts:
-            return self.arrange(number, rows, n, limit, part, parts, times, classes, columns)
+        cdef Portion by_window = p[0]
+        cdef Py_ssize_t i, slices, n = p.end - p.first
+        cdef int64_t begin = floor_divide(time_at(p, p.first), within) * within, end = begin + within, key
+        cdef int64_t windows = (time_at(p, p.end - 1) - begin) // within + 1, before = 0
+        ordered[0] = False
+        if windows > n or windows * p.limit > 2 * n // p.parts:
+            return self.arrange(p)
         if self.place == NULL:
             self.place = <int32_t*> malloc((self.room + 1) * sizeof(int32_t))
         if self.place == NULL:
             return -1
-        for i in range(n):
-            while times[i if rows == NULL else rows[i]] >= end:
+        for i in range(p.first, p.end):
+            while time_at(p, i) >= end:
                 end += within
-                before += limit
-            key = key_of(number[i], part, parts)
+                before += p.limit
+            key = key_of(p.number[i], p.part, p.parts)
             if key >= 0 and place_of != NULL:
                 key = place_of[key]
             self.place[i] = -1 if key < 0 else <int32_t> (before + key)
         ordered[0] = place_of != NULL
-        slices = self.arrange(self.place, rows, n, windows * limit, 0, 1, times, classes, columns)
+        by_window.number, by_window.part, by_window.parts = self.place, 0, 1
+        by_window.limit = windows * p.limit
+        slices = self.arrange(&by_window)
         for i in range(slices):
-            self.slice[i].key = <int32_t> (self.slice[i].key % limit)
+            self.slice[i].key = <int32_t> (self.slice[i].key % p.limit)
             if key_at != NULL:
                 self.slice[i].key = key_at[self.slice[i].key]
         return slices
@@ -307,36 +305,32 @@ cdef class Area:
             self.own[column] = <int64_t*> malloc((self.room + 1) * sizeof(int64_t))
         return self.own[column] != NULL
 
-    cdef Py_ssize_t _choose(
-        self, const int32_t* number, const int32_t* rows, Py_ssize_t n, int32_t part, int32_t parts, bint* sorted
-    ) noexcept nogil:
+    cdef Py_ssize_t _choose(self, const Portion* p, bint* sorted) noexcept nogil:
         """Find the rows, and whether they are in order. Returns how many there are."""
         cdef int64_t* row = self.row
         cdef Py_ssize_t i, count = 0
         cdef int32_t one, last = 0, less = 0
-        if parts == 1:
-            for i in range(n):
-                one = number[i]
-                row[count] = <int64_t> one << 32 | (i if rows == NULL else rows[i])
+        if p.parts == 1:
+            for i in range(p.first, p.end):
+                one = p.number[i]
+                row[count] = <int64_t> one << 32 | (i if p.rows == NULL else p.rows[i])
                 less |= (one >= 0) & (one < last)
                 last = max(last, one)
                 count += one >= 0
         else:
-            for i in range(n):
-                one = number[i] // parts
-                row[count] = <int64_t> one << 32 | (i if rows == NULL else rows[i])
-                if number[i] >= 0 and number[i] - one * parts == part:
+            for i in range(p.first, p.end):
+                one = p.number[i] // p.parts
+                row[count] = <int64_t> one << 32 | (i if p.rows == NULL else p.rows[i])
+                if p.number[i] >= 0 and p.number[i] - one * p.parts == p.part:
                     less |= one < last
                     last = one
                     count += 1
         sorted[0] = not less
         return count
 
-    cdef Py_ssize_t _count(
-        self, const int32_t* number, const int32_t* rows, Py_ssize_t n, int64_t limit, int32_t part, int32_t parts,
-        const int64_t* times, const int32_t* classes, const int64_t** columns,
-    ) noexcept nogil:
+    cdef Py_ssize_t _count(self, const Portion* p) noexcept nogil:
         """A counting sort."""
+        cdef int64_t limit = p.limit
         cdef int32_t* place = <int32_t*> calloc(2 * limit + 2, sizeof(int32_t))
         cdef const int32_t* end
         cdef const int64_t* data = NULL
@@ -346,23 +340,23 @@ cdef class Area:
         cdef int column
         if place == NULL:
             return -1
-        count_keys(number, n, part, parts, place, place + limit + 1)
+        count_keys(p, place, place + limit + 1)
         place[0] = 0  # where rows are left out
         for key in range(limit):
             place[key + 1] += place[key] + place[limit + 1 + key + 1]
         for column in range(MOST_ARRANGED):
-            if columns[column] == NULL:
+            if p.column[column] == NULL:
                 continue
             if not self.reserve(column):
                 free(place)
                 return -1
             self.value[column] = self.own[column]
             if data == NULL:
-                data, values = columns[column], self.own[column]
+                data, values = p.column[column], self.own[column]
                 continue
             memcpy(place + limit + 1, place, limit * sizeof(int32_t))
-            spread_values(number, rows, n, part, parts, place + limit + 1, columns[column], self.own[column])
-        spread(number, rows, n, part, parts, place, times, classes, self.event, data, values)
+            spread_values(p, place + limit + 1, p.column[column], self.own[column])
+        spread(p, place, self.event, data, values)
         end = place
         for key in range(limit):
             self.slice[slices].key = key
@@ -402,15 +396,15 @@ cdef class Area:
         free(given)
         return True
 
-    cdef Py_ssize_t _copy(self, Py_ssize_t count, const int64_t* times, const int32_t* classes) noexcept nogil:
+    cdef Py_ssize_t _copy(self, const Portion* p, Py_ssize_t count) noexcept nogil:
         """The events of rows that are in order."""
         cdef Py_ssize_t i, slices = 0
         cdef int32_t one
         for i in range(count):
             one = <int32_t> self.row[i]
-            self.event[i].time = times[one]
+            self.event[i].time = p.times[one]
             self.event[i].row = one
-            self.event[i].kind = classes[one]
+            self.event[i].kind = p.classes[one]
             if i == 0 or self.row[i] >> 32 != self.slice[slices - 1].key:
                 self.slice[slices].key = <int32_t> (self.row[i] >> 32)
                 slices += 1

@@ -1,8 +1,8 @@
 """Sheets: rows of whole windows, column by column, in the order in which they are asked for.
 
 Whole windows of a batch come one after the other, and the groups of each in the order of their ranks (``_whole``). So
-the rows of a query need not be put in order, and each of their columns is what its numbers become in the result. Rows
-that come in another way lie in ``_rows``.
+the rows of a query need not be put in order, and each of their columns is what its numbers become in the result
+(``_held`` writes them). Rows that come in another way lie in ``_rows``.
 
 Numbers fit 64 bits, or are scaled doubles: larger ones come from blocks and states.
 """
@@ -98,22 +98,27 @@ cdef void free_sheets(Core* k) noexcept:
     free(k.sheet)
 
 
-cdef int make_room(Core* k, Sheet* s, int64_t window) noexcept nogil:
-    """Room for one more row, of this window. Returns a Failure."""
-    if s.count == s.capacity and not enlarge_sheet(k, s):
+cdef int make_room(Core* k, Sheet* s, Py_ssize_t rows) noexcept nogil:
+    """Room for so many more rows. Returns a Failure."""
+    if s.count + rows > s.capacity and not enlarge_sheet(k, s, 2 * s.capacity + rows):
         return OUT_OF_MEMORY
-    if s.runs == 0 or s.last != window:
-        if s.runs == s.runs_capacity and not enlarge_runs(k, s):
-            return OUT_OF_MEMORY
-        s.window[s.runs] = s.last = window
-        s.begin[s.runs] = s.count
-        s.runs += 1
     return NO_FAILURE
 
 
-cdef bint enlarge_sheet(Core* k, Sheet* s) noexcept nogil:
+cdef int begin_run(Core* k, Sheet* s, int64_t window) noexcept nogil:
+    """The rows that follow are of this window. Returns a Failure."""
+    if s.runs and s.last == window:
+        return NO_FAILURE
+    if s.runs == s.runs_capacity and not enlarge_runs(k, s):
+        return OUT_OF_MEMORY
+    s.window[s.runs] = s.last = window
+    s.begin[s.runs] = s.count
+    s.runs += 1
+    return NO_FAILURE
+
+
+cdef bint enlarge_sheet(Core* k, Sheet* s, Py_ssize_t capacity) noexcept nogil:
     cdef const Query* q = &k.query[s - k.sheet]
-    cdef Py_ssize_t capacity = 2 * s.capacity + 64
     cdef SheetColumn* column = s.column
     cdef Form form
     cdef int i

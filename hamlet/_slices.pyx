@@ -1,19 +1,20 @@
 """A batch, cut into slices of one key and steps of one time."""
 
-from libc.stdint cimport INT64_MAX, int64_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t
 
 from hamlet._band_step cimport step_band
 from hamlet._blocks cimport leave_block
 from hamlet._cells cimport floor_divide
 from hamlet._decision cimport count_event
 from hamlet._graphlet cimport end_before, end_bursts, find_pane, join_burst, join_stretch
+from hamlet._held cimport write_held
 from hamlet._kernel cimport MOST_GRAPHLETS, Core, Graphlet
 from hamlet._lanes cimport LaneProgram
-from hamlet._order cimport Event, Slice, tied
+from hamlet._order cimport Area, Event, Portion, Slice, end_of_windows, tied
 from hamlet._pending cimport settle_all
 from hamlet._step cimport entry_of, step_query
 from hamlet._stretches cimport Stretch, Stretches
-from hamlet._tables cimport NO_FAILURE
+from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY
 from hamlet._whole cimport take_window
 
 cdef extern from *:
@@ -22,6 +23,7 @@ cdef extern from *:
 cdef enum:
     AHEAD = 12        # events
     MOST_FETCHED = 4  # columns
+    PORTION = 1 << 15  # events
 
 
 cdef int step_event(Core* k, int64_t key, const Event* event, const Stretch* stretch) noexcept nogil:
@@ -221,27 +223,32 @@ cdef inline int leave_blocks(Core* k, int64_t key, int64_t until) noexcept nogil
 
 
 cdef int process_slices(
-    Core* k, const Event* event, const Slice* slice, Py_ssize_t slices, const int64_t* orders, int64_t* rows,
-    int64_t until, bint whole,
+    Core* k, Area area, Py_ssize_t slices, const int64_t* orders, int64_t until, bint whole
 ) noexcept nogil:
-    """Take the events of a batch, key by key.
+    """Take the events of an area, key by key.
 
     Parameters
     ----------
-    event : Event array, by key and time
-    slice : Slice array of shape (slices,)
+    area : Area
+        Events by key and time.
+    slices : int
+        Of the area; -1 where there was no memory to arrange it.
     orders : int64 array by row, or NULL
         Orders rows of equal time.
-    rows : int64 array
-        Room for as many rows as there are events.
     until : int64
         No event before this time will follow.
     whole : bool
         Whether windows are to be taken at once that are whole in a slice (`_whole`).
     """
+    cdef const Event* event = area.event
+    cdef const Slice* slice = area.slice
+    cdef int64_t* rows = area.row
     cdef Py_ssize_t i, begin = 0
     cdef Py_ssize_t n, left
     cdef int failure
+    if slices < 0:
+        return OUT_OF_MEMORY
+    k.events, k.arranged = event, area.value
     for i in range(slices):
         n, left = slice[i].end - begin, slice[slices - 1].end - begin
         if whole:
@@ -256,6 +263,29 @@ cdef int process_slices(
                 return failure
         begin = slice[i].end
     return NO_FAILURE
+
+
+cdef int process_portions(
+    Core* k, Area area, const Portion* batch, const int32_t* place_of, const int32_t* key_at, const int64_t* orders,
+    int64_t until,
+) noexcept nogil:
+    """Take a batch some windows at a time, those that are whole at once; the rest as in `process_slices`.
+
+    Portions stay in the second cache while they are put in order and taken. `place_of` and `key_at` as in
+    `Area.arrange_windows`.
+    """
+    cdef Portion portion = batch[0]
+    cdef Py_ssize_t slices
+    cdef int failure = NO_FAILURE
+    while failure == NO_FAILURE and portion.first < batch.end:
+        portion.end = batch.end
+        portion.end = end_of_windows(&portion, PORTION, k.whole.within)
+        slices = area.arrange_windows(&portion, k.whole.within, place_of, key_at, &k.whole.ordered)
+        failure = process_slices(k, area, slices, orders, until, True)
+        if write_held(k) and failure == NO_FAILURE:
+            failure = OUT_OF_MEMORY
+        portion.first = portion.end
+    return failure
 
 
 # ------------------------------------------------------------------------------------------------ stretches

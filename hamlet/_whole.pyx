@@ -11,7 +11,7 @@ Contract
 from earlier batches, and no later event belongs to it. Bursts are short: for others one step per burst is cheaper.
 **Numbers** are plain: 64-bit integers, and doubles without exponents of their own. Where that might not do (the bound
 is that of ``_blocks``) the window is left to blocks and graphlets, and nothing has been done.
-**Rows** go to the sheet of their query (``_sheets``) where the batch is in the order in which they are asked for.
+**Rows** go to the sheet of their query (``_held``) where the batch is in the order in which they are asked for.
 
 Source: DESIGN §2, rung 4 and "lanes over queries"; LIMITS ("only the live queries of a key-window").
 """
@@ -24,10 +24,12 @@ from libc.string cimport memset
 from hamlet._band_step cimport load_input
 from hamlet._blocks cimport cell_of_lane
 from hamlet._cells cimport bit_length, words_of
-from hamlet._kernel cimport DYNAMIC, STATIC, Chosen, Core, LiveLanes, Sheet, Whole, mixed, take_own
+from hamlet._held cimport free_held, hold, make_held
+from hamlet._kernel cimport DYNAMIC, STATIC, Chosen, Core, LiveLanes, Whole, mixed, take_own
 from hamlet._lanes cimport (
     LANES_LEAST,
     LANES_SUM,
+    LANES_WIDEST as WIDEST,
     LIVE_PLANES,
     LIVE_SLOTS,
     Band,
@@ -43,7 +45,6 @@ from hamlet._lanes cimport (
 from hamlet._live cimport choose, free_chosen
 from hamlet._order cimport MOST_ARRANGED, Event, tied
 from hamlet._rows cimport new_row
-from hamlet._sheets cimport write_row
 from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY
 
 cdef extern from *:
@@ -59,7 +60,6 @@ cdef enum:
     MOST_BITS = 700      # of a count that is a double: times the largest value it is one, too
     TRIED = 256          # windows of a batch after which something is known
     PAUSE = 16           # batches without a try, where most windows could not be taken
-    WIDEST = 8           # lanes of a vector
 
 
 # ------------------------------------------------------------------------------------------------ choosing lanes
@@ -95,9 +95,8 @@ cdef void prepare_whole(Core* k) noexcept nogil:
             slots = max(slots, w.every.chunk[number].live.slots)
     w.input = reserved(k, MOST_EVENTS * w.every.loads)
     w.trends = reserved(k, MOST_EVENTS * slots * WIDEST)
-    w.result = reserved(k, LIVE_PLANES * WIDEST)
     w.plane = reserved(k, 2 * LIVE_PLANES * WIDEST)
-    if w.input == NULL or w.trends == NULL or w.result == NULL or w.plane == NULL:
+    if w.input == NULL or w.trends == NULL or w.plane == NULL or not make_held(k):
         give_up(k)
         return
     memset(w.plane, 0, 2 * LIVE_PLANES * WIDEST * sizeof(Word))
@@ -133,7 +132,7 @@ cdef bint suits(const Core* k) noexcept nogil:
     return True
 
 
-cdef const Chosen* chosen_for(Core* k, uint64_t kinds) noexcept nogil:
+cdef Chosen* chosen_for(Core* k, uint64_t kinds) noexcept nogil:
     """The lanes for a window of these classes, or all."""
     cdef Whole* w = &k.whole
     cdef uint64_t place = mixed(kinds)
@@ -182,7 +181,7 @@ cdef void forget_chosen(Core* k) noexcept nogil:
     free(w.starting)
     free(w.input)
     free(w.trends)
-    free(w.result)
+    free_held(k)
     free(w.plane)
     take_own(k, -w.own)
     memset(w, 0, sizeof(Whole))
@@ -197,11 +196,11 @@ cdef int take_window(
     """All events of one key in one window, if they can be taken at once: its rows follow. Returns a Failure."""
     cdef Whole* w = &k.whole
     cdef uint64_t kinds = 0
-    cdef const Chosen* chosen
+    cdef Chosen* chosen
     cdef int32_t kind[MOST_EVENTS]
     cdef uint8_t ends[MOST_EVENTS]
     cdef Py_ssize_t i, runs = 1
-    cdef int number, failure
+    cdef int number
     cdef bint ties = False
     done[0] = False
     if n > MOST_EVENTS:
@@ -225,11 +224,7 @@ cdef int take_window(
     for number in range(k.bands):
         if kinds & w.starting[number]:
             k.windows += k.band[number].queries
-    for number in range(chosen.chunks):
-        failure = deliver(k, &chosen.chunk[number], kind, ends if ties else NULL, n, chosen.loads, key, window)
-        if failure:
-            return failure
-    return NO_FAILURE
+    return compute(k, chosen, kind, ends if ties else NULL, n, key, window)
 
 
 cdef inline bint is_closed(const Core* k, int64_t key, int64_t window) noexcept nogil:
@@ -308,33 +303,51 @@ cdef inline double load_integers(
     return 0
 
 
-cdef int deliver(
-    Core* k, const LiveLanes* chunk, const int32_t* kind, const uint8_t* ends, Py_ssize_t n, int loads, int64_t key,
-    int64_t window,
+cdef int compute(
+    Core* k, Chosen* chosen, const int32_t* kind, const uint8_t* ends, Py_ssize_t n, int64_t key, int64_t window
 ) noexcept nogil:
-    """Compute a chunk of lanes, and append a row for each lane with a trend. Returns a Failure."""
+    """Take the events of a window; its rows are held, or appended where they are in no order. Returns a Failure."""
     cdef Whole* w = &k.whole
-    cdef Sheet* sheet
+    cdef const LiveLanes* chunk
+    cdef Word* result = hold(k, chosen, key, window) if w.ordered else w.held.word
+    cdef uint64_t some
+    cdef int number, failure
+    if result == NULL:
+        return OUT_OF_MEMORY
+    for number in range(chosen.chunks):
+        chunk = &chosen.chunk[number]
+        some = chunk.machine.window(
+            &chunk.live, kind, ends, n, w.input, chosen.loads, w.trends, result + chunk.place
+        )
+        if w.ordered:
+            some &= chunk.unlisted
+        if some:
+            failure = append_lanes(k, chunk, some, result + chunk.place, key, window)
+            if failure:
+                return failure
+    return NO_FAILURE
+
+
+cdef int append_lanes(
+    Core* k, const LiveLanes* chunk, uint64_t some, const Word* result, int64_t key, int64_t window
+) noexcept nogil:
+    """Rows of some lanes of a chunk, in no order. Returns a Failure."""
     cdef int64_t counts = 0  # all of them, bit by bit
-    cdef int lane, failure, width = chunk.machine.width
-    cdef uint64_t some = chunk.machine.window(&chunk.live, kind, ends, n, w.input, loads, w.trends, w.result)
+    cdef int lane
     while some:
         lane = ctzll(some)
         some &= some - 1
-        counts |= w.result[lane].i
-        sheet = &k.sheet[chunk.query[lane]]
-        if w.ordered and sheet.columns:
-            failure = write_row(k, sheet, key, window, w.result + lane, chunk.before, width)
-        else:
-            failure = append_lane(k, chunk, lane, key, window)
-        if failure:
-            return failure
+        counts |= result[lane].i
+        if append_lane(k, chunk, lane, result, key, window):
+            return OUT_OF_MEMORY
     if k.band[0].exact:
         k.most_bits = max(k.most_bits, bit_length(counts))
     return NO_FAILURE
 
 
-cdef int append_lane(Core* k, const LiveLanes* chunk, int lane, int64_t key, int64_t window) noexcept nogil:
+cdef int append_lane(
+    Core* k, const LiveLanes* chunk, int lane, const Word* result, int64_t key, int64_t window
+) noexcept nogil:
     """A row that is in no order. Returns a Failure."""
     cdef int query = chunk.query[lane], plane, number
     cdef const Band* band = &k.band[k.band_of[query]]
@@ -344,6 +357,6 @@ cdef int append_lane(Core* k, const LiveLanes* chunk, int lane, int64_t key, int
     for plane in range(band.shape.planes):  # exponents, behind these, are all 0
         if plane_ordinal(band, plane) < chunk.live.planes - chunk.before[plane_form(band, plane)]:
             number = chunk.before[plane_form(band, plane)] + plane_ordinal(band, plane)
-            k.whole.plane[plane * band.shape.width] = k.whole.result[number * chunk.machine.width + lane]
+            k.whole.plane[plane * band.shape.width] = result[number * chunk.machine.width + lane]
     cell_of_lane(band, k.lane_of[query], k.whole.plane, row)
     return NO_FAILURE

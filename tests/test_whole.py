@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -127,6 +128,27 @@ def test_rows_come_as_columns(large: int, monkeypatch: pytest.MonkeyPatch) -> No
     assert one.stats["whole_windows"] > 100
     assert any(sheets) != bool(large)
     assert one.rows() == other.rows()
+
+
+@pytest.mark.parametrize("numbers", ["exact", "float"])
+def test_many_windows_are_held_and_batches_taken_in_portions(numbers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows of thousands of keys, of one, and of some; more sets of classes than a vector's table has room for."""
+    draw = np.random.default_rng(5)
+    crowded = np.repeat(np.arange(16), (9_000, 2, 7_000, 0, 9_000, 9_000, 16, 17, 15, 1, 12_000, 9_000, 3, 1, 0, 1))
+    rows = len(crowded)
+    events = pa.table(
+        {
+            "time": np.sort(crowded * 10 + draw.integers(0, 10, rows)),
+            "type": draw.choice(list("AABBBCD"), rows),
+            "k": draw.integers(0, 1_500, rows),
+            "v": draw.integers(-9, 9, rows),
+            "w": draw.choice((0.5, -2.25, 1e-3), rows),
+            "s": draw.choice(list("xy"), rows),
+        }
+    )
+    one, other = both(monkeypatch, workload([*PATTERNS, *PATTERNS], "WITHIN 10 s"), events, numbers=numbers)
+    assert one.stats["whole_windows"] > 8_000
+    assert difference(one.rows(), other.rows(), floats=numbers == "float") is None
 
 
 def test_windows_that_began_before_the_batch_are_not_whole() -> None:

@@ -1,0 +1,177 @@
+"""Held windows: what came of whole windows, until there are some hundred of them and their rows are written.
+
+A window of few events has a row or none for each of many queries. Written one after the other, each would look up its
+query, its columns and the place behind all rows before. So the results of windows are held as the vectors of live lanes
+have left them, and then rows are written query by query, and column by column.
+
+A query has a row in a window where the number of its trends is not 0. Where no lane of a window is the query's, it is
+told to look at the zeros with which the results of every window begin: no branch has to be taken for a window.
+"""
+
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from hamlet._cells cimport Scaled, bit_length, scaled_normal
+from hamlet._kernel cimport (
+    MOST_HELD,
+    Chosen,
+    Core,
+    Held,
+    LiveLanes,
+    LivePlace,
+    Sheet,
+    SheetColumn,
+    take_own,
+)
+from hamlet._lanes cimport CAST_LEAST_DOUBLE, LIVE_PLANES, Word, aligned, lanes_value
+from hamlet._lanes cimport LANES_WIDEST as WIDEST
+from hamlet._sheets cimport begin_run, make_room
+from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY
+
+cdef extern from "_held.h" nogil:
+    const int HELD_STEP
+    const int HELD_TABLE
+    long held_find(
+        const int64_t* word, const int32_t* key, const int32_t* place, const int32_t* set, long n, const int32_t* table,
+        int sets, int32_t* found_key, int32_t* source, int32_t* source_set, int64_t* seen
+    )
+    void held_take(
+        const int64_t* word, const int32_t* source, const int32_t* set, long n, const int32_t* table, int sets,
+        int64_t* value
+    )
+
+cdef enum:
+    WORDS = 1 << 15      # of results, by and large: they stay in the second cache
+
+
+cdef bint make_held(Core* k) noexcept nogil:
+    """Make room for windows; False where there is none."""
+    # of one window there are at most so many: lanes, those that fill up a vector, and vectors that begin at a border
+    cdef Py_ssize_t capacity = max(WORDS, (LIVE_PLANES + WIDEST) * (k.queries + 2 * WIDEST))
+    cdef Py_ssize_t bytes = sizeof(Held) + capacity * sizeof(Word)
+    if not take_own(k, bytes):
+        return False
+    k.whole.own += bytes
+    k.whole.held = <Held*> calloc(1, sizeof(Held))
+    if k.whole.held == NULL:
+        return False
+    k.whole.held.capacity = capacity
+    k.whole.held.word = <Word*> aligned((capacity + 1) * sizeof(Word))
+    return k.whole.held.word != NULL
+
+
+cdef void free_held(Core* k) noexcept nogil:
+    if k.whole.held != NULL:
+        free(k.whole.held.word)
+    free(k.whole.held)
+
+
+cdef Word* hold(Core* k, Chosen* chosen, int64_t key, int64_t window) noexcept nogil:
+    """Where the results of a window go, which comes behind those before; a null pointer where memory is short."""
+    cdef Held* h = k.whole.held
+    cdef Word* result
+    if (h.windows == MOST_HELD or h.words + chosen.words > h.capacity) and write_held(k):
+        return NULL
+    if chosen.held == 0:
+        h.chosen[h.sets] = chosen
+        h.sets += 1
+        chosen.held = h.sets
+    if h.runs == 0 or h.number[h.runs - 1] != window:
+        h.number[h.runs] = window
+        h.first[h.runs] = h.windows
+        h.runs += 1
+    h.key[h.windows] = <int32_t> key
+    h.place[h.windows] = <int32_t> h.words
+    h.set[h.windows] = chosen.held - 1
+    h.windows += 1
+    result = h.word + h.words
+    h.words += chosen.words
+    memset(result, 0, WIDEST * sizeof(Word))
+    return result
+
+
+cdef int write_held(Core* k) noexcept nogil:
+    """Write the rows of all windows that are held. Returns a Failure."""
+    cdef Held* h = k.whole.held
+    cdef int query, set_, failure = NO_FAILURE
+    if h == NULL or h.windows == 0:
+        return NO_FAILURE
+    h.first[h.runs] = h.windows
+    for query in range(k.queries):
+        if k.sheet[query].columns and failure == NO_FAILURE:
+            failure = write_rows(k, h, query)
+    for set_ in range(h.sets):
+        h.chosen[set_].held = 0
+    h.windows = h.sets = h.runs = 0
+    h.words = 0
+    return failure
+
+
+cdef int write_rows(Core* k, Held* h, int query) noexcept nogil:
+    """The rows of one query. Returns a Failure."""
+    cdef Sheet* s = &k.sheet[query]
+    cdef int32_t count[MOST_HELD]  # by set: where the number of trends stands
+    cdef int32_t some = 0
+    cdef int64_t counts = 0        # all of them, bit by bit
+    cdef Py_ssize_t first = s.count
+    cdef int i, run, window, rows
+    memset(count, 0, HELD_TABLE * sizeof(int32_t))
+    for i in range(h.sets):
+        count[i] = h.chosen[i].place[query].count
+        some |= count[i]
+    if some == 0:
+        return NO_FAILURE
+    if make_room(k, s, h.windows + HELD_STEP):
+        return OUT_OF_MEMORY
+    for run in range(h.runs):
+        window = h.first[run]
+        rows = held_find(
+            &h.word[0].i, h.key + window, h.place + window, h.set + window, h.first[run + 1] - window, count, h.sets,
+            s.key + s.count, h.source + (s.count - first), h.source_set + (s.count - first), &counts,
+        )
+        if rows:
+            if begin_run(k, s, h.number[run]):
+                return OUT_OF_MEMORY
+            s.count += rows
+    if k.band[0].exact:
+        k.most_bits = max(k.most_bits, bit_length(counts))
+    for i in range(s.columns):
+        write_column(h, query, &s.column[i], first, s.count - first)
+    return NO_FAILURE
+
+
+cdef void write_column(Held* h, int query, SheetColumn* column, Py_ssize_t first, Py_ssize_t rows) noexcept nogil:
+    """One column of the rows that `held_find` has found."""
+    cdef int32_t plane[MOST_HELD]  # by set: how far from the number of trends
+    cdef const LivePlace* place
+    cdef const LiveLanes* chunk
+    cdef int64_t* number = &h.taken[0] if column.value == NULL or column.doubles else column.value + first
+    cdef Py_ssize_t row
+    cdef int i
+    memset(plane, 0, HELD_TABLE * sizeof(int32_t))
+    for i in range(h.sets):
+        place = &h.chosen[i].place[query]
+        chunk = &h.chosen[i].chunk[place.chunk]
+        plane[i] = (chunk.before[column.form] + column.ordinal) * chunk.machine.width if place.count else 0
+    held_take(&h.word[0].i, h.source, h.source_set, rows, plane, h.sets, number)
+    if column.there != NULL:
+        for row in range(rows):
+            column.there[first + row] = number[row] != 0
+    if column.value != NULL and column.doubles:
+        for row in range(rows):
+            write_double(column, first + row, number[row])
+    elif column.flip and column.value != NULL:
+        for row in range(rows):
+            number[row] ^= column.flip
+
+
+cdef inline void write_double(SheetColumn* column, Py_ssize_t row, int64_t value) noexcept nogil:
+    """A sum of doubles, or the rank of one, as a number of a row."""
+    cdef Scaled number
+    if column.exponent == NULL:
+        column.value[row] = lanes_value(value, True, column.how == CAST_LEAST_DOUBLE)
+        return
+    number = scaled_normal((<double*> &value)[0], 0)
+    (<double*> column.value)[row] = number.m
+    column.exponent[row] = number.e
