@@ -31,12 +31,19 @@ cdef class Budget:
     cdef Account account
 
 
-cdef inline bint take(Account* account, int64_t bytes) noexcept nogil:
-    """Count memory before it is allocated, or after it is freed (bytes < 0); False where there is no room for it."""
+cdef inline bint take_spare(Account* account, int64_t bytes) noexcept nogil:
+    """As `take`, for memory that the run can do without: that it is refused is no failure."""
     cdef int64_t held = hamlet_add(&account.held, bytes)
     if bytes > 0 and held + account.other > account.limit:
         hamlet_add(&account.held, -bytes)
-        account.refused = bytes
         return False
     hamlet_raise(&account.most, held)
     return True
+
+
+cdef inline bint take(Account* account, int64_t bytes) noexcept nogil:
+    """Count memory before it is allocated, or after it is freed (bytes < 0); False where there is no room for it."""
+    if take_spare(account, bytes):
+        return True
+    account.refused = bytes
+    return False

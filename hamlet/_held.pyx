@@ -22,7 +22,7 @@ from hamlet._kernel cimport (
     LivePlace,
     Sheet,
     SheetColumn,
-    take_own,
+    take_own_spare,
 )
 from hamlet._lanes cimport CAST_LEAST_DOUBLE, LIVE_PLANES, Word, aligned, lanes_value
 from hamlet._lanes cimport LANES_WIDEST as WIDEST
@@ -42,7 +42,7 @@ cdef extern from "_held.h" nogil:
     )
 
 cdef enum:
-    WORDS = 1 << 15      # of results, by and large: they stay in the second cache
+    WORDS = 1 << 16      # of results, by and large: they stay in the second cache
 
 
 cdef bint make_held(Core* k) noexcept nogil:
@@ -50,7 +50,7 @@ cdef bint make_held(Core* k) noexcept nogil:
     # of one window there are at most so many: lanes, those that fill up a vector, and vectors that begin at a border
     cdef Py_ssize_t capacity = max(WORDS, (LIVE_PLANES + WIDEST) * (k.queries + 2 * WIDEST))
     cdef Py_ssize_t bytes = sizeof(Held) + capacity * sizeof(Word)
-    if not take_own(k, bytes):
+    if not take_own_spare(k, bytes):
         return False
     k.whole.own += bytes
     k.whole.held = <Held*> calloc(1, sizeof(Held))

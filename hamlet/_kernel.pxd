@@ -3,10 +3,10 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport realloc
 
-from hamlet._budget cimport Account, take
+from hamlet._budget cimport Account, take, take_spare
 from hamlet._burst cimport Tally
 from hamlet._expression cimport Column, Register
-from hamlet._lanes cimport Band, Input, LiveChunk, Machine, Word
+from hamlet._lanes cimport LANES_WIDEST, Band, Input, LiveChunk, Machine, Word
 from hamlet._order cimport MOST_ARRANGED, Event
 from hamlet._state cimport State
 from hamlet._stretches cimport Stretch
@@ -21,7 +21,7 @@ cdef enum:
     MOST_KINS = 128      # of a graphlet: 64, and one per role
     MOST_PENDING = 32    # steps that wait for a query
     MOST_NUMBERS = 4     # of a cell, if bursts may wait: its count, and sums
-    MOST_HELD = 512      # windows of which rows are not written yet
+    MOST_HELD = 1024     # windows of which rows are not written yet
 
 cdef enum Standing:
     STRANGER
@@ -191,7 +191,7 @@ cdef struct LiveLanes:   # as many queries side by side as a vector has elements
     LiveChunk live
     const Machine* machine
     int lanes
-    int query[8]
+    int query[LANES_WIDEST]
     int before[3]        # planes before those that hold integers, doubles, ranks
     int place            # its first word among the results of a window
     uint64_t unlisted    # bits of the lanes whose rows go to no sheet
@@ -416,6 +416,14 @@ cdef inline void* grown(void* memory, size_t size) except NULL:
 cdef inline bint take_own(Core* k, Py_ssize_t bytes) noexcept nogil:
     """Count memory that is no state's, before it is allocated; False where the run may not take it."""
     if not take(k.account, bytes):
+        return False
+    k.own += bytes
+    return True
+
+
+cdef inline bint take_own_spare(Core* k, Py_ssize_t bytes) noexcept nogil:
+    """The same for memory that the kernel can do without."""
+    if not take_spare(k.account, bytes):
         return False
     k.own += bytes
     return True

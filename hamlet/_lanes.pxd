@@ -102,9 +102,10 @@ cdef extern from "_lanes.h" nogil:
     double lanes_power(int64_t bits)
     int64_t lanes_rank(int64_t bits, bint floating, bint least)
     int64_t lanes_value(int64_t rank, bint floating, bint least)
-    const int LANES_WIDEST
-    const int LIVE_SLOTS
-    const int LIVE_PLANES
+    enum:  # C says how many there are
+        LANES_WIDEST
+        LIVE_SLOTS
+        LIVE_PLANES
     const int LIVE_START
     const int LIVE_COUNTS
     const int LIVE_INTEGERS

@@ -11,7 +11,7 @@ from libc.stdlib cimport calloc, free, malloc, qsort
 from libc.string cimport memset
 
 from hamlet._bands cimport input_of, kills
-from hamlet._kernel cimport Chosen, Core, LiveLanes, LivePlace, take_own
+from hamlet._kernel cimport Chosen, Core, LiveLanes, LivePlace, take_own, take_own_spare
 from hamlet._lanes cimport (
     LANES_WIDEST as WIDEST,
     LIVE_COUNTS,
@@ -38,25 +38,23 @@ from hamlet._tables cimport FROM_CELL, Arrival, Component, Entry, Query, Source
 cdef enum:
     MOST_BINDS = 4       # of one event to one plane
     MOST_INPUTS = 255    # their numbers are bytes
-    MOST_SLOTS = 7       # LIVE_SLOTS, as a constant of C
-    MOST_PLANES = 16     # LIVE_PLANES
 
 cdef struct Lane:
     int query
     int slots
     int forms[3]         # planes of integers, doubles, ranks
     int number
-    int at[MOST_SLOTS]   # where each of the query's slots stands: the nearer to the start, the earlier
+    int at[LIVE_SLOTS]   # where each of the query's slots stands: the nearer to the start, the earlier
 
 cdef struct Bind:        # an input, and the bits of the lanes that it goes into, by slot
     int input
-    uint8_t lanes[MOST_SLOTS]
+    uint8_t lanes[LIVE_SLOTS]
 
 cdef struct Draft:       # what events of a class do to a chunk of lanes
-    uint8_t edge[MOST_SLOTS + 1][MOST_SLOTS]  # [from, at last the empty trend][to]
-    uint8_t kill[MOST_SLOTS]
-    int binds[MOST_PLANES]
-    Bind bind[MOST_PLANES][MOST_BINDS]
+    uint8_t edge[LIVE_SLOTS + 1][LIVE_SLOTS]  # [from, at last the empty trend][to]
+    uint8_t kill[LIVE_SLOTS]
+    int binds[LIVE_PLANES]
+    Bind bind[LIVE_PLANES][MOST_BINDS]
 
 cdef struct Entries:     # of all queries, one query after the other
     int* first           # [queries + 1]
@@ -159,7 +157,7 @@ cdef void sort_entries(const Core* k, Entries* entries) noexcept nogil:
 
 cdef void* kept(Core* k, Chosen* chosen, Py_ssize_t count, Py_ssize_t size) noexcept nogil:
     """Memory of a set of classes, counted, all zeros; a null pointer where there is none."""
-    if not take_own(k, count * size):
+    if not take_own_spare(k, count * size):
         return NULL
     chosen.bytes += count * size
     return calloc(count + 1, size)
@@ -204,7 +202,7 @@ cdef void place_slots(const Core* k, Lane* lane) noexcept nogil:
     cdef const Query* q = &k.query[lane.query]
     cdef const Band* band = &k.band[k.band_of[lane.query]]
     cdef const Arrival* a
-    cdef int depth[MOST_SLOTS]
+    cdef int depth[LIVE_SLOTS]
     cdef int slot, i, source, cell, turn, _turn, before, place = 0
     for slot in range(lane.slots):
         depth[slot] = LIVE_SLOTS if slot < q.cells else -1  # a guarded start
@@ -343,8 +341,8 @@ cdef bint enter(
     cdef const Band* band = &k.band[k.band_of[entry.query]]
     cdef const Query* q = &k.query[entry.query]
     cdef const Arrival* a
-    cdef int variable[MOST_SLOTS]
-    cdef int reads[MOST_SLOTS + 1]  # how many partial trends one that stands there makes
+    cdef int variable[LIVE_SLOTS]
+    cdef int reads[LIVE_SLOTS + 1]  # how many partial trends one that stands there makes
     cdef int i, j, source, slot, to, set_
     cdef uint8_t bit = <uint8_t> 1 << number
     for slot in range(LIVE_SLOTS + 1):

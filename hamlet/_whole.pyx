@@ -25,7 +25,7 @@ from hamlet._band_step cimport load_input
 from hamlet._blocks cimport cell_of_lane
 from hamlet._cells cimport bit_length, words_of
 from hamlet._held cimport free_held, hold, make_held
-from hamlet._kernel cimport DYNAMIC, STATIC, Chosen, Core, LiveLanes, Whole, mixed, take_own
+from hamlet._kernel cimport DYNAMIC, STATIC, Chosen, Core, LiveLanes, Whole, mixed, take_own, take_own_spare
 from hamlet._lanes cimport (
     LANES_LEAST,
     LANES_SUM,
@@ -108,11 +108,10 @@ cdef void give_up(Core* k) noexcept nogil:
     cdef int classes = k.whole.classes
     forget_chosen(k)
     k.whole.classes = classes
-    k.account.refused = 0
 
 
 cdef Word* reserved(Core* k, Py_ssize_t words) noexcept nogil:
-    if not take_own(k, words * sizeof(Word)):
+    if not take_own_spare(k, words * sizeof(Word)):
         return NULL
     k.whole.own += words * sizeof(Word)
     return <Word*> aligned((words + 1) * sizeof(Word))
@@ -148,7 +147,6 @@ cdef Chosen* chosen_for(Core* k, uint64_t kinds) noexcept nogil:
         if chosen.chunk == NULL and chosen.met >= min(WORTH, k.whole_from) and w.bytes < MOST_BYTES:
             if not choose(k, chosen):  # there is no memory: no others either
                 free_chosen(k, chosen)
-                k.account.refused = 0
                 w.bytes = MOST_BYTES
             w.bytes += chosen.bytes
         return &w.every if chosen.chunk == NULL else chosen
