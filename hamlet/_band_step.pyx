@@ -155,7 +155,7 @@ cdef int step_band(
     ):
         done[0] = False
         return hand_over(k, number, key)
-    apply_step(band, block, program, 1)
+    apply_step(band, block, program, 1, NULL)
     return NO_FAILURE
 
 
@@ -276,7 +276,7 @@ cdef int single_band(Core* k, int number, Graphlet* g) noexcept nogil:
     cdef int failure = seek_block(k, number, g, &starts)
     if failure or not k.band[number].reached:
         return failure
-    failure = burst_band(k, number, g, 0)
+    failure = burst_band(k, number, g, 0, NULL)
     g.handed = g.handed or not k.band[number].reached
     return failure
 
@@ -334,8 +334,11 @@ cdef void find_role(Core* k, int number, Graphlet* g, int role) noexcept nogil:
                     k.kin_lives[kin] += ones(band.marked[i] & of_kin[kin * band.marks + i])
 
 
-cdef int burst_band(Core* k, int number, const Graphlet* g, int role) noexcept nogil:
-    """Apply a burst's coefficients to all lanes of a role; afterwards the band may no longer be reached."""
+cdef int burst_band(Core* k, int number, const Graphlet* g, int role, uint64_t* found) noexcept nogil:
+    """Apply a burst's coefficients to all lanes of a role; afterwards the band may no longer be reached.
+
+    `found` as in `apply_step`.
+    """
     cdef Band* band = &k.band[number]
     cdef const LaneProgram* program = &band.burst[g - k.graphlet][role]
     cdef Block* block = band.block
@@ -350,5 +353,5 @@ cdef int burst_band(Core* k, int number, const Graphlet* g, int role) noexcept n
     ):
         band.reached = False
         return hand_over(k, number, g.key)
-    apply_step(band, block, program, events)
+    apply_step(band, block, program, events, found)
     return NO_FAILURE

@@ -13,7 +13,7 @@ Source: HAMLET (SIGMOD'21) Defs. 3.5-3.11, Algorithm 1.
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from hamlet._band_step cimport burst_band, find_lanes, single_band
+from hamlet._band_step cimport burst_band, find_lanes, seek_block, single_band
 from hamlet._burst cimport Tally, apply_burst, apply_limbs, join_tally, tally_rows, tally_values
 from hamlet._cells cimport (
     add_arriving,
@@ -26,7 +26,7 @@ from hamlet._cells cimport (
     words_of,
 )
 from hamlet._decision cimport decide, note_burst, note_single
-from hamlet._kernel cimport LONGEST_BURST, Core, Graphlet, Member, Pending, column_bit, mixed
+from hamlet._kernel cimport DYNAMIC, LONGEST_BURST, STATIC, Core, Graphlet, Member, Pending, column_bit, mixed, ones
 from hamlet._lanes cimport Band, is_found
 from hamlet._members cimport list_live
 from hamlet._order cimport MOST_ARRANGED, Event
@@ -238,16 +238,77 @@ cdef int end_several(Core* k, Graphlet* g) noexcept nogil:
     """Decide who shares the burst, and apply its coefficients to every query with trends that it extends."""
     cdef int failure
     cdef uint64_t shared
+    cdef bint done
     count_roles(k, g)
+    if g.only >= 0 and (g.sharing or g.reads == 0) and (k.policy == DYNAMIC or k.policy == STATIC) and not k.trace.on:
+        failure = end_at_once(k, g, &done)
+        if failure or done:
+            return failure
     failure = find_live(k, g)
     if failure:
         return failure
     if g.lives:
         k.graphlets += 1
         shared = decide(k, g)
+        g.sharing = shared != 0
         if k.past != NULL and note_burst(k, g, shared):
             return OUT_OF_MEMORY
         return apply_coefficients(k, g, shared)
+    return NO_FAILURE
+
+
+cdef int end_at_once(Core* k, Graphlet* g, bint* done) noexcept nogil:
+    """Let a burst of one role take effect in its only band, as if it were shared, and see by that whom it concerns.
+
+    So no lane is looked at twice. The decision is that for the next burst; where nothing is tallied it changes nothing.
+    Not done where several windows see it, or states hold the lanes or take them over: then nothing has been applied.
+    """
+    cdef const Band* band = &k.band[g.only]
+    cdef uint64_t columns = g.columns[0]
+    cdef int64_t snapshots = k.snapshots, joined
+    cdef bint starts
+    cdef int i, kin, failure = seek_block(k, g.only, g, &starts)
+    done[0] = False
+    if failure or not band.reached:
+        return failure
+    if band.block == NULL or not (band.block.bits or starts):
+        done[0] = True  # there is nothing to extend
+        return NO_FAILURE
+    if band.block.mapped or band.block.first < band.block.last:
+        return NO_FAILURE
+    for i in range(band.marks):
+        band.found[i] = 0
+    sort_rows(k, g, columns != 0)
+    tally_kinds(k, g, columns, 1)
+    join_kinds(k, g, columns, 0)
+    joined = k.snapshots - snapshots
+    k.snapshots = snapshots
+    failure = burst_band(k, g.only, g, 0, band.found)
+    if failure or not band.reached:
+        return failure
+    done[0] = True
+    g.lives = g.lone = 0
+    for i in range(band.marks):
+        g.lives += ones(band.found[i])
+    if g.lives == 0:
+        return NO_FAILURE
+    g.every = 1
+    k.role_lives[0] = k.role_laned[0] = g.lives
+    for kin in range(g.kins):
+        k.kin_lives[kin] = 0
+        for i in range(band.marks):
+            k.kin_lives[kin] += ones(band.found[i] & band.kin[g - k.graphlet][kin * band.marks + i])
+    k.graphlets += 1
+    g.sharing = decide(k, g) != 0
+    if k.past != NULL and note_burst(k, g, g.sharing):
+        return OUT_OF_MEMORY
+    if g.sharing:
+        k.shared_graphlets += g.lives > 1
+        k.snapshots += 1 + joined
+    else:
+        k.snapshots += g.lives
+    k.coefficients += 1 if columns or g.sharing else g.lives
+    k.applied += g.lives
     return NO_FAILURE
 
 
@@ -413,7 +474,7 @@ cdef int serve_bands(Core* k, Graphlet* g, uint64_t roles) noexcept nogil:
         for role in range(g.roles):
             if not roles >> role & 1 or not band.reached:
                 continue
-            failure = burst_band(k, number, g, role)
+            failure = burst_band(k, number, g, role, NULL)
             if failure:
                 return failure
             if band.reached:

@@ -83,9 +83,10 @@ typedef struct {
 
 typedef struct {
     int width;
-    /* add what m events make of a window's cells; x: their inputs; start: whether trends may begin */
+    /* add what m events make of a window's cells; x: their inputs; start: whether trends may begin; found: null, or
+     * where the bits of the lanes with trends that they extend are set, if the program is direct */
     void (*apply)(const lanes_shape *, const lanes_program *, lanes_word *cells, const lanes_word *x, int64_t m,
-                  int start, lanes_word *sums);
+                  int start, lanes_word *sums, uint64_t *found);
     /* the same in three parts, for events of one time */
     void (*read)(const lanes_shape *, const lanes_program *, const lanes_word *cells, const lanes_word *x, int64_t m,
                  int start, lanes_word *sums);

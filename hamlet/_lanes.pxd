@@ -78,7 +78,8 @@ cdef extern from "_lanes.h" nogil:
     ctypedef struct Machine "lanes_machine":
         int width
         void (*apply)(
-            const Shape*, const LaneProgram*, Word* cells, const Word* x, int64_t m, int start, Word* sums
+            const Shape*, const LaneProgram*, Word* cells, const Word* x, int64_t m, int start, Word* sums,
+            uint64_t* found
         ) noexcept nogil
         void (*read)(
             const Shape*, const LaneProgram*, const Word* cells, const Word* x, int64_t m, int start, Word* sums

@@ -23,6 +23,19 @@ LANE_INLINE int LANES_NAME(lanes_any)(LANE_INTS x) {
 #endif
 }
 
+/* The lanes of a vector with a bit set, as bits. */
+LANE_INLINE uint64_t LANES_NAME(lanes_some)(LANE_INTS x) {
+#if LANES_WIDTH == 8
+    return _mm512_test_epi64_mask((__m512i)x, (__m512i)x);
+#elif LANES_WIDTH == 4
+    return (uint64_t)_mm256_movemask_pd((__m256d)(LANE_INTS)(x != 0));
+#elif LANES_WIDTH == 2
+    return (uint64_t)(x[0] != 0) | (uint64_t)(x[1] != 0) << 1;
+#else
+    return x[0] != 0;
+#endif
+}
+
 LANE_INLINE LANE_INTS LANES_NAME(lanes_larger)(LANE_INTS a, LANE_INTS b) {
 #if LANES_WIDTH == 8
     return (LANE_INTS)_mm512_max_epu64((__m512i)a, (__m512i)b);
@@ -66,14 +79,15 @@ LANE_INLINE int LANES_NAME(lanes_lower)(LANE_INTS *cell, const int planes, const
     const __m512i most = _mm512_set1_epi64(INT64_MAX), step = _mm512_set1_epi64((int64_t)LANES_STEP << 52);
     const __m512i limit = _mm512_set1_epi64(LANES_BITS(LANES_STEP / 2) - 1);
     const __m512i near = _mm512_set1_epi64(LANES_BITS(3 * LANES_STEP / 8) - 1);
-    __mmask8 large = 0;
+    __m512i size = (__m512i)cell[0]; /* a count is never negative */
     LANES_UNROLLED
-    for (int k = 0; k < linear; k++)
-        large |= _mm512_cmpgt_epi64_mask(_mm512_and_si512((__m512i)cell[k], most), limit);
+    for (int k = 1; k < linear; k++)
+        size = _mm512_max_epi64(size, _mm512_and_si512((__m512i)cell[k], most));
+    const __mmask8 large = _mm512_cmpgt_epi64_mask(size, limit);
     LANES_UNROLLED
     for (int k = 0; k < linear; k++) {
         const __m512i x = (__m512i)cell[k], e = (__m512i)cell[planes + k];
-        const __mmask8 down = _mm512_mask_cmpgt_epi64_mask(large, _mm512_and_si512(x, most), near);
+        const __mmask8 down = _mm512_mask_cmpgt_epi64_mask(large, k ? _mm512_and_si512(x, most) : x, near);
         cell[k] = (LANE_INTS)_mm512_mask_sub_epi64(x, down, x, step);
         cell[planes + k] = (LANE_INTS)_mm512_mask_add_epi64(e, down, e, _mm512_set1_epi64(LANES_STEP));
     }
@@ -110,7 +124,12 @@ LANE_INLINE void LANES_NAME(lanes_factors)(
 /* What brings a count to a larger exponent; one that is zero has the exponent 0. */
 LANE_INLINE LANE_DOUBLES LANES_NAME(lanes_down)(LANE_INTS exponent, LANE_INTS most) {
     const LANE_INTS less = most - exponent;
+#if LANES_WIDTH == 8 /* a multiple of LANES_STEP: from twice that on the double is 0.0 */
+    const __m512i bits = _mm512_slli_epi64(_mm512_min_epu64((__m512i)less, _mm512_set1_epi64(1023)), 52);
+    return (LANE_DOUBLES)_mm512_sub_epi64(_mm512_set1_epi64(LANES_BITS(0)), bits);
+#else
     return (LANE_DOUBLES)(((1023 - less) << 52) & (LANE_INTS)(less <= LANES_STEP));
+#endif
 }
 
 /* a += b for such doubles; the sum of a few is normalised by the caller. */
@@ -216,17 +235,26 @@ LANE_INLINE void LANES_NAME(lanes_inflow)(
     }
 }
 
+/* Notes lanes of a chunk in which events extend a trend; nothing where nobody asks. */
+LANE_INLINE void LANES_NAME(lanes_note)(uint64_t *found, int chunk, uint64_t lanes) {
+    const unsigned lane = (unsigned)chunk * LANES_WIDTH;
+    if (found) found[lane / 64] |= lanes << lane % 64;
+}
+
 /* What the lanes of a group read, times what m events make of it, into a cell `sum`; 0 where there is no trend in it. */
 LANE_INLINE int LANES_NAME(lanes_sum)(
     const lanes_shape *s, const lanes_program *p, const lanes_group *g, const lanes_word *cells, const lanes_word *x,
-    int64_t m, int start, LANE_INTS *sum, const int planes, const int whole, const int linear, const int scaled
+    int64_t m, int start, LANE_INTS *sum, uint64_t *found, const int planes, const int whole, const int linear,
+    const int scaled
 ) {
     const LANE_INTS *masks = (const LANE_INTS *)s->mask;
     const int vectors = scaled ? planes + linear : planes;
     const LANE_INTS *chunk = (const LANE_INTS *)cells + (long)g->chunk * s->slots * vectors;
     LANES_NAME(lanes_inflow)(s, p, g, g->sources, chunk, start, sum, planes, whole, linear, scaled);
     LANE_INTS trends = sum[0], any = (LANE_INTS)(trends != 0);
-    if (!LANES_NAME(lanes_any)(trends)) return 0; /* then all of it is zero */
+    const uint64_t some = LANES_NAME(lanes_some)(trends);
+    if (!some) return 0; /* then all of it is zero */
+    LANES_NAME(lanes_note)(found, g->chunk, some);
     LANE_DOUBLES weight = whole ? __builtin_convertvector(trends, LANE_DOUBLES) : (LANE_DOUBLES)trends;
     int64_t repeat = 1, shift = 1, raised = 0;
     double real_repeat = 1.0, real_shift = 1.0;
@@ -365,7 +393,7 @@ LANE_INLINE void LANES_NAME(lanes_double)(
  * only are taken at once. */
 LANE_INLINE void LANES_NAME(lanes_grow)(
     const lanes_shape *s, const lanes_program *p, const lanes_group *g, lanes_word *cells, const lanes_word *x,
-    int64_t m, int start, const int planes, const int linear
+    int64_t m, int start, uint64_t *found, const int planes, const int linear
 ) {
     const LANE_INTS *masks = (const LANE_INTS *)s->mask;
     const lanes_source *source = &p->source[g->sources];
@@ -375,22 +403,30 @@ LANE_INLINE void LANES_NAME(lanes_grow)(
     const LANE_INTS lanes = masks[source->mask], from = one ? masks[source[1].mask] : lanes;
     LANE_DOUBLES added[LANES_MOST_PLANES];
     LANE_INTS *chunk = (LANE_INTS *)cells + g->chunk * size, sum[2 * LANES_MOST_PLANES];
+    const long held = (long)source->slot * vectors, flows = one ? (long)source[1].slot * vectors : 0;
+    const int alike = g->alike; /* the compiler cannot know that no cell lies there */
+    const lanes_bind *b = p->bind + g->binds, *const end = p->bind + g->binds_end; /* in the order of planes */
     LANES_UNROLLED
-    for (int k = 1; k < planes; k++) added[k] = (LANE_DOUBLES){0};
-    for (const lanes_bind *b = p->bind + g->binds; b < p->bind + g->binds_end; b++) {
-        LANE_INTS mask = masks[b->mask], *rank = (LANE_INTS *)&added[b->plane];
-        if (b->plane >= linear) *rank = LANES_NAME(lanes_larger)(*rank, mask & x[b->input].i);
-        else added[b->plane] += (LANE_DOUBLES)(mask & (LANE_INTS)((LANE_DOUBLES){0} + x[b->input].d * shift));
+    for (int k = 1; k < planes; k++) {
+        LANE_DOUBLES more = {0};
+        for (; b < end && b->plane == k; b++) {
+            const LANE_INTS mask = masks[b->mask];
+            if (k >= linear) more = (LANE_DOUBLES)LANES_NAME(lanes_larger)((LANE_INTS)more, mask & x[b->input].i);
+            else more += (LANE_DOUBLES)(mask & (LANE_INTS)((LANE_DOUBLES){0} + x[b->input].d * shift));
+        }
+        added[k] = more;
     }
-    for (int n = 0; n <= g->alike; n++, chunk += size) {
-        LANE_INTS *cell = chunk + source->slot * vectors;
+    for (int n = 0; n <= alike; n++, chunk += size) {
+        LANE_INTS *cell = chunk + held;
         if (one)
             LANES_UNROLLED
-            for (int k = 0; k < vectors; k++) sum[k] = chunk[source[1].slot * vectors + k] & from;
+            for (int k = 0; k < vectors; k++) sum[k] = chunk[flows + k] & from;
         else
             LANES_NAME(lanes_inflow)(s, p, g, g->sources + 1, chunk, start, sum, planes, 0, linear, 1);
         const LANE_INTS trends = (cell[0] & lanes) | sum[0], any = (LANE_INTS)(trends != 0);
-        if (!LANES_NAME(lanes_any)(trends)) continue; /* then all of it is zero */
+        const uint64_t some = LANES_NAME(lanes_some)(trends);
+        if (!some) continue; /* then all of it is zero */
+        LANES_NAME(lanes_note)(found, g->chunk + n, some);
         LANE_INTS apart = LANES_NAME(lanes_apart)(cell, planes, linear);
         apart |= LANES_NAME(lanes_apart)(sum, planes, linear);
         if (linear == 1 || !LANES_NAME(lanes_any)(apart))
@@ -428,20 +464,23 @@ LANE_INLINE int LANES_NAME(lanes_start)(
 
 LANE_INLINE void LANES_NAME(lanes_direct)(
     const lanes_shape *s, const lanes_program *p, lanes_word *cells, const lanes_word *x, int64_t m, int start,
-    const int planes, const int whole, const int linear, const int scaled
+    uint64_t *found, const int planes, const int whole, const int linear, const int scaled
 ) {
     LANE_INTS sum[2 * LANES_MOST_PLANES];
     for (int i = 0; i < p->groups; i++) {
         if (scaled && p->group[i].grows && m < LANES_STEP / 2) {
-            LANES_NAME(lanes_grow)(s, p, &p->group[i], cells, x, m, start, planes, linear);
+            LANES_NAME(lanes_grow)(s, p, &p->group[i], cells, x, m, start, found, planes, linear);
             i += p->group[i].alike;
             continue;
         }
-        if (p->group[i].begins && (!start || LANES_NAME(lanes_start)(
-                s, p, &p->group[i], cells, m, planes, whole, linear, scaled
-            )))
-            continue;
-        if (LANES_NAME(lanes_sum)(s, p, &p->group[i], cells, x, m, start, sum, planes, whole, linear, scaled))
+        if (p->group[i].begins) {
+            if (!start) continue;
+            if (LANES_NAME(lanes_start)(s, p, &p->group[i], cells, m, planes, whole, linear, scaled)) {
+                LANES_NAME(lanes_note)(found, p->group[i].chunk, (uint64_t)p->group[i].lanes);
+                continue;
+            }
+        }
+        if (LANES_NAME(lanes_sum)(s, p, &p->group[i], cells, x, m, start, sum, found, planes, whole, linear, scaled))
             LANES_NAME(lanes_add)(s, p, &p->group[i], cells, sum, planes, whole, linear, scaled);
     }
 }
@@ -452,7 +491,7 @@ LANE_INLINE void LANES_NAME(lanes_gather)(
 ) {
     for (int i = 0; i < p->groups; i++) {
         LANE_INTS *sum = (LANE_INTS *)sums + (long)i * s->vectors;
-        LANES_NAME(lanes_sum)(s, p, &p->group[i], cells, x, m, start, sum, planes, whole, linear, scaled);
+        LANES_NAME(lanes_sum)(s, p, &p->group[i], cells, x, m, start, sum, 0, planes, whole, linear, scaled);
     }
 }
 
@@ -485,10 +524,10 @@ static void LANES_NAME(lanes_write)(
 
 static void LANES_NAME(lanes_apply)(
     const lanes_shape *s, const lanes_program *p, lanes_word *cells, const lanes_word *x, int64_t m, int start,
-    lanes_word *sums
+    lanes_word *sums, uint64_t *found
 ) {
     if (p->direct) {
-#define CALL(planes, whole, linear, scaled) LANES_NAME(lanes_direct)(s, p, cells, x, m, start, planes, whole, linear, scaled)
+#define CALL(planes, whole, linear, scaled) LANES_NAME(lanes_direct)(s, p, cells, x, m, start, found, planes, whole, linear, scaled)
         LANES_BY_SHAPE(CALL);
 #undef CALL
         if (p->kills) LANES_NAME(lanes_kill)(s, p, cells);
@@ -497,19 +536,6 @@ static void LANES_NAME(lanes_apply)(
     LANES_NAME(lanes_read)(s, p, cells, x, m, start, sums);
     LANES_NAME(lanes_kill)(s, p, cells);
     LANES_NAME(lanes_write)(s, p, cells, sums);
-}
-
-/* The lanes of a vector with a bit set, as bits. */
-LANE_INLINE uint64_t LANES_NAME(lanes_some)(LANE_INTS x) {
-#if LANES_WIDTH == 8
-    return _mm512_test_epi64_mask((__m512i)x, (__m512i)x);
-#elif LANES_WIDTH == 4
-    return (uint64_t)_mm256_movemask_pd((__m256d)(LANE_INTS)(x != 0));
-#elif LANES_WIDTH == 2
-    return (uint64_t)(x[0] != 0) | (uint64_t)(x[1] != 0) << 1;
-#else
-    return x[0] != 0;
-#endif
 }
 
 /* Finds the lanes in which an event would extend a trend, the empty one included. Where there is a pane map, the cells
@@ -676,7 +702,7 @@ LANE_INLINE void LANES_NAME(lanes_total)(
     for (int i = 0; i < p->groups; i++) {
         const lanes_group *g = &p->group[i];
         LANE_INTS sum[2 * LANES_MOST_PLANES], *total = (LANE_INTS *)sums + (long)g->chunk * s->vectors;
-        LANES_NAME(lanes_sum)(s, p, g, cells, 0, 1, 1, sum, planes, whole, linear, scaled);
+        LANES_NAME(lanes_sum)(s, p, g, cells, 0, 1, 1, sum, 0, planes, whole, linear, scaled);
         LANES_NAME(lanes_plus)(total, sum, every, planes, whole, linear, scaled);
         if (scaled)
             LANES_UNROLLED

@@ -23,7 +23,7 @@ from hamlet._kernel cimport (
     column_bit,
     grown,
 )
-from hamlet._lanes cimport Band, is_found
+from hamlet._lanes cimport Band, LaneProgram, is_found
 from hamlet._tables cimport FROM_CELL, FROM_START, FROM_STORE, Arrival, Entry, Query
 
 
@@ -80,6 +80,24 @@ cdef void find_plain(Core* k) except *:
         for number in range(k.bands):
             if k.band[number].program[kind].groups or k.band[number].program[kind].kills:
                 k.class_plain[kind] = False
+    for kind in range(MOST_GRAPHLETS):
+        k.graphlet[kind].only = only_band(k, kind)
+
+
+cdef int only_band(const Core* k, int type) noexcept:
+    """The band of all members of a graphlet, where they have one role and its program is direct; else -1."""
+    cdef int number, found = -1
+    cdef const LaneProgram* program
+    if k.graphlet[type].roles != 1 or k.graphlet[type].loose:
+        return -1
+    for number in range(k.bands):
+        program = k.band[number].burst[type]
+        if program == NULL or program.groups == 0:
+            continue
+        if found >= 0 or not program.direct:
+            return -1
+        found = number
+    return found
 
 
 cdef void ban(Core* k, Graphlet* g, int query) noexcept:

@@ -11,7 +11,7 @@ Integers would need a bound for the products, so only scaled doubles are mapped 
 Source: HAMLET (SIGMOD'21) §3.1 (panes); DESIGN §2, rung 7.
 """
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from hamlet._kernel cimport Core
 from hamlet._lanes cimport Band, Block, LaneProgram, Word
@@ -75,8 +75,13 @@ cdef void end_map(const Band* band, Block* block) noexcept nogil:
         block.mapped = False
 
 
-cdef void apply_step(Band* band, Block* block, const LaneProgram* program, int64_t events) noexcept nogil:
-    """Let a burst, or one event, take effect; its inputs are loaded."""
+cdef void apply_step(
+    Band* band, Block* block, const LaneProgram* program, int64_t events, uint64_t* found
+) noexcept nogil:
+    """Let a burst, or one event, take effect; its inputs are loaded.
+
+    The bits of the lanes with trends that it extends are set in `found`, where that is asked for; no map is under way.
+    """
     cdef int64_t window
     cdef int i
     block.steps += 1
@@ -86,9 +91,9 @@ cdef void apply_step(Band* band, Block* block, const LaneProgram* program, int64
         for i in range(band.maps):
             band.machine.apply(
                 &band.shape, program, map_of(band, block, block.early) + i * band.words, band.input, events, i == 0,
-                band.sums,
+                band.sums, NULL,
             )
     for window in range(first_apart(block), block.last + 1):
         band.machine.apply(
-            &band.shape, program, window_of(band, block, window), band.input, events, True, band.sums
+            &band.shape, program, window_of(band, block, window), band.input, events, True, band.sums, found
         )
