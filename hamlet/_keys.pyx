@@ -171,6 +171,12 @@ cdef class KeyTable:
         cdef bint same
         if key == NULL:
             return False
+        if self.columns == 0:  # there is one key
+            last = self._number(key)
+            for i in range(n):
+                found[i] = <int32_t> last
+            free(key)
+            return last != NO_MEMORY
         for i in range(n):
             row = i if chosen == NULL else chosen[i]
             same = last >= 0
