@@ -15,6 +15,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
 cdef extern from "_near.h" nogil:
+    const int NEAR_TABLE
     bint near_numbers(
         const void* code, int width, long n, const int32_t* near, int64_t base, uint64_t reach, int32_t* found
     )
@@ -352,6 +353,8 @@ cdef class KeyTable:
         if wide >= <uint64_t> (SPREAD * self.count + ROOM):
             return True
         room = wide // 2 + 64  # on both sides, so that this is seldom done again
+        if wide + 1 < NEAR_TABLE:
+            room = (NEAR_TABLE - 2 - wide) // 2  # no more than two vectors hold
         if <uint64_t> least - <uint64_t> INT64_MIN < room or <uint64_t> INT64_MAX - <uint64_t> most < room:
             room = 0
         self.base = least - <int64_t> room
