@@ -37,6 +37,7 @@ typedef struct {
     int64_t before;                         /* the time of the last event */
     int64_t bits;                           /* set in some value, or in its complement where it is negative */
     int tied;                               /* whether two events of a key may have one time */
+    long keys;                              /* numbers of keys are below */
 } stretch_job;
 
 #define STRETCH_COUNT 48
@@ -167,8 +168,45 @@ STRETCH_INLINE int stretch_sums(
     return !same && bits >> STRETCH_FEW_BITS == 0;
 }
 
+/* The same where all rows are taken and there is one key: no event waits for what the one before has written. */
+STRETCH_INLINE int stretch_lone(stretch_job *job, long begin, long end, const int columns) {
+    const int32_t *const number = job->number, *const classes = job->classes;
+    const int64_t *const times = job->times, *const data = job->data[0], one = (int64_t)1 << STRETCH_COUNT;
+    int64_t before = job->before, bits = job->bits;
+    int same = 0;
+    for (long i = begin; i < end;) {
+        const int32_t kind = classes[i];
+        const long held = (long)((job->sum[0] + ((int64_t)1 << (STRETCH_COUNT - 1))) >> STRETCH_COUNT), first = i;
+        const long stop = job->kind[0] != kind ? i : i + job->longest - held < end ? i + job->longest - held : end;
+        int64_t total = 0;
+        for (; i < stop && classes[i] == kind && number[i] == 0; i++) {
+            const int64_t x = columns ? data[i] : 0;
+            total += x;
+            bits |= x ^ (x >> 63);
+            same |= times[i] == before;
+            before = times[i];
+        }
+        job->sum[0] += total + (i - first) * one;
+        if (i == end || (i > first && number[i] == 0)) continue;
+        if (number[i] == 0) {
+            const int64_t x = columns ? data[i] : 0;
+            bits |= x ^ (x >> 63);
+            same |= times[i] == before;
+            before = times[i];
+            if (!stretch_begin_sum(job, 0, kind, (int32_t)i, x + one)) return 0;
+        }
+        i++; /* one that is taken, or that has no key */
+    }
+    job->before = before;
+    job->bits = bits;
+    job->tied |= same;
+    return !same && bits >> STRETCH_FEW_BITS == 0;
+}
+
 STRETCH_UNUSED static int stretch_take(stretch_job *job, long begin, long end) {
     if (!job->sum) return stretch_pass(job, begin, end);
+    if (job->keys == 1 && !job->rows && !job->apart)
+        return job->columns ? stretch_lone(job, begin, end, 1) : stretch_lone(job, begin, end, 0);
     switch (4 * job->columns + 2 * (job->rows != 0) + (job->apart != 0)) {
         case 0: return stretch_sums(job, begin, end, 0, 0, 0);
         case 1: return stretch_sums(job, begin, end, 0, 0, 1);

@@ -39,6 +39,7 @@ cdef extern from "_stretches.h" nogil:
         int64_t before
         int64_t bits
         int tied
+        long keys
 
 
 cdef class Stretches:

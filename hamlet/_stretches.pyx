@@ -43,7 +43,7 @@ cdef class Stretches:
     cdef void begin(self, Py_ssize_t keys) noexcept nogil:
         """Forget all stretches; numbers of keys are below `keys`."""
         cdef Py_ssize_t key
-        self.keys = keys
+        self.keys = self.job.keys = keys
         self.job.count = self.job.bits = self.job.tied = 0
         self.job.before = INT64_MIN
         for key in range(keys):

@@ -116,6 +116,20 @@ def test_bursts_longer_than_the_longest() -> None:
     compare(COUNTS, events(type=types, k=np.zeros(EVENTS, np.int64)))
 
 
+@pytest.mark.parametrize("numbers", ["exact", "float"])
+def test_all_events_of_one_key(numbers: str) -> None:
+    """Bursts are longer than the longest, and values negative; events of one time are no burst."""
+    text = (
+        "RETURN k, COUNT(*), SUM(B.v) PATTERN SEQ(A, B+) GROUP-BY k WITHIN 5000 s;"
+        "RETURN k, COUNT(*) PATTERN SEQ(B, A+) GROUP-BY k WITHIN 2500 s SLIDE 1250 s;"
+    )
+    types = np.where(np.arange(EVENTS) % 4_000 < 10, "A", "B")
+    one = {"type": types, "k": np.full(EVENTS, 7)}
+    compare(text, events(**one), numbers=numbers)
+    compare(COUNTS, events(**one), numbers=numbers)
+    compare(COUNTS, events(time=np.arange(EVENTS) // 2, **one), False, numbers=numbers)
+
+
 def test_short_bursts_are_taken_event_by_event_and_tried_rarely() -> None:
     """A batch that is tried again after others were not is taken as stretches once they are long."""
     short = events(type=np.array(list("AB"))[np.arange(EVENTS) // KEYS % 2], k=np.arange(EVENTS) % KEYS)
