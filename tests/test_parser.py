@@ -267,7 +267,7 @@ UNITS |= dict.fromkeys(["d", "day", "days"], Fraction(86400))
 @pytest.mark.parametrize(("unit", "seconds"), UNITS.items())
 def test_durations(unit: str, seconds: Fraction) -> None:
     for text, amount in (("2", Fraction(2)), ("1.5", Fraction(3, 2)), (".1", Fraction(1, 10)), ("1e2", Fraction(100))):
-        for spelled in (f"{text} {unit}", f"{text}{unit.upper()}"):
+        for spelled in (f"{text} {unit}", f"{text}{unit.upper()}", f"{text} -- of\n{unit}"):
             found = query(f"RETURN COUNT(*) PATTERN A WITHIN {spelled} SLIDE {spelled}")
             assert found.within.seconds == amount * seconds
             assert found.slide == found.within

@@ -177,11 +177,12 @@ def parse_duration(cursor: Cursor, clause: str) -> Duration:
         raise cursor.expected(["a duration"], None, f"a duration is a number and a unit, as in {clause} 10 min")
     cursor.advance()
     unit = cursor.peek()
-    apart = "\n" in cursor.text[number.span.end : unit.span.start]  # a unit on another line is something else
+    known = _UNIT_OF.get(unit.value.lower())
+    lines = "\n" in cursor.text[number.span.end : unit.span.start]
+    apart = lines and known is None  # an unknown word on another line was not meant to be the unit
     if unit.kind is not Kind.WORD or apart or cursor.clause() or cursor.starts_statement():
         units = one_of(list(_UNITS))
         raise cursor.expected([f"a unit ({units})"], number.span, f"write {clause} {number.value} min")
-    known = _UNIT_OF.get(unit.value.lower())
     if known is None:
         raise cursor.fail(f"'{unit.value}' is no unit of time", unit.span, _unit_hint(unit, number))
     cursor.advance()

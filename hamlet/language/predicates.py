@@ -117,7 +117,7 @@ def _sort(
     if any(reference.shift is not Shift.NONE for reference in named):
         pair = _pair(conjunct, named, variables, reports)
         if pair is not None:
-            _check_neighbours(conjunct, pair, neighbours, reports)
+            _check_neighbours(conjunct, pair, variables, neighbours, reports)
             found.adjacent.setdefault(pair, []).append(_from_earlier(conjunct, pair))
         return
     mentioned = list(dict.fromkeys(reference.variable for reference in named))
@@ -276,16 +276,12 @@ def _two_sided(plain: list[str], following: list[str], preceding: list[str]) -> 
 
 
 def _in_one_scope(condition: Condition, pair: Pair, variables: Variables, reports: Reports) -> bool:
-    """Report a pair of which one event stands inside NOT and the other does not, or inside another NOT."""
-    if any(scope.issuperset(pair) for scope in variables.scopes):
-        return True
+    """Report a pair of which one event stands inside NOT and the other does not."""
     inside = [variable for variable in pair if variable in variables.negated]
-    if len(inside) == 2:
-        message = f"{pair[0]} and {pair[1]} stand in different NOTs and are never neighbours"
-        hint = "compare events of one negated pattern only"
-    else:
-        message = f"{inside[0]} stands inside NOT and cannot be compared with its neighbours in the trend"
-        hint = "an equivalence such as [driver] also holds between a negated pattern and the trend"
+    if len(inside) != 1:
+        return True
+    message = f"{inside[0]} stands inside NOT and cannot be compared with its neighbours in the trend"
+    hint = "an equivalence such as [driver] also holds between a negated pattern and the trend"
     reports.error(message, condition.span, hint)
     return False
 
@@ -302,10 +298,17 @@ def _from_earlier(condition: Condition, pair: Pair) -> Condition:
     return rewritten(condition, seen)
 
 
-def _check_neighbours(condition: Condition, pair: Pair, neighbours: Set[Pair] | None, reports: Reports) -> None:
+def _check_neighbours(
+    condition: Condition, pair: Pair, variables: Variables, neighbours: Set[Pair] | None, reports: Reports
+) -> None:
     if neighbours is None or pair in neighbours:
         return
     earlier, later = pair
+    if not any(scope.issuperset(pair) for scope in variables.scopes):
+        message = f"{earlier} and {later} stand in different NOTs and are never neighbours"
+        hint = "compare events of one negated pattern only"
+        reports.warn(f"{message}: this condition is never tested", condition.span, hint)
+        return
     if (later, earlier) in neighbours:
         hint = f"{earlier} comes directly after {later}: compare {later} with NEXT({earlier})"
     elif neighbours:
