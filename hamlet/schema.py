@@ -10,6 +10,7 @@ import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 
 from hamlet.errors import DataError
@@ -46,10 +47,16 @@ class Clock:
         """Whether the time column is a timestamp, so that results carry timestamps too."""
         return bool(pa.types.is_timestamp(self.type))
 
-    def present(self, ticks: int) -> int | datetime.datetime:
-        """Ticks in the type of the time column: integers as they are, timestamps as datetimes (`timestamp`)."""
+    def present(self, ticks: int) -> int | datetime.datetime | np.datetime64:
+        """Ticks in the type of the time column: integers as they are, timestamps as datetimes (`timestamp`).
+
+        What is finer than a datetime, a tick of nanoseconds that are no whole microseconds, is a `numpy.datetime64`
+        where no time zone is to be kept.
+        """
         if not self.is_timestamp:
             return ticks
+        if self.unit == "ns" and ticks % 1000 and self.type.tz is None:
+            return np.datetime64(ticks, "ns")
         return timestamp(ticks, self.unit, self.type.tz)
 
 

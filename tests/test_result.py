@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hamlet.errors import OptionError, OutputError
+import hamlet
+from hamlet.errors import DataError, OptionError, OutputError
 from hamlet.output.digits import decimal_digits, integer_of, number_text, short_text
 from hamlet.output.query_rows import QueryRows, ResultColumn, time_text
 from hamlet.output.result import Results
@@ -141,6 +142,26 @@ def test_windows_come_in_the_type_of_the_time_column() -> None:
 )
 def test_time_text(ticks: int, unit: str, zone: str | None, expected: str) -> None:
     assert time_text(ticks, Clock("time", unit, pa.timestamp(unit, zone))) == expected
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_nanoseconds_are_not_lost(zone: str | None) -> None:
+    kind = pa.timestamp("ns", zone)
+    events = pa.table({"time": pa.array([2, 1001], kind), "type": ["A", "A"]})
+    workload = hamlet.Workload.parse("RETURN COUNT(*), MAX(A.time) AS last PATTERN A WITHIN 0.0005 ms")
+    if zone:
+        with pytest.raises(DataError, match=r"last is 2 ns from 1970, in a time zone.*cut column 'time' to micro"):
+            hamlet.run(workload, events)
+        return
+    results = hamlet.run(workload, events)
+    shown = [[str(row[name]) for name in ("window_start", "window_end", "last")] for row in results.rows()]
+    assert shown == [
+        ["1970-01-01 00:00:00", "1970-01-01T00:00:00.000000500", "1970-01-01T00:00:00.000000002"],
+        ["1970-01-01 00:00:00.000001", "1970-01-01T00:00:00.000001500", "1970-01-01T00:00:00.000001001"],
+    ]
+    assert results.table("q1").column("last").cast(pa.int64()).to_pylist() == [2, 1001]
+    engine = hamlet.Engine(workload)
+    assert engine.push(events) + engine.close() == results.rows()
 
 
 def test_times_that_no_calendar_has() -> None:

@@ -223,5 +223,5 @@ def overflow_error(batch: pa.RecordBatch, text: str, row: int) -> DataError:
     shown = ", ".join(f"{name}={value!r}" for name, value in event.items() if value is not None)
     return DataError(
         f"{text} passes 64 bits for the event ({shown})\n"
-        "hint: use a DOUBLE in the expression (multiply by 1.0, say) or leave such events out with a predicate before"
+        "hint: use a DOUBLE in the expression (multiply by 1.0, say) or leave such events out of the input"
     )

@@ -13,6 +13,7 @@ import pyarrow as pa
 from hamlet.columns import Int64Array
 from hamlet.compiler.aggregates import Component, ComponentKey
 from hamlet.compiler.compiled import CompiledQuery
+from hamlet.errors import DataError
 from hamlet.output.components import Column, Values, columned, listed, read, taken
 from hamlet.output.numbers import Runs
 from hamlet.output.query_rows import Piece, QueryRows, ResultColumn
@@ -137,6 +138,13 @@ def presenter_of(column: ResultColumn, key: ComponentKey, units: Units) -> Calla
     def present(ticks: int | None) -> Any:
         if ticks is None:
             return None
+        if unit == "ns" and ticks % 1000:  # finer than a datetime
+            if zone is None:
+                return np.datetime64(ticks, "ns")
+            raise DataError(
+                f"{column.name} is {ticks} ns from 1970, in a time zone, and Python has no such type; cut column "
+                f"'{key.attribute}' to microseconds (timestamp[us])"
+            )
         moment = timestamp(ticks, unit, zone)
         return moment.date() if dates else moment
 
