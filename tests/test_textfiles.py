@@ -6,6 +6,7 @@ import bz2
 import contextlib
 import datetime
 import gzip
+import json
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +165,7 @@ def test_json_types_are_those_of_all_lines(folder: Path) -> None:
     ("text", "kind", "moment"),
     [
         ("2024-01-01T05:06:07", pa.timestamp("s"), datetime.datetime(2024, 1, 1, 5, 6, 7)),
+        ("2024-01-01T05:06:07Z", pa.timestamp("us", "UTC"), None),
         ("2024-01-01T05:06:07.5", pa.timestamp("us"), datetime.datetime(2024, 1, 1, 5, 6, 7, 500_000)),
         ("2024-01-01T05:06:07.5+01:00", pa.timestamp("us", "UTC"), None),
         ("2024-01-01T05:06:07.123456789", pa.timestamp("ns"), None),
@@ -176,6 +178,38 @@ def test_json_times(folder: Path, text: str, kind: pa.DataType, moment: datetime
     assert found.type == kind
     if moment is not None:
         assert found[0].as_py() == moment
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind"),
+    [
+        (["2024-01-01T05:06:07", "2024-01-01 05:06:08"], pa.timestamp("s")),
+        (["2024-01-01T05:06:07Z", None], pa.timestamp("us", "UTC")),
+        (["2024-01-01T05:06:07", "2024-01-01T05:06:07.5"], pa.timestamp("us")),
+        (["2024-01-01T05:06:07+02:00", "2024-01-01T05:06:07.5Z"], pa.timestamp("us", "UTC")),
+        (["2024-01-01T05:06:07.5", None, "2024-01-01T05:06:07.123456789"], pa.timestamp("ns")),
+        (["2024-01-01T05:06:07Z", "2024-01-01T05:06:07.5"], pa.string()),
+        (["2024-01-01T05:06:07.5", "2024-01-01T05:06:07Z"], pa.string()),
+        (["2024-01-01T05:06:07.5", "later"], pa.string()),
+        (["later", "2024-01-01T05:06:07.5"], pa.string()),
+    ],
+)
+@pytest.mark.parametrize("chunk", [1 << 23, 1], ids=["one", "many"])
+def test_json_times_of_attributes(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, texts: list[str | None], kind: pa.DataType, chunk: int
+) -> None:
+    monkeypatch.setattr(hamlet.input.jsonfile, "_CHUNK", chunk)
+    lines = [json.dumps({"time": time, "type": "A", "at": text}) + "\n" for time, text in enumerate(texts)]
+    events = open_events(write(folder, "a.jsonl", "".join(lines)))
+    assert events.schema.arrow_types["at"] == kind
+    found = pa.Table.from_batches(events.batches(["at"])).column("at")
+    assert found.combine_chunks().equals(pa.array(texts).cast(kind))
+
+
+def test_json_times_with_and_without_zones(folder: Path) -> None:
+    lines = '{"time": "2024-01-01T00:00:00Z", "type": "A"}\n{"time": "2024-01-01T00:00:01", "type": "A"}\n'
+    with pytest.raises(DataError, match=r"the column 'time' holds '2024-01-01T.*', all with a zone or"):
+        open_events(write(folder, "a.jsonl", lines))
 
 
 @pytest.mark.parametrize(

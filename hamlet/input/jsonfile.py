@@ -28,6 +28,8 @@ _NO_OBJECT = re.compile(rb"^[ \t\r]*[^{\s]", re.MULTILINE)  # a first line with 
 _LONG_INTEGER = re.compile(rb"\d{19}")
 _BEYOND_64_BITS = 2.0**63
 _TIMES = (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
+_TIME_TEXT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
+_ZONED = re.compile(rb'"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:Z|[+-]\d\d(?::?\d\d)?)"')
 
 
 class JsonFile:
@@ -38,13 +40,16 @@ class JsonFile:
     path : pathlib.Path
         May end in .gz, .bz2 or .zst.
     key : SortKey
-        The time and order columns; text there is read as ISO 8601 timestamps.
+        The time and order columns; text there is read as ISO 8601 timestamps, and so is an attribute that holds nothing
+        else. Arrow's reader knows those of whole seconds only, and forgets their zones.
     """
 
     def __init__(self, path: Path, key: SortKey) -> None:
         self.name = str(path)
         self._key = key
-        self._parsed: dict[str, pa.DataType] = {}  # key columns that come as text: the timestamps that it means
+        self._parsed: dict[str, pa.DataType] = {}  # columns that come as text: the timestamps that it means
+        self._moments: dict[str, pa.DataType | None] = {}  # attributes that come as text, likewise; None: it is text
+        self._seconds: set[str] = set()  # columns that a chunk holds as timestamps
         self._types: dict[str, pa.DataType] = {}  # as Arrow reads them
         self._absent: dict[str, int] = {}  # key columns that a whole chunk lacks: the chunk's first line
         check = OrderCheck(key)
@@ -57,6 +62,7 @@ class JsonFile:
         for name, line in self._absent.items():
             if not pa.types.is_null(self._types.get(name, pa.null())):
                 raise DataError(f"{self.name}:{line}: the column {name!r}, which orders the events, is NULL")
+        self._parsed |= self._times_throughout()
         self.schema = pa.schema([(name, self._parsed.get(name, kind)) for name, kind in self._types.items()])
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -88,7 +94,7 @@ class JsonFile:
 
     def _survey(self, chunk: bytes, line: int, check: OrderCheck) -> None:
         self._check_text(chunk, line)
-        table = self._read(chunk, line, None)
+        table = self._with_zones(self._read(chunk, line, None), chunk, line)
         if table.num_rows != chunk.count(b"\n") + (not chunk.endswith(b"\n")):
             self._raise_unless_blank(chunk, line, table.num_rows)
         if _LONG_INTEGER.search(chunk):
@@ -103,6 +109,36 @@ class JsonFile:
                 self._raise_clash(field.name, known, table, line, chunk)
             self._types[field.name] = wide
         self._look_at_keys(table, line, check)
+        self._look_at_attributes(table)
+
+    def _with_zones(self, table: pa.Table, chunk: bytes, line: int) -> pa.Table:
+        """A chunk's table with text in place of timestamps if zones are among them."""
+        times = [field.name for field in table.schema if pa.types.is_timestamp(field.type)]
+        if not times or not _ZONED.search(chunk):
+            return table
+        kinds = [(field.name, pa.string() if field.name in times else field.type) for field in table.schema]
+        return self._read(chunk, line, pa.schema(kinds))
+
+    def _look_at_attributes(self, table: pa.Table) -> None:
+        """See which attributes that come as text hold timestamps only."""
+        for name, texts in zip(table.schema.names, table.columns, strict=True):
+            if name in self._key.names or self._moments.get(name, _TIMES[0]) is None:
+                continue
+            if pa.types.is_timestamp(texts.type):
+                self._seconds.add(name)
+            elif is_text(texts.type):
+                self._moments[name] = _moment_type(texts, self._moments.get(name))
+
+    def _times_throughout(self) -> dict[str, pa.DataType]:
+        """The attributes that come as text and hold timestamps of one type in all chunks."""
+        found = {name: kind for name, kind in self._moments.items() if kind is not None}
+        if doubtful := [name for name in found if name in self._seconds]:  # whole seconds of a zone that was not seen
+            schema = pa.schema([(name, pa.string()) for name in doubtful])
+            for line, chunk in self._chunks():
+                for name, texts in zip(doubtful, self._read(chunk, line, schema).columns, strict=True):
+                    if name in found and not _means(texts, found[name]):
+                        del found[name]
+        return found
 
     def _look_at_keys(self, table: pa.Table, line: int, check: OrderCheck) -> None:
         for name in self._key.names:
@@ -125,11 +161,8 @@ class JsonFile:
         if not is_text(texts.type):
             raise DataError(f"{self.name}: the column {name!r} holds times in several formats; use one of them")
         for kind in _TIMES:
-            try:
-                texts.cast(kind)
-            except pa.ArrowInvalid:
-                continue
-            return kind
+            if _means(texts, kind):
+                return kind
         return self._raise_bad_time(texts, name, line, _TIMES[0])
 
     def _with_times(self, table: pa.Table, line: int) -> pa.Table:
@@ -252,6 +285,24 @@ _KIND_NAMES = {
     list: "a list",
     dict: "an object",
 }
+
+
+def _means(texts: pa.ChunkedArray, kind: pa.DataType) -> bool:
+    """Whether all of a text is timestamps of a type."""
+    try:
+        texts.cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _moment_type(texts: pa.ChunkedArray, known: pa.DataType | None) -> pa.DataType | None:
+    """The timestamps that a text means, those of `known` or finer; None where it is just text."""
+    first = pc.first(texts).as_py()
+    if first is None or not _TIME_TEXT.match(first):
+        return None
+    kinds = _TIMES if known is None else [kind for kind in _TIMES[_TIMES.index(known) :] if kind.tz == known.tz]
+    return next((kind for kind in kinds if _means(texts, kind)), None)
 
 
 class _LineError(ValueError):
