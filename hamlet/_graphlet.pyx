@@ -164,7 +164,7 @@ cdef void find_pane(const Core* k, Graphlet* g, int64_t time) noexcept nogil:
     cdef int64_t within = 0, slide = 0, begins, ends
     cdef int i
     g.pane, g.pane_end = INT64_MIN, INT64_MAX
-    for i in range(1 if g.only >= 0 else g.members):  # queries of one band have the same windows
+    for i in range(min(g.members, 1) if g.even else g.members):
         q = &k.query[g.member[i].query]
         if q.within == within and q.slide == slide:
             continue

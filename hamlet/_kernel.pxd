@@ -102,6 +102,7 @@ cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-
     int64_t* of_kind     # [classes] events of each
     int loose            # members in no band
     int only             # the band of all members, if there is one role and programs are direct, else -1
+    bint even            # whether all members have the same windows
     bint sharing         # whether the last burst that some query had a trend to extend in was shared
     uint64_t* columns    # [roles] bits of the columns that members of a role read
     int lives            # members with trends that the burst extends: k

@@ -31,6 +31,8 @@ cdef void join_graphlet(Core* k, int kind, int type) except *:
     """Let the queries that bind a class of events to one Kleene sub-pattern share its graphlet."""
     cdef Graphlet* g = &k.graphlet[type % MOST_GRAPHLETS]
     cdef Entry* entry
+    cdef const Query* q
+    cdef const Query* first
     cdef int i, member, role
     k.class_graphlet = <int*> grown(k.class_graphlet, (kind + 1) * sizeof(int))
     k.class_roles = <uint64_t*> grown(k.class_roles, (kind + 1) * sizeof(uint64_t))
@@ -62,12 +64,15 @@ cdef void join_graphlet(Core* k, int kind, int type) except *:
     find_ends(k)
     g.reads = 0
     g.loops = False
+    g.even = True
     for i in range(g.roles):  # members may have gone
         g.columns[i] = 0
     for i in range(g.members):
         g.columns[g.member[i].role] |= g.member[i].columns
         g.reads |= g.member[i].columns
         g.loops = g.loops or g.member[i].loop
+        q, first = &k.query[g.member[i].query], &k.query[g.member[0].query]
+        g.even = g.even and q.within == first.within and q.slide == first.slide
     g.pane = g.pane_end = 0  # found anew for the first burst
 
 
