@@ -213,8 +213,8 @@ def gathered(const uint64_t[::1] words, const int32_t[::1] widths, const int64_t
     """
     cdef Py_ssize_t n = len(order), begin, count, i
     cdef int parts = len(layout), number
-    cdef uint8_t[::1] part_bytes = np.zeros((parts + 1) * sizeof(Part), np.uint8)
-    cdef Part* part = <Part*> &part_bytes[0]
+    cdef bytearray part_bytes = bytearray((parts + 1) * sizeof(Part))
+    cdef Part* part = <Part*> <char*> part_bytes
     cdef int64_t[::1] first, second, row_start
     cdef uint8_t[::1] there
     cdef int64_t start[BLOCK]
@@ -225,14 +225,20 @@ def gathered(const uint64_t[::1] words, const int32_t[::1] widths, const int64_t
         words, widths = np.zeros(1, np.uint64), np.zeros(1, np.int32)
     held = []
     for number, (form, fixed, wide) in enumerate(layout):
-        first = np.empty(max(1, 0 if form == "flag" else n), np.int64)
-        second = np.empty(max(1, n if form == "pair" else 0), np.int64)
-        there = np.empty(max(1, n if form in ("flag", "extremum") else 0), np.uint8)
-        held.append((first, second, there))
+        one = two = flags = None
+        if form != "flag":
+            first = one = np.empty(n, np.int64)
+            part[number].first = &first[0]
+        if form == "pair":
+            second = two = np.empty(n, np.int64)
+            part[number].second = &second[0]
+        if form == "flag" or form == "extremum":
+            there = flags = np.empty(n, np.uint8)
+            part[number].there = &there[0]
+        held.append((one, two, flags))
         part[number].form = FORMS[form]
         part[number].offset, part[number].slope = offset, slope
         part[number].words, part[number].wide = fixed, wide
-        part[number].first, part[number].second, part[number].there = &first[0], &second[0], &there[0]
         part[number].whole = True
         offset += fixed
         slope += wide
@@ -265,7 +271,7 @@ cdef object _gathered(
     const int64_t[::1] row_start, bint even, int64_t fixed, int64_t wide
 ):
     """A component as `gathered` returns it."""
-    first, second, there = (np.asarray(each)[:n] for each in arrays)
+    cdef object first = arrays[0], second = arrays[1], there = arrays[2]
     cdef int64_t[::1] start, size
     cdef Py_ssize_t i
     cdef int64_t width
