@@ -228,13 +228,13 @@ def gathered(const uint64_t[::1] words, const int32_t[::1] widths, const int64_t
         one = two = flags = None
         if form != "flag":
             first = one = np.empty(n, np.int64)
-            part[number].first = &first[0]
+            part[number].first = &first[0] if n else NULL
         if form == "pair":
             second = two = np.empty(n, np.int64)
-            part[number].second = &second[0]
+            part[number].second = &second[0] if n else NULL
         if form == "flag" or form == "extremum":
             there = flags = np.empty(n, np.uint8)
-            part[number].there = &there[0]
+            part[number].there = &there[0] if n else NULL
         held.append((one, two, flags))
         part[number].form = FORMS[form]
         part[number].offset, part[number].slope = offset, slope
