@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hamlet.errors import Diagnostic, OptionError, WorkloadError, near_miss
 from hamlet.input.files import similar_file
-from hamlet.language.analysis import analyse_text
+from hamlet.language.analysis import analyse_text, column_errors
 from hamlet.language.conditions import references
 from hamlet.language.meaning import Analysis
 from hamlet.language.printing import to_text
@@ -66,19 +66,7 @@ class Workload:
         WorkloadError
             With every mistake of the text.
         """
-        try:
-            text = Path(path).read_bytes().decode("utf-8-sig")
-        except FileNotFoundError:
-            raise OptionError(f"there is no workload {os.fspath(path)!r}{similar_file(Path(path))}") from None
-        except IsADirectoryError:
-            raise OptionError(f"the workload {os.fspath(path)!r} is a folder; name a file in it") from None
-        except OSError as error:
-            raise OptionError(f"cannot read the workload {os.fspath(path)!r}: {error.strerror or error}") from None
-        except UnicodeDecodeError as error:
-            raise OptionError(
-                f"the workload {os.fspath(path)!r} is not UTF-8 text (byte {error.start}); save it as UTF-8"
-            ) from None
-        return cls.parse(text, os.fspath(path))
+        return cls.parse(_text_of(path), os.fspath(path))
 
     def select(self, names: Iterable[str]) -> Workload:
         """Some of the queries, in the order of the text.
@@ -182,3 +170,29 @@ def workload_of(given: object) -> Workload:
         f"the workload is a {type(given).__name__}; read it first, with hamlet.Workload.from_file(path) or "
         "hamlet.Workload.parse(text)"
     )
+
+
+def mistakes(path: str | os.PathLike[str], schema: Schema) -> list[Diagnostic]:
+    """What is wrong with a workload file in view of an input's columns, also where the text itself has mistakes.
+
+    Raises
+    ------
+    OptionError
+        If the file cannot be read.
+    """
+    return column_errors(_text_of(path), os.fspath(path), schema)
+
+
+def _text_of(path: str | os.PathLike[str]) -> str:
+    try:
+        return Path(path).read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise OptionError(f"there is no workload {os.fspath(path)!r}{similar_file(Path(path))}") from None
+    except IsADirectoryError:
+        raise OptionError(f"the workload {os.fspath(path)!r} is a folder; name a file in it") from None
+    except OSError as error:
+        raise OptionError(f"cannot read the workload {os.fspath(path)!r}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise OptionError(
+            f"the workload {os.fspath(path)!r} is not UTF-8 text (byte {error.start}); save it as UTF-8"
+        ) from None

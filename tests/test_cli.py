@@ -198,6 +198,22 @@ def test_check_with_an_input(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert "x.sase:1:" in capsys.readouterr().err
 
 
+def test_check_reports_mistakes_of_the_text_and_of_columns_together(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("x.sase").write_text(
+        "RETURN COUNT(*) PATTERN SEQ(A, B WITHIN 10 s;\nRETURN COUNT(Z) PATTERN A WITHIN 5 s;\n"
+        "RETURN SUM(B.xx) PATTERN SEQ(A, B+) WITHIN 10 s"
+    )
+    assert hamlet_main("check", "x.sase", "--input", "events.parquet") == 2
+    said = capsys.readouterr().err
+    assert [line.split(":")[1] for line in said.splitlines() if line.startswith("x.sase")] == ["1", "2", "3"]
+    assert "no variable 'Z'" in said
+    assert "no column 'xx'" in said
+    assert hamlet_main("check", "x.sase", "--input", "missing.parquet") == 2
+    assert "no variable 'Z'" in capsys.readouterr().err
+
+
 def test_anything_else_exits_with_1(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,7 +23,7 @@ from hamlet.cli.options import COLUMN_OPTIONS, QUIET, WORKLOAD, input_option, wi
 @with_options(input_option(), *COLUMN_OPTIONS, QUIET)
 def command(workload: str, source: str | None, quiet: bool, **columns: Any) -> None:
     """Report all errors of a workload, with the input's columns if there is an input."""
-    checked, _ = load(workload, source, quiet, columns)
+    checked, _ = load(workload, source, quiet, columns, all_errors=True)
     if not quiet:
         count = len(checked.names)
         click.echo(f"{workload}: {count} quer{'y' if count == 1 else 'ies'}, no errors")

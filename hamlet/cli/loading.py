@@ -11,21 +11,33 @@ from typing import Any, BinaryIO
 
 import click
 
-from hamlet.errors import DataError, one_of
+from hamlet.errors import DataError, HamletError, WorkloadError, one_of
 from hamlet.input.events import EventSource, open_events
 from hamlet.input.files import FORMATS, format_of
-from hamlet.workload import Workload
+from hamlet.workload import Workload, mistakes
 
 
 def load(
-    workload: str, source: str | None, quiet: bool, columns: dict[str, Any], queries: Sequence[str] = ()
+    workload: str,
+    source: str | None,
+    quiet: bool,
+    columns: dict[str, Any],
+    queries: Sequence[str] = (),
+    *,
+    all_errors: bool = False,
 ) -> tuple[Workload, EventSource | None]:
     """The checked workload (all its queries, or those named), and the opened input if there is one.
 
     Warnings are printed. The input ``-`` is standard input; it and pipes are copied to a temporary file, since an input
-    is read twice: the first time to see whether it is in order.
+    is read twice: the first time to see whether it is in order. Mistakes in the text alone are reported before the
+    input is opened, which may take a while, unless all errors are wanted.
     """
-    loaded = Workload.from_file(workload)
+    try:
+        loaded = Workload.from_file(workload)
+    except WorkloadError as error:
+        if source is None or not all_errors:
+            raise
+        raise _with_columns(error, workload, source, columns) from None
     if queries:
         loaded = loaded.select(queries)
     warnings = list(loaded.warnings)
@@ -36,6 +48,15 @@ def load(
     if warnings and not quiet:
         click.echo("\n".join(each.format() for each in dict.fromkeys(warnings)), err=True)
     return loaded, events
+
+
+def _with_columns(error: WorkloadError, workload: str, source: str, columns: dict[str, Any]) -> WorkloadError:
+    """The errors of a text together with those against the input's columns, if there is such an input."""
+    try:
+        schema = open_events(_lasting(source, columns.get("input_format")), **columns).schema
+    except HamletError:
+        return error
+    return WorkloadError([*error.diagnostics, *mistakes(workload, schema)])
 
 
 def _lasting(source: str, input_format: str | None) -> str:

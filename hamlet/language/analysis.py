@@ -30,6 +30,7 @@ from hamlet.query import (
     WorkloadText,
     atoms,
 )
+from hamlet.schema import Schema
 from optimizer.template import START, Template
 
 # Columns of every result row.
@@ -87,6 +88,20 @@ def analyse_text(text: str, source: str = "<workload>", *, special: Collection[s
     if not problems:
         return analyse(workload, special=special)
     raise WorkloadError([*problems, *_analyse(workload, special)[1]])
+
+
+def column_errors(text: str, source: str, schema: Schema) -> list[Diagnostic]:
+    """What is wrong with a text, be it sound or not, in view of the columns of an input.
+
+    Parameters
+    ----------
+    text, source : str
+        The workload and its file name for messages.
+    schema : Schema
+        Of the input.
+    """
+    special = {schema.clock.column, schema.type_column}
+    return check(_analyse(read(text, source)[0], special)[0], schema)
 
 
 def _analyse(workload: WorkloadText, special: Collection[str]) -> tuple[Analysis, list[Diagnostic]]:
