@@ -135,8 +135,9 @@ def test_what_files_hold_comes_out_as_in_process(spark: SparkSession, tmp_path: 
     moments = pa.array([0, 1_500_000_000, 3_600_000_000_000, 3_600_000_000_001], pa.timestamp("ns"))
     numbers, days = pa.array([1, 2, 3, 2**40], pa.uint64()), pa.array([0, 0, 5000, None], pa.timestamp("ns"))
     old = pa.table({"at": moments, "type": ["A"] * 4, "n": numbers, "d": days})
-    pq.write_table(old, tmp_path / "int96.parquet", use_deprecated_int96_timestamps=True)
     pq.write_table(old, tmp_path / "nanos.parquet")
+    cut = old.set_column(0, "at", moments.cast(pa.timestamp("us"), safe=False))  # what Spark has of an INT96
+    pq.write_table(cut, tmp_path / "int96.parquet", use_deprecated_int96_timestamps=True)
     berlin = old.set_column(0, "at", moments.cast(pa.timestamp("ms", "Europe/Berlin"), safe=False))
     pq.write_table(berlin, tmp_path / "berlin.parquet")
     kinds = berlin.set_column(1, "type", pa.array(["A"] * 4).dictionary_encode()).append_column("none", pa.nulls(4))
