@@ -291,6 +291,56 @@ def test_a_heavy_value_has_a_grid_of_its_own() -> None:
     assert grids({}, 2, (True, True), 16).keys() == {(), (0,), (1,), (0, 1)}
 
 
+TRIANGLE, APART = [(0, 1), (1, 2), (0, 2)], [(0,), (1,)]
+
+
+@pytest.mark.parametrize(
+    ("carried", "events", "slices", "expected"),
+    [
+        (TRIANGLE, [1.0, 1.0, 1.0], 65, (4, 4, 4)),
+        (TRIANGLE, [1.0, 1.0, 1.0], 512, (8, 8, 8)),
+        (APART, [1.0, 1.0], 256, (16, 16)),
+        (APART, [100.0, 400.0], 1024, (16, 64)),
+        ([(0,)], [100.0], 1, (1,)),
+    ],
+)
+def test_shares_of_examples_of_the_authors(
+    carried: list[tuple[int, ...]], events: list[float], slices: int, expected: tuple[int, ...]
+) -> None:
+    """What the authors' own implementation is tested with: the Scalable Online Monitoring Project (ETH Zürich),
+    package ch.ethz.infsec.slicer, HypercubeSlicerTest."""
+    relations = [Relation(places, number) for places, number in zip(carried, events, strict=True)]
+    assert best_shares(relations, len(expected), slices) == expected
+
+
+def test_grids_of_examples_of_the_authors() -> None:
+    """p(x, y), q(x), q(y) of 100 events each, 1024 slices; heavy values in x, then in both (source as above)."""
+    sizes = {
+        (carried, held): 100.0
+        for carried in ((0, 1), (0,), (1,))
+        for size in range(len(carried) + 1)
+        for held in combinations(carried, size)
+    }
+    assert grids(sizes, 2, (False, False), 1024) == {(): (32, 32)}
+    assert grids(sizes, 2, (True, False), 1024) == {(): (32, 32), (0,): (1, 1024)}
+    assert grids(sizes, 2, (True, True), 1024) == {(): (32, 32), (0,): (1, 1024), (1,): (1024, 1), (0, 1): (1, 1)}
+
+
+def test_partial_keys_meet_in_every_grid_that_may_hold_them() -> None:
+    """p(x) and q(y), where some x are heavy: whatever x and y are, they come together in the slice of (x, y)."""
+    values = [value.to_bytes(2) for value in range(40)]
+    shares = {(): (4, 8), (0,): (1, 2)}
+    owner = GridOwner(
+        {held: Grid(each, tuple(range(each[0] * each[1]))) for held, each in shares.items()},
+        [frozenset(values[:3]), frozenset()],
+    )
+    for x in values:
+        for y in values:
+            both = set(owner.targets((0,), [x])) & set(owner.targets((1,), [y]))
+            assert owner.owner([x, y]) in both
+            assert owner.targets((0, 1), [x, y]) == (owner.owner([x, y]),)
+
+
 # ------------------------------------------------------------------------------------------------- placement
 
 

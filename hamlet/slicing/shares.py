@@ -3,7 +3,8 @@
 A slice is a cell of a grid with one dimension per attribute. An event is sent to all cells that agree with the values
 it carries, so a type without an attribute is copied along that dimension. The shares say how many steps each dimension
 has. Source: Schneider et al. (STTT 2021) §5, Algorithms 1 (shares) and 2 (heavy values); the exhaustive search over
-whole shares is that of Chu, Balazinska, Suciu (SIGMOD 2015) §4, the grid that of Afrati and Ullman (TKDE 2011).
+whole shares is that of Chu, Balazinska, Suciu (SIGMOD 2015) §4, the grid that of Afrati and Ullman (TKDE 2011). Checked
+against the examples with which the authors test theirs (Scalable Online Monitoring Project, ETH Zürich).
 """
 
 from __future__ import annotations
