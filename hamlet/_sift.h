@@ -73,4 +73,12 @@ HAMLET_TARGETS static int ascend(const int64_t *number, long n) {
     return !less;
 }
 
+/* The same of pairs of numbers: the first counts, the second where it is equal. */
+HAMLET_TARGETS static int ascend_pairs(const int64_t *number, const int64_t *second, long n) {
+    int64_t less = 0;
+    for (long i = 1; i < n; i++)
+        less |= (number[i] < number[i - 1]) | ((number[i] == number[i - 1]) & (second[i] < second[i - 1]));
+    return !less;
+}
+
 #endif

@@ -175,7 +175,7 @@ class Disorder:
         nbytes = batch.nbytes + _TABLE_BYTES + _COLUMN_BYTES * batch.num_columns if self._counted else 0
         self.nbytes += nbytes
         held = _Held(batch, times, None if orders is None else int(orders[-1]), nbytes)
-        in_order = ascending(times) and (orders is None or _in_order(times, orders))
+        in_order = ascending(times, orders)
         first, last = (int(times[0]), int(times[-1])) if in_order else (int(times.min()), int(times.max()))
         self._seen = last if self._seen is None else max(last, self._seen)
         if in_order and not self._fresh and self._follows(first, orders):
@@ -264,11 +264,6 @@ class Disorder:
         for batch in table.combine_chunks().to_batches():
             self._hold(batch, *self._key.columns_of(batch))
         self._seen = seen
-
-
-def _in_order(times: Int64Array, orders: Int64Array) -> bool:
-    """Whether events of ascending times are in order."""
-    return bool(((times[1:] > times[:-1]) | (orders[1:] >= orders[:-1])).all())
 
 
 def _joined(parts: Sequence[_Held]) -> pa.Table | None:

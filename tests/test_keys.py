@@ -11,7 +11,7 @@ import pytest
 
 import hamlet
 from hamlet._keys import KeyTable
-from hamlet._order import looked_up, sifted
+from hamlet._order import ascending, looked_up, sifted
 from hamlet.keys import KeyIndex
 from hamlet.ranks import sort_key
 from tests.test_saving import again
@@ -123,6 +123,18 @@ def test_events_are_sifted_by_a_table(type: Any, size: int) -> None:
         found, chosen = sifted(codes, table)
         assert found.tolist() == expected
         assert chosen.tolist() == [row for row, kind in enumerate(expected) if kind >= 0]
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 9, 64, 300])
+def test_one_exchange_is_seen(rows: int) -> None:
+    random = np.random.default_rng(rows)
+    ordered = sorted(random.integers(-3, 3, (rows, 2)).tolist())
+    for place in range(max(rows, 1)):  # the first exchanges nothing
+        pairs = list(ordered)
+        pairs[max(place - 1, 0) : place + 1] = reversed(pairs[max(place - 1, 0) : place + 1])
+        numbers, seconds = np.array(pairs, np.int64).reshape(-1, 2).T.copy()
+        assert ascending(numbers) == (numbers.tolist() == sorted(numbers.tolist()))
+        assert ascending(numbers, seconds) == (pairs == ordered)
 
 
 def test_values_that_are_no_integers() -> None:

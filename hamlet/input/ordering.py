@@ -103,15 +103,8 @@ class OrderCheck:
         if not len(time):
             return
         first = (int(time[0]), 0 if order is None else int(order[0]))
-        self.ordered = self.ordered and (self.last is None or self.last <= first) and _is_sorted(time, order)
+        self.ordered = self.ordered and (self.last is None or self.last <= first) and ascending(time, order)
         self.last = (int(time[-1]), 0 if order is None else int(order[-1]))
-
-
-def _is_sorted(time: Int64Array, order: Int64Array | None) -> bool:
-    if order is None:
-        return bool(ascending(time))
-    later, same = time[1:] > time[:-1], time[1:] == time[:-1]
-    return bool(np.all(later | (same & (order[1:] >= order[:-1]))))
 
 
 def _sorted_places(time: Int64Array, order: Int64Array | None) -> npt.NDArray[np.intp]:
