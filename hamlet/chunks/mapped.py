@@ -48,7 +48,7 @@ class MappedChunks:
     """
 
     step = 1
-    sizes = (3 << 18, 3 << 18)  # a chunk has a kernel of its own, and its maps are folded
+    sizes = (1 << 18, 3 << 18)  # a chunk has a kernel of its own, and its maps are folded
     spreads = False
 
     def __init__(self, engine: Engine) -> None:
