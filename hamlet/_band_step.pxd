@@ -3,7 +3,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 from hamlet._expression cimport Column
 from hamlet._kernel cimport Core, Graphlet
-from hamlet._lanes cimport LANES_GREATEST, LANES_LEAST, LANES_PRESENCE, LANES_SUM, Input, Word, rank_of, usable
+from hamlet._lanes cimport LANES_GREATEST, LANES_LEAST, LANES_PRESENCE, LANES_SUM, Band, Input, Word, rank_of, usable
 
 cdef int step_band(
     Core* k, int number, int64_t key, int64_t time, int kind, const int64_t* rows, int events, bint* done
@@ -11,6 +11,7 @@ cdef int step_band(
 cdef int find_lanes(Core* k, int number, Graphlet* g) noexcept nogil
 cdef int single_band(Core* k, int number, Graphlet* g) noexcept nogil
 cdef int seek_block(Core* k, int number, Graphlet* g, bint* starts) noexcept nogil
+cdef void count_lanes(Core* k, const Band* band, Graphlet* g, int role, const uint64_t* found) noexcept nogil
 cdef int burst_band(Core* k, int number, const Graphlet* g, int role, uint64_t* found) noexcept nogil
 
 

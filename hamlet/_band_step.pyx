@@ -302,8 +302,7 @@ cdef void find_role(Core* k, int number, Graphlet* g, int role) noexcept nogil:
     """
     cdef Band* band = &k.band[number]
     cdef uint64_t* alive = band.alive + (g - k.graphlet) * band.marks
-    cdef const uint64_t* of_kin = band.kin[g - k.graphlet]
-    cdef int i, kin, lanes = 0
+    cdef int i
     cdef bint lasting = band.block.steps >= FEW_STEPS
     cdef int64_t window
     for i in range(0 if lasting else band.marks):
@@ -317,21 +316,30 @@ cdef void find_role(Core* k, int number, Graphlet* g, int role) noexcept nogil:
     for i in range(band.marks):
         if lasting:
             alive[i] |= band.marked[i]
-        if band.marked[i]:
-            lanes += ones(band.marked[i])
-            band.found[i] |= band.marked[i]
-    if lanes:
-        g.every |= <uint64_t> 1 << role
-        g.lives += lanes
-        k.role_lives[role] += lanes
-        k.role_laned[role] += lanes
-        if g.kins == g.roles:
-            k.kin_lives[role] += lanes
-            return
-        for kin in range(g.kins):
-            if g.kin[kin].role == role:
-                for i in range(band.marks):
-                    k.kin_lives[kin] += ones(band.marked[i] & of_kin[kin * band.marks + i])
+        band.found[i] |= band.marked[i]
+    count_lanes(k, band, g, role, band.marked)
+
+
+cdef void count_lanes(Core* k, const Band* band, Graphlet* g, int role, const uint64_t* found) noexcept nogil:
+    """Count the live lanes of a role among the members with trends that the burst extends, and of each of its kins."""
+    cdef const uint64_t* of_kin = band.kin[g - k.graphlet]
+    cdef int i, kin, lanes = 0
+    for i in range(band.marks):
+        if found[i]:
+            lanes += ones(found[i])
+    if lanes == 0:
+        return
+    g.every |= <uint64_t> 1 << role
+    g.lives += lanes
+    k.role_lives[role] += lanes
+    k.role_laned[role] += lanes
+    if g.kins == g.roles:
+        k.kin_lives[role] += lanes
+        return
+    for kin in range(g.kins):
+        if g.kin[kin].role == role:
+            for i in range(band.marks):
+                k.kin_lives[kin] += ones(found[i] & of_kin[kin * band.marks + i])
 
 
 cdef int burst_band(Core* k, int number, const Graphlet* g, int role, uint64_t* found) noexcept nogil:

@@ -13,7 +13,7 @@ Source: HAMLET (SIGMOD'21) Defs. 3.5-3.11, Algorithm 1.
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from hamlet._band_step cimport burst_band, find_lanes, seek_block, single_band
+from hamlet._band_step cimport burst_band, count_lanes, find_lanes, seek_block, single_band
 from hamlet._burst cimport Tally, apply_burst, apply_limbs, join_tally, tally_rows, tally_values
 from hamlet._cells cimport (
     add_arriving,
@@ -26,7 +26,7 @@ from hamlet._cells cimport (
     words_of,
 )
 from hamlet._decision cimport decide, note_burst, note_single
-from hamlet._kernel cimport DYNAMIC, LONGEST_BURST, STATIC, Core, Graphlet, Member, Pending, column_bit, mixed, ones
+from hamlet._kernel cimport DYNAMIC, LONGEST_BURST, STATIC, Core, Graphlet, Member, Pending, column_bit, mixed
 from hamlet._lanes cimport Band, is_found
 from hamlet._members cimport list_live
 from hamlet._order cimport MOST_ARRANGED, Event
@@ -267,7 +267,7 @@ cdef int end_at_once(Core* k, Graphlet* g, bint* done) noexcept nogil:
     cdef uint64_t columns = g.columns[0]
     cdef int64_t snapshots = k.snapshots, joined
     cdef bint starts
-    cdef int i, kin, failure = seek_block(k, g.only, g, &starts)
+    cdef int i, failure = seek_block(k, g.only, g, &starts)
     done[0] = False
     if failure or not band.reached:
         return failure
@@ -287,17 +287,10 @@ cdef int end_at_once(Core* k, Graphlet* g, bint* done) noexcept nogil:
     if failure or not band.reached:
         return failure
     done[0] = True
-    g.lives = g.lone = 0
-    for i in range(band.marks):
-        g.lives += ones(band.found[i])
+    forget_lives(k, g)
+    count_lanes(k, band, g, 0, band.found)
     if g.lives == 0:
         return NO_FAILURE
-    g.every = 1
-    k.role_lives[0] = k.role_laned[0] = g.lives
-    for kin in range(g.kins):
-        k.kin_lives[kin] = 0
-        for i in range(band.marks):
-            k.kin_lives[kin] += ones(band.found[i] & band.kin[g - k.graphlet][kin * band.marks + i])
     k.graphlets += 1
     g.sharing = decide(k, g) != 0
     if k.past != NULL and note_burst(k, g, g.sharing):
@@ -331,16 +324,22 @@ cdef void count_roles(Core* k, Graphlet* g) noexcept nogil:
                 k.role_kinds[role] += number
 
 
-cdef int find_live(Core* k, Graphlet* g) noexcept nogil:
-    """The members with trends that the burst extends; their panes are turned. Returns a Failure."""
-    cdef int i, failure
+cdef void forget_lives(Core* k, Graphlet* g) noexcept nogil:
+    """Of no member it is known whether it has a trend that the burst extends."""
+    cdef int i
     g.lives = g.lone = 0
     g.every = 0
-    g.listed = g.handed = g.in_blocks = False
     for i in range(g.roles):
         k.role_lives[i] = k.role_laned[i] = 0
     for i in range(g.kins):
         k.kin_lives[i] = 0
+
+
+cdef int find_live(Core* k, Graphlet* g) noexcept nogil:
+    """The members with trends that the burst extends; their panes are turned. Returns a Failure."""
+    cdef int i, failure
+    forget_lives(k, g)
+    g.listed = g.handed = g.in_blocks = False
     if g.loose < g.members:
         for i in range(k.bands):
             failure = find_lanes(k, i, g)

@@ -95,7 +95,7 @@ cdef int write_held(Core* k) noexcept nogil:
     """Write the rows of all windows that are held. Returns a Failure."""
     cdef Held* h = k.whole.held
     cdef int query, set_, failure = NO_FAILURE
-    if h == NULL or h.windows == 0:
+    if h.windows == 0:
         return NO_FAILURE
     h.first[h.runs] = h.windows
     for query in range(k.queries):

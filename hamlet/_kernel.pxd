@@ -266,7 +266,6 @@ cdef struct SheetColumn:
 cdef struct Sheet:       # of closed windows of one query, in the order in which they are asked for
     Py_ssize_t count
     Py_ssize_t capacity
-    int64_t last         # window
     int32_t* key
     int columns
     SheetColumn* column  # [components] a null pointer where the query has no sheet

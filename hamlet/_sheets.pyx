@@ -107,11 +107,11 @@ cdef int make_room(Core* k, Sheet* s, Py_ssize_t rows) noexcept nogil:
 
 cdef int begin_run(Core* k, Sheet* s, int64_t window) noexcept nogil:
     """The rows that follow are of this window. Returns a Failure."""
-    if s.runs and s.last == window:
+    if s.runs and s.window[s.runs - 1] == window:
         return NO_FAILURE
     if s.runs == s.runs_capacity and not enlarge_runs(k, s):
         return OUT_OF_MEMORY
-    s.window[s.runs] = s.last = window
+    s.window[s.runs] = window
     s.begin[s.runs] = s.count
     s.runs += 1
     return NO_FAILURE

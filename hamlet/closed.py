@@ -43,9 +43,9 @@ class ClosedRows:
         self.index = index
         self._schema = schema
         self._ranks = {group: Ranks(index, group) for group in {query.group for query in compiled.queries}}
-        self._closed: list[list[Closed]] = [[] for _ in compiled.queries]  # taken from the kernels, not delivered
+        self._closed: dict[int, list[Closed]] = {}  # by query, taken from the kernels and not delivered
         self._plans: dict[tuple[int, ...], list[Listing]] | None = None
-        self._drawn: list[list[Drained]] = [[] for _ in compiled.queries]  # drained for a query that is alike
+        self._drawn: dict[int, list[Drained]] = {}  # by query, drained for one that is alike
 
     def plan_dicts(self) -> dict[tuple[int, ...], list[Listing]]:
         """How rows are made dicts, found out once: a run that asks for none need not."""
@@ -60,13 +60,13 @@ class ClosedRows:
     @property
     def waiting(self) -> int:
         """Rows that nobody has drained."""
-        taken = sum(len(piece.windows) for pieces in self._closed for piece in pieces)
-        drawn = sum(len(keys) for rows in self._drawn for keys, *_ in rows)
+        taken = sum(len(piece.windows) for pieces in self._closed.values() for piece in pieces)
+        drawn = sum(len(keys) for rows in self._drawn.values() for keys, *_ in rows)
         return taken + drawn + sum(kernel.waiting for kernel in self.kernels)
 
     def places(self) -> list[int]:
         """The queries of the class (their places) that have rows to drain."""
-        found = {place for place, held in enumerate(zip(self._closed, self._drawn, strict=True)) if any(held)}
+        found = {*self._closed, *self._drawn}
         for kernel in self.kernels:
             for part in kernel.closed():
                 found.update(self.compiled.users_of[part])
@@ -74,12 +74,12 @@ class ClosedRows:
 
     def set_aside(self) -> None:
         """Take all rows out of the kernels, with the values of their groups: numbers of partitions may change now."""
-        for place in self.places():
-            self._closed[place] = self.drain(place)
+        kept = {place: self.drain(place) for place in self.places()}
+        self._closed = {place: pieces for place, pieces in kept.items() if pieces}
 
     def listed(self) -> list[tuple[int, list[dict[str, Any]]]]:
         """Take the rows of those queries whose rows can be made dicts in the kernel; each with the query's number."""
-        if len(self.kernels) > 1 or any(self._closed) or any(self._drawn):
+        if len(self.kernels) > 1 or self._closed or self._drawn:
             return []
         kernel, index = self.kernels[0], self.index
         found: list[tuple[int, list[dict[str, Any]]]] = []
@@ -92,7 +92,7 @@ class ClosedRows:
 
     def drain(self, place: int) -> list[Closed]:
         """The closed windows of one query of the class, partitions merged into groups, in the order of time."""
-        pieces, self._closed[place] = self._closed[place], []
+        pieces = self._closed.pop(place, [])
         sheet = self._from_sheet(place)
         closed = self._taken(place)
         return [*pieces, *(each for each in (closed, sheet) if each is not None and len(each.windows))]
@@ -153,9 +153,9 @@ class ClosedRows:
         if len(rows[0]):
             copied = rows[0].copy(), rows[1].copy(), rows[2].copy(), rows[3].copy()
             for user in users:
-                self._drawn[user].append(copied)
+                self._drawn.setdefault(user, []).append(copied)
             self._drop([part])
-        mine, self._drawn[place] = self._drawn[place], []
+        mine = self._drawn.pop(place, [])
         if len(mine) < 2:
             return mine[0] if mine else rows
         keys, windows, widths, words = (np.concatenate([each[column] for each in mine]) for column in range(4))

@@ -55,9 +55,14 @@ class Clock:
         """
         if not self.is_timestamp:
             return ticks
-        if self.unit == "ns" and ticks % 1000 and self.type.tz is None:
+        if self.type.tz is None and is_finer(ticks, self.unit):
             return np.datetime64(ticks, "ns")
         return timestamp(ticks, self.unit, self.type.tz)
+
+
+def is_finer(ticks: int, unit: str) -> bool:
+    """Whether a timestamp is finer than the microseconds of a datetime."""
+    return unit == "ns" and ticks % 1000 != 0
 
 
 def timestamp(ticks: int, unit: str, zone: str | None) -> datetime.datetime:

@@ -18,7 +18,7 @@ from hamlet.output.components import Column, Values, columned, listed, read, tak
 from hamlet.output.numbers import Runs
 from hamlet.output.query_rows import Piece, QueryRows, ResultColumn
 from hamlet.query import Aggregate, AttributeType
-from hamlet.schema import Schema, timestamp
+from hamlet.schema import Schema, is_finer, timestamp
 
 Units = Mapping[str, tuple[str, str | None]]  # TIMESTAMP column -> (unit, zone)
 
@@ -138,7 +138,7 @@ def presenter_of(column: ResultColumn, key: ComponentKey, units: Units) -> Calla
     def present(ticks: int | None) -> Any:
         if ticks is None:
             return None
-        if unit == "ns" and ticks % 1000:  # finer than a datetime
+        if is_finer(ticks, unit):
             if zone is None:
                 return np.datetime64(ticks, "ns")
             raise DataError(
