@@ -54,15 +54,17 @@ class Ranks:
     def sequence(self, events: int) -> tuple[Int32Array, Int32Array] | None:
         """The place of each partition by its rank, and the partition of each place.
 
-        None where there are no groups, or so many partitions that it does not pay for a batch of so many events.
+        None where there are no groups, or so many partitions that to find it does not pay for so many events.
         """
-        if not self._places or _MANY * self._index.size > events:
+        known = self._sequence is not None and self._sequence[0] == self._index.version
+        if not self._places or not (known or _MANY * self._index.size <= events):
             return None
-        if self._sequence is None or self._sequence[0] != self._index.version:
+        if not known:
             order = np.argsort(self.table, kind="stable").astype(np.int32)
             places = np.empty_like(order)
             places[order] = np.arange(len(order), dtype=np.int32)
             self._sequence = self._index.version, places, order
+        assert self._sequence is not None
         return self._sequence[1:]
 
     @property
