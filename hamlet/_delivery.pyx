@@ -7,7 +7,7 @@ first. What is made of it here is what Python makes of the same integer, to the 
 import numpy as np
 
 from libc.math cimport frexp, isinf, isnan, ldexp, log2
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from hamlet._order cimport order_rows
 
@@ -477,3 +477,26 @@ def presented(const double[::1] mantissas, const int64_t[::1] exponents):
                 beyond += x - x != 0 and mantissas[i] - mantissas[i] == 0
             view[i] = x
     return found, beyond
+
+
+ctypedef fused Bits:
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+
+
+def placed(const Bits[::1] values, const int32_t[::1] places):
+    """The values at these places, all of which there are; numpy's `take` makes other numbers of the places first.
+
+    Returns
+    -------
+    array of shape (len(places),), of the values' type
+    """
+    cdef Py_ssize_t n = len(places), i
+    found = np.empty(n, f"u{sizeof(Bits)}")
+    cdef Bits[::1] view = found
+    with nogil:
+        for i in range(n):
+            view[i] = values[places[i]]
+    return found

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hamlet._delivery import placed
 from hamlet.errors import OptionError, OutputError, one_of
 from hamlet.input.widening import plain_type
 from hamlet.output.components import Values
@@ -94,7 +95,7 @@ def to_arrow(rows: QueryRows, clock: Clock, count_type: str = "string") -> pa.Ta
     for piece in rows.pieces:
         columns = [names.slice(0, len(piece.starts))]
         for edges in (piece.starts, piece.ends):
-            columns.append(pa.array(np.asarray(edges, np.int64)).cast(schema.field(1).type))
+            columns.append(_cast(pa.array(np.asarray(edges, np.int64)), schema.field(1).type))
         columns += [
             _array(rows, piece, place, schema.field(3 + place).type, clock, count_type)
             for place in range(len(rows.columns))
@@ -119,7 +120,8 @@ def _plain_array(values: Values, kind: pa.DataType) -> pa.Array:
         known = _plain_array(Values(values.data, values.valid, values.objects), kind)
         if known.null_count or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
             return known.take(pa.array(values.places))
-        return pa.array(known.to_numpy().take(values.places))
+        numbers = known.to_numpy()
+        return pa.array(placed(numbers.view(f"u{numbers.itemsize}"), values.places).view(numbers.dtype))
     if isinstance(values.data, list):
         return pa.array(values.data, kind)
     mask = None if values.valid is None or values.valid.all() else ~values.valid
@@ -145,7 +147,12 @@ def _direct(data: Any, kind: pa.DataType, infinite: bool) -> npt.NDArray[Any] | 
 def _numbers(data: npt.NDArray[Any], kind: pa.DataType, mask: npt.NDArray[np.bool_] | None) -> pa.Array:
     if data.dtype == np.float64 and pa.types.is_int64(kind):
         data = np.rint(data).astype(np.int64)  # a COUNT in float mode is nearly an integer
-    return pa.array(data, mask=mask).cast(kind, safe=not pa.types.is_floating(kind))
+    return _cast(pa.array(data, mask=mask), kind, safe=not pa.types.is_floating(kind))
+
+
+def _cast(array: pa.Array, kind: pa.DataType, *, safe: bool = True) -> pa.Array:
+    """An array in a type; there may be thousands of small ones, most of which have it."""
+    return array if array.type.equals(kind) else array.cast(kind, safe=safe)
 
 
 def _fitted(rows: QueryRows, piece: Piece, place: int, kind: pa.DataType, clock: Clock, count_type: str) -> pa.Array:
