@@ -54,6 +54,25 @@ cdef inline bint tied(const Event* event, const int64_t* orders) noexcept nogil:
     return event.time == before.time and (orders == NULL or orders[event.row] == orders[before.row])
 
 
+cdef inline int64_t time_of(const int64_t* times, const int32_t* rows, Py_ssize_t place) noexcept nogil:
+    """The time of the row of a place, which is the place itself where there are no `rows`."""
+    return times[place if rows == NULL else rows[place]]
+
+
+cdef inline Py_ssize_t first_from(
+    const int64_t* times, const int32_t* rows, Py_ssize_t begin, Py_ssize_t end, int64_t time
+) noexcept nogil:
+    """The first place of ascending times from `begin` on that is not before a time, else `end`."""
+    cdef Py_ssize_t middle
+    while begin < end:
+        middle = (begin + end) // 2
+        if time_of(times, rows, middle) < time:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
 cdef Py_ssize_t end_of_windows(const Portion* p, Py_ssize_t events, int64_t within) noexcept nogil
 cdef Area area_for(Py_ssize_t rows)
 cdef int give_back(Area area) except -1

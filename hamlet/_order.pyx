@@ -200,24 +200,15 @@ cdef void spread_values(const Portion* p, int32_t* place, const int64_t* data, i
             place[key] += 1
 
 
-cdef inline int64_t time_at(const Portion* p, Py_ssize_t i) noexcept nogil:
-    return p.times[i if p.rows == NULL else p.rows[i]]
-
-
 cdef Py_ssize_t end_of_windows(const Portion* p, Py_ssize_t events, int64_t within) noexcept nogil:
     """Where about so many events of tumbling windows end, which are whole there; or all do."""
-    cdef Py_ssize_t i = p.first + events, stop = p.end, middle
+    cdef Py_ssize_t end = p.first + events
     cdef int64_t border
-    if i + events // 2 >= stop:
-        return stop
-    border = (floor_divide(time_at(p, i - 1), within) + 1) * within
-    while i < stop:
-        middle = (i + stop) // 2
-        if time_at(p, middle) < border:
-            i = middle + 1
-        else:
-            stop = middle
-    return i if i + events // 2 < p.end else p.end
+    if end + events // 2 >= p.end:
+        return p.end
+    border = (floor_divide(time_of(p.times, p.rows, end - 1), within) + 1) * within
+    end = first_from(p.times, p.rows, end, p.end, border)
+    return end if end + events // 2 < p.end else p.end
 
 
 @cython.final
@@ -273,8 +264,8 @@ cdef class Area:
         """
         cdef Portion by_window = p[0]
         cdef Py_ssize_t i, slices, n = p.end - p.first
-        cdef int64_t begin = floor_divide(time_at(p, p.first), within) * within, end = begin + within, key
-        cdef int64_t windows = (time_at(p, p.end - 1) - begin) // within + 1, before = 0
+        cdef int64_t begin = floor_divide(time_of(p.times, p.rows, p.first), within) * within, end = begin + within, key
+        cdef int64_t windows = (time_of(p.times, p.rows, p.end - 1) - begin) // within + 1, before = 0
         ordered[0] = False
         if windows > n or windows * p.limit > 2 * n // p.parts:
             return self.arrange(p)
@@ -283,7 +274,7 @@ cdef class Area:
         if self.place == NULL:
             return -1
         for i in range(p.first, p.end):
-            while time_at(p, i) >= end:
+            while time_of(p.times, p.rows, i) >= end:
                 end += within
                 before += p.limit
             key = key_of(p.number[i], p.part, p.parts)

@@ -10,7 +10,7 @@ from hamlet._graphlet cimport end_before, end_bursts, find_pane, join_burst, joi
 from hamlet._held cimport write_held
 from hamlet._kernel cimport MOST_GRAPHLETS, Core, Graphlet
 from hamlet._lanes cimport LaneProgram
-from hamlet._order cimport Area, Event, Portion, Slice, end_of_windows, tied
+from hamlet._order cimport Area, Event, Portion, Slice, end_of_windows, first_from, tied, time_of
 from hamlet._pending cimport settle_all
 from hamlet._step cimport entry_of, step_query
 from hamlet._stretches cimport Stretch, Stretches
@@ -290,31 +290,23 @@ cdef int process_portions(
 
 # ------------------------------------------------------------------------------------------------ stretches
 
-cdef inline int64_t time_of(Stretches found, Py_ssize_t place) noexcept nogil:
-    return found.job.times[place if found.job.rows == NULL else found.job.rows[place]]
-
-
 cdef bint cut_stretches(Core* k, Stretches found, Py_ssize_t n) noexcept nogil:
     """Cut a batch into stretches, within which no window of a burst opens or closes; False where that is given up."""
-    cdef Py_ssize_t begin = 0, end, stop, middle
+    cdef const int64_t* times = found.job.times
+    cdef const int32_t* rows = found.job.rows
+    cdef Py_ssize_t begin = 0, end
     cdef int64_t time, border
     cdef Graphlet* g
     cdef int i
     while begin < n:
-        time, border = time_of(found, begin), INT64_MAX
+        time, border = time_of(times, rows, begin), INT64_MAX
         for i in range(MOST_GRAPHLETS):
             g = &k.graphlet[i]
             if g.members:
                 if not g.pane <= time < g.pane_end:
                     find_pane(k, g, time)
                 border = min(border, g.pane_end)
-        end, stop = begin + 1, n
-        while end < stop:
-            middle = (end + stop) // 2
-            if time_of(found, middle) < border:
-                end = middle + 1
-            else:
-                stop = middle
+        end = first_from(times, rows, begin + 1, n, border)
         if not found.take(begin, end):
             return False
         begin = end
