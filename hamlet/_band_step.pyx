@@ -30,7 +30,7 @@ from hamlet._lanes cimport (
     rank_of,
     usable,
 )
-from hamlet._panes cimport apply_step, first_apart, map_of, window_of
+from hamlet._panes cimport apply_step, first_apart, leave_plain, map_of, window_of
 from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY
 
 
@@ -43,12 +43,17 @@ cdef enum:
 cdef bint load_row(
     Core* k, const Band* band, const LaneProgram* program, int64_t row, Word* x, double* weight
 ) noexcept nogil:
-    """The inputs of one event, and the largest magnitude among them; False where some is out of range."""
+    """The inputs of one event, and the largest magnitude among them; False where some is out of range.
+
+    Of doubles beside integers the magnitude does not matter.
+    """
     cdef int i
     cdef double size, most = 0
     for i in range(program.inputs):
         if not load_input(k, &program.input[i], row, &x[i], &size):
             return False
+        if program.input[i].floating and not band.exact:
+            size = fabs(x[i].d)
         most = max(most, size)
     weight[0] += most
     return True
@@ -71,7 +76,7 @@ cdef bint load_tally(
             size = <double> x[i].i
             if input.floating:
                 x[i].d = size
-            else:
+            if not (input.floating and band.exact):
                 most = max(most, size)
             continue
         if input.of == LANES_PRESENCE:
@@ -98,6 +103,8 @@ cdef bint load_tally(
             size = max(fabs(<double> least.i), fabs(<double> greatest.i)) * <double> values.present
             x[i].i = <int64_t> values.total
             most = max(most, size)
+        if input.floating and not band.exact:
+            most = max(most, fabs(x[i].d))
     weight[0] += most
     return True
 
@@ -204,6 +211,7 @@ cdef int step_ties(
         done[0] = False
         return hand_over(k, number, key)
     block.steps += 1
+    leave_plain(band, block)
     for window in range(first_apart(block) - maps, block.last + 1):
         place = window - first_apart(block) + maps
         if place < maps:

@@ -25,6 +25,7 @@ from hamlet._lanes cimport (
     LANES_GREATEST,
     LANES_LEAST,
     LANES_MOST_PLANES,
+    LANES_PLAIN_BITS,
     LANES_NUMBER,
     LANES_PRESENCE,
     LANES_START,
@@ -93,7 +94,7 @@ cdef void load_band(Core* k, Band* band, object given, dict held) except *:
     lanes = {query: lane for lane, query in enumerate(given.queries)}
     band.lane = ints(held, "lanes", [lanes.get(query, -1) for query in range(k.queries)])
     band.within, band.slide, band.windows, band.exact = q.within, q.slide, q.lanes, q.exact
-    band.most_bits = 61
+    band.most_bits = 61 if band.exact else LANES_PLAIN_BITS
     band.machine = lanes_machine_of(given.width) if given.width else lanes_machine_for(band.queries)
     band.narrow = given.width != 0
     if band.machine == NULL:
@@ -103,6 +104,7 @@ cdef void load_band(Core* k, Band* band, object given, dict held) except *:
     band.shape.slots, band.shape.planes = given.slots, given.planes
     band.shape.whole, band.shape.linear, band.shape.vectors = given.whole, given.linear, given.vectors
     band.maps = given.maps
+    band.cells = <Word**> grown(NULL, (band.windows + band.maps) * sizeof(Word*))
     band.words = <Py_ssize_t> band.shape.chunks * band.shape.slots * band.shape.vectors * band.shape.width
     band.places = max(map(len, given.places))
     band.place = ints(held, "places", padded(given.places, band.places))
@@ -529,6 +531,7 @@ cdef void free_band(Band* band) noexcept:
     free(band.program)
     free(band.every)
     free(band.mask)
+    free(band.cells)
     free(band.input)
     free(band.found)
     free(band.marked)

@@ -46,7 +46,7 @@ from hamlet._lanes cimport (
     lanes_power,
     lanes_value,
 )
-from hamlet._panes cimport begin_pane, end_map, fold_window, window_of
+from hamlet._panes cimport begin_pane, end_map, fold_window, leave_plain, measure_plain, window_of
 from hamlet._pending cimport settle
 from hamlet._rows cimport new_row
 from hamlet._state cimport State, cell_of, clear_state, new_state
@@ -77,6 +77,7 @@ cdef Block* new_block(Core* k, Band* band) noexcept nogil:
     block.first = block.bits = block.steps = 0
     block.last = -1
     block.mapped = False
+    block.plain = not band.exact
     block.weight = 0
     block.border = INT64_MIN
     k.states += band.queries
@@ -170,6 +171,7 @@ cdef int turn_block(Core* k, int number, Block* block, int64_t key, int64_t time
         return OUT_OF_MEMORY
     if block.last < block.first:
         block.mapped = False
+        block.plain = not band.exact
         block.first = low
         block.last = low - 1
         block.bits = 0
@@ -298,14 +300,18 @@ cdef int leave_block(Core* k, int number, int64_t key, int64_t time) noexcept no
 cdef bint has_room(
     Band* band, Block* block, int64_t bits, bint starts, double weight
 ) noexcept nogil:
-    """Raise the bounds by what events add, if the planes can hold it."""
-    if not band.exact:
-        block.bits = block.bits or starts
-        return True
-    if bound_raised(band, block, bits, starts, weight):
-        return True
-    measure(band, block)
-    return bound_raised(band, block, bits, starts, weight)
+    """Raise the bounds by what events add, if the planes can hold it; doubles are no longer plain if they cannot."""
+    if band.exact or block.plain:
+        if bound_raised(band, block, bits, starts, weight):
+            return True
+        measure(band, block)
+        if bound_raised(band, block, bits, starts, weight):
+            return True
+    if band.exact:
+        return False
+    leave_plain(band, block)
+    block.bits = block.bits or starts
+    return True
 
 
 cdef inline bint bound_raised(
@@ -324,6 +330,9 @@ cdef void measure(const Band* band, Block* block) noexcept nogil:
     """The bounds, from what is in the cells."""
     cdef double counts = 0, sums = 0
     cdef int64_t window
+    if not band.exact:
+        measure_plain(band, block)
+        return
     for window in range(block.first, block.last + 1):
         lanes_measure(&band.shape, window_of(band, block, window), &counts, &sums)
     block.bits = lanes_bits(counts * (1 + 1e-12))

@@ -37,6 +37,7 @@
 #define LANES_START (-1)
 #define LANES_STEP 512 /* exponents of scaled doubles are multiples of it */
 #define LANES_BITS(power) ((int64_t)(1023 + (power)) << 52) /* of the double 2^power */
+#define LANES_PLAIN_BITS 640 /* of plain numbers: scaled doubles that all have the exponent 0, whatever their size */
 #define LANES_LEAST_MANTISSA 0x1p-512
 #define LANES_MOST_MANTISSA 0x1p256
 #define LANES_LEAST_VALUE 0x1p-200 /* that an event may bring; the least mantissa is this one, divided by 2^256 */
@@ -83,11 +84,12 @@ typedef struct {
 
 typedef struct {
     int width;
-    /* add what m events make of a window's cells; x: their inputs; start: whether trends may begin; found: null, or
-     * where the bits of the lanes with trends that they extend are set, if the program is direct */
-    void (*apply)(const lanes_shape *, const lanes_program *, lanes_word *cells, const lanes_word *x, int64_t m,
-                  int start, lanes_word *sums, uint64_t *found);
-    /* the same in three parts, for events of one time */
+    /* add what m events make of the cells of some windows; begins: the first one in which trends may begin; x: their
+     * inputs; plain: whether all numbers are, and the program is direct; found: null, or where the bits of the lanes
+     * with trends that they extend are set, if the program is direct */
+    void (*apply)(const lanes_shape *, const lanes_program *, lanes_word *const *cells, int windows, int begins,
+                  const lanes_word *x, int64_t m, int plain, lanes_word *sums, uint64_t *found);
+    /* the same in three parts for one window, for events of one time */
     void (*read)(const lanes_shape *, const lanes_program *, const lanes_word *cells, const lanes_word *x, int64_t m,
                  int start, lanes_word *sums);
     void (*kill)(const lanes_shape *, const lanes_program *, lanes_word *cells);
@@ -101,9 +103,14 @@ typedef struct {
                  uint64_t *found);
     /* the sums of the lanes' final slots, [chunks][vectors][width] */
     void (*finish)(const lanes_shape *, const lanes_program *, const lanes_word *cells, lanes_word *sums);
-    /* begin a pane map [1 + slots][window]; make of a window's cells at its beginning those at its end (scaled only) */
+    /* begin a pane map [1 + slots][window], all plain; make of some windows' cells at its beginning those at its end
+     * (scaled only) */
     void (*begin)(const lanes_shape *, lanes_word *pane);
-    void (*fold)(const lanes_shape *, lanes_word *cells, const lanes_word *pane, lanes_word *sums);
+    void (*fold)(const lanes_shape *, lanes_word *const *cells, int windows, const lanes_word *pane, int plain,
+                 lanes_word *sums);
+    /* how large plain numbers are; make them scaled ones */
+    void (*size)(const lanes_shape *, const lanes_word *cells, double *counts, double *sums);
+    void (*scale)(const lanes_shape *, lanes_word *cells);
 } lanes_machine;
 
 /* 2^bits, -1022 <= bits <= 1023 */

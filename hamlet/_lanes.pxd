@@ -78,8 +78,8 @@ cdef extern from "_lanes.h" nogil:
     ctypedef struct Machine "lanes_machine":
         int width
         void (*apply)(
-            const Shape*, const LaneProgram*, Word* cells, const Word* x, int64_t m, int start, Word* sums,
-            uint64_t* found
+            const Shape*, const LaneProgram*, Word** cells, int windows, int begins, const Word* x, int64_t m,
+            int plain, Word* sums, uint64_t* found
         ) noexcept nogil
         void (*read)(
             const Shape*, const LaneProgram*, const Word* cells, const Word* x, int64_t m, int start, Word* sums
@@ -95,7 +95,11 @@ cdef extern from "_lanes.h" nogil:
         ) noexcept nogil
         void (*finish)(const Shape*, const LaneProgram*, const Word* cells, Word* sums) noexcept nogil
         void (*begin)(const Shape*, Word* pane) noexcept nogil
-        void (*fold)(const Shape*, Word* cells, const Word* pane, Word* sums) noexcept nogil
+        void (*fold)(
+            const Shape*, Word** cells, int windows, const Word* pane, int plain, Word* sums
+        ) noexcept nogil
+        void (*size)(const Shape*, const Word* cells, double* counts, double* sums) noexcept nogil
+        void (*scale)(const Shape*, Word* cells) noexcept nogil
     const Machine* lanes_machine_of(int width)
     const Machine* lanes_machine_for(int lanes)
     void lanes_measure(const Shape* s, const Word* cells, double* counts, double* sums)
@@ -121,6 +125,7 @@ cdef extern from "_lanes.h" nogil:
     const int LANES_SUM
     const int LANES_LEAST
     const int LANES_GREATEST
+    const int LANES_PLAIN_BITS
     const double LANES_LEAST_MANTISSA
     const double LANES_LEAST_VALUE
     const double LANES_MOST_VALUE
@@ -155,9 +160,10 @@ cdef struct Block:       # a band and a key
     int64_t last
     int64_t border       # no window opens or closes before this time
     int64_t bits         # the counts of a lane, summed over a window's slots, are below 2^bits; 0: nothing has begun
-    double weight        # magnitudes of sums, added up likewise, are at most weight * 2^bits
+    double weight        # magnitudes of sums, added up likewise, are at most weight * 2^bits; both not of scaled doubles
     Py_ssize_t bytes     # allocated
     Word* cell           # [windows + maps][chunks][slots][vectors][width]
+    bint plain           # what steps are applied to are plain doubles, which `bits` and `weight` bound
     bint mapped          # a pane map is under way
     int64_t early        # cells of windows up to this one are those at its beginning
     int64_t panes        # that it spans
@@ -178,7 +184,7 @@ cdef struct Band:
     int maps             # of the size of a window, that a pane map takes: 1 + slots, or 0 where there is none
     bint exact
     bint narrow          # whether the width of vectors was asked for
-    int64_t most_bits    # of the largest number that a whole plane can hold
+    int64_t most_bits    # of the largest number that a whole plane, or a plain double, is to hold
     Shape shape
     const Machine* machine
     int* place           # [queries][most components] the plane of each component
@@ -199,6 +205,7 @@ cdef struct Band:
     LaneProgram finals
     int64_t* mask        # [masks][width], aligned
     Py_ssize_t words     # of a window
+    Word** cells         # [windows + maps] what a step is applied to, or a map is folded into
     Word* input          # [inputs] of the program under way
     int inputs           # most of them
     bint reached         # whether the burst under way finds the queries in a block, and not in states
@@ -250,5 +257,5 @@ cdef inline bint rank_of(int64_t bits, bint floating, bint least, Word* rank) no
 
 
 cdef inline bint can_hold(const Band* band, int64_t bits, double weight) noexcept nogil:
-    """Whether counts below 2^bits, and sums of magnitudes of at most weight * 2^bits, fit the planes of integers."""
+    """Whether counts below 2^bits, and sums of magnitudes of at most weight * 2^bits, fit planes without exponents."""
     return bits <= band.most_bits and (weight == 0 or weight <= lanes_power(band.most_bits - bits))

@@ -9,6 +9,7 @@ typedef double LANES_NAME(lanes_doubles) __attribute__((vector_size(8 * LANES_WI
 #define LANE_DOUBLES LANES_NAME(lanes_doubles)
 #define LANES_UNROLLED _Pragma("GCC unroll 4")
 #define LANE_INLINE static inline __attribute__((always_inline))
+#define LANES_VECTORS(planes, whole, linear) ((whole) ? (planes) : (planes) + (linear))
 
 /* Whether any bit of a vector is set. */
 LANE_INLINE int LANES_NAME(lanes_any)(LANE_INTS x) {
@@ -204,16 +205,16 @@ LANE_INLINE void LANES_NAME(lanes_inflow)(
     LANE_INTS *sum, const int planes, const int whole, const int linear, const int scaled
 ) {
     const LANE_INTS *masks = (const LANE_INTS *)s->mask;
-    const int vectors = scaled ? planes + linear : planes;
+    const int vectors = LANES_VECTORS(planes, whole, linear), held = scaled ? vectors : planes;
     int i = first;
     if (i < g->sources_end && p->source[i].slot != LANES_START) {
         const LANE_INTS mask = masks[p->source[i].mask], *cell = chunk + p->source[i].slot * vectors;
         LANES_UNROLLED
-        for (int k = 0; k < vectors; k++) sum[k] = cell[k] & mask;
+        for (int k = 0; k < held; k++) sum[k] = cell[k] & mask;
         i++;
     } else {
         LANES_UNROLLED
-        for (int k = 0; k < vectors; k++) sum[k] = (LANE_INTS){0};
+        for (int k = 0; k < held; k++) sum[k] = (LANE_INTS){0};
     }
     for (; i < g->sources_end; i++) {
         LANE_INTS mask = masks[p->source[i].mask];
@@ -248,7 +249,7 @@ LANE_INLINE int LANES_NAME(lanes_sum)(
     const int scaled
 ) {
     const LANE_INTS *masks = (const LANE_INTS *)s->mask;
-    const int vectors = scaled ? planes + linear : planes;
+    const int vectors = LANES_VECTORS(planes, whole, linear);
     const LANE_INTS *chunk = (const LANE_INTS *)cells + (long)g->chunk * s->slots * vectors;
     LANES_NAME(lanes_inflow)(s, p, g, g->sources, chunk, start, sum, planes, whole, linear, scaled);
     LANE_INTS trends = sum[0], any = (LANE_INTS)(trends != 0);
@@ -301,7 +302,7 @@ LANE_INLINE void LANES_NAME(lanes_add)(
     const lanes_shape *s, const lanes_program *p, const lanes_group *g, lanes_word *cells, const LANE_INTS *sum,
     const int planes, const int whole, const int linear, const int scaled
 ) {
-    const int vectors = scaled ? planes + linear : planes;
+    const int vectors = LANES_VECTORS(planes, whole, linear);
     LANE_INTS *chunk = (LANE_INTS *)cells + (long)g->chunk * s->slots * vectors;
     for (int i = g->targets; i < g->targets_end; i++) {
         LANE_INTS *cell = chunk + p->target[i] * vectors;
@@ -320,17 +321,12 @@ static void LANES_NAME(lanes_kill)(const lanes_shape *s, const lanes_program *p,
     }
 }
 
-/* Small numbers of planes are compiled as constants, so that sums stay in registers. */
-#define LANES_BY_SHAPE(CALL) do { \
-    int planes = s->planes, whole = s->whole, linear = s->linear, scaled = s->vectors > s->planes; \
-    if (scaled) { \
-        if (planes == 1) CALL(1, 0, 1, 1); \
-        else if (planes == 2 && linear == 2) CALL(2, 0, 2, 1); \
-        else if (planes == 2) CALL(2, 0, 1, 1); \
-        else if (planes == 3 && linear == 3) CALL(3, 0, 3, 1); \
-        else if (planes == 3 && linear == 2) CALL(3, 0, 2, 1); \
-        else CALL(planes, 0, linear, 1); \
-    } \
+/* Small numbers of planes are compiled as constants, so that sums stay in registers. `plain`: doubles have exponents, but
+ * all of them are zero, and nothing is done with them. */
+#define LANES_BY_SHAPE(CALL, plain) do { \
+    int planes = s->planes, whole = s->whole, linear = s->linear; \
+    if (s->vectors > s->planes && (plain)) LANES_BY_DOUBLES(CALL, 0); \
+    else if (s->vectors > s->planes) LANES_BY_DOUBLES(CALL, 1); \
     else if (planes == 1) CALL(1, 1, 1, 0); \
     else if (planes == 2 && whole == 2) CALL(2, 2, 2, 0); \
     else if (planes == 2 && linear == 1) CALL(2, 1, 1, 0); \
@@ -339,6 +335,14 @@ static void LANES_NAME(lanes_kill)(const lanes_shape *s, const lanes_program *p,
     else if (planes == 3 && whole == 2 && linear == 2) CALL(3, 2, 2, 0); \
     else if (planes == 3 && whole == 2 && linear == 3) CALL(3, 2, 3, 0); \
     else CALL(planes, whole, linear, 0); \
+} while (0)
+#define LANES_BY_DOUBLES(CALL, scaled) do { \
+    if (planes == 1) CALL(1, 0, 1, scaled); \
+    else if (planes == 2 && linear == 2) CALL(2, 0, 2, scaled); \
+    else if (planes == 2) CALL(2, 0, 1, scaled); \
+    else if (planes == 3 && linear == 3) CALL(3, 0, 3, scaled); \
+    else if (planes == 3 && linear == 2) CALL(3, 0, 2, scaled); \
+    else CALL(planes, 0, linear, scaled); \
 } while (0)
 
 /* The sums of a cell, and of what flows into it, doubled by each event of a burst but for the last time; `added` is what
@@ -388,23 +392,25 @@ LANE_INLINE void LANES_NAME(lanes_double)(
     }
 }
 
-/* A burst of less than LANES_STEP / 2 events in lanes whose only target is their first source, scaled: what stands there
- * is read and written once, and one step brings it back below LANES_MOST_MANTISSA. Groups that differ in their chunk
- * only are taken at once. */
-LANE_INLINE void LANES_NAME(lanes_grow)(
-    const lanes_shape *s, const lanes_program *p, const lanes_group *g, lanes_word *cells, const lanes_word *x,
-    int64_t m, int start, uint64_t *found, const int planes, const int linear
+/* The same where numbers are plain. */
+LANE_INLINE void LANES_NAME(lanes_double_plain)(
+    LANE_INTS *cell, const LANE_INTS *sum, LANE_INTS lanes, double repeat, const LANE_DOUBLES *added, const int linear
+) {
+    const LANE_DOUBLES trends = (LANE_DOUBLES)(cell[0] & lanes) + (LANE_DOUBLES)sum[0];
+    cell[0] = (LANE_INTS)((LANE_DOUBLES)cell[0] + trends * repeat);
+    LANES_UNROLLED
+    for (int k = 1; k < linear; k++) {
+        const LANE_DOUBLES extended = (LANE_DOUBLES)(cell[k] & lanes) + (LANE_DOUBLES)sum[k];
+        cell[k] = (LANE_INTS)((LANE_DOUBLES)cell[k] + extended * repeat + trends * added[k]);
+    }
+}
+
+/* What the events of a burst add to each plane of the lanes of a group: per trend, or to an extremum. */
+LANE_INLINE void LANES_NAME(lanes_added)(
+    const lanes_shape *s, const lanes_program *p, const lanes_group *g, const lanes_word *x, double shift,
+    LANE_DOUBLES *added, const int planes, const int linear
 ) {
     const LANE_INTS *masks = (const LANE_INTS *)s->mask;
-    const lanes_source *source = &p->source[g->sources];
-    const int vectors = planes + linear, one = g->sources_end == g->sources + 2 && source[1].slot != LANES_START;
-    const long size = (long)s->slots * vectors;
-    const double repeat = lanes_power(m) - (m < 64 ? 1.0 : 0.0), shift = lanes_power(m - 1);
-    const LANE_INTS lanes = masks[source->mask], from = one ? masks[source[1].mask] : lanes;
-    LANE_DOUBLES added[LANES_MOST_PLANES];
-    LANE_INTS *chunk = (LANE_INTS *)cells + g->chunk * size, sum[2 * LANES_MOST_PLANES];
-    const long held = (long)source->slot * vectors, flows = one ? (long)source[1].slot * vectors : 0;
-    const int alike = g->alike; /* the compiler cannot know that no cell lies there */
     const lanes_bind *b = p->bind + g->binds, *const end = p->bind + g->binds_end; /* in the order of planes */
     LANES_UNROLLED
     for (int k = 1; k < planes; k++) {
@@ -416,27 +422,59 @@ LANE_INLINE void LANES_NAME(lanes_grow)(
         }
         added[k] = more;
     }
-    for (int n = 0; n <= alike; n++, chunk += size) {
-        LANE_INTS *cell = chunk + held;
-        if (one)
+}
+
+/* A burst of less than LANES_STEP / 2 events in lanes whose only target is their first source, scaled: what stands there
+ * is read and written once, and one step brings it back below LANES_MOST_MANTISSA. Where numbers are plain, a burst may
+ * be of any size that they can hold, and empty cells are no exception: there is nothing to branch on. Groups that differ
+ * in their chunk only are taken at once. */
+LANE_INLINE void LANES_NAME(lanes_grow)(
+    const lanes_shape *s, const lanes_program *p, const lanes_group *g, lanes_word *const *cells, int windows,
+    int begins, const lanes_word *x, int64_t m, uint64_t *found, const int planes, const int linear, const int scaled
+) {
+    const LANE_INTS *masks = (const LANE_INTS *)s->mask;
+    const lanes_source *source = &p->source[g->sources];
+    const int vectors = planes + linear, one = g->sources_end == g->sources + 2 && source[1].slot != LANES_START;
+    const long size = (long)s->slots * vectors;
+    const double repeat = lanes_power(m) - (m < 64 ? 1.0 : 0.0);
+    const LANE_INTS lanes = masks[source->mask], from = one ? masks[source[1].mask] : lanes;
+    LANE_DOUBLES added[LANES_MOST_PLANES];
+    LANE_INTS sum[2 * LANES_MOST_PLANES];
+    const long held = (long)source->slot * vectors, flows = one ? (long)source[1].slot * vectors : 0;
+    const int alike = g->alike; /* the compiler cannot know that no cell lies there */
+    LANES_NAME(lanes_added)(s, p, g, x, lanes_power(m - 1), added, planes, linear);
+    for (int window = 0; window < windows; window++) {
+        LANE_INTS *chunk = (LANE_INTS *)cells[window] + g->chunk * size;
+        for (int n = 0; n <= alike; n++, chunk += size) {
+            LANE_INTS *cell = chunk + held;
+            if (one)
+                LANES_UNROLLED
+                for (int k = 0; k < (scaled ? vectors : planes); k++) sum[k] = chunk[flows + k] & from;
+            else
+                LANES_NAME(lanes_inflow)(
+                    s, p, g, g->sources + 1, chunk, window >= begins, sum, planes, 0, linear, scaled
+                );
+            const LANE_INTS trends = (cell[0] & lanes) | sum[0], any = (LANE_INTS)(trends != 0);
+            if (scaled || found) {
+                const uint64_t some = LANES_NAME(lanes_some)(trends);
+                if (!some) continue; /* then all of it is zero */
+                LANES_NAME(lanes_note)(found, g->chunk + n, some);
+            }
+            if (!scaled) {
+                LANES_NAME(lanes_double_plain)(cell, sum, lanes, repeat, added, linear);
+            } else {
+                LANE_INTS apart = LANES_NAME(lanes_apart)(cell, planes, linear);
+                apart |= LANES_NAME(lanes_apart)(sum, planes, linear);
+                if (linear == 1 || !LANES_NAME(lanes_any)(apart))
+                    LANES_NAME(lanes_double_alike)(cell, sum, lanes, repeat, added, planes, linear);
+                else
+                    LANES_NAME(lanes_double)(cell, sum, lanes, repeat, added, planes, linear);
+                LANES_NAME(lanes_lower)(cell, planes, linear);
+            }
             LANES_UNROLLED
-            for (int k = 0; k < vectors; k++) sum[k] = chunk[flows + k] & from;
-        else
-            LANES_NAME(lanes_inflow)(s, p, g, g->sources + 1, chunk, start, sum, planes, 0, linear, 1);
-        const LANE_INTS trends = (cell[0] & lanes) | sum[0], any = (LANE_INTS)(trends != 0);
-        const uint64_t some = LANES_NAME(lanes_some)(trends);
-        if (!some) continue; /* then all of it is zero */
-        LANES_NAME(lanes_note)(found, g->chunk + n, some);
-        LANE_INTS apart = LANES_NAME(lanes_apart)(cell, planes, linear);
-        apart |= LANES_NAME(lanes_apart)(sum, planes, linear);
-        if (linear == 1 || !LANES_NAME(lanes_any)(apart))
-            LANES_NAME(lanes_double_alike)(cell, sum, lanes, repeat, added, planes, linear);
-        else
-            LANES_NAME(lanes_double)(cell, sum, lanes, repeat, added, planes, linear);
-        LANES_NAME(lanes_lower)(cell, planes, linear);
-        LANES_UNROLLED
-        for (int k = linear; k < planes; k++)
-            cell[k] = LANES_NAME(lanes_larger)(LANES_NAME(lanes_larger)(cell[k], sum[k]), any & (LANE_INTS)added[k]);
+            for (int k = linear; k < planes; k++)
+                cell[k] = LANES_NAME(lanes_larger)(LANES_NAME(lanes_larger)(cell[k], sum[k]), any & (LANE_INTS)added[k]);
+        }
     }
 }
 
@@ -446,7 +484,7 @@ LANE_INLINE int LANES_NAME(lanes_start)(
     const lanes_shape *s, const lanes_program *p, const lanes_group *g, lanes_word *cells, int64_t m,
     const int planes, const int whole, const int linear, const int scaled
 ) {
-    const int vectors = scaled ? planes + linear : planes;
+    const int vectors = LANES_VECTORS(planes, whole, linear);
     const LANE_INTS mask = ((const LANE_INTS *)s->mask)[p->source[g->sources].mask];
     const LANE_INTS more = mask & (whole ? (LANE_INTS){0} + m : (LANE_INTS)((LANE_DOUBLES){0} + (double)m));
     LANE_INTS *chunk = (LANE_INTS *)cells + (long)g->chunk * s->slots * vectors, large = {0};
@@ -463,25 +501,26 @@ LANE_INLINE int LANES_NAME(lanes_start)(
 }
 
 LANE_INLINE void LANES_NAME(lanes_direct)(
-    const lanes_shape *s, const lanes_program *p, lanes_word *cells, const lanes_word *x, int64_t m, int start,
-    uint64_t *found, const int planes, const int whole, const int linear, const int scaled
+    const lanes_shape *s, const lanes_program *p, lanes_word *const *cells, int windows, int begins,
+    const lanes_word *x, int64_t m, uint64_t *found, const int planes, const int whole, const int linear,
+    const int scaled
 ) {
     LANE_INTS sum[2 * LANES_MOST_PLANES];
     for (int i = 0; i < p->groups; i++) {
-        if (scaled && p->group[i].grows && m < LANES_STEP / 2) {
-            LANES_NAME(lanes_grow)(s, p, &p->group[i], cells, x, m, start, found, planes, linear);
-            i += p->group[i].alike;
+        const lanes_group *g = &p->group[i];
+        if (!whole && g->grows && (!scaled || m < LANES_STEP / 2)) {
+            LANES_NAME(lanes_grow)(s, p, g, cells, windows, begins, x, m, found, planes, linear, scaled);
+            i += g->alike;
             continue;
         }
-        if (p->group[i].begins) {
-            if (!start) continue;
-            if (LANES_NAME(lanes_start)(s, p, &p->group[i], cells, m, planes, whole, linear, scaled)) {
-                LANES_NAME(lanes_note)(found, p->group[i].chunk, (uint64_t)p->group[i].lanes);
-                continue;
-            }
+        for (int window = g->begins ? begins : 0; window < windows; window++) {
+            lanes_word *to = cells[window];
+            const int start = window >= begins;
+            if (g->begins && LANES_NAME(lanes_start)(s, p, g, to, m, planes, whole, linear, scaled))
+                LANES_NAME(lanes_note)(found, g->chunk, (uint64_t)g->lanes);
+            else if (LANES_NAME(lanes_sum)(s, p, g, to, x, m, start, sum, found, planes, whole, linear, scaled))
+                LANES_NAME(lanes_add)(s, p, g, to, sum, planes, whole, linear, scaled);
         }
-        if (LANES_NAME(lanes_sum)(s, p, &p->group[i], cells, x, m, start, sum, found, planes, whole, linear, scaled))
-            LANES_NAME(lanes_add)(s, p, &p->group[i], cells, sum, planes, whole, linear, scaled);
     }
 }
 
@@ -510,7 +549,7 @@ static void LANES_NAME(lanes_read)(
     lanes_word *sums
 ) {
 #define CALL(planes, whole, linear, scaled) LANES_NAME(lanes_gather)(s, p, cells, x, m, start, sums, planes, whole, linear, scaled)
-    LANES_BY_SHAPE(CALL);
+    LANES_BY_SHAPE(CALL, 0);
 #undef CALL
 }
 
@@ -518,24 +557,27 @@ static void LANES_NAME(lanes_write)(
     const lanes_shape *s, const lanes_program *p, lanes_word *cells, const lanes_word *sums
 ) {
 #define CALL(planes, whole, linear, scaled) LANES_NAME(lanes_scatter)(s, p, cells, sums, planes, whole, linear, scaled)
-    LANES_BY_SHAPE(CALL);
+    LANES_BY_SHAPE(CALL, 0);
 #undef CALL
 }
 
 static void LANES_NAME(lanes_apply)(
-    const lanes_shape *s, const lanes_program *p, lanes_word *cells, const lanes_word *x, int64_t m, int start,
-    lanes_word *sums, uint64_t *found
+    const lanes_shape *s, const lanes_program *p, lanes_word *const *cells, int windows, int begins,
+    const lanes_word *x, int64_t m, int plain, lanes_word *sums, uint64_t *found
 ) {
     if (p->direct) {
-#define CALL(planes, whole, linear, scaled) LANES_NAME(lanes_direct)(s, p, cells, x, m, start, found, planes, whole, linear, scaled)
-        LANES_BY_SHAPE(CALL);
+#define CALL(planes, whole, linear, scaled) \
+    LANES_NAME(lanes_direct)(s, p, cells, windows, begins, x, m, found, planes, whole, linear, scaled)
+        LANES_BY_SHAPE(CALL, plain);
 #undef CALL
-        if (p->kills) LANES_NAME(lanes_kill)(s, p, cells);
+        for (int i = 0; i < windows && p->kills; i++) LANES_NAME(lanes_kill)(s, p, cells[i]);
         return;
     }
-    LANES_NAME(lanes_read)(s, p, cells, x, m, start, sums);
-    LANES_NAME(lanes_kill)(s, p, cells);
-    LANES_NAME(lanes_write)(s, p, cells, sums);
+    for (int i = 0; i < windows; i++) {
+        LANES_NAME(lanes_read)(s, p, cells[i], x, m, i >= begins, sums);
+        LANES_NAME(lanes_kill)(s, p, cells[i]);
+        LANES_NAME(lanes_write)(s, p, cells[i], sums);
+    }
 }
 
 /* Finds the lanes in which an event would extend a trend, the empty one included. Where there is a pane map, the cells
@@ -643,54 +685,145 @@ LANE_INLINE int LANES_NAME(lanes_keeps)(const LANE_INTS *step, const int vectors
     return !LANES_NAME(lanes_any)(other);
 }
 
+/* The cells of a window and a chunk, `before`, followed by a map whose columns are `size` vectors long. */
 LANE_INLINE void LANES_NAME(lanes_follow)(
-    const lanes_shape *s, lanes_word *cells, const lanes_word *pane, lanes_word *sums, const int planes,
+    LANE_INTS *cell, const LANE_INTS *before, const LANE_INTS *map, long size, int slots, const int planes,
     const int linear
 ) {
-    const int vectors = planes + linear, slots = s->slots;
-    const long window = (long)s->chunks * slots * vectors;
+    const int vectors = planes + linear;
     const LANE_INTS every = ~(LANE_INTS){0};
+    for (int to = 0; to < slots; to++) {
+        LANE_INTS total[2 * LANES_MOST_PLANES], product[2 * LANES_MOST_PLANES];
+        LANES_UNROLLED
+        for (int k = 0; k < vectors; k++) total[k] = map[to * vectors + k];
+        for (int from = 0; from < slots; from++) {
+            const LANE_INTS *step = map + (1 + from) * size + to * vectors;
+            const LANE_INTS *held = before + from * vectors;
+            if (!LANES_NAME(lanes_any)(step[0]) || !LANES_NAME(lanes_any)(held[0])) continue;
+            if (LANES_NAME(lanes_keeps)(step, vectors)) {
+                LANES_NAME(lanes_plus)(total, held, every, planes, 0, linear, 1);
+                continue;
+            }
+            if (LANES_NAME(lanes_any)(
+                    LANES_NAME(lanes_apart)(held, planes, linear) | LANES_NAME(lanes_apart)(step, planes, linear)
+                ))
+                LANES_NAME(lanes_join)(held, step, product, planes, linear);
+            else
+                LANES_NAME(lanes_join_alike)(held, step, product, planes, linear);
+            LANES_NAME(lanes_plus)(total, product, every, planes, 0, linear, 1);
+        }
+        LANES_UNROLLED
+        for (int k = 0; k < linear; k++) {
+            LANES_NAME(lanes_normalise)(&total[k], &total[planes + k]);
+            total[planes + k] &= (LANE_INTS)(total[k] != 0);
+        }
+        LANES_UNROLLED
+        for (int k = 0; k < vectors; k++) cell[to * vectors + k] = total[k];
+    }
+}
+
+/* The same where the map is plain, and all sums of each cell have one exponent; `raised`: whether some is not zero.
+ * Products are below 2^(256 + LANES_PLAIN_BITS): nothing overflows. What has an exponent that is less by two steps is lost;
+ * it is below 2^LANES_PLAIN_BITS where the others are at least 2^(1024 - 384). */
+LANE_INLINE void LANES_NAME(lanes_follow_plain)(
+    LANE_INTS *cell, const LANE_INTS *before, const LANE_INTS *map, long size, int slots, int raised, const int planes,
+    const int linear
+) {
+    const int vectors = planes + linear;
+    for (int to = 0; to < slots; to++, map += vectors, cell += vectors) {
+        LANE_INTS most = {0}, total[LANES_MOST_PLANES];
+        LANE_DOUBLES down = (LANE_DOUBLES){0} + 1.0;
+        for (int from = 0; from < slots && raised; from++)
+            most = LANES_NAME(lanes_larger)(
+                most, before[from * vectors + planes] & (LANE_INTS)(map[(1 + from) * size] != 0)
+            );
+        if (raised) down = LANES_NAME(lanes_down)((LANE_INTS){0}, most);
+        LANES_UNROLLED
+        for (int k = 0; k < planes; k++) total[k] = k < linear ? (LANE_INTS)((LANE_DOUBLES)map[k] * down) : map[k];
+        for (int from = 0; from < slots; from++) {
+            const LANE_INTS *step = map + (1 + from) * size, *held = before + from * vectors;
+            const LANE_INTS some = (LANE_INTS)(held[0] != 0), more = (LANE_INTS)(step[0] != 0);
+            if (!LANES_NAME(lanes_any)(step[0])) continue;
+            if (raised) down = LANES_NAME(lanes_down)(held[planes] & more, most);
+            const LANE_DOUBLES first = (LANE_DOUBLES)held[0] * down, second = (LANE_DOUBLES)step[0] * down;
+            total[0] = (LANE_INTS)((LANE_DOUBLES)total[0] + first * (LANE_DOUBLES)step[0]);
+            LANES_UNROLLED
+            for (int k = 1; k < linear; k++)
+                total[k] = (LANE_INTS)(
+                    (LANE_DOUBLES)total[k] + (LANE_DOUBLES)held[k] * second + first * (LANE_DOUBLES)step[k]
+                );
+            LANES_UNROLLED
+            for (int k = linear; k < planes; k++)
+                total[k] = LANES_NAME(lanes_larger)(
+                    total[k], LANES_NAME(lanes_larger)(held[k] & more, step[k] & some)
+                );
+        }
+        LANES_UNROLLED
+        for (int k = 0; k < planes; k++) cell[k] = total[k];
+        LANES_UNROLLED
+        for (int k = 0; k < linear; k++) cell[planes + k] = most & (LANE_INTS)(total[k] != 0);
+        while (LANES_NAME(lanes_lower)(cell, planes, linear)) continue;
+    }
+}
+
+LANE_INLINE void LANES_NAME(lanes_fold_shape)(
+    const lanes_shape *s, lanes_word *const *cells, int windows, const lanes_word *pane, int plain, lanes_word *sums,
+    const int planes, const int linear
+) {
+    const int vectors = planes + linear, slots = s->slots;
+    const long size = (long)s->chunks * slots * vectors;
     LANE_INTS *before = (LANE_INTS *)sums;
     for (int chunk = 0; chunk < s->chunks; chunk++) {
-        LANE_INTS *cell = (LANE_INTS *)cells + (long)chunk * slots * vectors;
         const LANE_INTS *map = (const LANE_INTS *)pane + (long)chunk * slots * vectors;
-        memcpy(before, cell, sizeof(LANE_INTS) * (size_t)(slots * vectors));
-        for (int to = 0; to < slots; to++) {
-            LANE_INTS total[2 * LANES_MOST_PLANES], product[2 * LANES_MOST_PLANES];
-            LANES_UNROLLED
-            for (int k = 0; k < vectors; k++) total[k] = map[to * vectors + k];
-            for (int from = 0; from < slots; from++) {
-                const LANE_INTS *step = map + (1 + from) * window + to * vectors;
-                const LANE_INTS *held = before + from * vectors;
-                if (!LANES_NAME(lanes_any)(step[0]) || !LANES_NAME(lanes_any)(held[0])) continue;
-                if (LANES_NAME(lanes_keeps)(step, vectors)) {
-                    LANES_NAME(lanes_plus)(total, held, every, planes, 0, linear, 1);
-                    continue;
-                }
-                if (LANES_NAME(lanes_any)(
-                        LANES_NAME(lanes_apart)(held, planes, linear) | LANES_NAME(lanes_apart)(step, planes, linear)
-                    ))
-                    LANES_NAME(lanes_join)(held, step, product, planes, linear);
-                else
-                    LANES_NAME(lanes_join_alike)(held, step, product, planes, linear);
-                LANES_NAME(lanes_plus)(total, product, every, planes, 0, linear, 1);
+        for (int window = 0; window < windows; window++) {
+            LANE_INTS *cell = (LANE_INTS *)cells[window] + (long)chunk * slots * vectors;
+            LANE_INTS apart = {0}, raised = {0};
+            for (int slot = 0; slot < slots; slot++) {
+                LANES_UNROLLED
+                for (int k = 0; k < vectors; k++) before[slot * vectors + k] = cell[slot * vectors + k];
+                apart |= LANES_NAME(lanes_apart)(cell + slot * vectors, planes, linear);
+                raised |= cell[slot * vectors + planes];
             }
-            LANES_UNROLLED
-            for (int k = 0; k < linear; k++) {
-                LANES_NAME(lanes_normalise)(&total[k], &total[planes + k]);
-                total[planes + k] &= (LANE_INTS)(total[k] != 0);
-            }
-            LANES_UNROLLED
-            for (int k = 0; k < vectors; k++) cell[to * vectors + k] = total[k];
+            if (!plain || LANES_NAME(lanes_any)(apart))
+                LANES_NAME(lanes_follow)(cell, before, map, size, slots, planes, linear);
+            else if (LANES_NAME(lanes_any)(raised))
+                LANES_NAME(lanes_follow_plain)(cell, before, map, size, slots, 1, planes, linear);
+            else
+                LANES_NAME(lanes_follow_plain)(cell, before, map, size, slots, 0, planes, linear);
         }
     }
 }
 
-static void LANES_NAME(lanes_fold)(const lanes_shape *s, lanes_word *cells, const lanes_word *pane, lanes_word *sums) {
-    if (s->planes == 1) LANES_NAME(lanes_follow)(s, cells, pane, sums, 1, 1);
-    else if (s->planes == 2 && s->linear == 2) LANES_NAME(lanes_follow)(s, cells, pane, sums, 2, 2);
-    else if (s->planes == 3 && s->linear == 2) LANES_NAME(lanes_follow)(s, cells, pane, sums, 3, 2);
-    else LANES_NAME(lanes_follow)(s, cells, pane, sums, s->planes, s->linear);
+static void LANES_NAME(lanes_fold)(
+    const lanes_shape *s, lanes_word *const *cells, int windows, const lanes_word *pane, int plain, lanes_word *sums
+) {
+#define CALL(planes, linear) LANES_NAME(lanes_fold_shape)(s, cells, windows, pane, plain, sums, planes, linear)
+    if (s->planes == 1) CALL(1, 1);
+    else if (s->planes == 2 && s->linear == 2) CALL(2, 2);
+    else if (s->planes == 3 && s->linear == 2) CALL(3, 2);
+    else CALL(s->planes, s->linear);
+#undef CALL
+}
+
+/* The size of plain numbers in a window's cells: the largest sum over its slots in one lane, of counts, and of
+ * magnitudes in the other planes that are added up. */
+static void LANES_NAME(lanes_size)(const lanes_shape *s, const lanes_word *cells, double *counts, double *sums) {
+    const LANE_INTS *cell = (const LANE_INTS *)cells;
+    for (int chunk = 0; chunk < s->chunks; chunk++, cell += (long)s->slots * s->vectors)
+        for (int k = 0; k < s->linear; k++) {
+            LANE_DOUBLES total = {0};
+            double *most = k ? sums : counts;
+            for (int slot = 0; slot < s->slots; slot++)
+                total += (LANE_DOUBLES)(cell[(long)slot * s->vectors + k] & INT64_MAX);
+            for (int lane = 0; lane < LANES_WIDTH; lane++) *most = total[lane] > *most ? total[lane] : *most;
+        }
+}
+
+/* Let plain numbers have exponents. */
+static void LANES_NAME(lanes_scale)(const lanes_shape *s, lanes_word *cells) {
+    LANE_INTS *cell = (LANE_INTS *)cells;
+    for (long i = 0; i < (long)s->chunks * s->slots; i++, cell += s->vectors)
+        while (LANES_NAME(lanes_lower)(cell, s->planes, s->linear)) continue;
 }
 
 LANE_INLINE void LANES_NAME(lanes_total)(
@@ -714,7 +847,7 @@ static void LANES_NAME(lanes_finish)(
     const lanes_shape *s, const lanes_program *p, const lanes_word *cells, lanes_word *sums
 ) {
 #define CALL(planes, whole, linear, scaled) LANES_NAME(lanes_total)(s, p, cells, sums, planes, whole, linear, scaled)
-    LANES_BY_SHAPE(CALL);
+    LANES_BY_SHAPE(CALL, 0);
 #undef CALL
 }
 
@@ -723,7 +856,8 @@ static void LANES_NAME(lanes_finish)(
 static const lanes_machine LANES_NAME(lanes_machine) = {
     LANES_WIDTH, LANES_NAME(lanes_apply), LANES_NAME(lanes_read), LANES_NAME(lanes_kill), LANES_NAME(lanes_write),
     LANES_NAME(live_window),
-    LANES_NAME(lanes_find), LANES_NAME(lanes_finish), LANES_NAME(lanes_begin), LANES_NAME(lanes_fold)
+    LANES_NAME(lanes_find), LANES_NAME(lanes_finish), LANES_NAME(lanes_begin), LANES_NAME(lanes_fold),
+    LANES_NAME(lanes_size), LANES_NAME(lanes_scale)
 };
 
 #undef LANE_INTS

@@ -14,7 +14,7 @@ Source: HAMLET (SIGMOD'21) §3.1 (panes); DESIGN §2, rung 7.
 from libc.stdint cimport int64_t, uint64_t
 
 from hamlet._kernel cimport Core
-from hamlet._lanes cimport Band, Block, LaneProgram, Word
+from hamlet._lanes cimport Band, Block, LaneProgram, Word, lanes_bits, lanes_power
 
 
 cdef Word* window_of(const Band* band, const Block* block, int64_t window) noexcept nogil:
@@ -37,12 +37,16 @@ cdef void begin_pane(Core* k, const Band* band, Block* block) noexcept nogil:
     """Let the map go on over one more pane, or begin another if it pays, should steps come as they did.
 
     A map costs its steps, those of windows that opened after it began, and a fold of each window that it began with,
-    which reads each slot for each slot. It goes on until the second are as many as the third.
+    which reads each slot for each slot. It goes on until the second are as many as the third, or its numbers would
+    hardly be plain any longer.
     """
     cdef int64_t windows = block.last - block.first + 1, steps = block.steps
     if block.mapped:
         block.panes += 1
-        if block.first <= block.early and block.steps * block.panes < windows * band.shape.slots:
+        if (
+            block.first <= block.early and block.steps * block.panes < windows * band.shape.slots
+            and stays_plain(band, block)
+        ):
             k.mapped += 1
             return
         steps //= block.panes
@@ -55,24 +59,89 @@ cdef void begin_pane(Core* k, const Band* band, Block* block) noexcept nogil:
     if block.mapped:
         k.mapped += 1
         block.early = block.last
+        block.plain = True
+        block.bits = 1
+        block.weight = 0
         band.machine.begin(&band.shape, map_of(band, block, block.first))
+
+
+cdef bint stays_plain(const Band* band, Block* block) noexcept nogil:
+    """Whether a map's numbers are plain, and will be at the end of one more pane should they grow as they did."""
+    if block.plain:
+        measure_plain(band, block)
+    return block.plain and (block.bits + lanes_bits(block.weight)) * (block.panes + 1) < band.most_bits * block.panes
+
+
+cdef int stepped(const Band* band, const Block* block) noexcept nogil:
+    """List in `band.cells` what steps are applied to: of a map its slots and what begins in it, and windows apart.
+
+    Returns how many of them no trend can begin in; these come first.
+    """
+    cdef int i, slots = band.maps - 1 if block.mapped else 0
+    cdef int64_t window
+    for i in range(band.maps if block.mapped else 0):
+        band.cells[i - 1 if i else slots] = map_of(band, block, block.early) + i * band.words
+    i = band.maps if block.mapped else 0
+    for window in range(first_apart(block), block.last + 1):
+        band.cells[i] = window_of(band, block, window)
+        i += 1
+    return slots
+
+
+cdef inline int steppings(const Band* band, const Block* block) noexcept nogil:
+    """How many that are."""
+    return <int> (block.last + 1 - first_apart(block)) + (band.maps if block.mapped else 0)
+
+
+cdef void measure_plain(const Band* band, Block* block) noexcept nogil:
+    """The bounds of plain numbers, from what steps are applied to."""
+    cdef double counts = 0, sums = 0
+    cdef int i
+    stepped(band, block)
+    for i in range(steppings(band, block)):
+        band.machine.size(&band.shape, band.cells[i], &counts, &sums)
+    block.bits = max(lanes_bits(counts * (1 + 1e-9)), 1)
+    block.weight = sums * (1 + 1e-9) / lanes_power(block.bits)
+
+
+cdef void leave_plain(const Band* band, Block* block) noexcept nogil:
+    """Let the numbers that steps are applied to have exponents."""
+    cdef int i
+    if block.plain:
+        stepped(band, block)
+        for i in range(steppings(band, block)):
+            band.machine.scale(&band.shape, band.cells[i])
+        block.plain = False
+        block.bits = block.bits > 0
+        block.weight = 0
 
 
 cdef void fold_window(const Band* band, const Block* block, int64_t window) noexcept nogil:
     """Bring a window up to what the map has had so far; afterwards nothing else may be done to it."""
     if block.mapped and window <= block.early:
-        band.machine.fold(
-            &band.shape, window_of(band, block, window), map_of(band, block, window), band.sums
-        )
+        band.cells[0] = window_of(band, block, window)
+        fold_cells(band, block, 1)
+
+
+cdef inline void fold_cells(const Band* band, const Block* block, int windows) noexcept nogil:
+    """The same for the windows that `band.cells` has."""
+    band.machine.fold(
+        &band.shape, band.cells, windows, map_of(band, block, block.early), block.plain, band.sums
+    )
 
 
 cdef void end_map(const Band* band, Block* block) noexcept nogil:
     """Bring all windows up to what the map has had, and end it."""
     cdef int64_t window
-    if block.mapped:
-        for window in range(block.first, block.last + 1):
-            fold_window(band, block, window)
-        block.mapped = False
+    cdef int windows = 0
+    if not block.mapped:
+        return
+    for window in range(block.first, min(block.early, block.last) + 1):
+        band.cells[windows] = window_of(band, block, window)
+        windows += 1
+    fold_cells(band, block, windows)
+    leave_plain(band, block)
+    block.mapped = False
 
 
 cdef void apply_step(
@@ -82,18 +151,14 @@ cdef void apply_step(
 
     The bits of the lanes with trends that it extends are set in `found`, where that is asked for; no map is under way.
     """
-    cdef int64_t window
-    cdef int i
+    cdef int begins
     block.steps += 1
     if program.kills:
         band.alive_in = NULL
-    if block.mapped:
-        for i in range(band.maps):
-            band.machine.apply(
-                &band.shape, program, map_of(band, block, block.early) + i * band.words, band.input, events, i == 0,
-                band.sums, NULL,
-            )
-    for window in range(first_apart(block), block.last + 1):
-        band.machine.apply(
-            &band.shape, program, window_of(band, block, window), band.input, events, True, band.sums, found
-        )
+    if not program.direct:
+        leave_plain(band, block)
+    begins = stepped(band, block)
+    band.machine.apply(
+        &band.shape, program, band.cells, steppings(band, block), begins, band.input, events, block.plain, band.sums,
+        found,
+    )

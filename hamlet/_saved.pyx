@@ -33,7 +33,7 @@ from hamlet._lanes cimport (
     lanes_measure,
     lanes_power,
 )
-from hamlet._panes cimport end_map, window_of
+from hamlet._panes cimport end_map, leave_plain, window_of
 from hamlet._state cimport COLUMN, State, Store, allocate, claim, free_state, new_state, release, room_of
 from hamlet._tables cimport COUNT, COUNT_SCALED, NO_FAILURE, OUT_OF_MEMORY, SUM_DOUBLE, Component, Query, StoreTable
 
@@ -380,6 +380,7 @@ cdef void write_block(const Band* band, Block* block, Bytes* to) noexcept nogil:
     if block == NULL:
         return
     end_map(band, block)
+    leave_plain(band, block)
     put_word(to, block.first)
     put_word(to, block.last)
     put_word(to, block.bits)
@@ -430,6 +431,7 @@ cdef int read_block(Core* k, Cursor* source, const Bounds* bounds, const Due* du
         return OUT_OF_MEMORY
     seat.block = block
     block.first, block.last, block.bits, block.weight = first, last, bits, weight
+    block.plain = False
     for window in range(first, last + 1):
         cells = window_of(band, block, window)
         memset(cells, 0, band.words * sizeof(Word))
