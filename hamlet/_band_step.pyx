@@ -311,7 +311,7 @@ cdef void find_role(Core* k, int number, Graphlet* g, int role) noexcept nogil:
     cdef Band* band = &k.band[number]
     cdef uint64_t* alive = band.alive + (g - k.graphlet) * band.marks
     cdef int i
-    cdef bint lasting = band.block.steps >= FEW_STEPS
+    cdef bint lasting = band.block.mapped or band.block.steps >= FEW_STEPS
     cdef int64_t window
     for i in range(0 if lasting else band.marks):
         band.marked[i] = 0

@@ -46,7 +46,7 @@ from hamlet._lanes cimport (
     lanes_power,
     lanes_value,
 )
-from hamlet._panes cimport begin_pane, end_map, fold_window, leave_plain, measure_plain, window_of
+from hamlet._panes cimport another_map, begin_pane, end_map, fold_window, leave_plain, measure_plain, window_of
 from hamlet._pending cimport settle
 from hamlet._rows cimport new_row
 from hamlet._state cimport State, cell_of, clear_state, new_state
@@ -309,6 +309,8 @@ cdef bint has_room(
             return True
     if band.exact:
         return False
+    if another_map(band, block) and bound_raised(band, block, bits, starts, weight):
+        return True
     leave_plain(band, block)
     block.bits = block.bits or starts
     return True

@@ -33,6 +33,7 @@
 #endif
 
 #define LANES_MOST_PLANES 16
+#define LANES_FEW_SLOTS 3 /* for which maps are folded by loops of their own */
 #define LANES_WIDEST 8 /* elements of the widest vector */
 #define LANES_START (-1)
 #define LANES_STEP 512 /* exponents of scaled doubles are multiples of it */
@@ -108,8 +109,8 @@ typedef struct {
     void (*begin)(const lanes_shape *, lanes_word *pane);
     void (*fold)(const lanes_shape *, lanes_word *const *cells, int windows, const lanes_word *pane, int plain,
                  lanes_word *sums);
-    /* how large plain numbers are; make them scaled ones */
-    void (*size)(const lanes_shape *, const lanes_word *cells, double *counts, double *sums);
+    /* how large the plain numbers of some windows are; make those of one scaled */
+    void (*size)(const lanes_shape *, lanes_word *const *cells, int windows, double *counts, double *sums);
     void (*scale)(const lanes_shape *, lanes_word *cells);
 } lanes_machine;
 

@@ -98,7 +98,7 @@ cdef extern from "_lanes.h" nogil:
         void (*fold)(
             const Shape*, Word** cells, int windows, const Word* pane, int plain, Word* sums
         ) noexcept nogil
-        void (*size)(const Shape*, const Word* cells, double* counts, double* sums) noexcept nogil
+        void (*size)(const Shape*, Word** cells, int windows, double* counts, double* sums) noexcept nogil
         void (*scale)(const Shape*, Word* cells) noexcept nogil
     const Machine* lanes_machine_of(int width)
     const Machine* lanes_machine_for(int lanes)

@@ -685,13 +685,14 @@ LANE_INLINE int LANES_NAME(lanes_keeps)(const LANE_INTS *step, const int vectors
     return !LANES_NAME(lanes_any)(other);
 }
 
-/* The cells of a window and a chunk, `before`, followed by a map whose columns are `size` vectors long. */
-LANE_INLINE void LANES_NAME(lanes_follow)(
-    LANE_INTS *cell, const LANE_INTS *before, const LANE_INTS *map, long size, int slots, const int planes,
-    const int linear
+/* The cells of a window and a chunk, followed by a map whose columns are `size` vectors long. */
+static __attribute__((noinline)) void LANES_NAME(lanes_follow)(
+    LANE_INTS *cell, const LANE_INTS *map, long size, int slots, lanes_word *sums, int planes, int linear
 ) {
     const int vectors = planes + linear;
     const LANE_INTS every = ~(LANE_INTS){0};
+    LANE_INTS *before = (LANE_INTS *)sums;
+    memcpy(before, cell, sizeof(LANE_INTS) * (size_t)(slots * vectors));
     for (int to = 0; to < slots; to++) {
         LANE_INTS total[2 * LANES_MOST_PLANES], product[2 * LANES_MOST_PLANES];
         LANES_UNROLLED
@@ -730,9 +731,11 @@ LANE_INLINE void LANES_NAME(lanes_follow_plain)(
     const int linear
 ) {
     const int vectors = planes + linear;
+    LANES_UNROLLED
     for (int to = 0; to < slots; to++, map += vectors, cell += vectors) {
-        LANE_INTS most = {0}, total[LANES_MOST_PLANES];
+        LANE_INTS most = {0}, total[LANES_MOST_PLANES], large = {0};
         LANE_DOUBLES down = (LANE_DOUBLES){0} + 1.0;
+        LANES_UNROLLED
         for (int from = 0; from < slots && raised; from++)
             most = LANES_NAME(lanes_larger)(
                 most, before[from * vectors + planes] & (LANE_INTS)(map[(1 + from) * size] != 0)
@@ -740,10 +743,11 @@ LANE_INLINE void LANES_NAME(lanes_follow_plain)(
         if (raised) down = LANES_NAME(lanes_down)((LANE_INTS){0}, most);
         LANES_UNROLLED
         for (int k = 0; k < planes; k++) total[k] = k < linear ? (LANE_INTS)((LANE_DOUBLES)map[k] * down) : map[k];
+        LANES_UNROLLED
         for (int from = 0; from < slots; from++) {
             const LANE_INTS *step = map + (1 + from) * size, *held = before + from * vectors;
             const LANE_INTS some = (LANE_INTS)(held[0] != 0), more = (LANE_INTS)(step[0] != 0);
-            if (!LANES_NAME(lanes_any)(step[0])) continue;
+            if (!LANES_NAME(lanes_any)(step[0])) continue; /* the same for all windows */
             if (raised) down = LANES_NAME(lanes_down)(held[planes] & more, most);
             const LANE_DOUBLES first = (LANE_DOUBLES)held[0] * down, second = (LANE_DOUBLES)step[0] * down;
             total[0] = (LANE_INTS)((LANE_DOUBLES)total[0] + first * (LANE_DOUBLES)step[0]);
@@ -762,30 +766,35 @@ LANE_INLINE void LANES_NAME(lanes_follow_plain)(
         for (int k = 0; k < planes; k++) cell[k] = total[k];
         LANES_UNROLLED
         for (int k = 0; k < linear; k++) cell[planes + k] = most & (LANE_INTS)(total[k] != 0);
-        while (LANES_NAME(lanes_lower)(cell, planes, linear)) continue;
+        LANES_NAME(lanes_lower)(cell, planes, linear);
+        LANES_UNROLLED
+        for (int k = 0; k < linear; k++) large |= (LANE_INTS)((cell[k] & INT64_MAX) >= LANES_BITS(LANES_STEP / 2));
+        while (__builtin_expect(LANES_NAME(lanes_any)(large), 0) && LANES_NAME(lanes_lower)(cell, planes, linear)) continue;
     }
 }
 
+/* `slots` is a constant where they are few, so that sums stay in registers. */
 LANE_INLINE void LANES_NAME(lanes_fold_shape)(
     const lanes_shape *s, lanes_word *const *cells, int windows, const lanes_word *pane, int plain, lanes_word *sums,
-    const int planes, const int linear
+    const int planes, const int linear, const int slots
 ) {
-    const int vectors = planes + linear, slots = s->slots;
+    const int vectors = planes + linear;
     const long size = (long)s->chunks * slots * vectors;
-    LANE_INTS *before = (LANE_INTS *)sums;
+    LANE_INTS few[LANES_FEW_SLOTS * 2 * LANES_MOST_PLANES], *before = slots <= LANES_FEW_SLOTS ? few : (LANE_INTS *)sums;
     for (int chunk = 0; chunk < s->chunks; chunk++) {
         const LANE_INTS *map = (const LANE_INTS *)pane + (long)chunk * slots * vectors;
         for (int window = 0; window < windows; window++) {
             LANE_INTS *cell = (LANE_INTS *)cells[window] + (long)chunk * slots * vectors;
             LANE_INTS apart = {0}, raised = {0};
+            LANES_UNROLLED
             for (int slot = 0; slot < slots; slot++) {
                 LANES_UNROLLED
                 for (int k = 0; k < vectors; k++) before[slot * vectors + k] = cell[slot * vectors + k];
-                apart |= LANES_NAME(lanes_apart)(cell + slot * vectors, planes, linear);
-                raised |= cell[slot * vectors + planes];
+                apart |= LANES_NAME(lanes_apart)(before + slot * vectors, planes, linear);
+                raised |= before[slot * vectors + planes];
             }
-            if (!plain || LANES_NAME(lanes_any)(apart))
-                LANES_NAME(lanes_follow)(cell, before, map, size, slots, planes, linear);
+            if (!plain || __builtin_expect(LANES_NAME(lanes_any)(apart), 0))
+                LANES_NAME(lanes_follow)(cell, map, size, slots, sums, planes, linear);
             else if (LANES_NAME(lanes_any)(raised))
                 LANES_NAME(lanes_follow_plain)(cell, before, map, size, slots, 1, planes, linear);
             else
@@ -797,26 +806,46 @@ LANE_INLINE void LANES_NAME(lanes_fold_shape)(
 static void LANES_NAME(lanes_fold)(
     const lanes_shape *s, lanes_word *const *cells, int windows, const lanes_word *pane, int plain, lanes_word *sums
 ) {
-#define CALL(planes, linear) LANES_NAME(lanes_fold_shape)(s, cells, windows, pane, plain, sums, planes, linear)
-    if (s->planes == 1) CALL(1, 1);
-    else if (s->planes == 2 && s->linear == 2) CALL(2, 2);
-    else if (s->planes == 3 && s->linear == 2) CALL(3, 2);
-    else CALL(s->planes, s->linear);
+#define CALL(planes, linear, slots) \
+    LANES_NAME(lanes_fold_shape)(s, cells, windows, pane, plain, sums, planes, linear, slots)
+    const int few = s->slots == 2 || s->slots == 3, two = s->slots == 2;
+    if (few && s->planes == 1) { if (two) CALL(1, 1, 2); else CALL(1, 1, 3); }
+    else if (few && s->planes == 3 && s->linear == 2) { if (two) CALL(3, 2, 2); else CALL(3, 2, 3); }
+    else CALL(s->planes, s->linear, s->slots);
 #undef CALL
 }
 
-/* The size of plain numbers in a window's cells: the largest sum over its slots in one lane, of counts, and of
- * magnitudes in the other planes that are added up. */
-static void LANES_NAME(lanes_size)(const lanes_shape *s, const lanes_word *cells, double *counts, double *sums) {
-    const LANE_INTS *cell = (const LANE_INTS *)cells;
-    for (int chunk = 0; chunk < s->chunks; chunk++, cell += (long)s->slots * s->vectors)
-        for (int k = 0; k < s->linear; k++) {
-            LANE_DOUBLES total = {0};
-            double *most = k ? sums : counts;
-            for (int slot = 0; slot < s->slots; slot++)
-                total += (LANE_DOUBLES)(cell[(long)slot * s->vectors + k] & INT64_MAX);
-            for (int lane = 0; lane < LANES_WIDTH; lane++) *most = total[lane] > *most ? total[lane] : *most;
-        }
+/* The size of plain numbers in some windows' cells: the largest sum over the slots of a window in one lane, of counts,
+ * and of magnitudes in the other planes that are added up. */
+LANE_INLINE void LANES_NAME(lanes_size_shape)(
+    const lanes_shape *s, lanes_word *const *cells, int windows, double *counts, double *sums, const int linear,
+    const int slots
+) {
+    LANE_INTS most[2] = {{0}, {0}}; /* bits of doubles that are not negative are in their order */
+    for (int window = 0; window < windows; window++) {
+        const LANE_INTS *cell = (const LANE_INTS *)cells[window];
+        for (int chunk = 0; chunk < s->chunks; chunk++, cell += (long)slots * s->vectors)
+            LANES_UNROLLED
+            for (int k = 0; k < linear; k++) {
+                LANE_DOUBLES total = {0};
+                LANES_UNROLLED
+                for (int slot = 0; slot < slots; slot++)
+                    total += (LANE_DOUBLES)(cell[(long)slot * s->vectors + k] & INT64_MAX);
+                most[k > 0] = LANES_NAME(lanes_larger)(most[k > 0], (LANE_INTS)total);
+            }
+    }
+    for (int lane = 0; lane < LANES_WIDTH; lane++) {
+        const double count = ((LANE_DOUBLES)most[0])[lane], sum = ((LANE_DOUBLES)most[1])[lane];
+        *counts = count > *counts ? count : *counts;
+        *sums = sum > *sums ? sum : *sums;
+    }
+}
+
+static void LANES_NAME(lanes_size)(
+    const lanes_shape *s, lanes_word *const *cells, int windows, double *counts, double *sums
+) {
+    if (s->slots == 2 && s->linear == 2) LANES_NAME(lanes_size_shape)(s, cells, windows, counts, sums, 2, 2);
+    else LANES_NAME(lanes_size_shape)(s, cells, windows, counts, sums, s->linear, s->slots);
 }
 
 /* Let plain numbers have exponents. */

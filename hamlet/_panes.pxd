@@ -11,6 +11,7 @@ cdef Word* map_of(const Band* band, const Block* block, int64_t window) noexcept
 cdef void apply_step(
     Band* band, Block* block, const LaneProgram* program, int64_t events, uint64_t* found
 ) noexcept nogil
+cdef bint another_map(const Band* band, Block* block) noexcept nogil
 cdef void measure_plain(const Band* band, Block* block) noexcept nogil
 cdef void leave_plain(const Band* band, Block* block) noexcept nogil
 cdef Word* window_of(const Band* band, const Block* block, int64_t window) noexcept nogil

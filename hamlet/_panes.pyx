@@ -58,11 +58,24 @@ cdef void begin_pane(Core* k, const Band* band, Block* block) noexcept nogil:
     block.steps = block.panes = 0
     if block.mapped:
         k.mapped += 1
-        block.early = block.last
-        block.plain = True
-        block.bits = 1
-        block.weight = 0
-        band.machine.begin(&band.shape, map_of(band, block, block.first))
+        begin_map(band, block)
+
+
+cdef void begin_map(const Band* band, Block* block) noexcept nogil:
+    block.mapped = block.plain = True
+    block.early = block.last
+    block.bits = 1
+    block.weight = 0
+    band.machine.begin(&band.shape, map_of(band, block, block.first))
+
+
+cdef bint another_map(const Band* band, Block* block) noexcept nogil:
+    """Begin a map anew where the one under way has become too large to be plain; False where there is no such map."""
+    if not (block.mapped and block.plain):
+        return False
+    end_map(band, block)
+    begin_map(band, block)
+    return True
 
 
 cdef bint stays_plain(const Band* band, Block* block) noexcept nogil:
@@ -96,10 +109,8 @@ cdef inline int steppings(const Band* band, const Block* block) noexcept nogil:
 cdef void measure_plain(const Band* band, Block* block) noexcept nogil:
     """The bounds of plain numbers, from what steps are applied to."""
     cdef double counts = 0, sums = 0
-    cdef int i
     stepped(band, block)
-    for i in range(steppings(band, block)):
-        band.machine.size(&band.shape, band.cells[i], &counts, &sums)
+    band.machine.size(&band.shape, band.cells, steppings(band, block), &counts, &sums)
     block.bits = max(lanes_bits(counts * (1 + 1e-9)), 1)
     block.weight = sums * (1 + 1e-9) / lanes_power(block.bits)
 
