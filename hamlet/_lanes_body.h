@@ -7,7 +7,7 @@ typedef double LANES_NAME(lanes_doubles) __attribute__((vector_size(8 * LANES_WI
 #define LANE_INTS LANES_NAME(lanes_ints)
 #define LANE_BITS LANES_NAME(lanes_bits_of)
 #define LANE_DOUBLES LANES_NAME(lanes_doubles)
-#define LANES_UNROLLED _Pragma("GCC unroll 4")
+#define LANES_UNROLLED _Pragma("GCC unroll 8")
 #define LANE_INLINE static inline __attribute__((always_inline))
 #define LANES_VECTORS(planes, whole, linear) ((whole) ? (planes) : (planes) + (linear))
 
@@ -104,6 +104,46 @@ LANE_INLINE int LANES_NAME(lanes_lower)(LANE_INTS *cell, const int planes, const
         cell[planes + k] += down & LANES_STEP;
     }
     return LANES_NAME(lanes_any)(large);
+#endif
+}
+
+/* The same until there is none to take, for sums that are far from LANES_MOST_MANTISSA as a rule, one step at most. */
+LANE_INLINE void LANES_NAME(lanes_lower_far)(LANE_INTS *cell, const int planes, const int linear) {
+    LANE_INTS size = cell[0], least = cell[0];
+    LANES_UNROLLED
+    for (int k = 1; k < linear; k++) {
+        const LANE_INTS x = cell[k] & INT64_MAX;
+        size = LANES_NAME(lanes_larger)(size, x);
+        least = ~LANES_NAME(lanes_larger)(~least, ~x);
+    }
+#if LANES_WIDTH == 8
+    const __mmask8 large = _mm512_cmpgt_epi64_mask((__m512i)size, _mm512_set1_epi64(LANES_BITS(LANES_STEP / 2) - 1));
+    const __mmask8 far = _mm512_cmpgt_epi64_mask((__m512i)size, _mm512_set1_epi64(LANES_BITS(3 * LANES_STEP / 2) - 1));
+    const __mmask8 apart = _mm512_mask_cmplt_epi64_mask(
+        large, (__m512i)least, _mm512_set1_epi64(LANES_BITS(3 * LANES_STEP / 8))
+    );
+    if (__builtin_expect(!_kortestz_mask8_u8(far, apart), 0)) {
+        while (LANES_NAME(lanes_lower)(cell, planes, linear)) continue;
+        return;
+    }
+    LANES_UNROLLED
+    for (int k = 0; k < linear; k++) {
+        const __m512i x = (__m512i)cell[k], e = (__m512i)cell[planes + k];
+        cell[k] = (LANE_INTS)_mm512_mask_sub_epi64(x, large, x, _mm512_set1_epi64((int64_t)LANES_STEP << 52));
+        cell[planes + k] = (LANE_INTS)_mm512_mask_add_epi64(e, large, e, _mm512_set1_epi64(LANES_STEP));
+    }
+#else
+    const LANE_INTS large = (LANE_INTS)(size >= LANES_BITS(LANES_STEP / 2));
+    const LANE_INTS far = (LANE_INTS)(size >= LANES_BITS(3 * LANES_STEP / 2));
+    if (__builtin_expect(LANES_NAME(lanes_any)(far | (large & (LANE_INTS)(least < LANES_BITS(3 * LANES_STEP / 8)))), 0)) {
+        while (LANES_NAME(lanes_lower)(cell, planes, linear)) continue;
+        return;
+    }
+    LANES_UNROLLED
+    for (int k = 0; k < linear; k++) {
+        cell[k] -= large & ((int64_t)LANES_STEP << 52);
+        cell[planes + k] += large & LANES_STEP;
+    }
 #endif
 }
 
@@ -733,7 +773,7 @@ LANE_INLINE void LANES_NAME(lanes_follow_plain)(
     const int vectors = planes + linear;
     LANES_UNROLLED
     for (int to = 0; to < slots; to++, map += vectors, cell += vectors) {
-        LANE_INTS most = {0}, total[LANES_MOST_PLANES], large = {0};
+        LANE_INTS most = {0}, total[LANES_MOST_PLANES];
         LANE_DOUBLES down = (LANE_DOUBLES){0} + 1.0;
         LANES_UNROLLED
         for (int from = 0; from < slots && raised; from++)
@@ -766,10 +806,7 @@ LANE_INLINE void LANES_NAME(lanes_follow_plain)(
         for (int k = 0; k < planes; k++) cell[k] = total[k];
         LANES_UNROLLED
         for (int k = 0; k < linear; k++) cell[planes + k] = most & (LANE_INTS)(total[k] != 0);
-        LANES_NAME(lanes_lower)(cell, planes, linear);
-        LANES_UNROLLED
-        for (int k = 0; k < linear; k++) large |= (LANE_INTS)((cell[k] & INT64_MAX) >= LANES_BITS(LANES_STEP / 2));
-        while (__builtin_expect(LANES_NAME(lanes_any)(large), 0) && LANES_NAME(lanes_lower)(cell, planes, linear)) continue;
+        LANES_NAME(lanes_lower_far)(cell, planes, linear);
     }
 }
 
