@@ -25,6 +25,8 @@ cdef enum:
     STEP = 512         # exponents of scaled doubles are multiples of it
     MOST_EXPONENT = 1 << 20  # beyond all that doubles have
 
+cdef double ONE_STEP = ldexp(1, STEP)
+
 FORMS = {"integer": INTEGER, "pair": PAIR, "flag": FLAG, "extremum": EXTREMUM}
 
 cdef struct Part:      # one component of every row
@@ -466,14 +468,20 @@ def presented(const double[::1] mantissas, const int64_t[::1] exponents):
         How many are infinite though their mantissa is not.
     """
     cdef Py_ssize_t n = len(mantissas), i, beyond = 0
+    cdef int64_t exponent
     cdef double x
     found = np.empty(n, np.float64)
     cdef double[::1] view = found
     with nogil:
         for i in range(n):
             x = mantissas[i]
-            if exponents[i]:
-                x = ldexp(x, <int> max(min(exponents[i], MOST_EXPONENT), -(MOST_EXPONENT)))
+            exponent = exponents[i]
+            if exponent:
+                while exponent >= STEP and x - x == 0 and x != 0:  # most are one step away, and `ldexp` takes longer
+                    x *= ONE_STEP
+                    exponent -= STEP
+                if exponent:
+                    x = ldexp(x, <int> max(min(exponent, MOST_EXPONENT), -(MOST_EXPONENT)))
                 beyond += x - x != 0 and mantissas[i] - mantissas[i] == 0
             view[i] = x
     return found, beyond

@@ -885,11 +885,15 @@ static void LANES_NAME(lanes_size)(
     else LANES_NAME(lanes_size_shape)(s, cells, windows, counts, sums, s->linear, s->slots);
 }
 
+LANE_INLINE void LANES_NAME(lanes_scale_shape)(LANE_INTS *cell, long n, const int planes, const int linear) {
+    for (long i = 0; i < n; i++, cell += planes + linear) LANES_NAME(lanes_lower_far)(cell, planes, linear);
+}
+
 /* Let plain numbers have exponents. */
 static void LANES_NAME(lanes_scale)(const lanes_shape *s, lanes_word *cells) {
-    LANE_INTS *cell = (LANE_INTS *)cells;
-    for (long i = 0; i < (long)s->chunks * s->slots; i++, cell += s->vectors)
-        while (LANES_NAME(lanes_lower)(cell, s->planes, s->linear)) continue;
+    const long n = (long)s->chunks * s->slots;
+    if (s->planes == 3 && s->linear == 2) LANES_NAME(lanes_scale_shape)((LANE_INTS *)cells, n, 3, 2);
+    else LANES_NAME(lanes_scale_shape)((LANE_INTS *)cells, n, s->planes, s->linear);
 }
 
 LANE_INLINE void LANES_NAME(lanes_total)(

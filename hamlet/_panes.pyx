@@ -91,14 +91,31 @@ cdef int stepped(const Band* band, const Block* block) noexcept nogil:
     Returns how many of them no trend can begin in; these come first.
     """
     cdef int i, slots = band.maps - 1 if block.mapped else 0
-    cdef int64_t window
-    for i in range(band.maps if block.mapped else 0):
-        band.cells[i - 1 if i else slots] = map_of(band, block, block.early) + i * band.words
-    i = band.maps if block.mapped else 0
-    for window in range(first_apart(block), block.last + 1):
-        band.cells[i] = window_of(band, block, window)
-        i += 1
+    cdef Word* cell
+    if block.mapped:
+        cell = map_of(band, block, block.early)
+        band.cells[slots] = cell
+        for i in range(slots):
+            cell += band.words
+            band.cells[i] = cell
+    list_windows(band, block, first_apart(block), block.last, band.cells + (band.maps if block.mapped else 0))
     return slots
+
+
+cdef inline void list_windows(
+    const Band* band, const Block* block, int64_t first, int64_t last, Word** cells
+) noexcept nogil:
+    """The cells of some open windows, one after the other."""
+    cdef Word* end = block.cell + band.windows * band.words
+    cdef Word* cell
+    cdef int64_t i
+    if first <= last:
+        cell = window_of(band, block, first)
+        for i in range(last + 1 - first):
+            cells[i] = cell
+            cell += band.words
+            if cell == end:
+                cell = block.cell
 
 
 cdef inline int steppings(const Band* band, const Block* block) noexcept nogil:
@@ -143,14 +160,12 @@ cdef inline void fold_cells(const Band* band, const Block* block, int windows) n
 
 cdef void end_map(const Band* band, Block* block) noexcept nogil:
     """Bring all windows up to what the map has had, and end it."""
-    cdef int64_t window
-    cdef int windows = 0
+    cdef int64_t last = min(block.early, block.last)
     if not block.mapped:
         return
-    for window in range(block.first, min(block.early, block.last) + 1):
-        band.cells[windows] = window_of(band, block, window)
-        windows += 1
-    fold_cells(band, block, windows)
+    if block.first <= last:
+        list_windows(band, block, block.first, last, band.cells)
+        fold_cells(band, block, <int> (last + 1 - block.first))
     leave_plain(band, block)
     block.mapped = False
 

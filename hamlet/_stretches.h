@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include "_targets.h"
+
 enum { STRETCH_COLUMNS = 4 };
 
 typedef struct { int64_t total, least, greatest; } stretch_values;
@@ -134,11 +136,24 @@ STRETCH_UNUSED __attribute__((noinline)) static int stretch_begin_sum(
     return 1;
 }
 
+/* Whether each of some times is another than the one before, and the bits of the values beside them. */
+HAMLET_TARGETS STRETCH_UNUSED static int stretch_look(
+    const int64_t *times, const int64_t *data, long begin, long end, int64_t before, int64_t *bits
+) {
+    int64_t same = begin < end && times[begin] == before, found = 0;
+    for (long i = begin + 1; i < end; i++) same |= times[i] == times[i - 1];
+    for (long i = begin; data && i < end; i++) found |= data[i] ^ (data[i] >> 63);
+    *bits |= found;
+    return !same;
+}
+
 /* The same where there is one kernel and no more is asked for than a total: as little as can be is read and written per
- * event, and what is done once per stretch stands outside the loop, whose numbers then fit the registers. */
+ * event, and what is done once per stretch stands outside the loop, whose numbers then fit the registers. Where all rows
+ * are taken and no key is apart, times and the bits of values have been looked at side by side before. */
 STRETCH_INLINE int stretch_sums(
     stretch_job *job, long begin, long end, const int columns, const int chosen, const int apart
 ) {
+    const int looked = !chosen && !apart;
     const int32_t *const number = job->number, *const classes = job->classes, *const rows = job->rows;
     const int64_t *const times = job->times, *const data = job->data[0], one = (int64_t)1 << STRETCH_COUNT;
     const int64_t full = ((int64_t)job->longest << STRETCH_COUNT) - ((int64_t)1 << (STRETCH_COUNT - 1));
@@ -154,8 +169,10 @@ STRETCH_INLINE int stretch_sums(
             if (key < 0) continue;
             kind = classes[row];
             x = columns ? data[row] : 0;
-            stretch_time(job, key, times[row], &before, &same, apart);
-            bits |= x ^ (x >> 63);
+            if (!looked) {
+                stretch_time(job, key, times[row], &before, &same, apart);
+                bits |= x ^ (x >> 63);
+            }
             const int64_t sum = sums[key];
             if (__builtin_expect(kinds[key] != kind, 0) || __builtin_expect(sum >= full, 0)) break;
             sums[key] = sum + x + one;
@@ -203,16 +220,22 @@ STRETCH_INLINE int stretch_lone(stretch_job *job, long begin, long end, const in
     return !same && bits >> STRETCH_FEW_BITS == 0;
 }
 
+STRETCH_UNUSED static int stretch_looked(stretch_job *job, long begin, long end) {
+    if (!stretch_look(job->times, job->columns ? job->data[0] : 0, begin, end, job->before, &job->bits)) job->tied = 1;
+    if (begin < end) job->before = job->times[end - 1];
+    return !job->tied && job->bits >> STRETCH_FEW_BITS == 0;
+}
+
 STRETCH_UNUSED static int stretch_take(stretch_job *job, long begin, long end) {
     if (!job->sum) return stretch_pass(job, begin, end);
     if (job->keys == 1 && !job->rows && !job->apart)
         return job->columns ? stretch_lone(job, begin, end, 1) : stretch_lone(job, begin, end, 0);
     switch (4 * job->columns + 2 * (job->rows != 0) + (job->apart != 0)) {
-        case 0: return stretch_sums(job, begin, end, 0, 0, 0);
+        case 0: return stretch_looked(job, begin, end) && stretch_sums(job, begin, end, 0, 0, 0);
         case 1: return stretch_sums(job, begin, end, 0, 0, 1);
         case 2: return stretch_sums(job, begin, end, 0, 1, 0);
         case 3: return stretch_sums(job, begin, end, 0, 1, 1);
-        case 4: return stretch_sums(job, begin, end, 1, 0, 0);
+        case 4: return stretch_looked(job, begin, end) && stretch_sums(job, begin, end, 1, 0, 0);
         case 5: return stretch_sums(job, begin, end, 1, 0, 1);
         case 6: return stretch_sums(job, begin, end, 1, 1, 0);
         default: return stretch_sums(job, begin, end, 1, 1, 1);

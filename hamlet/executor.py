@@ -26,7 +26,7 @@ from hamlet.errors import HamletError
 from hamlet.keys import created
 from hamlet.limit import Holding, bytes_of, exceeded, holding
 from hamlet.options import Options
-from hamlet.output.query_rows import QueryRows, dicts_of
+from hamlet.output.query_rows import Piece, QueryRows, dicts_of
 from hamlet.output.rows import Closed, GroupRows, group_rows, piece_of, result_columns
 from hamlet.runner import ClassRunner, RunnerState
 from hamlet.schema import Schema
@@ -232,10 +232,13 @@ class Executor:
 
     def _drained(self) -> Iterator[tuple[int, QueryRows]]:
         """The rows that wait, query by query, each with its number."""
+        near = None
         for runner in self._classes:
             for place in runner.closed.places():
                 index = runner.compiled.queries[place].analysed.index
-                yield index, self.present(index, runner.closed.drain(place))
+                rows = self.present(index, runner.closed.drain(place), near)
+                near = rows.pieces[-1] if rows.pieces else near
+                yield index, rows
 
     def without_rows(self) -> list[QueryRows]:
         """Every query, without rows, in the workload's order."""
@@ -260,11 +263,12 @@ class Executor:
         runner, place = self._places[index]
         return group_rows(runner.compiled.queries[place], closed)
 
-    def present(self, index: int, closed: Sequence[Closed]) -> QueryRows:
-        """Closed windows of a query as result rows."""
+    def present(self, index: int, closed: Sequence[Closed], near: Piece | None = None) -> QueryRows:
+        """Closed windows of a query as result rows; `near` as for `piece_of`."""
         runner, place = self._places[index]
         query, columns, units = runner.compiled.queries[place], self._columns[index], self.workload.schema.units
-        return QueryRows(query.name, columns, pieces=[piece_of(query, columns, each, units) for each in closed])
+        pieces = [piece_of(query, columns, each, units, near) for each in closed]
+        return QueryRows(query.name, columns, pieces=pieces)
 
     @property
     def stats(self) -> dict[str, int]:

@@ -120,7 +120,7 @@ class EventSource:
         reader = self._reader
         schema = pa.schema([self.arrow_schema.field(name) for name in names])
         if isinstance(reader, _Table):
-            return sorted_batches(_plain_table(reader.table, schema), self._key, pane=pane)
+            return sorted_batches(_plain_table(reader.table, _kept(reader.table, schema)), self._key, pane=pane)
         plain = (conform(batch, schema) for batch in reader.batches(names))
         if not isinstance(reader, _Stream) and self._is_ordered():
             return plain
@@ -330,6 +330,17 @@ def _plain_table(table: pa.Table, schema: pa.Schema) -> pa.Table:
     check(table.select(schema.names))
     columns = [cast(table.column(field.name), field.type, field.name) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _kept(table: pa.Table, schema: pa.Schema) -> pa.Schema:
+    """The schema with the dictionaries of columns in one piece as they are: no other batch needs wider numbers."""
+    fields = []
+    for field in schema:
+        column = table.column(field.name)
+        narrow = pa.types.is_dictionary(field.type) and pa.types.is_dictionary(column.type) and column.num_chunks == 1
+        kept = narrow and column.type.value_type.equals(field.type.value_type)
+        fields.append(field.with_type(column.type) if kept else field)
+    return pa.schema(fields)
 
 
 def check(data: pa.Table | pa.RecordBatch) -> None:

@@ -22,7 +22,7 @@ Doubles = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Runs:
     """Numbers each of which stands in several rows, one below the other: windows of result rows.
 
@@ -35,6 +35,7 @@ class Runs:
 
     values: Int64Array
     counts: Int64Array
+    _rows: Int64Array | None = None  # the number of each row, once somebody has asked for it
 
     @classmethod
     def of(cls, rows: Sequence[int] | Int64Array) -> Runs:
@@ -45,7 +46,14 @@ class Runs:
         return int(self.counts.sum())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        return np.repeat(self.values, self.counts).astype(np.int64 if dtype is None else dtype, copy=False)
+        if self._rows is None:
+            self._rows = np.repeat(self.values, self.counts)
+            self._rows.flags.writeable = False
+        return self._rows.astype(np.int64 if dtype is None else dtype, copy=copy is True)
+
+    def is_like(self, other: Runs) -> bool:
+        """Whether the number of each row is the same."""
+        return np.array_equal(self.values, other.values) and np.array_equal(self.counts, other.counts)
 
     def tolist(self) -> list[int]:
         """The number of each row."""
