@@ -6,7 +6,7 @@ first. What is made of it here is what Python makes of the same integer, to the 
 
 import numpy as np
 
-from libc.math cimport frexp, isinf, isnan, ldexp, log2
+from libc.math cimport INFINITY, frexp, isinf, isnan, ldexp, log2
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 from hamlet._order cimport order_rows
@@ -477,10 +477,11 @@ def presented(const double[::1] mantissas, const int64_t[::1] exponents):
             x = mantissas[i]
             exponent = exponents[i]
             if exponent:
-                while exponent >= STEP and x - x == 0 and x != 0:  # most are one step away, and `ldexp` takes longer
+                if exponent >= 4 * STEP and x != 0:  # `ldexp` takes longer; mantissas are normal
+                    x *= INFINITY
+                elif exponent == STEP:
                     x *= ONE_STEP
-                    exponent -= STEP
-                if exponent:
+                else:
                     x = ldexp(x, <int> max(min(exponent, MOST_EXPONENT), -(MOST_EXPONENT)))
                 beyond += x - x != 0 and mantissas[i] - mantissas[i] == 0
             view[i] = x

@@ -518,6 +518,40 @@ LANE_INLINE void LANES_NAME(lanes_grow)(
     }
 }
 
+/* What lanes_sum and lanes_add do, for some windows whose numbers are plain: what does not depend on a window is found
+ * once, and there is nothing to branch on. */
+LANE_INLINE void LANES_NAME(lanes_extend)(
+    const lanes_shape *s, const lanes_program *p, const lanes_group *g, lanes_word *const *cells, int windows,
+    int begins, const lanes_word *x, int64_t m, uint64_t *found, const int planes, const int linear
+) {
+    const int vectors = planes + linear;
+    const long chunk = (long)g->chunk * s->slots * vectors;
+    const double repeat = g->loop ? lanes_power(m) - (m < 64 ? 1.0 : 0.0) : (double)m;
+    LANE_DOUBLES added[LANES_MOST_PLANES];
+    LANE_INTS sum[2 * LANES_MOST_PLANES];
+    LANES_NAME(lanes_added)(s, p, g, x, g->loop ? lanes_power(m - 1) : 1.0, added, planes, linear);
+    for (int window = 0; window < windows; window++) {
+        LANE_INTS *from = (LANE_INTS *)cells[window] + chunk;
+        LANES_NAME(lanes_inflow)(s, p, g, g->sources, from, window >= begins, sum, planes, 0, linear, 0);
+        const LANE_DOUBLES trends = (LANE_DOUBLES)sum[0];
+        const LANE_INTS any = (LANE_INTS)(sum[0] != 0);
+        LANES_UNROLLED
+        for (int k = 0; k < linear; k++) {
+            LANE_DOUBLES more = (LANE_DOUBLES)sum[k] * repeat;
+            if (k) more += trends * added[k];
+            sum[k] = (LANE_INTS)more;
+        }
+        LANES_UNROLLED
+        for (int k = linear; k < planes; k++)
+            sum[k] = LANES_NAME(lanes_larger)(sum[k], any & (LANE_INTS)added[k]);
+        for (int i = g->targets; i < g->targets_end; i++)
+            LANES_NAME(lanes_plus)(
+                from + p->target[i] * vectors, sum, ~(LANE_INTS){0}, planes, 0, linear, 0
+            );
+        if (found) LANES_NAME(lanes_note)(found, g->chunk, LANES_NAME(lanes_some)(any));
+    }
+}
+
 /* Events of lanes in which they do no more than begin trends: m more in the counts of their targets. Returns 0 where a
  * count is so large that it has an exponent. */
 LANE_INLINE int LANES_NAME(lanes_start)(
@@ -551,6 +585,10 @@ LANE_INLINE void LANES_NAME(lanes_direct)(
         if (!whole && g->grows && (!scaled || m < LANES_STEP / 2)) {
             LANES_NAME(lanes_grow)(s, p, g, cells, windows, begins, x, m, found, planes, linear, scaled);
             i += g->alike;
+            continue;
+        }
+        if (!whole && !scaled && !g->begins) {
+            LANES_NAME(lanes_extend)(s, p, g, cells, windows, begins, x, m, found, planes, linear);
             continue;
         }
         for (int window = g->begins ? begins : 0; window < windows; window++) {
