@@ -856,10 +856,10 @@ LANE_INLINE void LANES_NAME(lanes_fold_shape)(
     const int vectors = planes + linear;
     const long size = (long)s->chunks * slots * vectors;
     LANE_INTS few[LANES_FEW_SLOTS * 2 * LANES_MOST_PLANES], *before = slots <= LANES_FEW_SLOTS ? few : (LANE_INTS *)sums;
-    for (int chunk = 0; chunk < s->chunks; chunk++) {
-        const LANE_INTS *map = (const LANE_INTS *)pane + (long)chunk * slots * vectors;
-        for (int window = 0; window < windows; window++) {
-            LANE_INTS *cell = (LANE_INTS *)cells[window] + (long)chunk * slots * vectors;
+    for (int window = 0; window < windows; window++) {
+        LANE_INTS *cell = (LANE_INTS *)cells[window];
+        const LANE_INTS *map = (const LANE_INTS *)pane;
+        for (int chunk = 0; chunk < s->chunks; chunk++, cell += slots * vectors, map += slots * vectors) {
             LANE_INTS apart = {0}, raised = {0};
             LANES_UNROLLED
             for (int slot = 0; slot < slots; slot++) {
