@@ -802,12 +802,14 @@ static __attribute__((noinline)) void LANES_NAME(lanes_follow)(
 }
 
 /* The same where the map is plain, and all sums of each cell have one exponent; `raised`: whether some is not zero.
- * Products are below 2^(256 + LANES_PLAIN_BITS): nothing overflows. What has an exponent that is less by two steps is lost;
- * it is below 2^LANES_PLAIN_BITS where the others are at least 2^(1024 - 384). */
-LANE_INLINE void LANES_NAME(lanes_follow_plain)(
+ * Products are below 2^(257 + LANES_PLAIN_BITS): nothing overflows. What has an exponent that is less by two steps is
+ * left out. The others are at least 2^(2 * 512 - 320), so it may be: what begins in the map always, a product below 2^576
+ * too. Returns 0 where there is a larger one, and the cells are spoilt. */
+LANE_INLINE int LANES_NAME(lanes_follow_plain)(
     LANE_INTS *cell, const LANE_INTS *before, const LANE_INTS *map, long size, int slots, int raised, const int planes,
     const int linear
 ) {
+    LANE_INTS lost = {0};
     const int vectors = planes + linear;
     LANES_UNROLLED
     for (int to = 0; to < slots; to++, map += vectors, cell += vectors) {
@@ -826,14 +828,22 @@ LANE_INLINE void LANES_NAME(lanes_follow_plain)(
             const LANE_INTS *step = map + (1 + from) * size, *held = before + from * vectors;
             const LANE_INTS some = (LANE_INTS)(held[0] != 0), more = (LANE_INTS)(step[0] != 0);
             if (!LANES_NAME(lanes_any)(step[0])) continue; /* the same for all windows */
-            if (raised) down = LANES_NAME(lanes_down)(held[planes] & more, most);
-            const LANE_DOUBLES first = (LANE_DOUBLES)held[0] * down, second = (LANE_DOUBLES)step[0] * down;
-            total[0] = (LANE_INTS)((LANE_DOUBLES)total[0] + first * (LANE_DOUBLES)step[0]);
+            LANE_DOUBLES product[LANES_MOST_PLANES];
+            LANE_INTS large = {0};
             LANES_UNROLLED
-            for (int k = 1; k < linear; k++)
-                total[k] = (LANE_INTS)(
-                    (LANE_DOUBLES)total[k] + (LANE_DOUBLES)held[k] * second + first * (LANE_DOUBLES)step[k]
-                );
+            for (int k = 0; k < linear; k++) {
+                product[k] = (LANE_DOUBLES)held[0] * (LANE_DOUBLES)step[k];
+                if (k) product[k] = (LANE_DOUBLES)held[k] * (LANE_DOUBLES)step[0] + product[k];
+                large = LANES_NAME(lanes_larger)(large, (LANE_INTS)product[k] & INT64_MAX);
+            }
+            if (raised) {
+                const LANE_INTS exponent = held[planes] & more;
+                down = LANES_NAME(lanes_down)(exponent, most);
+                lost |= (LANE_INTS)(most - exponent > LANES_STEP) & (LANE_INTS)(large > LANES_BITS(576));
+            }
+            LANES_UNROLLED
+            for (int k = 0; k < linear; k++)
+                total[k] = (LANE_INTS)((LANE_DOUBLES)total[k] + (raised ? product[k] * down : product[k]));
             LANES_UNROLLED
             for (int k = linear; k < planes; k++)
                 total[k] = LANES_NAME(lanes_larger)(
@@ -846,6 +856,7 @@ LANE_INLINE void LANES_NAME(lanes_follow_plain)(
         for (int k = 0; k < linear; k++) cell[planes + k] = most & (LANE_INTS)(total[k] != 0);
         LANES_NAME(lanes_lower_far)(cell, planes, linear);
     }
+    return !raised || !LANES_NAME(lanes_any)(lost);
 }
 
 /* `slots` is a constant where they are few, so that sums stay in registers. */
@@ -868,12 +879,16 @@ LANE_INLINE void LANES_NAME(lanes_fold_shape)(
                 apart |= LANES_NAME(lanes_apart)(before + slot * vectors, planes, linear);
                 raised |= before[slot * vectors + planes];
             }
-            if (!plain || __builtin_expect(LANES_NAME(lanes_any)(apart), 0))
+            int done = 0;
+            if (plain && __builtin_expect(!LANES_NAME(lanes_any)(apart), 1))
+                done = LANES_NAME(lanes_any)(raised)
+                    ? LANES_NAME(lanes_follow_plain)(cell, before, map, size, slots, 1, planes, linear)
+                    : LANES_NAME(lanes_follow_plain)(cell, before, map, size, slots, 0, planes, linear);
+            if (__builtin_expect(!done, 0)) {
+                LANES_UNROLLED
+                for (int i = 0; i < slots * vectors; i++) cell[i] = before[i];
                 LANES_NAME(lanes_follow)(cell, map, size, slots, sums, planes, linear);
-            else if (LANES_NAME(lanes_any)(raised))
-                LANES_NAME(lanes_follow_plain)(cell, before, map, size, slots, 1, planes, linear);
-            else
-                LANES_NAME(lanes_follow_plain)(cell, before, map, size, slots, 0, planes, linear);
+            }
         }
     }
 }
