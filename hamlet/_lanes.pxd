@@ -160,7 +160,7 @@ cdef struct Block:       # a band and a key
     int64_t last
     int64_t border       # no window opens or closes before this time
     int64_t bits         # the counts of a lane, summed over a window's slots, are below 2^bits; 0: nothing has begun
-    double weight        # magnitudes of sums, added up likewise, are at most weight * 2^bits; both not of scaled doubles
+    double weight        # magnitudes of sums, added up likewise, are at most weight * 2^bits; of scaled doubles neither
     Py_ssize_t bytes     # allocated
     Word* cell           # [windows + maps][chunks][slots][vectors][width]
     bint plain           # what steps are applied to are plain doubles, which `bits` and `weight` bound

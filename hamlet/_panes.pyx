@@ -8,6 +8,12 @@ window with it once, costs less than every step in every window (DESIGN §2, run
 windows that open meanwhile see every step, and those that close are folded as they do.
 
 Integers would need a bound for the products, so only scaled doubles are mapped (numbers=float).
+
+**Plain numbers.** As long as the bound that a block keeps says that what steps are applied to stays below
+2^LANES_PLAIN_BITS, all its exponents are zero and no step looks at them: in a map, in the windows that open after it
+began, and where there is no map in all windows, until they grow too large. A map that does is folded, and another one
+begins. Windows that a map was folded into are scaled.
+
 Source: HAMLET (SIGMOD'21) §3.1 (panes); DESIGN §2, rung 7.
 """
 

@@ -247,6 +247,31 @@ def test_pane_maps_multiplied_again_and_again(pattern: str, events_of_a_pane: in
         assert row["avg_B_v"] == pytest.approx(exact["avg_B_v"], rel=1e-9)
 
 
+@pytest.mark.parametrize("later", [100, 400, 500, 620, 900])
+@pytest.mark.parametrize("first", [(250, 520), (250, 1030), (3, 760), (700, 4)])
+def test_pane_maps_of_numbers_far_apart(first: tuple[int, int], later: int) -> None:
+    """A slot whose exponent is less by two steps may be what counts, after a pane in which its trends have grown.
+
+    Maps become too large to be plain within a pane, too, and so does a burst alone.
+    """
+    kinds = "A" * first[0] + "B" * first[1], "A" * later + "B", "AB", "AAB" + "A" * later + "BBB"
+    events = [
+        {"time": 1000 * pane + place * 1000 / len(each), "type": type, "v": float(1 + place % 7)}
+        for pane, each in enumerate(kinds)
+        for place, type in enumerate(each)
+    ]
+    events = [{**event, "time": int(1000 * event["time"])} for event in events]
+    text = "RETURN LOG2(COUNT(*)), AVG(B.v) PATTERN SEQ(A+, B+) WITHIN 12000 s SLIDE 1000 s"
+    queries = hamlet.Workload.parse(text)
+    results = hamlet.run(queries, events, numbers="float", time_unit="ms")
+    assert results.stats["pane_maps"] == 3
+    expected = hamlet.run(queries, events, numbers="exact", time_unit="ms").rows()
+    for row, exact in zip(results.rows(), expected, strict=True):
+        assert row["window_start"] == exact["window_start"]
+        assert 2 ** abs(row["log2_count"] - exact["log2_count"]) == pytest.approx(1, abs=1e-9)
+        assert row["avg_B_v"] == pytest.approx(exact["avg_B_v"], rel=2e-9)
+
+
 @pytest.mark.parametrize("numbers", ["exact", "float"])
 def test_a_window_may_be_alive_where_an_earlier_one_is_dead(numbers: str) -> None:
     """C comes before the second window opens, and forbids trends to begin in the first."""
