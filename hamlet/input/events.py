@@ -35,7 +35,8 @@ class EventSource:
         File name, or what kind of object it is; for messages.
     arrow_schema : pyarrow.Schema
         All columns in the types that `batches` gives them (`hamlet.input.widening.plain_type`; a time or order
-        column of dates is a timestamp of whole seconds).
+        column of dates is a timestamp of whole seconds; the numbers of a type column that is a dictionary may be
+        narrower).
     schema : hamlet.schema.Schema
         The same in the language's types. A column of a type that the language lacks has the type None.
     rows : int or None
@@ -120,7 +121,8 @@ class EventSource:
         reader = self._reader
         schema = pa.schema([self.arrow_schema.field(name) for name in names])
         if isinstance(reader, _Table):
-            return sorted_batches(_plain_table(reader.table, _kept(reader.table, schema)), self._key, pane=pane)
+            narrow = _narrow_types(reader.table, schema, self.schema.type_column)
+            return sorted_batches(_plain_table(reader.table, narrow), self._key, pane=pane)
         plain = (conform(batch, schema) for batch in reader.batches(names))
         if not isinstance(reader, _Stream) and self._is_ordered():
             return plain
@@ -332,15 +334,15 @@ def _plain_table(table: pa.Table, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _kept(table: pa.Table, schema: pa.Schema) -> pa.Schema:
-    """The schema with the dictionaries of columns in one piece as they are: no other batch needs wider numbers."""
-    fields = []
-    for field in schema:
-        column = table.column(field.name)
-        narrow = pa.types.is_dictionary(field.type) and pa.types.is_dictionary(column.type) and column.num_chunks == 1
-        kept = narrow and column.type.value_type.equals(field.type.value_type)
-        fields.append(field.with_type(column.type) if kept else field)
-    return pa.schema(fields)
+def _narrow_types(table: pa.Table, schema: pa.Schema, name: str) -> pa.Schema:
+    """The schema with the type column as it is, where it is a dictionary in one piece: no batch needs wider numbers."""
+    place = schema.get_field_index(name)
+    if place < 0 or not pa.types.is_dictionary(schema.field(place).type) or table.column(name).num_chunks != 1:
+        return schema
+    kind = table.column(name).type
+    if not pa.types.is_dictionary(kind) or not kind.value_type.equals(schema.field(place).type.value_type):
+        return schema
+    return schema.set(place, schema.field(place).with_type(kind))
 
 
 def check(data: pa.Table | pa.RecordBatch) -> None:
