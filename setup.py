@@ -1,7 +1,9 @@
 """The Cython extensions, nothing else; all metadata stands in pyproject.toml.
 
 ``HAMLET_DEBUG_BUILD=1`` builds the same sources with bounds checks, C-level assertions and debug symbols
-(``make debug``). Never ``-march=native``: a wheel has to run on other machines than the one that built it.
+(``make debug``). ``HAMLET_LATER=1`` compiles nothing: `make` installs what is needed first, then compiles in place, and
+pip would do the same work before. Never ``-march=native``: a wheel has to run on other machines than the one that built
+it.
 """
 
 import os
@@ -12,6 +14,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 DEBUG = os.environ.get("HAMLET_DEBUG_BUILD") == "1"
+LATER = os.environ.get("HAMLET_LATER") == "1"
 PACKAGES = ("hamlet", "optimizer")
 BASELINES = "bench/baselines"  # compiled beside their sources for the benchmarks, never part of a wheel
 
@@ -51,7 +54,7 @@ def sources() -> list[Path]:
 
 setup(
     ext_modules=cythonize(
-        [extension(source) for source in sources()],
+        [] if LATER else [extension(source) for source in sources()],
         compiler_directives=DIRECTIVES,
         build_dir="build/cython-debug" if DEBUG else "build/cython",  # no generated C beside the sources
     ),
