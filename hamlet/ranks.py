@@ -56,15 +56,15 @@ class Ranks:
 
         None where there are no groups, or so many partitions that to find it does not pay for so many events.
         """
-        known = self._sequence is not None and self._sequence[0] == self._index.version
-        if not self._places or not (known or _MANY * self._index.size <= events):
+        if not self._places:
             return None
-        if not known:
+        if self._sequence is None or self._sequence[0] != self._index.version:
+            if _MANY * self._index.size > events:
+                return None
             order = np.argsort(self.table, kind="stable").astype(np.int32)
             places = np.empty_like(order)
             places[order] = np.arange(len(order), dtype=np.int32)
             self._sequence = self._index.version, places, order
-        assert self._sequence is not None
         return self._sequence[1:]
 
     @property
