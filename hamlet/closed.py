@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,34 @@ from hamlet.ranks import Ranks
 from hamlet.schema import Schema
 
 Drained = tuple[Int64Array, Int64Array, npt.NDArray[np.int32], npt.NDArray[np.uint64]]  # as `Kernel.rows` gives
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ordered:
+    """The order of a query's rows, for other queries whose rows are of the same windows and partitions.
+
+    Attributes
+    ----------
+    keys, windows : int64 array of shape (rows,)
+        Of the rows as the kernel has them.
+    rows : int64 array of shape (rows,)
+        Their places in order.
+    owners : int32 array of shape (rows,)
+        The partitions in order.
+    runs : Runs
+        The windows in order.
+    """
+
+    keys: Int64Array
+    windows: Int64Array
+    rows: Int64Array
+    owners: npt.NDArray[np.int32]
+    runs: Runs
+
+
+Orders = dict[tuple[tuple[int, ...], int], Ordered]  # by the grouping attributes and the number of rows
+
+_ORDERS = 8  # that are kept at once
 
 
 class ClosedRows:
@@ -90,11 +119,14 @@ class ClosedRows:
                 found += kernel.take_listed(plans, ranks.table, ranks.limit, values)
         return found
 
-    def drain(self, place: int) -> list[Closed]:
-        """The closed windows of one query of the class, partitions merged into groups, in the order of time."""
+    def drain(self, place: int, orders: Orders | None = None) -> list[Closed]:
+        """The closed windows of one query of the class, partitions merged into groups, in the order of time.
+
+        `orders` holds what other queries of the class have found since events were taken, and gets what this one does.
+        """
         pieces = self._closed.pop(place, [])
         sheet = self._from_sheet(place)
-        closed = self._taken(place)
+        closed = self._taken(place, {} if orders is None else orders)
         return [*pieces, *(each for each in (closed, sheet) if each is not None and len(each.windows))]
 
     def _from_sheet(self, place: int) -> Closed | None:
@@ -107,7 +139,7 @@ class ClosedRows:
         query = self.compiled.queries[place]
         return self._grouped(query, Runs(windows, counts), keys, in_columns(query.layout, gathers))
 
-    def _taken(self, place: int) -> Closed | None:
+    def _taken(self, place: int, orders: Orders) -> Closed | None:
         """The other rows that the kernels have of a query."""
         query = self.compiled.queries[place]
         parts = self.compiled.parts_of[place]
@@ -119,14 +151,25 @@ class ClosedRows:
         if not len(keys):
             self._drop(parts)
             return None
-        numbers, ranks, limit = self._ranks[query.group].of(keys)
-        order, owners, found, counts = by_window(windows, keys, numbers, ranks, limit)
+        ordered = self._ordered(query.group, keys, windows, orders)
         if pairs is None:
-            columns = decoded(query.layout, widths, words, order)
+            columns = decoded(query.layout, widths, words, ordered.rows)
         else:
-            columns = [taken(column, order) for column in pairs]
+            columns = [taken(column, ordered.rows) for column in pairs]
         self._drop(parts)
-        return self._grouped(query, Runs(found, counts), owners, columns)
+        return self._grouped(query, ordered.runs, ordered.owners, columns)
+
+    def _ordered(self, group: tuple[int, ...], keys: Int64Array, windows: Int64Array, orders: Orders) -> Ordered:
+        """The order of rows, which queries side by side often have in common."""
+        known = orders.get((group, len(keys)))
+        if known is not None and np.array_equal(known.keys, keys) and np.array_equal(known.windows, windows):
+            return known
+        numbers, ranks, limit = self._ranks[group].of(keys)
+        order, owners, found, counts = by_window(windows, keys, numbers, ranks, limit)
+        ordered = Ordered(keys.copy(), windows.copy(), order, owners, Runs(found, counts))
+        if len(orders) < _ORDERS or known is not None:
+            orders[group, len(keys)] = ordered
+        return ordered
 
     def _grouped(
         self, query: CompiledQuery, runs: Runs, owners: npt.NDArray[np.int32], columns: list[Column]

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from hamlet import trace
 from hamlet._budget import Budget, BudgetExceeded
+from hamlet.closed import Orders
 from hamlet.collection import resting
 from hamlet.columns import BatchColumns, StringPool
 from hamlet.compiler.classify import Signature
@@ -234,9 +235,10 @@ class Executor:
         """The rows that wait, query by query, each with its number."""
         near = None
         for runner in self._classes:
+            orders: Orders = {}
             for place in runner.closed.places():
                 index = runner.compiled.queries[place].analysed.index
-                rows = self.present(index, runner.closed.drain(place), near)
+                rows = self.present(index, runner.closed.drain(place, orders), near)
                 near = rows.pieces[-1] if rows.pieces else near
                 yield index, rows
 

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hamlet._delivery import placed
 from hamlet.errors import OptionError, OutputError, one_of
@@ -147,6 +146,10 @@ def _direct(data: Any, kind: pa.DataType, infinite: bool) -> npt.NDArray[Any] | 
 def _numbers(data: npt.NDArray[Any], kind: pa.DataType, mask: npt.NDArray[np.bool_] | None) -> pa.Array:
     if data.dtype == np.float64 and pa.types.is_int64(kind):
         data = np.rint(data).astype(np.int64)  # a COUNT in float mode is nearly an integer
+    if data.dtype == np.int64 and pa.types.is_integer(kind) and len(data):  # a tenth of the time of a cast of few
+        narrow = np.iinfo(kind.to_pandas_dtype())
+        if narrow.min <= data.min() and data.max() <= narrow.max:
+            data = data.astype(narrow.dtype, copy=False)
     return _cast(pa.array(data, mask=mask), kind, safe=not pa.types.is_floating(kind))
 
 
@@ -215,5 +218,5 @@ def count_infinite(table: pa.Table, columns: Sequence[ResultColumn]) -> int:
     for column in columns:
         values = table.column(column.name)
         if column.kind in ("count", "sum") and pa.types.is_floating(values.type):
-            total += pc.sum(pc.is_inf(values)).as_py() or 0
+            total += sum(int(np.isinf(each.to_numpy(zero_copy_only=False)).sum()) for each in values.chunks)
     return total
