@@ -25,8 +25,8 @@ from hamlet._lanes cimport (
     LANES_GREATEST,
     LANES_LEAST,
     LANES_MOST_PLANES,
-    LANES_PLAIN_BITS,
     LANES_NUMBER,
+    LANES_PLAIN_BITS,
     LANES_PRESENCE,
     LANES_START,
     LANES_SUM,
@@ -382,18 +382,21 @@ cdef bint kills(const Core* k, const Entry* entry, int set_) noexcept nogil:
 cdef void pack(
     Band* band, LaneProgram* p, dict groups, dict kills, dict inputs, dict held, object name
 ) except *:
-    """Lay a program out as integers: groups, sources, targets, binds, kills, inputs."""
+    """Lay a program out as integers: lanes that it finds, groups, sources, targets, binds, kills, inputs, begins."""
     cdef Py_ssize_t room
     cdef dict masks = held["masks"], reads, values
     cdef Py_ssize_t before = len(masks)
     cdef object chunk, slot, plane, given, lanes, marked, each
     cdef tuple goals
-    cdef bint loop, grows, begins
-    cdef int i
+    cdef bint loop, grows
+    cdef int i, width = band.shape.width, words = 2 * ((band.shape.chunks * width + 63) // 64)
+    cdef object found = 0  # bits of the lanes of groups that do no more than begin trends
     cdef list rows = [], sources = [], targets = [], binds = [], kill_rows = [], flat = [], read, first, added
+    cdef list begin = []
     cdef list forms = []  # of each group: its chunk, and all else
     p.loop = False
-    for (chunk, loop, goals), (reads, values) in sorted(groups.items()):
+    p.extending = 0
+    for (chunk, loop, goals), (reads, values) in sorted(groups.items(), key=begins_after):
         first = [len(sources) // 2, len(targets), len(binds) // 3]
         grows = loop and len(goals) == 1
         read = [(slot, lanes) for (_, slot), lanes in sorted(reads.items())]
@@ -401,7 +404,6 @@ cdef void pack(
         if grows:
             read.sort(key=lambda source: source[0] != goals[0])
             assert not any([lanes & ~read[0][1] for _, lanes in read]), "each lane of a loop reads its target"
-        begins = not loop and not values and [slot for slot, _ in read] == [LANES_START]
         marked = 0
         for slot, lanes in read:
             marked |= lanes
@@ -410,21 +412,33 @@ cdef void pack(
         added = sorted(values.items())
         for (plane, given), lanes in added:
             binds += (plane, given, masks.setdefault(lanes, len(masks)))
+        if only_begins(loop, reads, values):
+            found |= marked << chunk * width
+            begin += [
+                (chunk * band.shape.slots + slot) * band.shape.vectors * width + i
+                for slot in goals for i in range(width) if marked >> i & 1
+            ]
+        else:
+            p.extending += 1
         rows += (
-            chunk, loop, grows, begins, marked, 0, first[0], len(sources) // 2, first[1], len(targets), first[2],
+            chunk, loop, grows, marked, 0, first[0], len(sources) // 2, first[1], len(targets), first[2],
             len(binds) // 3,
         )
         forms.append((chunk, (loop, goals, read, added)))
         p.loop = p.loop or loop
     for (chunk, slot), lanes in sorted(kills.items()):
         kill_rows += (chunk, slot, masks.setdefault(lanes, len(masks)))
+    flat += memoryview((<object> found).to_bytes(4 * words, "little")).cast("i")  # ahead: they are words of 64 bits
     for each in (rows, sources, targets, binds, kill_rows):
         flat += each
     for each in inputs:
         flat += each
-    cdef int* packed = ints(held, name, flat)
-    p.group = <Group*> packed
-    p.source = <LaneSource*> (packed + len(rows))
+    cdef int* packed = ints(held, name, flat + begin)
+    p.found = <uint64_t*> packed
+    p.begin = packed + len(flat)
+    p.begun = len(begin)
+    p.group = <Group*> (packed + words)
+    p.source = <LaneSource*> (packed + words + len(rows))
     p.target = <int*> p.source + len(sources)
     p.bind = <Bind*> (p.target + len(targets))
     p.kill = <Kill*> (<int*> p.bind + len(binds))
@@ -448,6 +462,18 @@ cdef void pack(
     band.inputs = max(band.inputs, p.inputs)
     if len(masks) > before:
         write_masks(band, masks)
+
+
+cdef bint only_begins(bint loop, dict reads, dict values) except -1:
+    """Whether a group does no more than begin trends."""
+    return not loop and not values and [slot for _, slot in reads] == [LANES_START]
+
+
+def begins_after(tuple group):
+    """Groups in order of their names; those that do no more than begin trends read nothing, and come last."""
+    cdef object name, reads, values
+    name, (reads, values) = group
+    return only_begins(name[1], reads, values), name
 
 
 cdef bint is_direct(dict groups, dict kills) except -1:

@@ -23,6 +23,7 @@ from hamlet._kernel cimport (
     ALONE,
     CHOICES,
     MERGED,
+    MET_WORDS,
     NEVER,
     RANDOM,
     SHARED,
@@ -103,7 +104,7 @@ cdef uint64_t decide(Core* k, Graphlet* g) noexcept nogil:
     if k.policy == RANDOM:
         k.chance = mixed(k.chance + 1)
         return g.every & k.chance
-    burst = g.kindred + <uint64_t> magnitude(g.events)
+    burst = burst_of(g)
     for i in range(g.kins):
         if k.kin_lives[i]:
             burst += mixed(<uint64_t> i << 32 | roughly(k.kin_lives[i]))
@@ -118,6 +119,42 @@ cdef uint64_t decide(Core* k, Graphlet* g) noexcept nogil:
     known.burst = burst
     known.shared = shared
     return shared
+
+
+cdef inline uint64_t burst_of(const Graphlet* g) noexcept nogil:
+    """A number for the classes of a burst and the order of magnitude of b."""
+    return g.kindred + <uint64_t> magnitude(g.events)
+
+
+cdef bint is_met_again(Core* k, Graphlet* g, const uint64_t* found, int marks) noexcept nogil:
+    """Whether a burst of one role is like the last one and concerns the same lanes.
+
+    Then the decision is the same, and so are the live members. `found` is as of `meet`.
+    """
+    cdef int i
+    if k.paper or g.last.marks != marks or g.last.burst != burst_of(g):
+        return False
+    for i in range(marks):
+        if g.last.found[i] != found[i]:
+            return False
+    k.decisions += g.last.lives > 0
+    g.lives, g.every, g.lone = g.last.lives, g.last.lives > 0, 0
+    if g.lives:
+        g.sharing = g.last.shared
+    return True
+
+
+cdef void meet(Graphlet* g, const uint64_t* found, int marks) noexcept nogil:
+    """Remember whom a burst of one role concerned, by the bits of the lanes, and what was decided for it."""
+    cdef int i
+    g.last.marks = 0
+    if marks <= MET_WORDS:
+        for i in range(marks):
+            g.last.found[i] = found[i]
+        g.last.marks = marks
+        g.last.burst = burst_of(g)
+        g.last.lives = g.lives
+        g.last.shared = g.sharing
 
 
 cdef inline uint64_t roughly(uint64_t number) noexcept nogil:

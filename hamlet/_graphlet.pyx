@@ -25,7 +25,7 @@ from hamlet._cells cimport (
     lowest_window,
     words_of,
 )
-from hamlet._decision cimport decide, note_burst, note_single
+from hamlet._decision cimport decide, is_met_again, meet, note_burst, note_single
 from hamlet._kernel cimport DYNAMIC, LONGEST_BURST, STATIC, Core, Graphlet, Member, Pending, column_bit, mixed
 from hamlet._lanes cimport Band, is_found
 from hamlet._members cimport list_live
@@ -287,12 +287,15 @@ cdef int end_at_once(Core* k, Graphlet* g, bint* done) noexcept nogil:
     if failure or not band.reached:
         return failure
     done[0] = True
-    forget_lives(k, g)
-    count_lanes(k, band, g, 0, band.found)
+    if not is_met_again(k, g, band.found, band.marks):
+        forget_lives(k, g)
+        count_lanes(k, band, g, 0, band.found)
+        if g.lives:
+            g.sharing = decide(k, g) != 0
+        meet(g, band.found, band.marks)
     if g.lives == 0:
         return NO_FAILURE
     k.graphlets += 1
-    g.sharing = decide(k, g) != 0
     if k.past != NULL and note_burst(k, g, g.sharing):
         return OUT_OF_MEMORY
     if g.sharing:

@@ -17,6 +17,7 @@ from optimizer.choose cimport ChoiceSpace
 cdef enum:
     MOST_GRAPHLETS = 64  # per key; types beyond are processed event by event
     LONGEST_BURST = 1024
+    MET_WORDS = 4        # lanes of a band whose bits are compared with those of the burst before: 64 times as many
     CHOICES = 256        # decisions that a graphlet remembers
     MOST_KINS = 128      # of a graphlet: 64, and one per role
     MOST_PENDING = 32    # steps that wait for a query
@@ -76,6 +77,13 @@ cdef struct Kin:         # members that a decision does not tell apart
     int types            # event types that a trend is made of: t
     uint64_t columns
 
+cdef struct Met:         # whom a burst concerned, and what was decided for it
+    uint64_t burst       # a number for its classes and the order of magnitude of b
+    int marks            # words of `found`; 0: there was no such burst
+    uint64_t found[MET_WORDS]  # bits of the lanes
+    int lives
+    bint shared
+
 cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-pattern (Def. 3.6)
     bint changed         # members have come or gone since programs of bands were written
     int members
@@ -114,6 +122,7 @@ cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-
     uint64_t every       # bits of their roles
     uint64_t kindred     # a number for its classes, of which equal bursts have the same
     Choice* choices      # [CHOICES] what was decided for bursts of the same kind
+    Met last             # the last burst that took effect at once
 
 cdef struct Choice:      # a decision, found again by what it was made for
     uint64_t burst       # a number for classes and the orders of magnitude of b and of live members; 0 for none

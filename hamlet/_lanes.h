@@ -41,6 +41,8 @@
 #define LANES_PLAIN_BITS 640 /* of plain numbers: scaled doubles that all have the exponent 0, whatever their size */
 #define LANES_LEAST_MANTISSA 0x1p-512
 #define LANES_MOST_MANTISSA 0x1p256
+#define LANES_NEAR_MANTISSA 0x1p192 /* of a sum that is not far from it */
+#define LANES_FAR_MANTISSA 0x1p768 /* that one step does not bring below it */
 #define LANES_LEAST_VALUE 0x1p-200 /* that an event may bring; the least mantissa is this one, divided by 2^256 */
 #define LANES_MOST_VALUE 0x1p200
 
@@ -57,7 +59,6 @@ typedef struct {
     int chunk;
     int loop; /* whether events of a burst may follow one another */
     int grows; /* whether, then, the only target is the first source, in all lanes */
-    int begins; /* whether events do no more than begin trends, in all lanes */
     int lanes; /* bits of its lanes in the chunk */
     int alike; /* groups behind it that differ in nothing but their chunk, which is the next one each time */
     int sources, sources_end, targets, targets_end, binds, binds_end;
@@ -65,6 +66,8 @@ typedef struct {
 
 typedef struct {
     int groups, kills, inputs;
+    int extending; /* so many groups, the first ones, do more than to begin trends */
+    int begun;  /* words of a window where the others count trends */
     int direct; /* groups may be taken in turns, and cells be emptied afterwards (_bands.is_direct) */
     int most;   /* one event makes at most 1 + most partial trends of one; it begins at most so many */
     int starts; /* whether it may begin a trend */
@@ -75,6 +78,8 @@ typedef struct {
     lanes_bind *bind;
     lanes_kill *kill;
     lanes_input *input;
+    int *begin;      /* [begun] these words */
+    uint64_t *found; /* bits of the lanes of those groups */
 } lanes_program;
 
 typedef struct {
@@ -147,14 +152,14 @@ static inline void *lanes_aligned_again(void *old, size_t had, size_t size) {
 #define LANES_WIDTH 8
 #define LANES_SUFFIX 8
 #include "_lanes_body.h"
-#define LANES_WIDTH 2 /* the instructions are better than those that every processor has, the vectors as long */
-#define LANES_SUFFIX 2_better
-#include "_lanes_body.h"
 #pragma GCC pop_options
 #pragma GCC push_options
 #pragma GCC target("avx2,fma")
 #define LANES_WIDTH 4
 #define LANES_SUFFIX 4
+#include "_lanes_body.h"
+#define LANES_WIDTH 2 /* the instructions are better than those that every processor has, the vectors as long */
+#define LANES_SUFFIX 2_better
 #include "_lanes_body.h"
 #pragma GCC pop_options
 #endif
@@ -171,11 +176,11 @@ static inline void *lanes_aligned_again(void *old, size_t had, size_t size) {
 static inline const lanes_machine *lanes_machine_of(int width) {
 #ifdef LANES_TARGETS
     __builtin_cpu_init();
-    if ((width == 8 || width == 2 || width == 0) && __builtin_cpu_supports("avx512f") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return width == 2 ? &lanes_machine_2_better : &lanes_machine_8;
-    if ((width == 4 || width == 0) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return &lanes_machine_4;
+    if ((width == 8 || width == 0) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
+        return &lanes_machine_8;
+    if ((width == 4 || width == 2 || width == 0) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return width == 2 ? &lanes_machine_2_better : &lanes_machine_4;
 #endif
     if (width == 1) return &lanes_machine_1;
     return width == 2 || width == LANES_PLAIN || width == 0 ? &lanes_machine_2 : (const lanes_machine *)0;

@@ -11,7 +11,6 @@ cdef extern from "_lanes.h" nogil:
         int chunk
         int loop
         int grows
-        int begins
         int lanes
         int alike
         int sources
@@ -39,6 +38,8 @@ cdef extern from "_lanes.h" nogil:
         int groups
         int kills
         int inputs
+        int extending
+        int begun
         int direct
         int most
         int starts
@@ -49,6 +50,8 @@ cdef extern from "_lanes.h" nogil:
         Bind* bind
         Kill* kill
         Input* input
+        int* begin
+        uint64_t* found
     ctypedef struct Shape "lanes_shape":
         int width
         int chunks

@@ -17,6 +17,8 @@ LANE_INLINE int LANES_NAME(lanes_any)(LANE_INTS x) {
     return _mm512_test_epi64_mask((__m512i)x, (__m512i)x) != 0;
 #elif LANES_WIDTH == 4
     return !_mm256_testz_si256((__m256i)x, (__m256i)x);
+#elif LANES_WIDTH == 2 && defined(__AVX2__)
+    return !_mm_testz_si128((__m128i)x, (__m128i)x);
 #elif LANES_WIDTH == 2
     return (x[0] | x[1]) != 0;
 #else
@@ -29,7 +31,9 @@ LANE_INLINE uint64_t LANES_NAME(lanes_some)(LANE_INTS x) {
 #if LANES_WIDTH == 8
     return _mm512_test_epi64_mask((__m512i)x, (__m512i)x);
 #elif LANES_WIDTH == 4
-    return (uint64_t)_mm256_movemask_pd((__m256d)(LANE_INTS)(x != 0));
+    return (uint64_t)_mm256_movemask_pd((__m256d)(LANE_INTS)(x == 0)) ^ 15;
+#elif LANES_WIDTH == 2 && defined(__AVX2__)
+    return (uint64_t)_mm_movemask_pd((__m128d)(LANE_INTS)(x == 0)) ^ 3;
 #elif LANES_WIDTH == 2
     return (uint64_t)(x[0] != 0) | (uint64_t)(x[1] != 0) << 1;
 #else
@@ -46,13 +50,55 @@ LANE_INLINE LANE_INTS LANES_NAME(lanes_larger)(LANE_INTS a, LANE_INTS b) {
 #endif
 }
 
+/* The same where neither is negative. */
+LANE_INLINE LANE_INTS LANES_NAME(lanes_most)(LANE_INTS a, LANE_INTS b) {
+#if LANES_WIDTH == 8
+    return (LANE_INTS)_mm512_max_epi64((__m512i)a, (__m512i)b);
+#elif LANES_WIDTH == 4
+    return (LANE_INTS)_mm256_blendv_pd((__m256d)b, (__m256d)a, (__m256d)(LANE_INTS)(a > b));
+#else
+    LANE_INTS larger = (LANE_INTS)(a > b);
+    return (a & larger) | (b & ~larger);
+#endif
+}
+
+/* The magnitude of doubles, and the larger or smaller one of two such. */
+LANE_INLINE LANE_DOUBLES LANES_NAME(lanes_magnitude)(LANE_INTS x) {
+    return (LANE_DOUBLES)(x & INT64_MAX);
+}
+
+LANE_INLINE LANE_DOUBLES LANES_NAME(lanes_most_real)(LANE_DOUBLES a, LANE_DOUBLES b) {
+#if LANES_WIDTH == 8
+    return (LANE_DOUBLES)_mm512_max_pd((__m512d)a, (__m512d)b);
+#elif LANES_WIDTH == 4
+    return (LANE_DOUBLES)_mm256_max_pd((__m256d)a, (__m256d)b);
+#elif LANES_WIDTH == 2 && defined(LANES_TARGETS)
+    return (LANE_DOUBLES)_mm_max_pd((__m128d)a, (__m128d)b);
+#else
+    return (LANE_DOUBLES)LANES_NAME(lanes_most)((LANE_INTS)a, (LANE_INTS)b); /* bits are in the order of the doubles */
+#endif
+}
+
+LANE_INLINE LANE_DOUBLES LANES_NAME(lanes_least_real)(LANE_DOUBLES a, LANE_DOUBLES b) {
+#if LANES_WIDTH == 8
+    return (LANE_DOUBLES)_mm512_min_pd((__m512d)a, (__m512d)b);
+#elif LANES_WIDTH == 4
+    return (LANE_DOUBLES)_mm256_min_pd((__m256d)a, (__m256d)b);
+#elif LANES_WIDTH == 2 && defined(LANES_TARGETS)
+    return (LANE_DOUBLES)_mm_min_pd((__m128d)a, (__m128d)b);
+#else
+    LANE_INTS smaller = (LANE_INTS)((LANE_INTS)a < (LANE_INTS)b);
+    return (LANE_DOUBLES)(((LANE_INTS)a & smaller) | ((LANE_INTS)b & ~smaller));
+#endif
+}
+
 /* Bring mantissas back below LANES_MOST_MANTISSA. */
 LANE_INLINE void LANES_NAME(lanes_normalise)(LANE_INTS *mantissa, LANE_INTS *exponent) {
     for (;;) {
-        LANE_INTS size = *mantissa & INT64_MAX;
-        LANE_INTS large = (LANE_INTS)(size >= LANES_BITS(LANES_STEP / 2));
+        LANE_DOUBLES size = LANES_NAME(lanes_magnitude)(*mantissa);
+        LANE_INTS large = (LANE_INTS)(size >= LANES_MOST_MANTISSA);
         if (__builtin_expect(!LANES_NAME(lanes_any)(large), 1)) return;
-        large &= (LANE_INTS)(size < ((int64_t)2047 << 52)); /* no infinity comes in, but none may hang us either */
+        large &= (LANE_INTS)(size < INFINITY); /* none comes in, but none may hang us either */
         if (!LANES_NAME(lanes_any)(large)) return;
         *mantissa -= large & ((int64_t)LANES_STEP << 52);
         *exponent += large & LANES_STEP;
@@ -94,12 +140,14 @@ LANE_INLINE int LANES_NAME(lanes_lower)(LANE_INTS *cell, const int planes, const
     }
     return large != 0;
 #else
-    LANE_INTS large = {0};
+    LANE_DOUBLES size = (LANE_DOUBLES)cell[0]; /* a count is never negative */
     LANES_UNROLLED
-    for (int k = 0; k < linear; k++) large |= (LANE_INTS)((cell[k] & INT64_MAX) >= LANES_BITS(LANES_STEP / 2));
+    for (int k = 1; k < linear; k++)
+        size = LANES_NAME(lanes_most_real)(size, LANES_NAME(lanes_magnitude)(cell[k]));
+    const LANE_INTS large = (LANE_INTS)(size >= LANES_MOST_MANTISSA);
     LANES_UNROLLED
     for (int k = 0; k < linear; k++) {
-        LANE_INTS down = large & (LANE_INTS)((cell[k] & INT64_MAX) >= LANES_BITS(3 * LANES_STEP / 8));
+        LANE_INTS down = large & (LANE_INTS)(LANES_NAME(lanes_magnitude)(cell[k]) >= LANES_NEAR_MANTISSA);
         cell[k] -= down & ((int64_t)LANES_STEP << 52);
         cell[planes + k] += down & LANES_STEP;
     }
@@ -109,18 +157,18 @@ LANE_INLINE int LANES_NAME(lanes_lower)(LANE_INTS *cell, const int planes, const
 
 /* The same until there is none to take, for sums that are far from LANES_MOST_MANTISSA as a rule, one step at most. */
 LANE_INLINE void LANES_NAME(lanes_lower_far)(LANE_INTS *cell, const int planes, const int linear) {
-    LANE_INTS size = cell[0], least = cell[0];
+    LANE_DOUBLES size = (LANE_DOUBLES)cell[0], least = size;
     LANES_UNROLLED
     for (int k = 1; k < linear; k++) {
-        const LANE_INTS x = cell[k] & INT64_MAX;
-        size = LANES_NAME(lanes_larger)(size, x);
-        least = ~LANES_NAME(lanes_larger)(~least, ~x);
+        const LANE_DOUBLES x = LANES_NAME(lanes_magnitude)(cell[k]);
+        size = LANES_NAME(lanes_most_real)(size, x);
+        least = LANES_NAME(lanes_least_real)(least, x);
     }
 #if LANES_WIDTH == 8
-    const __mmask8 large = _mm512_cmpgt_epi64_mask((__m512i)size, _mm512_set1_epi64(LANES_BITS(LANES_STEP / 2) - 1));
-    const __mmask8 far = _mm512_cmpgt_epi64_mask((__m512i)size, _mm512_set1_epi64(LANES_BITS(3 * LANES_STEP / 2) - 1));
-    const __mmask8 apart = _mm512_mask_cmplt_epi64_mask(
-        large, (__m512i)least, _mm512_set1_epi64(LANES_BITS(3 * LANES_STEP / 8))
+    const __mmask8 large = _mm512_cmp_pd_mask((__m512d)size, _mm512_set1_pd(LANES_MOST_MANTISSA), _CMP_GE_OQ);
+    const __mmask8 far = _mm512_cmp_pd_mask((__m512d)size, _mm512_set1_pd(LANES_FAR_MANTISSA), _CMP_GE_OQ);
+    const __mmask8 apart = _mm512_mask_cmp_pd_mask(
+        large, (__m512d)least, _mm512_set1_pd(LANES_NEAR_MANTISSA), _CMP_LT_OQ
     );
     if (__builtin_expect(!_kortestz_mask8_u8(far, apart), 0)) {
         while (LANES_NAME(lanes_lower)(cell, planes, linear)) continue;
@@ -133,9 +181,9 @@ LANE_INLINE void LANES_NAME(lanes_lower_far)(LANE_INTS *cell, const int planes, 
         cell[planes + k] = (LANE_INTS)_mm512_mask_add_epi64(e, large, e, _mm512_set1_epi64(LANES_STEP));
     }
 #else
-    const LANE_INTS large = (LANE_INTS)(size >= LANES_BITS(LANES_STEP / 2));
-    const LANE_INTS far = (LANE_INTS)(size >= LANES_BITS(3 * LANES_STEP / 2));
-    if (__builtin_expect(LANES_NAME(lanes_any)(far | (large & (LANE_INTS)(least < LANES_BITS(3 * LANES_STEP / 8)))), 0)) {
+    const LANE_INTS large = (LANE_INTS)(size >= LANES_MOST_MANTISSA);
+    const LANE_INTS far = (LANE_INTS)(size >= LANES_FAR_MANTISSA);
+    if (__builtin_expect(LANES_NAME(lanes_any)(far | (large & (LANE_INTS)(least < LANES_NEAR_MANTISSA))), 0)) {
         while (LANES_NAME(lanes_lower)(cell, planes, linear)) continue;
         return;
     }
@@ -156,7 +204,7 @@ LANE_INLINE void LANES_NAME(lanes_factors)(
     more_exponent &= ~no_more; /* zero has any exponent, and shall have 0 */
     LANE_INTS a = (*exponent & ~none) | (more_exponent & none);
     LANE_INTS b = more_exponent | (a & no_more);
-    LANE_INTS most = LANES_NAME(lanes_larger)(a, b), less = most - a, more_less = most - b; /* none is negative */
+    LANE_INTS most = LANES_NAME(lanes_most)(a, b), less = most - a, more_less = most - b; /* none is negative */
     *down = (LANE_DOUBLES)(((1023 - less) << 52) & (LANE_INTS)(less <= LANES_STEP));
     *more_down = (LANE_DOUBLES)(((1023 - more_less) << 52) & (LANE_INTS)(more_less <= LANES_STEP));
     *exponent = most;
@@ -391,7 +439,7 @@ LANE_INLINE void LANES_NAME(lanes_double_alike)(
     LANE_INTS *cell, const LANE_INTS *sum, LANE_INTS lanes, double repeat, const LANE_DOUBLES *added, const int planes,
     const int linear
 ) {
-    const LANE_INTS most = LANES_NAME(lanes_larger)(cell[planes], sum[planes]);
+    const LANE_INTS most = LANES_NAME(lanes_most)(cell[planes], sum[planes]);
     const LANE_DOUBLES down = LANES_NAME(lanes_down)(cell[planes], most);
     const LANE_DOUBLES more = LANES_NAME(lanes_down)(sum[planes], most), times = more * repeat;
     const LANE_DOUBLES again = (LANE_DOUBLES)((LANE_INTS)(down * repeat) & lanes) + down;
@@ -552,26 +600,21 @@ LANE_INLINE void LANES_NAME(lanes_extend)(
     }
 }
 
-/* Events of lanes in which they do no more than begin trends: m more in the counts of their targets. Returns 0 where a
- * count is so large that it has an exponent. */
-LANE_INLINE int LANES_NAME(lanes_start)(
-    const lanes_shape *s, const lanes_program *p, const lanes_group *g, lanes_word *cells, int64_t m,
-    const int planes, const int whole, const int linear, const int scaled
+/* The bits of the lanes in which events can do no more than begin trends. */
+LANE_INLINE void LANES_NAME(lanes_note_begun)(const lanes_shape *s, const lanes_program *p, uint64_t *found) {
+    for (unsigned i = 0; i * 64 < (unsigned)s->chunks * LANES_WIDTH; i++) found[i] |= p->found[i];
+}
+
+/* Such events: m more trends. The lanes are few and far between, so each has its turn. */
+LANE_INLINE void LANES_NAME(lanes_start)(
+    const lanes_program *p, lanes_word *cells, int64_t m, const int planes, const int whole, const int scaled
 ) {
-    const int vectors = LANES_VECTORS(planes, whole, linear);
-    const LANE_INTS mask = ((const LANE_INTS *)s->mask)[p->source[g->sources].mask];
-    const LANE_INTS more = mask & (whole ? (LANE_INTS){0} + m : (LANE_INTS)((LANE_DOUBLES){0} + (double)m));
-    LANE_INTS *chunk = (LANE_INTS *)cells + (long)g->chunk * s->slots * vectors, large = {0};
-    if (scaled) {
-        for (int i = g->targets; i < g->targets_end; i++) large |= chunk[p->target[i] * vectors + planes] & mask;
-        if (LANES_NAME(lanes_any)(large)) return 0;
+    for (int i = 0; i < p->begun; i++) {
+        lanes_word *count = cells + p->begin[i];
+        const int64_t exponent = scaled ? count[planes * LANES_WIDTH].i : 0;
+        if (whole) count->i += m;
+        else if (exponent <= LANES_STEP) count->d += exponent ? (double)m * LANES_LEAST_MANTISSA : (double)m;
     }
-    for (int i = g->targets; i < g->targets_end; i++) {
-        LANE_INTS *cell = chunk + p->target[i] * vectors;
-        if (whole) *cell += more;
-        else *cell = (LANE_INTS)((LANE_DOUBLES)*cell + (LANE_DOUBLES)more);
-    }
-    return 1;
 }
 
 LANE_INLINE void LANES_NAME(lanes_direct)(
@@ -580,26 +623,28 @@ LANE_INLINE void LANES_NAME(lanes_direct)(
     const int scaled
 ) {
     LANE_INTS sum[2 * LANES_MOST_PLANES];
-    for (int i = 0; i < p->groups; i++) {
+    for (int i = 0; i < p->extending; i++) {
         const lanes_group *g = &p->group[i];
         if (!whole && g->grows && (!scaled || m < LANES_STEP / 2)) {
             LANES_NAME(lanes_grow)(s, p, g, cells, windows, begins, x, m, found, planes, linear, scaled);
             i += g->alike;
             continue;
         }
-        if (!whole && !scaled && !g->begins) {
+        if (!whole && !scaled) {
             LANES_NAME(lanes_extend)(s, p, g, cells, windows, begins, x, m, found, planes, linear);
             continue;
         }
-        for (int window = g->begins ? begins : 0; window < windows; window++) {
+        for (int window = 0; window < windows; window++) {
             lanes_word *to = cells[window];
             const int start = window >= begins;
-            if (g->begins && LANES_NAME(lanes_start)(s, p, g, to, m, planes, whole, linear, scaled))
-                LANES_NAME(lanes_note)(found, g->chunk, (uint64_t)g->lanes);
-            else if (LANES_NAME(lanes_sum)(s, p, g, to, x, m, start, sum, found, planes, whole, linear, scaled))
+            if (LANES_NAME(lanes_sum)(s, p, g, to, x, m, start, sum, found, planes, whole, linear, scaled))
                 LANES_NAME(lanes_add)(s, p, g, to, sum, planes, whole, linear, scaled);
         }
     }
+    if (!p->begun) return;
+    for (int window = begins; window < windows; window++)
+        LANES_NAME(lanes_start)(p, cells[window], m, planes, whole, scaled);
+    if (found && begins < windows) LANES_NAME(lanes_note_begun)(s, p, found);
 }
 
 LANE_INLINE void LANES_NAME(lanes_gather)(
@@ -666,8 +711,9 @@ static void LANES_NAME(lanes_find)(
     const LANE_INTS *masks = (const LANE_INTS *)s->mask;
     const long vectors = s->vectors, size = s->slots * vectors, window = s->chunks * size;
     unsigned at = 0;
+    if (p->begun) LANES_NAME(lanes_note_begun)(s, p, found);
     uint64_t held = found[0]; /* the word `at`, for the groups of its lanes follow each other */
-    for (const lanes_group *g = p->group; g < p->group + p->groups; g++) {
+    for (const lanes_group *g = p->group; g < p->group + p->extending; g++) {
         const unsigned lane = (unsigned)g->chunk * LANES_WIDTH;
         if (lane / 64 != at) {
             found[at] = held;
@@ -817,7 +863,7 @@ LANE_INLINE int LANES_NAME(lanes_follow_plain)(
         LANE_DOUBLES down = (LANE_DOUBLES){0} + 1.0;
         LANES_UNROLLED
         for (int from = 0; from < slots && raised; from++)
-            most = LANES_NAME(lanes_larger)(
+            most = LANES_NAME(lanes_most)(
                 most, before[from * vectors + planes] & (LANE_INTS)(map[(1 + from) * size] != 0)
             );
         if (raised) down = LANES_NAME(lanes_down)((LANE_INTS){0}, most);
@@ -829,17 +875,17 @@ LANE_INLINE int LANES_NAME(lanes_follow_plain)(
             const LANE_INTS some = (LANE_INTS)(held[0] != 0), more = (LANE_INTS)(step[0] != 0);
             if (!LANES_NAME(lanes_any)(step[0])) continue; /* the same for all windows */
             LANE_DOUBLES product[LANES_MOST_PLANES];
-            LANE_INTS large = {0};
+            LANE_DOUBLES large = {0};
             LANES_UNROLLED
             for (int k = 0; k < linear; k++) {
                 product[k] = (LANE_DOUBLES)held[0] * (LANE_DOUBLES)step[k];
                 if (k) product[k] = (LANE_DOUBLES)held[k] * (LANE_DOUBLES)step[0] + product[k];
-                large = LANES_NAME(lanes_larger)(large, (LANE_INTS)product[k] & INT64_MAX);
+                large = LANES_NAME(lanes_most_real)(large, LANES_NAME(lanes_magnitude)((LANE_INTS)product[k]));
             }
             if (raised) {
                 const LANE_INTS exponent = held[planes] & more;
                 down = LANES_NAME(lanes_down)(exponent, most);
-                lost |= (LANE_INTS)(most - exponent > LANES_STEP) & (LANE_INTS)(large > LANES_BITS(576));
+                lost |= (LANE_INTS)(most - exponent > LANES_STEP) & (LANE_INTS)(large > 0x1p576);
             }
             LANES_UNROLLED
             for (int k = 0; k < linear; k++)
@@ -911,7 +957,7 @@ LANE_INLINE void LANES_NAME(lanes_size_shape)(
     const lanes_shape *s, lanes_word *const *cells, int windows, double *counts, double *sums, const int linear,
     const int slots
 ) {
-    LANE_INTS most[2] = {{0}, {0}}; /* bits of doubles that are not negative are in their order */
+    LANE_DOUBLES most[2] = {{0}, {0}};
     for (int window = 0; window < windows; window++) {
         const LANE_INTS *cell = (const LANE_INTS *)cells[window];
         for (int chunk = 0; chunk < s->chunks; chunk++, cell += (long)slots * s->vectors)
@@ -920,12 +966,12 @@ LANE_INLINE void LANES_NAME(lanes_size_shape)(
                 LANE_DOUBLES total = {0};
                 LANES_UNROLLED
                 for (int slot = 0; slot < slots; slot++)
-                    total += (LANE_DOUBLES)(cell[(long)slot * s->vectors + k] & INT64_MAX);
-                most[k > 0] = LANES_NAME(lanes_larger)(most[k > 0], (LANE_INTS)total);
+                    total += LANES_NAME(lanes_magnitude)(cell[(long)slot * s->vectors + k]);
+                most[k > 0] = LANES_NAME(lanes_most_real)(most[k > 0], total);
             }
     }
     for (int lane = 0; lane < LANES_WIDTH; lane++) {
-        const double count = ((LANE_DOUBLES)most[0])[lane], sum = ((LANE_DOUBLES)most[1])[lane];
+        const double count = most[0][lane], sum = most[1][lane];
         *counts = count > *counts ? count : *counts;
         *sums = sum > *sums ? sum : *sums;
     }

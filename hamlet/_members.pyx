@@ -109,6 +109,7 @@ cdef void ban(Core* k, Graphlet* g, int query) noexcept:
     """Process a query event by event for the type of a graphlet."""
     cdef int i, member
     g.changed = True
+    g.last.marks = 0
     g.standing[query] = BANNED
     for i in range(k.entries):
         if k.entry[i].query == query and k.entry[i].joins and k.entry[i].type == g - k.graphlet:
@@ -178,6 +179,7 @@ cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
     g.members += 1
     g.loose += k.band_of[entry.query] < 0
     g.changed = True
+    g.last.marks = 0
     g.standing[entry.query] = MEMBER
     return g.members - 1
 
