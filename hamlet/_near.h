@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "_lookup.h"
 #include "_targets.h"
 
 #ifdef HAMLET_AVX512
@@ -62,12 +63,62 @@ HAMLET_AVX512 static int near_vectors(
 }
 #endif
 
+#ifdef HAMLET_AVX2
+/* min(code - base, reach) of 32-bit codes; base and base + reach are 32-bit numbers too. */
+HAMLET_AVX2 static inline __m256i near_places_4(const int32_t *code, __m256i base, __m256i most) {
+    return _mm256_min_epu32(_mm256_sub_epi32(_mm256_loadu_si256((const void *)code), base), most);
+}
+
+/* The same of 64-bit codes: a difference whose upper half is not zero is beyond. */
+HAMLET_AVX2 static inline __m256i near_places_8(const int64_t *code, __m256i base, __m256i most) {
+    const __m256i first = _mm256_sub_epi64(_mm256_loadu_si256((const void *)code), base);
+    const __m256i second = _mm256_sub_epi64(_mm256_loadu_si256((const void *)(code + 4)), base);
+    const __m256 a = _mm256_castsi256_ps(first), b = _mm256_castsi256_ps(second);
+    const __m256i low = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88));
+    const __m256i high = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xDD));
+    const __m256i within = _mm256_cmpeq_epi32(high, _mm256_setzero_si256());
+    const __m256i place = _mm256_min_epu32(_mm256_or_si256(low, _mm256_andnot_si256(within, most)), most);
+    return _mm256_permute4x64_epi64(place, 0xD8);
+}
+
+/* The same as `near_plainly` where numbers fit a byte. */
+HAMLET_AVX2 static int near_bytes(
+    const void *code, int width, long n, const lookup_bytes *lookup, const int32_t *near, int64_t base, uint64_t reach,
+    int32_t *found
+) {
+    const __m256i begin = width == 4 ? _mm256_set1_epi32((int32_t)base) : _mm256_set1_epi64x(base);
+    const __m256i most = _mm256_set1_epi32((int32_t)reach), order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    __m256i missing = _mm256_setzero_si256(), place[4];
+    long i;
+    for (i = 0; i + LOOKUP_STEP <= n; i += LOOKUP_STEP) {
+        for (int part = 0; part < 4; part++) {
+            place[part] = width == 4 ? near_places_4((const int32_t *)code + i + 8 * part, begin, most)
+                : near_places_8((const int64_t *)code + i + 8 * part, begin, most);
+        }
+        const __m256i first = _mm256_packs_epi32(place[0], place[1]), second = _mm256_packs_epi32(place[2], place[3]);
+        const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(first, second), order);
+        const __m256i number = lookup_at(lookup, bytes);
+        lookup_store(found + i, number);
+        missing = _mm256_or_si256(missing, number);
+    }
+    return near_plainly(code, width, i, n, near, base, reach, found) | (_mm256_movemask_epi8(missing) != 0);
+}
+#endif
+
 static int near_numbers(
     const void *code, int width, long n, const int32_t *near, int64_t base, uint64_t reach, int32_t *found
 ) {
 #ifdef HAMLET_AVX512
     if (reach < NEAR_TABLE && __builtin_cpu_supports("avx512f"))
         return near_vectors(code, width, n, near, base, reach, found);
+#endif
+#ifdef HAMLET_AVX2
+    if (n >= LOOKUP_FROM && reach < NEAR_TABLE && __builtin_cpu_supports("avx2")) {
+        const int fits = width == 8 || (base >= INT32_MIN && base <= INT32_MAX - (int64_t)reach);
+        lookup_bytes lookup;
+        if (fits && lookup_prepare(near, (long)reach + 1, &lookup))
+            return near_bytes(code, width, n, &lookup, near, base, reach, found);
+    }
 #endif
     return near_plainly(code, width, 0, n, near, base, reach, found);
 }

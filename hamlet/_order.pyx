@@ -464,8 +464,8 @@ def sifted(const Code[::1] numbers, const int32_t[::1] table):
     Returns
     -------
     found : int32 array of shape (n,)
-    rows : int32 array of shape (m,), m <= n
-        Ascending.
+    rows : int32 array of shape (m,), m < n, or None
+        Ascending; None where no number found is negative.
     """
     cdef Py_ssize_t n = len(numbers), count
     if n >= INT32_MAX - SIFT_STEP:
@@ -475,12 +475,12 @@ def sifted(const Code[::1] numbers, const int32_t[::1] table):
     cdef int32_t[::1] view = found
     cdef int32_t[::1] row_view = rows
     if n == 0:
-        return found, rows[:0]
+        return found, None
     with nogil:
         count = sift(
             &numbers[0], sizeof(numbers[0]), n, &table[0], <uint32_t> (len(table) - 1), &view[0], &row_view[0]
         )
-    return found, rows[:count]
+    return found, None if count == n else rows[:count]
 
 
 def ascending(const int64_t[::1] numbers, const int64_t[::1] seconds=None):

@@ -4,13 +4,14 @@
 
 #include <stdint.h>
 
+#include "_lookup.h"
 #include "_targets.h"
 
 #ifdef HAMLET_AVX512
 #include <immintrin.h>
 #endif
 
-enum { SIFT_STEP = 16, SIFT_TABLE = 32 };
+enum { SIFT_STEP = 32, SIFT_TABLE = 32 };
 
 /* kind[i] = table[min(code[i], last)], a negative code being the largest; rows where it is not negative are listed.
    `width` is the bytes of a code; returns how many rows there are, of which one more may be written than there are. */
@@ -41,7 +42,7 @@ HAMLET_AVX512 static long sift_vectors(
     const __m512i low = _mm512_loadu_si512(padded), high = _mm512_loadu_si512(padded + 16);
     const __m512i most = _mm512_set1_epi32((int) last), zero = _mm512_setzero_si512();
     __m512i rows = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    for (i = 0; i + SIFT_STEP <= n; i += SIFT_STEP) {
+    for (i = 0; i + 16 <= n; i += 16) {
         __m512i place = width == 1 ? _mm512_cvtepi8_epi32(_mm_loadu_si128((const void *) ((const int8_t *) code + i)))
             : width == 2 ? _mm512_cvtepi16_epi32(_mm256_loadu_si256((const void *) ((const int16_t *) code + i)))
             : _mm512_loadu_si512((const int32_t *) code + i);
@@ -50,18 +51,90 @@ HAMLET_AVX512 static long sift_vectors(
         _mm512_storeu_si512(kind + i, one);
         _mm512_storeu_si512(row + count, _mm512_maskz_compress_epi32(has, rows));
         count += __builtin_popcount(has);
-        rows = _mm512_add_epi32(rows, _mm512_set1_epi32(SIFT_STEP));
+        rows = _mm512_add_epi32(rows, _mm512_set1_epi32(16));
     }
     return count + sift_plainly(code, width, i, n, table, last, kind, row + count);
 }
 #endif
 
+#ifdef HAMLET_AVX2
+/* By four flags, the bytes of the flagged ones of four 32-bit numbers, in front. */
+static const uint32_t SIFT_FRONT[16][4] = {
+#define SIFT_NUMBER(place) (0x03020100u + 0x04040404u * (place))
+    {0},
+    {SIFT_NUMBER(0)},
+    {SIFT_NUMBER(1)},
+    {SIFT_NUMBER(0), SIFT_NUMBER(1)},
+    {SIFT_NUMBER(2)},
+    {SIFT_NUMBER(0), SIFT_NUMBER(2)},
+    {SIFT_NUMBER(1), SIFT_NUMBER(2)},
+    {SIFT_NUMBER(0), SIFT_NUMBER(1), SIFT_NUMBER(2)},
+    {SIFT_NUMBER(3)},
+    {SIFT_NUMBER(0), SIFT_NUMBER(3)},
+    {SIFT_NUMBER(1), SIFT_NUMBER(3)},
+    {SIFT_NUMBER(0), SIFT_NUMBER(1), SIFT_NUMBER(3)},
+    {SIFT_NUMBER(2), SIFT_NUMBER(3)},
+    {SIFT_NUMBER(0), SIFT_NUMBER(2), SIFT_NUMBER(3)},
+    {SIFT_NUMBER(1), SIFT_NUMBER(2), SIFT_NUMBER(3)},
+    {SIFT_NUMBER(0), SIFT_NUMBER(1), SIFT_NUMBER(2), SIFT_NUMBER(3)},
+};
+
+/* Writes those of SIFT_STEP rows from one on that are flagged; returns how many. */
+HAMLET_AVX2 static inline long sift_flagged(uint32_t flags, long first, int32_t *row) {
+    long count = 0;
+    __m128i rows = _mm_add_epi32(_mm_set1_epi32((int)first), _mm_setr_epi32(0, 1, 2, 3));
+    for (int i = 0; i < SIFT_STEP; i += 4) {
+        const uint32_t four = flags >> i & 15;
+        const __m128i front = _mm_loadu_si128((const void *)SIFT_FRONT[four]);
+        _mm_storeu_si128((void *)(row + count), _mm_shuffle_epi8(rows, front));
+        count += __builtin_popcount(four);
+        rows = _mm_add_epi32(rows, _mm_set1_epi32(4));
+    }
+    return count;
+}
+
+/* The same for codes of one byte, without the rows as long as there is one for each code. */
+HAMLET_AVX2 static long sift_bytes(
+    const int8_t *code, long n, const lookup_bytes *lookup, const int32_t *table, uint32_t last, int32_t *kind, int32_t *row
+) {
+    const __m256i most = _mm256_set1_epi8((char)last);
+    long i, count = 0;
+    for (i = 0; i + SIFT_STEP <= n; i += SIFT_STEP) {
+        const __m256i place = _mm256_min_epu8(_mm256_loadu_si256((const void *)(code + i)), most);
+        const __m256i one = lookup_at(lookup, place);
+        const uint32_t flags = ~(uint32_t)_mm256_movemask_epi8(one);
+        lookup_store(kind + i, one);
+        if (count == i) {
+            if (flags == UINT32_MAX) {
+                count += SIFT_STEP;
+                continue;
+            }
+            for (long before = 0; before < i; before++) row[before] = (int32_t)before;
+        }
+        count += sift_flagged(flags, i, row + count);
+    }
+    const long few = sift_plainly(code, 1, i, n, table, last, kind, row + count);
+    if (count == i && few < n - i) {
+        for (long before = 0; before < i; before++) row[before] = (int32_t)before;
+    }
+    return count + few;
+}
+#endif
+
+/* As `sift_plainly`; where each event has a class, the rows may not be written. */
 static long sift(
     const void *code, int width, long n, const int32_t *table, uint32_t last, int32_t *kind, int32_t *row
 ) {
 #ifdef HAMLET_AVX512
     if (last < SIFT_TABLE && __builtin_cpu_supports("avx512f"))
         return sift_vectors(code, width, n, table, last, kind, row);
+#endif
+#ifdef HAMLET_AVX2
+    if (width == 1 && n >= LOOKUP_FROM && __builtin_cpu_supports("avx2")) {
+        lookup_bytes lookup;
+        if (lookup_prepare(table, (long)last + 1, &lookup))
+            return sift_bytes(code, n, &lookup, table, last, kind, row);
+    }
 #endif
     return sift_plainly(code, width, 0, n, table, last, kind, row);
 }

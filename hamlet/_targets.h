@@ -7,6 +7,7 @@
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__) && defined(__OPTIMIZE__)
 #define HAMLET_TARGETS __attribute__((unused, target_clones("avx512f", "avx2", "default")))
 #define HAMLET_AVX512 __attribute__((target("avx512f"))) /* for a machine that __builtin_cpu_supports it */
+#define HAMLET_AVX2 __attribute__((target("avx2"))) /* likewise */
 #else
 #define HAMLET_TARGETS __attribute__((unused))
 #endif

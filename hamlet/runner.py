@@ -142,13 +142,13 @@ class ClassRunner:
 
         No event before `until` will follow.
         """
-        classes, rows = self._classes(coded)
-        self.matched += len(rows)
-        if not len(rows):
+        classes, chosen = self._classes(coded)
+        matched = len(classes) if chosen is None else len(chosen)
+        self.matched += matched
+        if not matched:
             return []
         schema = self.workload.schema
         if self.broadcast is None:
-            chosen = None if len(rows) == len(classes) else rows
             keys: npt.NDArray[Any] = self.index.encode(batch.batch, chosen)
         else:
             chosen = None
@@ -211,8 +211,8 @@ class ClassRunner:
         for kernel in self.kernels:
             kernel.forget()
 
-    def _classes(self, coded: Coded) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-        """The kernel class of each event, and the rows of those that have one."""
+    def _classes(self, coded: Coded) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32] | None]:
+        """The kernel class of each event, and the rows of those that have one; None where all have."""
         codes, table = coded
         return sifted(codes, self._kernel_classes()[table])
 

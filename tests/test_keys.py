@@ -116,13 +116,55 @@ def test_only_chosen_rows_get_a_number() -> None:
 def test_events_are_sifted_by_a_table(type: Any, size: int) -> None:
     random = np.random.default_rng(size)
     table = random.integers(-1, 4, size).astype(np.int32)
-    for rows in (0, 1, 15, 16, 17, 1000):
+    for rows in (0, 1, 15, 16, 17, 256, 1000):
         codes = random.integers(-1, min(size + 2, 127), rows).astype(type)
         expected = [int(table[code]) if 0 <= code < size else int(table[-1]) for code in codes.tolist()]
         assert looked_up(codes, table).tolist() == expected
         found, chosen = sifted(codes, table)
         assert found.tolist() == expected
-        assert chosen.tolist() == [row for row, kind in enumerate(expected) if kind >= 0]
+        rest = [row for row, kind in enumerate(expected) if kind >= 0]
+        assert (chosen is None) == (len(rest) == rows)
+        assert chosen is None or chosen.tolist() == rest
+
+
+@pytest.mark.parametrize("kind", [3, 127, 128, 100_000])
+@pytest.mark.parametrize("place", [None, 0, 31, 32, 300, 998, 999])
+def test_rows_are_listed_from_the_first_one_without_a_class(kind: int, place: int | None) -> None:
+    codes = np.random.default_rng(kind).integers(0, 5, 1000).astype(np.int8)
+    if place is not None:
+        codes[place] = 7
+    table = np.array([0, kind, 2, 0, 1, -1], np.int32)
+    found, chosen = sifted(codes, table)
+    assert found.tolist() == [int(table[min(code, 5)]) for code in codes.tolist()]
+    assert (chosen is None) == (place is None)
+    assert chosen is None or chosen.tolist() == [row for row in range(1000) if row != place]
+
+
+@pytest.mark.parametrize(
+    "type, least",
+    [(np.int32, least) for least in (0, -5, 2**31 - 14, -(2**31))]
+    + [(np.int64, least) for least in (0, -5, 2**31 - 5, 2**40, 2**63 - 14, -(2**63))],
+)
+def test_a_few_codes_that_lie_close_together(type: Any, least: int) -> None:
+    random = np.random.default_rng(1)
+    table, known = KeyTable(1), dict[int, int]()
+    for rows in (3, 1000, 1055, 5000):
+        for kinds in (4, 13):
+            codes = least + random.integers(0, kinds, rows)
+            if rows == 1055:  # one from far away, in the last step or not, is what it is
+                codes[rows // 2 if kinds == 4 else -1] = np.iinfo(type).max if least < 0 else np.iinfo(type).min
+            expected = [known.setdefault(code, len(known)) for code in codes.tolist()]
+            assert table.encode([(codes.astype(type), None)], None, rows).tolist() == expected
+
+
+def test_numbers_beyond_a_byte_of_codes_that_lie_close_together() -> None:
+    table = KeyTable(1)
+    table.encode([(np.arange(0, 2000, dtype=np.int32), None)], None, 2000)
+    live = np.zeros(2000, np.uint8)
+    live[1990:] = 1
+    table.forget(live)
+    codes = np.tile(np.arange(1990, 2000, dtype=np.int32), 100)
+    assert table.encode([(codes, None)], None, 1000).tolist() == codes.tolist()
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 9, 64, 300])
