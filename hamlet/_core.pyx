@@ -423,7 +423,7 @@ cdef class Kernel:
 
     def process(
         self, keys, times, orders, classes, columns, ranks, Py_ssize_t key_count, int32_t part=0, int32_t parts=1,
-        int64_t until=INT64_MIN, rows=None, sequence=None,
+        int64_t until=INT64_MIN, rows=None, sequence=None, bint distinct=False,
     ):
         """Feed rows in (time, order) order; rows of one key, time and order are one step.
 
@@ -453,6 +453,8 @@ cdef class Kernel:
         sequence : pair of int32 arrays of shape (key_count,), optional
             Where there is one part: the place of each key among the rows of a window, and the key of each place. Rows
             may come in this order, or in another.
+        distinct : bool
+            Whether it is known that no two rows of a key have one time.
 
         Raises
         ------
@@ -493,7 +495,9 @@ cdef class Kernel:
         try:
             stretches = None
             if order == NULL and FEWEST <= n and key_count <= n // 16:
-                stretches = self._stretches(&key_view[0], row, n, key_count, part, parts, &time_view[0], arranged)
+                stretches = self._stretches(
+                    &key_view[0], row, n, key_count, part, parts, &time_view[0], distinct, arranged
+                )
             k.stretched = stretches is not None
             if stretches is not None:
                 with nogil:
@@ -539,7 +543,7 @@ cdef class Kernel:
 
     cdef Stretches _stretches(
         self, const int32_t* number, const int32_t* rows, Py_ssize_t n, Py_ssize_t key_count, int32_t part,
-        int32_t parts, const int64_t* times, const int64_t** arranged,
+        int32_t parts, const int64_t* times, bint distinct, const int64_t** arranged,
     ):
         """A batch as stretches; None where it is to be taken event by event. The more often, the rarer it is tried."""
         cdef Core* k = &self.core
@@ -554,7 +558,7 @@ cdef class Kernel:
         job = &found.job
         job.number, job.rows, job.classes, job.times = number, rows, k.class_of, times
         job.plain, job.part, job.parts, job.longest = k.class_plain, part, parts, LONGEST_BURST
-        job.columns = 0
+        job.columns, job.distinct = 0, distinct
         for i in range(MOST_ARRANGED):
             if arranged[i] != NULL:
                 k.stretch_value[i] = job.columns
@@ -562,12 +566,12 @@ cdef class Kernel:
                 job.columns += 1
         if only_arranged(k, arranged):
             for _ in range(3):  # the fastest way fits most streams
-                job.apart = k.apart
+                job.apart = k.apart and not distinct
                 job.sum = NULL if k.extremes or job.columns > 1 or parts > 1 else found.sum
                 with nogil:
                     found.begin(key_count)
                     cut = cut_stretches(k, found, n)
-                if not cut and job.tied and not k.apart:
+                if not cut and job.tied and not job.apart:
                     k.apart = True
                 elif not cut and job.sum != NULL and job.bits >> STRETCH_FEW_BITS:
                     k.extremes = True

@@ -17,7 +17,7 @@ from hamlet._cells cimport floor_divide
 cdef extern from "_sift.h" nogil:
     const int SIFT_STEP
     long sift(const void* code, int width, long n, const int32_t* table, uint32_t last, int32_t* kind, int32_t* row)
-    bint ascend(const int64_t* number, long n)
+    int ascend(const int64_t* number, long n)
     bint ascend_pairs(const int64_t* number, const int64_t* second, long n)
 
 ctypedef fused Code:
@@ -487,13 +487,21 @@ def ascending(const int64_t[::1] numbers, const int64_t[::1] seconds=None):
     """Whether no number is less than the one before; where they are equal, no second number, if these are given."""
     cdef Py_ssize_t n = len(numbers)
     cdef bint found = True
-    assert seconds is None or len(seconds) == n
+    if seconds is None:
+        return ascent(numbers) > 0
+    assert len(seconds) == n
     if n == 0:
         return True
-    if seconds is None:
+    with nogil:
+        found = ascend_pairs(&numbers[0], &seconds[0], n)
+    return found
+
+
+def ascent(const int64_t[::1] numbers):
+    """2 where each number is greater than the one before, 1 where none is less, else 0."""
+    cdef Py_ssize_t n = len(numbers)
+    cdef int found = 2
+    if n:
         with nogil:
             found = ascend(&numbers[0], n)
-    else:
-        with nogil:
-            found = ascend_pairs(&numbers[0], &seconds[0], n)
     return found

@@ -139,11 +139,24 @@ static long sift(
     return sift_plainly(code, width, 0, n, table, last, kind, row);
 }
 
-/* Whether no number is less than the one before. */
+enum { ASCENT_BLOCK = 4096 };
+
+/* Whether no number is less than the one before: 2 where each is greater, else 1; 0 where one is less. */
 HAMLET_TARGETS static int ascend(const int64_t *number, long n) {
-    int64_t less = 0;
-    for (long i = 1; i < n; i++) less |= number[i] < number[i - 1];
-    return !less;
+    int found = 2;
+    for (long start = 1; start < n && found; start += ASCENT_BLOCK) {
+        const long stop = start + ASCENT_BLOCK < n ? start + ASCENT_BLOCK : n;
+        int64_t other = 0;
+        if (found == 2) {
+            for (long i = start; i < stop; i++) other |= number[i] <= number[i - 1];
+            if (!other) continue;
+            found = 1;
+            other = 0;
+        }
+        for (long i = start; i < stop; i++) other |= number[i] < number[i - 1];
+        if (other) found = 0;
+    }
+    return found;
 }
 
 /* The same of pairs of numbers: the first counts, the second where it is equal. */

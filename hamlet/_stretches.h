@@ -28,12 +28,14 @@ typedef struct {
     int32_t part, parts;
     int columns;
     int apart;                              /* whether each event is to be compared with the last one of its key */
+    int distinct;                           /* whether no event is to be: no two of a key have one time */
     const int64_t *data[STRETCH_COLUMNS];
     int32_t longest;
     stretch *open;                          /* by key */
     int64_t *last;                          /* by key the time of its last event, where `apart` */
     int32_t *kind;                          /* by key the class of `open`, where its sum stands in `sum` */
-    int64_t *sum;                           /* events << STRETCH_COUNT, plus the total */
+    int64_t *sum;                           /* events << STRETCH_COUNT, plus the total; in `tables` parts by key */
+    int tables;                             /* 1, or STRETCH_TABLES where the keys are few */
     stretch *closed;
     long count, room;
     int64_t before;                         /* the time of the last event */
@@ -45,6 +47,14 @@ typedef struct {
 #define STRETCH_COUNT 48
 #define STRETCH_FEW_BITS 36 /* of values whose total may stand beside the number of events */
 #define STRETCH_BITS 52     /* of those whose total of a burst does not pass 64 bits */
+#define STRETCH_TABLES 4    /* of sums: an event adds to another one than the three before, so it waits for none of them */
+#define STRETCH_KEYS 64     /* few keys: so many have several tables */
+#define STRETCH_BLOCK 256   /* events between two looks whether a stretch may become the longest */
+#if defined(__GNUC__)
+#define stretch_prefetch(address) __builtin_prefetch(address)
+#else
+#define stretch_prefetch(address) ((void)(address))
+#endif
 #define STRETCH_UNUSED __attribute__((unused))
 #define STRETCH_INLINE static inline __attribute__((always_inline))
 
@@ -60,13 +70,24 @@ STRETCH_INLINE int stretch_close(stretch_job *job, stretch *a, int columns) {
     return 1;
 }
 
-/* The same for one that is counted and added up in one number. */
-STRETCH_INLINE int stretch_close_sum(stretch_job *job, int32_t key) {
+/* Events and total of a key's open stretch; 0 where there is none. Afterwards they stand in the first table. */
+STRETCH_INLINE int64_t stretch_sum(stretch_job *job, int32_t key) {
+    int64_t sum = job->sum[key];
+    if (job->tables == 1) return sum;
+    for (int t = 1; t < STRETCH_TABLES; t++) {
+        sum += job->sum[t * STRETCH_KEYS + key];
+        job->sum[t * STRETCH_KEYS + key] = 0;
+    }
+    return job->sum[key] = sum;
+}
+
+/* As `stretch_close` for one that is counted and added up in one number. */
+STRETCH_INLINE int stretch_close_sum(stretch_job *job, int32_t key, int64_t sum) {
     stretch *a = &job->open[key];
-    const int64_t sum = job->sum[key];
     a->events = (int32_t)((sum + ((int64_t)1 << (STRETCH_COUNT - 1))) >> STRETCH_COUNT);
     a->value[0].total = sum - ((int64_t)a->events << STRETCH_COUNT);
     a->kind = job->kind[key];
+    a->time = job->times[a->row];
     return stretch_close(job, a, 1);
 }
 
@@ -127,57 +148,89 @@ static int stretch_pass(stretch_job *job, long begin, long end) {
 STRETCH_UNUSED __attribute__((noinline)) static int stretch_begin_sum(
     stretch_job *job, int32_t key, int32_t kind, int32_t row, int64_t sum
 ) {
-    if (job->sum[key] && !stretch_close_sum(job, key)) return 0;
+    const int64_t before = stretch_sum(job, key);
+    if (before && !stretch_close_sum(job, key, before)) return 0;
     job->kind[key] = job->plain[kind] ? kind : -1 - kind;
     job->sum[key] = sum;
     job->open[key].key = key;
     job->open[key].row = row;
-    job->open[key].time = job->times[row];
+    if (job->distinct) stretch_prefetch(&job->times[row]); /* nobody has read it yet, and nobody waits for it */
     return 1;
 }
 
-/* Whether each of some times is another than the one before, and the bits of the values beside them. */
+/* Whether each of some times is another than the one before, and the bits of the values beside them; either may be
+ * NULL. */
 HAMLET_TARGETS STRETCH_UNUSED static int stretch_look(
     const int64_t *times, const int64_t *data, long begin, long end, int64_t before, int64_t *bits
 ) {
-    int64_t same = begin < end && times[begin] == before, found = 0;
-    for (long i = begin + 1; i < end; i++) same |= times[i] == times[i - 1];
+    int64_t same = times && begin < end && times[begin] == before, found = 0;
+    for (long i = begin + 1; times && i < end; i++) same |= times[i] == times[i - 1];
     for (long i = begin; data && i < end; i++) found |= data[i] ^ (data[i] >> 63);
     *bits |= found;
     return !same;
 }
 
+/* Whether each of some numbers is that of a key. */
+HAMLET_TARGETS STRETCH_UNUSED static int stretch_keyed(const int32_t *number, long begin, long end) {
+    int32_t all = 0;
+    for (long i = begin; i < end; i++) all |= number[i];
+    return all >= 0;
+}
+
+/* Whether every open stretch has room for so many more events. */
+STRETCH_UNUSED static int stretch_roomy(stretch_job *job, long events, int64_t full) {
+    const int64_t most = full - ((int64_t)events << STRETCH_COUNT);
+    int less = 1;
+    for (int32_t key = 0; key < job->keys; key++) less &= stretch_sum(job, key) < most;
+    return less;
+}
+
 /* The same where there is one kernel and no more is asked for than a total: as little as can be is read and written per
- * event, and what is done once per stretch stands outside the loop, whose numbers then fit the registers. Where all rows
- * are taken and no key is apart, times and the bits of values have been looked at side by side before. */
+ * event. Four events are taken at once where none of them begins a stretch, which is asked with one branch. Where all
+ * rows are taken and no key is apart, the bits of values have been looked at before, and where they are not `timed`,
+ * times have been too, or need not be. */
 STRETCH_INLINE int stretch_sums(
-    stretch_job *job, long begin, long end, const int columns, const int chosen, const int apart
+    stretch_job *job, long begin, long end, const int columns, const int chosen, const int timed, const int apart
 ) {
     const int looked = !chosen && !apart;
     const int32_t *const number = job->number, *const classes = job->classes, *const rows = job->rows;
     const int64_t *const times = job->times, *const data = job->data[0], one = (int64_t)1 << STRETCH_COUNT;
     const int64_t full = ((int64_t)job->longest << STRETCH_COUNT) - ((int64_t)1 << (STRETCH_COUNT - 1));
+    const int keyed = job->tables > 1 && stretch_keyed(number, begin, end);
     int32_t *const kinds = job->kind;
     int64_t *const sums = job->sum, before = job->before, bits = job->bits;
     int same = 0;
-    for (long i = begin; i < end; i++) {
-        int32_t key = 0, row = 0, kind = 0;
-        int64_t x = 0;
-        for (; i < end; i++) {
-            key = number[i];
-            row = chosen ? rows[i] : (int32_t)i;
-            if (key < 0) continue;
-            kind = classes[row];
-            x = columns ? data[row] : 0;
-            if (!looked) {
-                stretch_time(job, key, times[row], &before, &same, apart);
-                bits |= x ^ (x >> 63);
+    for (long i = begin, stop; i < end;) {
+        stop = i + STRETCH_BLOCK < end ? i + STRETCH_BLOCK : end;
+        const int fours = keyed && stretch_roomy(job, stop - i, full);
+        while (i < stop) {
+            for (; fours && i + 4 <= stop; i += 4) {
+                long key[4], row[4];
+                int32_t other = 0;
+                for (int e = 0; e < 4; e++) {
+                    key[e] = number[i + e];
+                    row[e] = chosen ? rows[i + e] : i + e;
+                    other |= kinds[key[e]] ^ classes[row[e]];
+                }
+                if (__builtin_expect(other, 0)) break;
+                for (int e = 0; e < 4; e++) {
+                    const int64_t x = columns ? data[row[e]] : 0;
+                    if (timed) stretch_time(job, (int32_t)key[e], times[row[e]], &before, &same, apart);
+                    if (!looked) bits |= x ^ (x >> 63);
+                    sums[e * STRETCH_KEYS + key[e]] += x + one;
+                }
             }
-            const int64_t sum = sums[key];
-            if (__builtin_expect(kinds[key] != kind, 0) || __builtin_expect(sum >= full, 0)) break;
-            sums[key] = sum + x + one;
+            for (const long few = fours && i + 4 < stop ? i + 4 : stop; i < few; i++) {
+                const int32_t key = number[i], row = chosen ? rows[i] : (int32_t)i;
+                if (key < 0) continue;
+                const int32_t kind = classes[row];
+                const int64_t x = columns ? data[row] : 0, sum = sums[key];
+                if (timed) stretch_time(job, key, times[row], &before, &same, apart);
+                if (!looked) bits |= x ^ (x >> 63);
+                if (__builtin_expect(kinds[key] == kind, 1) && __builtin_expect(sum < full, 1)) sums[key] = sum + x + one;
+                else if (!stretch_begin_sum(job, key, kind, row, x + one)) return 0;
+            }
         }
-        if (i < end && !stretch_begin_sum(job, key, kind, row, x + one)) return 0;
     }
     job->before = before;
     job->bits = bits;
@@ -221,7 +274,8 @@ STRETCH_INLINE int stretch_lone(stretch_job *job, long begin, long end, const in
 }
 
 STRETCH_UNUSED static int stretch_looked(stretch_job *job, long begin, long end) {
-    if (!stretch_look(job->times, job->columns ? job->data[0] : 0, begin, end, job->before, &job->bits)) job->tied = 1;
+    const int64_t *times = job->distinct ? NULL : job->times;
+    if (!stretch_look(times, job->columns ? job->data[0] : 0, begin, end, job->before, &job->bits)) job->tied = 1;
     if (begin < end) job->before = job->times[end - 1];
     return !job->tied && job->bits >> STRETCH_FEW_BITS == 0;
 }
@@ -230,15 +284,18 @@ STRETCH_UNUSED static int stretch_take(stretch_job *job, long begin, long end) {
     if (!job->sum) return stretch_pass(job, begin, end);
     if (job->keys == 1 && !job->rows && !job->apart)
         return job->columns ? stretch_lone(job, begin, end, 1) : stretch_lone(job, begin, end, 0);
-    switch (4 * job->columns + 2 * (job->rows != 0) + (job->apart != 0)) {
-        case 0: return stretch_looked(job, begin, end) && stretch_sums(job, begin, end, 0, 0, 0);
-        case 1: return stretch_sums(job, begin, end, 0, 0, 1);
-        case 2: return stretch_sums(job, begin, end, 0, 1, 0);
-        case 3: return stretch_sums(job, begin, end, 0, 1, 1);
-        case 4: return stretch_looked(job, begin, end) && stretch_sums(job, begin, end, 1, 0, 0);
-        case 5: return stretch_sums(job, begin, end, 1, 0, 1);
-        case 6: return stretch_sums(job, begin, end, 1, 1, 0);
-        default: return stretch_sums(job, begin, end, 1, 1, 1);
+    if (!job->rows && !job->apart && !stretch_looked(job, begin, end)) return 0;
+    switch (8 * job->columns + 4 * (job->rows != 0) + 2 * (job->apart != 0) + (job->distinct != 0)) {
+        case 0: case 1: return stretch_sums(job, begin, end, 0, 0, 0, 0);
+        case 2: case 3: return stretch_sums(job, begin, end, 0, 0, 1, 1);
+        case 4: return stretch_sums(job, begin, end, 0, 1, 1, 0);
+        case 5: return stretch_sums(job, begin, end, 0, 1, 0, 0);
+        case 6: case 7: return stretch_sums(job, begin, end, 0, 1, 1, 1);
+        case 8: case 9: return stretch_sums(job, begin, end, 1, 0, 0, 0);
+        case 10: case 11: return stretch_sums(job, begin, end, 1, 0, 1, 1);
+        case 12: return stretch_sums(job, begin, end, 1, 1, 1, 0);
+        case 13: return stretch_sums(job, begin, end, 1, 1, 0, 0);
+        default: return stretch_sums(job, begin, end, 1, 1, 1, 1);
     }
 }
 
@@ -246,7 +303,8 @@ STRETCH_UNUSED static int stretch_take(stretch_job *job, long begin, long end) {
 STRETCH_UNUSED static int stretch_flush(stretch_job *job, long keys) {
     for (int32_t key = 0; key < keys; key++) {
         if (job->sum) {
-            if (job->sum[key] && !stretch_close_sum(job, key)) return 0;
+            const int64_t sum = stretch_sum(job, key);
+            if (sum && !stretch_close_sum(job, key, sum)) return 0;
             job->sum[key] = 0;
             job->kind[key] = INT32_MIN;
         } else {

@@ -6,6 +6,8 @@ cdef extern from "_stretches.h" nogil:
     enum:
         STRETCH_COLUMNS
         STRETCH_FEW_BITS
+        STRETCH_KEYS
+        STRETCH_TABLES
     ctypedef struct Values "stretch_values":
         int64_t total
         int64_t least
@@ -27,12 +29,14 @@ cdef extern from "_stretches.h" nogil:
         int32_t parts
         int columns
         int apart
+        int distinct
         const int64_t* data[4]
         int32_t longest
         Stretch* open
         int64_t* last
         int32_t* kind
         int64_t* sum
+        int tables
         Stretch* closed
         long count
         long room

@@ -10,6 +10,7 @@ Source: HAMLET (SIGMOD'21) Def. 3.5; DESIGN §2, rung 5.
 
 from libc.stdint cimport INT32_MIN, INT64_MIN, int32_t, int64_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memset
 
 from hamlet._order cimport order_rows
 
@@ -44,6 +45,7 @@ cdef class Stretches:
         """Forget all stretches; numbers of keys are below `keys`."""
         cdef Py_ssize_t key
         self.keys = self.job.keys = keys
+        self.job.tables = 1 if self.job.apart or keys > STRETCH_KEYS else STRETCH_TABLES
         self.job.count = self.job.bits = self.job.tied = 0
         self.job.before = INT64_MIN
         for key in range(keys):
@@ -52,6 +54,8 @@ cdef class Stretches:
             self.job.last[key] = INT64_MIN
             self.job.kind[key] = INT32_MIN
             self.sum[key] = 0
+        if self.job.tables > 1:
+            memset(self.sum, 0, STRETCH_TABLES * STRETCH_KEYS * sizeof(int64_t))
 
     cdef bint take(self, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
         """Take some numbers, behind which windows may open or close; False where it has to be given up."""
@@ -95,7 +99,7 @@ cdef Stretches stretches_for(Py_ssize_t rows, Py_ssize_t keys):
         found.job.open = <Stretch*> malloc(keys * sizeof(Stretch))
         found.job.last = <int64_t*> malloc(keys * sizeof(int64_t))
         found.job.kind = <int32_t*> malloc(keys * sizeof(int32_t))
-        found.sum = <int64_t*> malloc(keys * sizeof(int64_t))
+        found.sum = <int64_t*> malloc(max(keys, STRETCH_TABLES * STRETCH_KEYS) * sizeof(int64_t))
         if found.job.open == NULL or found.job.last == NULL or found.job.kind == NULL or found.sum == NULL:
             raise MemoryError
         found.key_room = keys

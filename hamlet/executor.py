@@ -66,6 +66,7 @@ class Executor:
         self.events = 0
         self.stages = Stages()
         self.budget = Budget() if budget is None else budget
+        self.distinct = False  # whether no two events that come are known to have one time
         self.held_back = 0  # bytes of events that the engine holds; counted in the budget
         schema = workload.schema
         self._workers = Workers(threads)
@@ -137,7 +138,7 @@ class Executor:
         try:
             with self.stages.measured("classify"):
                 coded = self.workload.classifier.coded(columns, self.workload.schema.type_column)
-                jobs = [runner.jobs(columns, coded, until) for runner in self._classes]
+                jobs = [runner.jobs(columns, coded, until, self.distinct) for runner in self._classes]
         except HamletError:
             self._workers.settle()  # an error of an event before goes first
             raise

@@ -89,6 +89,7 @@ def run(
     kept = (workload.analysis.text.source, source.name)
     with TraceFile(trace, kept) if trace is not None else nullcontext() as file, chunks or nullcontext():
         for batch in engine.stages.measured_steps("read", batches):
+            engine.executor.distinct = source.distinct
             _extend(collected, engine.feed(batch, wait=True) if chunks is None else chunks.feed(batch))
             _hand_on(engine, file, observer, batch)
         _extend(collected, engine.close_columns() if chunks is None else chunks.close())

@@ -137,10 +137,12 @@ class ClassRunner:
                 raise ValueError("an event is kept that no query asks for")
             self.broadcast.load(state.kept, types, classes)
 
-    def jobs(self, batch: BatchColumns, coded: Coded, until: int) -> list[Callable[[], None]]:
+    def jobs(
+        self, batch: BatchColumns, coded: Coded, until: int, distinct: bool = False
+    ) -> list[Callable[[], None]]:
         """What the kernels have to do for a batch; jobs of one batch may run side by side.
 
-        No event before `until` will follow.
+        No event before `until` will follow. Where times are `distinct`, no two events have one.
         """
         classes, chosen = self._classes(coded)
         matched = len(classes) if chosen is None else len(chosen)
@@ -163,7 +165,7 @@ class ClassRunner:
         arguments = (keys, times, orders, classes, columns, self.workload.strings.ranks, count)
         return [
             lambda kernel=kernel, part=part: self._process(  # type: ignore[misc]
-                kernel, batch.batch, *arguments, part, parts, until, chosen, sequence
+                kernel, batch.batch, *arguments, part, parts, until, chosen, sequence, distinct and self.broadcast is None
             )
             for part, kernel in enumerate(self.kernels)
         ]

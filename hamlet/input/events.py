@@ -58,6 +58,7 @@ class EventSource:
         self._reader = reader
         self._key = SortKey(key.time, key.order, reader.name)
         self._spill_rows = spill_rows
+        self._check: OrderCheck | None = None  # has seen all events before the first one is given
 
     def batches(
         self, columns: Sequence[str] | None = None, *, progress: Progress | None = None, pane: int = 1
@@ -100,6 +101,11 @@ class EventSource:
                 if progress is not None:
                     progress(done)
 
+    @property
+    def distinct(self) -> bool:
+        """Whether no two events are known to have one time; once the first batch has been given."""
+        return self._check is not None and self._check.ordered and self._check.distinct
+
     def _wanted(self, columns: Sequence[str] | None) -> tuple[list[str], list[str]]:
         """The columns to read, in the schema's order, and those that no dict has."""
         names = self.arrow_schema.names
@@ -122,7 +128,8 @@ class EventSource:
         schema = pa.schema([self.arrow_schema.field(name) for name in names])
         if isinstance(reader, _Table):
             narrow = _narrow_types(reader.table, schema, self.schema.type_column)
-            return sorted_batches(_plain_table(reader.table, narrow), self._key, pane=pane)
+            self._check = OrderCheck(self._key)
+            return sorted_batches(_plain_table(reader.table, narrow), self._key, pane=pane, check=self._check)
         plain = (conform(batch, schema) for batch in reader.batches(names))
         if not isinstance(reader, _Stream) and self._is_ordered():
             return plain
@@ -132,7 +139,7 @@ class EventSource:
         """The first pass: whether the rows are in order, by their keys alone."""
         if self._reader.ordered is not None:
             return self._reader.ordered
-        check = OrderCheck(self._key)
+        self._check = check = OrderCheck(self._key)
         for batch in self._reader.batches(self._key.names):
             check.feed(batch)
             if not check.ordered:

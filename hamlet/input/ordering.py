@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet._order import ascending
+from hamlet._order import ascending, ascent
 from hamlet.columns import Int64Array
 from hamlet.errors import DataError
 from hamlet.input.widening import cast, clock_type, unified
@@ -89,11 +89,14 @@ class OrderCheck:
         Rows seen so far.
     ordered : bool
         Whether no event came before an earlier one's time.
+    distinct : bool
+        Whether each event's time is known to be after the one before.
     """
 
     key: SortKey
     rows: int = 0
     ordered: bool = True
+    distinct: bool = True
     last: tuple[int, int] | None = field(default=None)
 
     def feed(self, data: Any) -> None:
@@ -103,7 +106,13 @@ class OrderCheck:
         if not len(time):
             return
         first = (int(time[0]), 0 if order is None else int(order[0]))
-        self.ordered = self.ordered and (self.last is None or self.last <= first) and ascending(time, order)
+        if order is None:
+            found = ascent(time)
+            self.distinct = self.distinct and found == 2 and (self.last is None or self.last < first)
+        else:
+            found = int(ascending(time, order))
+            self.distinct = False
+        self.ordered = self.ordered and (self.last is None or self.last <= first) and found > 0
         self.last = (int(time[-1]), 0 if order is None else int(order[-1]))
 
 
@@ -133,12 +142,15 @@ def whole_panes(batches: Iterable[pa.RecordBatch], key: SortKey, pane: int) -> I
             start = end
 
 
-def sorted_batches(table: pa.Table, key: SortKey, first_row: int = 0, *, pane: int = 1) -> Iterator[pa.RecordBatch]:
+def sorted_batches(
+    table: pa.Table, key: SortKey, first_row: int = 0, *, pane: int = 1, check: OrderCheck | None = None
+) -> Iterator[pa.RecordBatch]:
     """A table in memory, in (time, order) order; the table itself where it is in order already.
 
-    Only one batch is copied at a time.
+    Only one batch is copied at a time. `check`, a new one, has seen the table before the first batch comes, or as much
+    as tells that it is not in order.
     """
-    check = OrderCheck(key, first_row)
+    check = OrderCheck(key, first_row) if check is None else check
     for batch in table.to_batches():
         check.feed(batch)
         if not check.ordered:
