@@ -227,8 +227,11 @@ STRETCH_INLINE int stretch_sums(
                 const int64_t x = columns ? data[row] : 0, sum = sums[key];
                 if (timed) stretch_time(job, key, times[row], &before, &same, apart);
                 if (!looked) bits |= x ^ (x >> 63);
-                if (__builtin_expect(kinds[key] == kind, 1) && __builtin_expect(sum < full, 1)) sums[key] = sum + x + one;
-                else if (!stretch_begin_sum(job, key, kind, row, x + one)) return 0;
+                if (__builtin_expect(kinds[key] == kind, 1) && __builtin_expect(sum < full, 1)) {
+                    sums[key] = sum + x + one;
+                } else if (!stretch_begin_sum(job, key, kind, row, x + one)) {
+                    return 0;
+                }
             }
         }
     }

@@ -137,9 +137,7 @@ class ClassRunner:
                 raise ValueError("an event is kept that no query asks for")
             self.broadcast.load(state.kept, types, classes)
 
-    def jobs(
-        self, batch: BatchColumns, coded: Coded, until: int, distinct: bool = False
-    ) -> list[Callable[[], None]]:
+    def jobs(self, batch: BatchColumns, coded: Coded, until: int, distinct: bool = False) -> list[Callable[[], None]]:
         """What the kernels have to do for a batch; jobs of one batch may run side by side.
 
         No event before `until` will follow. Where times are `distinct`, no two events have one.
@@ -153,7 +151,7 @@ class ClassRunner:
         if self.broadcast is None:
             keys: npt.NDArray[Any] = self.index.encode(batch.batch, chosen)
         else:
-            chosen = None
+            chosen, distinct = None, False  # several partitions may get one event
             batch, keys, classes = self._delivered(self.broadcast, batch, looked_up(*coded), classes)
         times = self.times(batch)
         orders = None if schema.order_column is None else batch.integers(schema.order_column)
@@ -165,7 +163,7 @@ class ClassRunner:
         arguments = (keys, times, orders, classes, columns, self.workload.strings.ranks, count)
         return [
             lambda kernel=kernel, part=part: self._process(  # type: ignore[misc]
-                kernel, batch.batch, *arguments, part, parts, until, chosen, sequence, distinct and self.broadcast is None
+                kernel, batch.batch, *arguments, part, parts, until, chosen, sequence, distinct
             )
             for part, kernel in enumerate(self.kernels)
         ]

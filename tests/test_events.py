@@ -174,6 +174,21 @@ def test_types_that_are_numbers_are_text() -> None:
     assert batch_of({"time": [1], "type": [7]}).column("type").to_pylist() == ["7"]
 
 
+@pytest.mark.parametrize(
+    ("pieces", "distinct"),
+    [([[1, 2, 3]], True), ([[1, 2], [3]], True), ([[1, 2], [2]], False), ([[1, 1]], False), ([[2, 1]], False)],
+)
+def test_whether_no_two_events_have_one_time(pieces: list[list[int]], distinct: bool) -> None:
+    table = pa.concat_tables([pa.table({"time": each, "type": ["A"] * len(each)}) for each in pieces])
+    source = open_events(table)
+    assert not source.distinct
+    assert sum(batch.num_rows for batch in source.batches()) == len(table)
+    assert source.distinct == distinct
+    ordered = open_events(table, order_column="time")
+    assert list(ordered.batches())
+    assert not ordered.distinct
+
+
 def test_one_shot_streams_are_read_once() -> None:
     events = open_events(TABLE.to_reader())
     assert events.rows is None

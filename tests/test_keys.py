@@ -11,7 +11,7 @@ import pytest
 
 import hamlet
 from hamlet._keys import KeyTable
-from hamlet._order import ascending, looked_up, sifted
+from hamlet._order import ascending, ascent, looked_up, sifted
 from hamlet.keys import KeyIndex
 from hamlet.ranks import sort_key
 from tests.test_saving import again
@@ -141,7 +141,7 @@ def test_rows_are_listed_from_the_first_one_without_a_class(kind: int, place: in
 
 
 @pytest.mark.parametrize(
-    "type, least",
+    ("type", "least"),
     [(np.int32, least) for least in (0, -5, 2**31 - 14, -(2**31))]
     + [(np.int64, least) for least in (0, -5, 2**31 - 5, 2**40, 2**63 - 14, -(2**63))],
 )
@@ -177,6 +177,16 @@ def test_one_exchange_is_seen(rows: int) -> None:
         numbers, seconds = np.array(pairs, np.int64).reshape(-1, 2).T.copy()
         assert ascending(numbers) == (numbers.tolist() == sorted(numbers.tolist()))
         assert ascending(numbers, seconds) == (pairs == ordered)
+
+
+@pytest.mark.parametrize("place", [1, 2, 4095, 4096, 4097, 8192, 9999])
+def test_numbers_that_all_differ(place: int) -> None:
+    numbers = np.arange(10_000)
+    assert ascent(numbers) == ascent(numbers[:1]) == ascent(numbers[:0]) == 2
+    numbers[place] -= 1
+    assert ascent(numbers) == 1
+    numbers[place - 1] += 1
+    assert ascent(numbers) == 0
 
 
 def test_values_that_are_no_integers() -> None:

@@ -91,12 +91,12 @@ class Probes(ClassRunner):
         """The time of each row, moved into the endless window."""
         return super().times(batch) + SHIFT
 
-    def jobs(self, batch: BatchColumns, coded: Coded, until: int) -> list[Callable[[], None]]:
+    def jobs(self, batch: BatchColumns, coded: Coded, until: int, distinct: bool = False) -> list[Callable[[], None]]:
         """What the kernel has to do for a batch: before the first event of a partition comes its seed.
 
         No event before `until` will follow, on the clock of `times`.
         """
-        found = super().jobs(batch, coded, until)
+        found = super().jobs(batch, coded, until, distinct)
         fresh = np.arange(self._seeded, self.index.size)
         if not len(fresh):
             return found
