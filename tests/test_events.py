@@ -179,12 +179,12 @@ def test_types_that_are_numbers_are_text() -> None:
     [([[1, 2, 3]], True), ([[1, 2], [3]], True), ([[1, 2], [2]], False), ([[1, 1]], False), ([[2, 1]], False)],
 )
 def test_whether_no_two_events_have_one_time(pieces: list[list[int]], distinct: bool) -> None:
-    table = pa.concat_tables([pa.table({"time": each, "type": ["A"] * len(each)}) for each in pieces])
+    table = pa.concat_tables([pa.table({"time": each, "type": ["A"] * len(each), "at": each}) for each in pieces])
     source = open_events(table)
     assert not source.distinct
     assert sum(batch.num_rows for batch in source.batches()) == len(table)
     assert source.distinct == distinct
-    ordered = open_events(table, order_column="time")
+    ordered = open_events(table, order_column="at")
     assert list(ordered.batches())
     assert not ordered.distinct
 

@@ -49,6 +49,7 @@ class EventSource:
 
     sample: pa.RecordBatch | None = None
     condition: str | None = None
+    _check: OrderCheck | None = None  # has seen all events before the first one is given
 
     def __init__(self, reader: Reader, key: SortKey, schema: Schema, spill_rows: int) -> None:
         self.name = reader.name
@@ -58,7 +59,6 @@ class EventSource:
         self._reader = reader
         self._key = SortKey(key.time, key.order, reader.name)
         self._spill_rows = spill_rows
-        self._check: OrderCheck | None = None  # has seen all events before the first one is given
 
     def batches(
         self, columns: Sequence[str] | None = None, *, progress: Progress | None = None, pane: int = 1
