@@ -100,9 +100,10 @@ typedef struct {
                  int start, lanes_word *sums);
     void (*kill)(const lanes_shape *, const lanes_program *, lanes_word *cells);
     void (*write)(const lanes_shape *, const lanes_program *, lanes_word *cells, const lanes_word *sums);
-    /* what all n events of a window come to in a chunk of live lanes, and in which lanes there is a trend (_live.h) */
+    /* what all n events of a window come to in a chunk of live lanes, and in which lanes there is a trend; small: what
+     * holds of its numbers (_live.h) */
     uint64_t (*window)(const live_chunk *, const int32_t *kind, const uint8_t *ends, long n, const lanes_word *x,
-                       long inputs, lanes_word *trends, lanes_word *result);
+                       long inputs, int small, lanes_word *trends, lanes_word *result);
     /* set the bits of the lanes with trends that an event extends, some of which are known; pane: a map that is under
      * way, or null */
     void (*find)(const lanes_shape *, const lanes_program *, const lanes_word *cells, const lanes_word *pane,
@@ -228,6 +229,14 @@ static inline const lanes_machine *lanes_machine_for(int lanes) {
     int width = lanes_machine_of(0)->width;
     while (width > 2 && width / 2 >= lanes) width /= 2;
     return lanes_machine_of(width);
+}
+
+/* The machine for so many live lanes, all of integers or not. Small ones go eight at a time where 64-bit ones go four. */
+static inline const lanes_machine *live_machine_for(int lanes, int integers) {
+#ifdef LANES_TARGETS
+    if (integers && lanes_machine_of(0)->width == 4) return &live_machine_halves;
+#endif
+    return lanes_machine_for(lanes);
 }
 
 #endif

@@ -66,6 +66,7 @@ cdef extern from "_lanes.h" nogil:
         int binds
         int bind
     ctypedef struct LiveChunk "live_chunk":
+        int lanes
         int slots
         int planes
         int whole
@@ -91,7 +92,7 @@ cdef extern from "_lanes.h" nogil:
         void (*write)(const Shape*, const LaneProgram*, Word* cells, const Word* sums) noexcept nogil
         uint64_t (*window)(
             const LiveChunk*, const int32_t* kind, const uint8_t* ends, long n, const Word* x, long inputs,
-            Word* trends, Word* result
+            int small, Word* trends, Word* result
         ) noexcept nogil
         void (*find)(
             const Shape*, const LaneProgram*, const Word* cells, const Word* pane, uint64_t* found
@@ -105,6 +106,7 @@ cdef extern from "_lanes.h" nogil:
         void (*scale)(const Shape*, Word* cells) noexcept nogil
     const Machine* lanes_machine_of(int width)
     const Machine* lanes_machine_for(int lanes)
+    const Machine* live_machine_for(int lanes, int integers)
     void lanes_measure(const Shape* s, const Word* cells, double* counts, double* sums)
     int64_t lanes_bits(double x)
     double lanes_power(int64_t bits)
@@ -119,6 +121,10 @@ cdef extern from "_lanes.h" nogil:
     const int LIVE_INTEGERS
     const int LIVE_DOUBLES
     const int LIVE_RANKS
+    const int LIVE_LARGE
+    const int LIVE_SMALL
+    const int LIVE_SMALL_RANKS
+    const int LIVE_SMALL_VALUE
     uint64_t LIVE_EDGE(int start, int end)
     int LIVE_SHAPE(int sums, int ranks, int whole)
     const uint64_t LIVE_TWO

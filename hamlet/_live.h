@@ -24,6 +24,10 @@
 /* Counts, how many planes of sums in the form of the counts, and of ranks; whether these are integers. */
 #define LIVE_SHAPE(sums, ranks, whole) ((sums) * 4 + (ranks) * 2 + (whole))
 
+#define LIVE_SMALL_VALUE (1 << 30)         /* values of extrema are below it, and above its negative */
+
+/* Of a window: its counts and sums may need 64 bits, they are below 2^31, its extrema are small as well */
+enum { LIVE_LARGE, LIVE_SMALL, LIVE_SMALL_RANKS };
 enum { LIVE_COUNTS, LIVE_INTEGERS, LIVE_DOUBLES, LIVE_RANKS }; /* what a plane holds */
 
 typedef struct {
@@ -33,7 +37,7 @@ typedef struct {
 } live_plane;
 
 typedef struct {
-    int slots, planes;
+    int lanes, slots, planes;
     int whole;             /* whether counts are integers, or else doubles */
     int kills;             /* whether some event empties a cell */
     int shape;             /* LIVE_SHAPE where all planes can be taken at once, or -1 */

@@ -29,7 +29,7 @@ from hamlet._lanes cimport (
     Input,
     LiveChunk,
     Machine,
-    lanes_machine_for,
+    live_machine_for,
     plane_form,
     plane_ordinal,
 )
@@ -101,7 +101,7 @@ cdef bint fill_all(
     Core* k, Chosen* chosen, const Lane* lane, int lanes, const Entries* entries, Draft* draft
 ) noexcept nogil:
     """The tables of all lanes, a vector of them after the other; False as in `choose`."""
-    cdef const Machine* machine = k.band[0].machine if k.band[0].narrow else lanes_machine_for(lanes)
+    cdef const Machine* machine = k.band[0].machine if k.band[0].narrow else live_machine_for(lanes, k.band[0].exact)
     cdef LiveLanes* chunk
     cdef int done = 0
     chosen.chunk = <LiveLanes*> kept(k, chosen, lanes // machine.width + 1, sizeof(LiveLanes))
@@ -110,8 +110,8 @@ cdef bint fill_all(
     while done < lanes:
         chunk = &chosen.chunk[chosen.chunks]
         chosen.chunks += 1
-        chunk.machine = machine if k.band[0].narrow else lanes_machine_for(lanes - done)
-        chunk.lanes = min(chunk.machine.width, lanes - done)
+        chunk.machine = machine if k.band[0].narrow else live_machine_for(lanes - done, k.band[0].exact)
+        chunk.lanes = chunk.live.lanes = min(chunk.machine.width, lanes - done)
         if not fill(k, chosen, chunk, lane + done, entries, draft):
             return False
         done += chunk.lanes

@@ -28,10 +28,15 @@ from hamlet._held cimport free_held, hold, make_held
 from hamlet._kernel cimport DYNAMIC, STATIC, Chosen, Core, LiveLanes, Whole, mixed, take_own, take_own_spare
 from hamlet._lanes cimport (
     LANES_LEAST,
+    LANES_NUMBER,
     LANES_SUM,
     LANES_WIDEST as WIDEST,
+    LIVE_LARGE,
     LIVE_PLANES,
     LIVE_SLOTS,
+    LIVE_SMALL,
+    LIVE_SMALL_RANKS,
+    LIVE_SMALL_VALUE,
     Band,
     Input,
     Word,
@@ -199,7 +204,9 @@ cdef int take_window(
     cdef uint8_t ends[MOST_EVENTS]
     cdef Py_ssize_t i, runs = 1
     cdef int number
-    cdef bint ties = False
+    cdef int64_t bits
+    cdef double weight
+    cdef bint ties = False, near
     done[0] = False
     if n > MOST_EVENTS:
         return NO_FAILURE
@@ -214,7 +221,9 @@ cdef int take_window(
     if n > LONG * runs or (k.states and not is_closed(k, key, window)):
         return NO_FAILURE
     chosen = chosen_for(k, kinds)
-    if not has_room(k, chosen, kind, n, load_window(k, chosen, event, n)):
+    bits = bits_of_counts(k, chosen, kind, n)
+    weight = load_window(k, chosen, event, n, &near)
+    if not has_room(k, bits, weight):
         return NO_FAILURE
     done[0] = True
     w.taken += 1
@@ -222,7 +231,9 @@ cdef int take_window(
     for number in range(k.bands):
         if kinds & w.starting[number]:
             k.windows += k.band[number].queries
-    return compute(k, chosen, kind, ends if ties else NULL, n, key, window)
+    return compute(
+        k, chosen, kind, ends if ties else NULL, n, size_of_numbers(k, bits, weight, near), key, window
+    )
 
 
 cdef inline bint is_closed(const Core* k, int64_t key, int64_t window) noexcept nogil:
@@ -241,26 +252,44 @@ cdef inline bint is_free(const Band* band, int64_t key, int64_t window) noexcept
     return band.seat[key].block == NULL or band.seat[key].block.last < window
 
 
-cdef inline bint has_room(
-    const Core* k, const Chosen* chosen, const int32_t* kind, Py_ssize_t n, double weight
+cdef inline int64_t bits_of_counts(
+    const Core* k, const Chosen* chosen, const int32_t* kind, Py_ssize_t n
 ) noexcept nogil:
-    """Whether no number passes what a plane can hold; `weight` as `load_window` gives it."""
+    """Counts of a window are below 2 to the power of it."""
     cdef int64_t bits = LIVE_SLOTS if k.whole.starts else 0
     cdef Py_ssize_t i
     for i in range(n):
         bits += bit_length(chosen.most[kind[i]])
+    return bits
+
+
+cdef inline bint has_room(const Core* k, int64_t bits, double weight) noexcept nogil:
+    """Whether no number passes what a plane can hold; `bits` of counts, `weight` as `load_window` gives it."""
     if not k.band[0].exact:
         return weight >= 0 and bits <= MOST_BITS
     return weight >= 0 and can_hold(&k.band[0], bits, weight)
 
 
-cdef double load_window(Core* k, const Chosen* chosen, const Event* event, Py_ssize_t n) noexcept nogil:
-    """The inputs of all events, [n][loads]; the sum of their magnitudes, -1 where some is out of range."""
+cdef inline int size_of_numbers(const Core* k, int64_t bits, double weight, bint near) noexcept nogil:
+    """What holds of the numbers of a window (`_live.h`); as `has_room` and `load_window` have it."""
+    if not k.band[0].exact or bits > 31 or weight >= lanes_power(31 - bits):
+        return LIVE_LARGE
+    return LIVE_SMALL_RANKS if near else LIVE_SMALL
+
+
+cdef double load_window(
+    Core* k, const Chosen* chosen, const Event* event, Py_ssize_t n, bint* near
+) noexcept nogil:
+    """The inputs of all events, [n][loads]; the sum of their magnitudes, -1 where some is out of range.
+
+    `near` is set to whether all extrema are integers near 0.
+    """
     cdef const Input* input
     cdef Word* x = k.whole.input
     cdef Py_ssize_t i, stride = chosen.loads
     cdef int number
     cdef double weight = 0, size
+    near[0] = True
     for number in range(chosen.loads):
         input = &chosen.load[number]
         if input.of < LANES_SUM and (input.column < 0 or k.columns[input.column].valid == NULL):
@@ -270,9 +299,11 @@ cdef double load_window(Core* k, const Chosen* chosen, const Event* event, Py_ss
                 else:
                     x[i * stride].i = 1
             weight += n
+            near[0] = near[0] and input.of == LANES_NUMBER
         elif input.column < MOST_ARRANGED and k.arranged[input.column] != NULL:
-            weight += load_integers(input, k.arranged[input.column] + (event - k.events), n, x, stride)
+            weight += load_integers(input, k.arranged[input.column] + (event - k.events), n, x, stride, near)
         else:
+            near[0] = near[0] and (input.of == LANES_NUMBER or input.of == LANES_SUM)
             for i in range(n):
                 if not load_input(k, input, event[i].row, x + i * stride, &size):
                     return -1
@@ -282,9 +313,12 @@ cdef double load_window(Core* k, const Chosen* chosen, const Event* event, Py_ss
 
 
 cdef inline double load_integers(
-    const Input* input, const int64_t* value, Py_ssize_t n, Word* x, Py_ssize_t stride
+    const Input* input, const int64_t* value, Py_ssize_t n, Word* x, Py_ssize_t stride, bint* near
 ) noexcept nogil:
-    """An input of all events, from integers one after the other; a bound of the sum of magnitudes."""
+    """An input of all events, from integers one after the other; a bound of the sum of magnitudes.
+
+    `near` is cleared where they are extrema that are not near 0.
+    """
     cdef int64_t bits = 0  # set in some value, or in its complement where it is negative
     cdef Py_ssize_t i
     if input.of == LANES_SUM:
@@ -296,13 +330,16 @@ cdef inline double load_integers(
                 x[i * stride].i = value[i]
         return n * lanes_power(bit_length(bits))
     for i in range(n):
+        bits |= value[i] ^ value[i] >> 63
         if not rank_of(value[i], False, input.of == LANES_LEAST, x + i * stride):
             return -INFINITY
+    near[0] = near[0] and bits < LIVE_SMALL_VALUE - 1
     return 0
 
 
 cdef int compute(
-    Core* k, Chosen* chosen, const int32_t* kind, const uint8_t* ends, Py_ssize_t n, int64_t key, int64_t window
+    Core* k, Chosen* chosen, const int32_t* kind, const uint8_t* ends, Py_ssize_t n, int small, int64_t key,
+    int64_t window,
 ) noexcept nogil:
     """Take the events of a window; its rows are held, or appended where they are in no order. Returns a Failure."""
     cdef Whole* w = &k.whole
@@ -315,7 +352,7 @@ cdef int compute(
     for number in range(chosen.chunks):
         chunk = &chosen.chunk[number]
         some = chunk.machine.window(
-            &chunk.live, kind, ends, n, w.input, chosen.loads, w.trends, result + chunk.place
+            &chunk.live, kind, ends, n, w.input, chosen.loads, small, w.trends, result + chunk.place
         )
         if w.ordered:
             some &= chunk.unlisted

@@ -100,6 +100,29 @@ def test_vectors_of_every_width(width: int, options: dict[str, Any], monkeypatch
     assert difference(found.rows(), expected, floats=bool(options)) is None
 
 
+@pytest.mark.parametrize("bits", [2, 16, 22, 26, 28, 29, 30, 31, 34, 45])
+@pytest.mark.parametrize(
+    "items", [ITEMS[:2], ITEMS[1:3], [ITEMS[4]], ["COUNT(*), SUM(b.v), AVG(b.v), MIN(b.v)"]], ids=str
+)
+def test_numbers_of_every_size(bits: int, items: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lanes of few bits are taken where they do; numbers around what these can hold."""
+    near = [sign * ((1 << bits) + more) for sign in (1, -1) for more in (-2, -1, 0, 1)]
+    events = pa.table(
+        {
+            "time": [time // 3 * 2 for time in range(6_000)],
+            "type": ["ABCBDABB"[time * time % 31 % 8] for time in range(6_000)],
+            "k": [time % 7 % 3 for time in range(6_000)],
+            "v": pa.array([near[time * time % 29 % 8] for time in range(6_000)], pa.int64()),
+            "s": ["xy"[time % 5 % 2] for time in range(6_000)],
+        }
+    )
+    patterns = [*PATTERNS[:4], PATTERNS[6], *PATTERNS[7:9], PATTERNS[10]]
+    for queries in (workload([*patterns, *patterns], items=items), workload(patterns[:3], items=items)):
+        one, other = both(monkeypatch, queries, events)
+        assert one.stats["whole_windows"] > (0 if bits == 45 else 100)
+        assert difference(one.rows(), other.rows()) is None
+
+
 @pytest.mark.parametrize("large", [0, LARGE])
 def test_rows_come_as_columns(large: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the order of windows and groups; and where some windows are left to blocks, their rows among them."""
