@@ -91,6 +91,15 @@ HAMLET_AVX512 static void held_take_vectors(
 #undef HELD_LOOK_UP
 #endif
 
+/* Whether windows are looked through a vector at a time: without, listing them beforehand is faster (_held.pyx). */
+static inline int held_by_vectors(void) {
+#ifdef HAMLET_AVX512
+    return __builtin_cpu_supports("avx512f") != 0;
+#else
+    return 0;
+#endif
+}
+
 static long held_find(
     const int64_t *word, const int32_t *key, const int32_t *place, const int32_t *set, long n, const int32_t *table,
     int sets, int32_t *found_key, int32_t *source, int32_t *source_set, int64_t *seen

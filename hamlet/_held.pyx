@@ -4,11 +4,13 @@ A window of few events has a row or none for each of many queries. Written one a
 query, its columns and the place behind all rows before. So the results of windows are held as the vectors of live lanes
 have left them, and then rows are written query by query, and column by column.
 
-A query has a row in a window where the number of its trends is not 0. Where no lane of a window is the query's, it is
-told to look at the zeros with which the results of every window begin: no branch has to be taken for a window.
+A query has a row in a window where the number of its trends is not 0. Without vectors to look for them, the windows of
+each query are listed beforehand, from the lanes that every window has. With them, all windows are looked through: where
+no lane of a window is the query's, it is told to look at the zeros with which the results of every window begin, and no
+branch has to be taken for a window.
 """
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t, int64_t, uint16_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
@@ -32,6 +34,7 @@ from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY
 cdef extern from "_held.h" nogil:
     const int HELD_STEP
     const int HELD_TABLE
+    int held_by_vectors()
     long held_find(
         const int64_t* word, const int32_t* key, const int32_t* place, const int32_t* set, long n, const int32_t* table,
         int sets, int32_t* found_key, int32_t* source, int32_t* source_set, int64_t* seen
@@ -49,7 +52,8 @@ cdef bint make_held(Core* k) noexcept nogil:
     """Make room for windows; False where there is none."""
     # of one window there are at most so many: lanes, those that fill up a vector, and vectors that begin at a border
     cdef Py_ssize_t capacity = max(WORDS, (LIVE_PLANES + WIDEST) * (k.queries + 2 * WIDEST))
-    cdef Py_ssize_t bytes = sizeof(Held) + capacity * sizeof(Word)
+    cdef Py_ssize_t listed = (k.queries * (MOST_HELD * sizeof(uint16_t) + sizeof(int32_t))) // sizeof(Word) + 1
+    cdef Py_ssize_t bytes = sizeof(Held) + (capacity + listed) * sizeof(Word)
     if not take_own_spare(k, bytes):
         return False
     k.whole.own += bytes
@@ -57,7 +61,7 @@ cdef bint make_held(Core* k) noexcept nogil:
     if k.whole.held == NULL:
         return False
     k.whole.held.capacity = capacity
-    k.whole.held.word = <Word*> aligned((capacity + 1) * sizeof(Word))
+    k.whole.held.word = <Word*> aligned((capacity + listed + 1) * sizeof(Word))
     return k.whole.held.word != NULL
 
 
@@ -95,12 +99,15 @@ cdef int write_held(Core* k) noexcept nogil:
     """Write the rows of all windows that are held. Returns a Failure."""
     cdef Held* h = k.whole.held
     cdef int query, set_, failure = NO_FAILURE
+    cdef bint listed = not held_by_vectors()
     if h.windows == 0:
         return NO_FAILURE
     h.first[h.runs] = h.windows
+    if listed:
+        list_windows(k, h)
     for query in range(k.queries):
         if k.sheet[query].columns and failure == NO_FAILURE:
-            failure = write_rows(k, h, query)
+            failure = write_rows(k, h, query, listed)
     for set_ in range(h.sets):
         h.chosen[set_].held = 0
     h.windows = h.sets = h.runs = 0
@@ -108,14 +115,44 @@ cdef int write_held(Core* k) noexcept nogil:
     return failure
 
 
-cdef int write_rows(Core* k, Held* h, int query) noexcept nogil:
-    """The rows of one query. Returns a Failure."""
+cdef inline int32_t* found_of(const Held* h) noexcept nogil:
+    """[queries] The number of windows that are listed; it and the lists stand behind the results."""
+    return <int32_t*> (h.word + h.capacity)
+
+
+cdef inline uint16_t* listed_of(const Core* k, const Held* h, int query) noexcept nogil:
+    """[MOST_HELD] Windows in which a query has trends."""
+    return <uint16_t*> (found_of(h) + k.queries) + <Py_ssize_t> query * MOST_HELD
+
+
+cdef void list_windows(const Core* k, Held* h) noexcept nogil:
+    """List the windows in which each query has trends; of each window only the lanes that it has are looked at."""
+    cdef int32_t* found = found_of(h)
+    cdef uint16_t* listed = listed_of(k, h, 0)
+    cdef const Chosen* chosen
+    cdef const LiveLanes* chunk
+    cdef const Word* word
+    cdef int window, number, lane, query
+    memset(found, 0, k.queries * sizeof(int32_t))
+    for window in range(h.windows):
+        chosen = h.chosen[h.set[window]]
+        for number in range(chosen.chunks):
+            chunk = &chosen.chunk[number]
+            word = h.word + h.place[window] + chunk.place
+            for lane in range(chunk.lanes):
+                query = chunk.query[lane]
+                listed[<Py_ssize_t> query * MOST_HELD + found[query]] = <uint16_t> window
+                found[query] += word[lane].i != 0  # without a branch: they come in any order
+
+
+cdef int write_rows(Core* k, Held* h, int query, bint listed) noexcept nogil:
+    """The rows of one query; `listed`: whether `list_windows` has been here. Returns a Failure."""
     cdef Sheet* s = &k.sheet[query]
     cdef int32_t count[MOST_HELD]  # by set: where the number of trends stands
     cdef int32_t some = 0
     cdef int64_t counts = 0        # all of them, bit by bit
     cdef Py_ssize_t first = s.count
-    cdef int i, run, window, rows
+    cdef int i, run, window, found, rows = 0
     memset(count, 0, HELD_TABLE * sizeof(int32_t))
     for i in range(h.sets):
         count[i] = h.chosen[i].place[query].count
@@ -124,21 +161,43 @@ cdef int write_rows(Core* k, Held* h, int query) noexcept nogil:
         return NO_FAILURE
     if make_room(k, s, h.windows + HELD_STEP):
         return OUT_OF_MEMORY
+    if listed:
+        take_listed(k, h, query, count, s.key + first, &counts)
     for run in range(h.runs):
         window = h.first[run]
-        rows = held_find(
-            &h.word[0].i, h.key + window, h.place + window, h.set + window, h.first[run + 1] - window, count, h.sets,
-            s.key + s.count, h.source + (s.count - first), h.source_set + (s.count - first), &counts,
-        )
-        if rows:
+        if listed:
+            found = rows
+            while rows < found_of(h)[query] and listed_of(k, h, query)[rows] < h.first[run + 1]:
+                rows += 1
+            found = rows - found
+        else:
+            found = held_find(
+                &h.word[0].i, h.key + window, h.place + window, h.set + window, h.first[run + 1] - window, count,
+                h.sets, s.key + s.count, h.source + (s.count - first), h.source_set + (s.count - first), &counts,
+            )
+        if found:
             if begin_run(k, s, h.number[run]):
                 return OUT_OF_MEMORY
-            s.count += rows
+            s.count += found
     if k.band[0].exact:
         k.most_bits = max(k.most_bits, bit_length(counts))
     for i in range(s.columns):
         write_column(h, query, &s.column[i], first, s.count - first)
     return NO_FAILURE
+
+
+cdef void take_listed(
+    Core* k, Held* h, int query, const int32_t* count, int32_t* key, int64_t* seen
+) noexcept nogil:
+    """What `held_find` has of windows, of those that are listed."""
+    cdef const uint16_t* listed = listed_of(k, h, query)
+    cdef int row, i
+    for row in range(found_of(h)[query]):
+        i = listed[row]
+        key[row] = h.key[i]
+        h.source_set[row] = h.set[i]
+        h.source[row] = h.place[i] + count[h.set[i]]
+        seen[0] |= h.word[h.source[row]].i
 
 
 cdef void write_column(Held* h, int query, SheetColumn* column, Py_ssize_t first, Py_ssize_t rows) noexcept nogil:
