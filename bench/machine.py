@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import pyarrow as pa
+
 from hamlet.calibration import processor
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,9 +31,10 @@ def _version(package: str) -> str | None:
 
 
 def description() -> dict[str, Any]:
-    """Processor, cores, memory, system and versions."""
+    """Processor, its widest vector instructions, cores, memory, system and versions."""
     return {
         "processor": processor(),
+        "vectors": pa.runtime_info().detected_simd_level,  # machines of one name may differ in them
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "system": f"{platform.system()} {platform.release()}",
@@ -41,8 +44,15 @@ def description() -> dict[str, Any]:
 
 
 def slug(machine: dict[str, Any]) -> str:
-    """A file name for a machine, such as ``amd-epyc-2-cores``."""
-    return re.sub(r"[^a-z0-9]+", "-", f"{machine['processor']} {machine['cores']} cores".lower()).strip("-")
+    """A file name for a machine, such as ``amd-epyc-avx2-2-cores``."""
+    named = f"{machine['processor']} {machine.get('vectors', '')} {machine['cores']} cores"
+    return re.sub(r"[^a-z0-9]+", "-", named.lower()).strip("-")
+
+
+def title(machine: dict[str, Any]) -> str:
+    """A machine as people name it; results that are older than its vectors' record do not have them."""
+    vectors = f", {machine['vectors'].upper()}" if "vectors" in machine else ""
+    return f"{machine['processor']}{vectors}, {machine['cores']} cores, {machine['memory_bytes'] / 2**30:.0f} GiB"
 
 
 def commit() -> dict[str, Any]:

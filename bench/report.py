@@ -10,6 +10,7 @@ from typing import Any
 
 from bench.cases import CASES
 from bench.compare import read
+from bench.machine import title
 from bench.plots import Drawn
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -56,8 +57,7 @@ def newest(folder: Path) -> dict[str, dict[str, dict[str, Any]]]:
     found: dict[str, dict[str, dict[str, Any]]] = {}
     runs = [read(file) for file in sorted(folder.glob("*/*.json"))]
     for run in sorted(runs, key=lambda one: str(one["started"])):
-        machine = run["machine"]
-        name = f"{machine['processor']}, {machine['cores']} cores, {machine['memory_bytes'] / 2**30:.0f} GiB"
+        name = title(run["machine"])
         for case in run["cases"]:
             known = found.setdefault(name, {}).get(case["case"])
             if all("skipped" in point for point in case["points"]) or (known and case["quick"] and not known["quick"]):

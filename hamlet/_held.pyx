@@ -62,7 +62,11 @@ cdef bint make_held(Core* k) noexcept nogil:
         return False
     k.whole.held.capacity = capacity
     k.whole.held.word = <Word*> aligned((capacity + listed + 1) * sizeof(Word))
-    return k.whole.held.word != NULL
+    if k.whole.held.word == NULL:
+        return False
+    k.whole.held.found = <int32_t*> (k.whole.held.word + capacity)  # in the same piece of memory
+    k.whole.held.listed = <uint16_t*> (k.whole.held.found + k.queries)
+    return True
 
 
 cdef void free_held(Core* k) noexcept nogil:
@@ -115,20 +119,10 @@ cdef int write_held(Core* k) noexcept nogil:
     return failure
 
 
-cdef inline int32_t* found_of(const Held* h) noexcept nogil:
-    """[queries] The number of windows that are listed; it and the lists stand behind the results."""
-    return <int32_t*> (h.word + h.capacity)
-
-
-cdef inline uint16_t* listed_of(const Core* k, const Held* h, int query) noexcept nogil:
-    """[MOST_HELD] Windows in which a query has trends."""
-    return <uint16_t*> (found_of(h) + k.queries) + <Py_ssize_t> query * MOST_HELD
-
-
 cdef void list_windows(const Core* k, Held* h) noexcept nogil:
     """List the windows in which each query has trends; of each window only the lanes that it has are looked at."""
-    cdef int32_t* found = found_of(h)
-    cdef uint16_t* listed = listed_of(k, h, 0)
+    cdef int32_t* found = h.found
+    cdef uint16_t* listed = h.listed
     cdef const Chosen* chosen
     cdef const LiveLanes* chunk
     cdef const Word* word
@@ -162,12 +156,12 @@ cdef int write_rows(Core* k, Held* h, int query, bint listed) noexcept nogil:
     if make_room(k, s, h.windows + HELD_STEP):
         return OUT_OF_MEMORY
     if listed:
-        take_listed(k, h, query, count, s.key + first, &counts)
+        take_listed(h, query, count, s.key + first, &counts)
     for run in range(h.runs):
         window = h.first[run]
         if listed:
             found = rows
-            while rows < found_of(h)[query] and listed_of(k, h, query)[rows] < h.first[run + 1]:
+            while rows < h.found[query] and h.listed[<Py_ssize_t> query * MOST_HELD + rows] < h.first[run + 1]:
                 rows += 1
             found = rows - found
         else:
@@ -187,12 +181,12 @@ cdef int write_rows(Core* k, Held* h, int query, bint listed) noexcept nogil:
 
 
 cdef void take_listed(
-    Core* k, Held* h, int query, const int32_t* count, int32_t* key, int64_t* seen
+    Held* h, int query, const int32_t* count, int32_t* key, int64_t* seen
 ) noexcept nogil:
     """What `held_find` has of windows, of those that are listed."""
-    cdef const uint16_t* listed = listed_of(k, h, query)
+    cdef const uint16_t* listed = h.listed + <Py_ssize_t> query * MOST_HELD
     cdef int row, i
-    for row in range(found_of(h)[query]):
+    for row in range(h.found[query]):
         i = listed[row]
         key[row] = h.key[i]
         h.source_set[row] = h.set[i]

@@ -1,6 +1,6 @@
 """What a kernel knows and holds: its tables, its states, the batch under way; every part of the kernel works on it."""
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdlib cimport realloc
 
 from hamlet._budget cimport Account, take, take_spare
@@ -122,7 +122,7 @@ cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-
     uint64_t every       # bits of their roles
     uint64_t kindred     # a number for its classes, of which equal bursts have the same
     Choice* choices      # [CHOICES] what was decided for bursts of the same kind
-    Met last             # the last burst that took effect at once
+    Met* last            # the last burst that took effect at once
 
 cdef struct Choice:      # a decision, found again by what it was made for
     uint64_t burst       # a number for classes and the orders of magnitude of b and of live members; 0 for none
@@ -238,6 +238,8 @@ cdef struct Held:            # windows of which rows are not written yet, see `_
     Word* word               # results, window after window
     Py_ssize_t words
     Py_ssize_t capacity
+    int32_t* found           # [queries] how many windows with trends of a query are listed
+    uint16_t* listed         # [queries][MOST_HELD] these
     # of the query whose rows are written
     int32_t source[MOST_HELD + 16]   # the word with the number of trends; a vector may be written behind all rows
     int32_t source_set[MOST_HELD + 16]

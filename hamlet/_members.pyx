@@ -20,6 +20,7 @@ from hamlet._kernel cimport (
     Graphlet,
     Kin,
     Member,
+    Met,
     column_bit,
     grown,
 )
@@ -109,7 +110,8 @@ cdef void ban(Core* k, Graphlet* g, int query) noexcept:
     """Process a query event by event for the type of a graphlet."""
     cdef int i, member
     g.changed = True
-    g.last.marks = 0
+    if g.last != NULL:
+        g.last.marks = 0
     g.standing[query] = BANNED
     for i in range(k.entries):
         if k.entry[i].query == query and k.entry[i].joins and k.entry[i].type == g - k.graphlet:
@@ -159,7 +161,8 @@ cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
     if g.rows == NULL:
         g.rows = <int64_t*> grown(NULL, LONGEST_BURST * sizeof(int64_t))
         g.choices = <Choice*> calloc(CHOICES, sizeof(Choice))
-        if g.choices == NULL:
+        g.last = <Met*> calloc(1, sizeof(Met))
+        if g.choices == NULL or g.last == NULL:
             raise MemoryError
     if k.sorted == NULL:
         k.sorted = <int64_t*> grown(NULL, LONGEST_BURST * sizeof(int64_t))
@@ -256,6 +259,7 @@ cdef void free_graphlets(Core* k) noexcept:
         free(k.graphlet[i].of_kind)
         free(k.graphlet[i].live)
         free(k.graphlet[i].choices)
+        free(k.graphlet[i].last)
     free(k.class_plain)
     free(k.class_graphlet)
     free(k.class_roles)
