@@ -24,6 +24,7 @@ from hamlet._kernel cimport (
     CHOICES,
     MERGED,
     MET_WORDS,
+    METS,
     NEVER,
     RANDOM,
     SHARED,
@@ -34,6 +35,7 @@ from hamlet._kernel cimport (
     Graphlet,
     Kin,
     Member,
+    Met,
     Past,
     Record,
     Trace,
@@ -127,34 +129,36 @@ cdef inline uint64_t burst_of(const Graphlet* g) noexcept nogil:
 
 
 cdef bint is_met_again(Core* k, Graphlet* g, const uint64_t* found, int marks) noexcept nogil:
-    """Whether a burst of one role is like the last one and concerns the same lanes.
+    """Whether a burst of one role is like the last one of as many events and concerns the same lanes.
 
     Then the decision is the same, and so are the live members. `found` is as of `meet`.
     """
+    cdef const Met* last = &g.last[magnitude(g.events) % METS]
     cdef int i
-    if k.paper or g.last.marks != marks or g.last.burst != burst_of(g):
+    if k.paper or last.marks != marks or last.burst != burst_of(g):
         return False
     for i in range(marks):
-        if g.last.found[i] != found[i]:
+        if last.found[i] != found[i]:
             return False
-    k.decisions += g.last.lives > 0
-    g.lives, g.every, g.lone = g.last.lives, g.last.lives > 0, 0
+    k.decisions += last.lives > 0
+    g.lives, g.every, g.lone = last.lives, last.lives > 0, 0
     if g.lives:
-        g.sharing = g.last.shared
+        g.sharing = last.shared
     return True
 
 
 cdef void meet(Graphlet* g, const uint64_t* found, int marks) noexcept nogil:
     """Remember whom a burst of one role concerned, by the bits of the lanes, and what was decided for it."""
+    cdef Met* last = &g.last[magnitude(g.events) % METS]
     cdef int i
-    g.last.marks = 0
+    last.marks = 0
     if marks <= MET_WORDS:
         for i in range(marks):
-            g.last.found[i] = found[i]
-        g.last.marks = marks
-        g.last.burst = burst_of(g)
-        g.last.lives = g.lives
-        g.last.shared = g.sharing
+            last.found[i] = found[i]
+        last.marks = marks
+        last.burst = burst_of(g)
+        last.lives = g.lives
+        last.shared = g.sharing
 
 
 cdef inline uint64_t roughly(uint64_t number) noexcept nogil:

@@ -18,6 +18,7 @@ cdef enum:
     MOST_GRAPHLETS = 64  # per key; types beyond are processed event by event
     LONGEST_BURST = 1024
     MET_WORDS = 4        # lanes of a band whose bits are compared with those of the burst before: 64 times as many
+    METS = 8             # bursts that a graphlet compares with
     CHOICES = 256        # decisions that a graphlet remembers
     MOST_KINS = 128      # of a graphlet: 64, and one per role
     MOST_PENDING = 32    # steps that wait for a query
@@ -122,7 +123,7 @@ cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-
     uint64_t every       # bits of their roles
     uint64_t kindred     # a number for its classes, of which equal bursts have the same
     Choice* choices      # [CHOICES] what was decided for bursts of the same kind
-    Met* last            # the last burst that took effect at once
+    Met* last            # [METS] by order of magnitude of b the last burst that took effect at once
 
 cdef struct Choice:      # a decision, found again by what it was made for
     uint64_t burst       # a number for classes and the orders of magnitude of b and of live members; 0 for none

@@ -6,6 +6,7 @@ without looking back at single events and without negation. The others are proce
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
+from libc.string cimport memset
 
 from hamlet._burst cimport Tally
 from hamlet._kernel cimport (
@@ -13,6 +14,7 @@ from hamlet._kernel cimport (
     CHOICES,
     LONGEST_BURST,
     MEMBER,
+    METS,
     MOST_GRAPHLETS,
     MOST_KINS,
     Choice,
@@ -111,7 +113,7 @@ cdef void ban(Core* k, Graphlet* g, int query) noexcept:
     cdef int i, member
     g.changed = True
     if g.last != NULL:
-        g.last.marks = 0
+        memset(g.last, 0, METS * sizeof(Met))
     g.standing[query] = BANNED
     for i in range(k.entries):
         if k.entry[i].query == query and k.entry[i].joins and k.entry[i].type == g - k.graphlet:
@@ -161,7 +163,7 @@ cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
     if g.rows == NULL:
         g.rows = <int64_t*> grown(NULL, LONGEST_BURST * sizeof(int64_t))
         g.choices = <Choice*> calloc(CHOICES, sizeof(Choice))
-        g.last = <Met*> calloc(1, sizeof(Met))
+        g.last = <Met*> calloc(METS, sizeof(Met))
         if g.choices == NULL or g.last == NULL:
             raise MemoryError
     if k.sorted == NULL:
@@ -182,7 +184,7 @@ cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
     g.members += 1
     g.loose += k.band_of[entry.query] < 0
     g.changed = True
-    g.last.marks = 0
+    memset(g.last, 0, METS * sizeof(Met))
     g.standing[entry.query] = MEMBER
     return g.members - 1
 
