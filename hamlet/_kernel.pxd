@@ -17,8 +17,8 @@ from optimizer.choose cimport ChoiceSpace
 cdef enum:
     MOST_GRAPHLETS = 64  # per key; types beyond are processed event by event
     LONGEST_BURST = 1024
-    MET_WORDS = 4        # lanes of a band whose bits are compared with those of the burst before: 64 times as many
-    METS = 8             # bursts that a graphlet compares with
+    MET_WORDS = 2        # lanes of a band whose bits are compared with those of the burst before: 64 times as many
+    METS = 4             # bursts that a graphlet compares with
     CHOICES = 256        # decisions that a graphlet remembers
     MOST_KINS = 128      # of a graphlet: 64, and one per role
     MOST_PENDING = 32    # steps that wait for a query
