@@ -126,7 +126,7 @@ class ClosedRows:
         """
         pieces = self._closed.pop(place, [])
         sheet = self._from_sheet(place)
-        closed = self._taken(place, {} if orders is None else orders)
+        closed = self._taken(place, orders)
         return [*pieces, *(each for each in (closed, sheet) if each is not None and len(each.windows))]
 
     def _from_sheet(self, place: int) -> Closed | None:
@@ -139,7 +139,7 @@ class ClosedRows:
         query = self.compiled.queries[place]
         return self._grouped(query, Runs(windows, counts), keys, in_columns(query.layout, gathers))
 
-    def _taken(self, place: int, orders: Orders) -> Closed | None:
+    def _taken(self, place: int, orders: Orders | None) -> Closed | None:
         """The other rows that the kernels have of a query."""
         query = self.compiled.queries[place]
         parts = self.compiled.parts_of[place]
@@ -159,17 +159,17 @@ class ClosedRows:
         self._drop(parts)
         return self._grouped(query, ordered.runs, ordered.owners, columns)
 
-    def _ordered(self, group: tuple[int, ...], keys: Int64Array, windows: Int64Array, orders: Orders) -> Ordered:
-        """The order of rows, which queries side by side often have in common."""
-        known = orders.get((group, len(keys)))
+    def _ordered(self, group: tuple[int, ...], keys: Int64Array, windows: Int64Array, orders: Orders | None) -> Ordered:
+        """The order of rows, which queries side by side often have in common; kept where there are `orders`."""
+        known = None if orders is None else orders.get((group, len(keys)))
         if known is not None and np.array_equal(known.keys, keys) and np.array_equal(known.windows, windows):
             return known
         numbers, ranks, limit = self._ranks[group].of(keys)
         order, owners, found, counts = by_window(windows, keys, numbers, ranks, limit)
-        ordered = Ordered(keys.copy(), windows.copy(), order, owners, Runs(found, counts))
-        if len(orders) < _ORDERS or known is not None:
-            orders[group, len(keys)] = ordered
-        return ordered
+        runs = Runs(found, counts)
+        if orders is not None and (len(orders) < _ORDERS or known is not None):  # the kernel drops its rows
+            orders[group, len(keys)] = Ordered(keys.copy(), windows.copy(), order, owners, runs)
+        return Ordered(keys, windows, order, owners, runs)
 
     def _grouped(
         self, query: CompiledQuery, runs: Runs, owners: npt.NDArray[np.int32], columns: list[Column]

@@ -236,8 +236,9 @@ class Executor:
         """The rows that wait, query by query, each with its number."""
         near = None
         for runner in self._classes:
-            orders: Orders = {}
-            for place in runner.closed.places():
+            places = runner.closed.places()
+            orders: Orders | None = {} if len(places) > 1 else None
+            for place in places:
                 index = runner.compiled.queries[place].analysed.index
                 rows = self.present(index, runner.closed.drain(place, orders), near)
                 near = rows.pieces[-1] if rows.pieces else near
