@@ -495,17 +495,27 @@ ctypedef fused Bits:
     uint64_t
 
 
-def placed(const Bits[::1] values, const int32_t[::1] places):
-    """The values at these places, all of which there are; numpy's `take` makes other numbers of the places first.
+def placed(const Bits[::1] values, const int32_t[::1] places, Bits[::1] to):
+    """Write the values at these places, all of which there are, to an array of the same length and type.
 
-    Returns
-    -------
-    array of shape (len(places),), of the values' type
+    numpy's `take` makes other numbers of the places first.
     """
     cdef Py_ssize_t n = len(places), i
-    found = np.empty(n, f"u{sizeof(Bits)}")
-    cdef Bits[::1] view = found
+    assert len(to) == n
     with nogil:
         for i in range(n):
-            view[i] = values[places[i]]
-    return found
+            to[i] = values[places[i]]
+
+
+def repeated(const int64_t[::1] values, const int64_t[::1] counts, int64_t[::1] to):
+    """Write each value so many times, one after the other, to an array that has room for just so many."""
+    cdef Py_ssize_t i, row = 0, end
+    cdef int64_t value
+    assert len(counts) == len(values)
+    with nogil:
+        for i in range(len(values)):
+            value, end = values[i], min(row + counts[i], len(to))
+            while row < end:
+                to[row] = value
+                row += 1
+    assert row == len(to)

@@ -153,6 +153,16 @@ def values(batch: pa.RecordBatch, name: str, type: AttributeType | None, strings
     return integers(array, name)
 
 
+def fresh(size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """A new array of shape (size,), of any numbers, in Arrow's memory.
+
+    The system gives memory at its first touch, page by page, which may take longer than to fill it. Arrow keeps for a
+    while what it gets back, and asks for pages that are larger.
+    """
+    dtype = np.dtype(dtype)
+    return np.frombuffer(pa.allocate_buffer(size * dtype.itemsize), dtype)
+
+
 def take(columns: KernelColumn, rows: Int64Array) -> KernelColumn:
     """The values of some rows."""
     data, valid = columns

@@ -17,7 +17,7 @@ from hamlet.input.widening import in_batches
 from hamlet.output.query_rows import QueryRows
 from hamlet.ticks import MOST_TICKS, refuse_far, times_of
 
-MOST_WAITING = 1 << 21  # rows of closed windows that wait in the kernels while a stream is read to its end
+MOST_WAITING = 1 << 22  # rows of closed windows that wait in the kernels while a stream is read to its end
 
 
 def process(executor: Executor, batches: Sequence[pa.RecordBatch], until: int) -> None:

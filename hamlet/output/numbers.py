@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hamlet import _delivery
-from hamlet.columns import Int64Array
+from hamlet.columns import Int64Array, fresh
 from hamlet.output import scaled
 
 Doubles = npt.NDArray[np.float64]
@@ -46,10 +46,15 @@ class Runs:
         return int(self.counts.sum())
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return self.column().astype(np.int64 if dtype is None else dtype, copy=copy is True)
+
+    def column(self) -> Int64Array:
+        """The number of each row; made once."""
         if self._rows is None:
-            self._rows = np.repeat(self.values, self.counts)
+            self._rows = fresh(len(self), np.int64)
+            _delivery.repeated(self.values, self.counts, self._rows)
             self._rows.flags.writeable = False
-        return self._rows.astype(np.int64 if dtype is None else dtype, copy=copy is True)
+        return self._rows
 
     def is_like(self, other: Runs) -> bool:
         """Whether the number of each row is the same."""

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet._delivery import placed
+from hamlet.columns import fresh
 from hamlet.errors import OptionError, OutputError, one_of
 from hamlet.input.widening import plain_type
 from hamlet.output.components import Values
@@ -93,8 +94,7 @@ def to_arrow(rows: QueryRows, clock: Clock, count_type: str = "string") -> pa.Ta
     batches = []
     for piece in rows.pieces:
         columns = [names.slice(0, len(piece.starts))]
-        for edges in (piece.starts, piece.ends):
-            columns.append(_cast(pa.array(np.asarray(edges, np.int64)), schema.field(1).type))
+        columns += [_cast(pa.array(edges.column()), schema.field(1).type) for edges in (piece.starts, piece.ends)]
         columns += [
             _array(rows, piece, place, schema.field(3 + place).type, clock, count_type)
             for place in range(len(rows.columns))
@@ -120,7 +120,10 @@ def _plain_array(values: Values, kind: pa.DataType) -> pa.Array:
         if known.null_count or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
             return known.take(pa.array(values.places))
         numbers = known.to_numpy()
-        return pa.array(placed(numbers.view(f"u{numbers.itemsize}"), values.places).view(numbers.dtype))
+        bits = np.dtype(f"u{numbers.itemsize}")
+        found = fresh(len(values.places), bits)
+        placed(numbers.view(bits), values.places, found)
+        return pa.array(found.view(numbers.dtype))
     if isinstance(values.data, list):
         return pa.array(values.data, kind)
     mask = None if values.valid is None or values.valid.all() else ~values.valid
@@ -146,7 +149,7 @@ def _direct(data: Any, kind: pa.DataType, infinite: bool) -> npt.NDArray[Any] | 
 def _numbers(data: npt.NDArray[Any], kind: pa.DataType, mask: npt.NDArray[np.bool_] | None) -> pa.Array:
     if data.dtype == np.float64 and pa.types.is_int64(kind):
         data = np.rint(data).astype(np.int64)  # a COUNT in float mode is nearly an integer
-    if data.dtype == np.int64 and pa.types.is_integer(kind) and len(data):  # a tenth of the time of a cast of few
+    if data.dtype == np.int64 and pa.types.is_integer(kind) and not pa.types.is_int64(kind) and len(data):  # a tenth of the time of a cast of few
         narrow = np.iinfo(kind.to_pandas_dtype())
         if narrow.min <= data.min() and data.max() <= narrow.max:
             data = data.astype(narrow.dtype, copy=False)
