@@ -27,7 +27,7 @@ from hamlet.errors import HamletError
 from hamlet.keys import created
 from hamlet.limit import Holding, bytes_of, exceeded, holding
 from hamlet.options import Options
-from hamlet.output.query_rows import Piece, QueryRows, dicts_of
+from hamlet.output.query_rows import QueryRows, dicts_of
 from hamlet.output.rows import Closed, GroupRows, group_rows, piece_of, result_columns
 from hamlet.runner import ClassRunner, RunnerState
 from hamlet.schema import Schema
@@ -234,15 +234,12 @@ class Executor:
 
     def _drained(self) -> Iterator[tuple[int, QueryRows]]:
         """The rows that wait, query by query, each with its number."""
-        near = None
         for runner in self._classes:
             places = runner.closed.places()
             orders: Orders | None = {} if len(places) > 1 else None
             for place in places:
                 index = runner.compiled.queries[place].analysed.index
-                rows = self.present(index, runner.closed.drain(place, orders), near)
-                near = rows.pieces[-1] if rows.pieces else near
-                yield index, rows
+                yield index, self.present(index, runner.closed.drain(place, orders))
 
     def without_rows(self) -> list[QueryRows]:
         """Every query, without rows, in the workload's order."""
@@ -267,11 +264,11 @@ class Executor:
         runner, place = self._places[index]
         return group_rows(runner.compiled.queries[place], closed)
 
-    def present(self, index: int, closed: Sequence[Closed], near: Piece | None = None) -> QueryRows:
-        """Closed windows of a query as result rows; `near` as for `piece_of`."""
+    def present(self, index: int, closed: Sequence[Closed]) -> QueryRows:
+        """Closed windows of a query as result rows."""
         runner, place = self._places[index]
         query, columns, units = runner.compiled.queries[place], self._columns[index], self.workload.schema.units
-        pieces = [piece_of(query, columns, each, units, near) for each in closed]
+        pieces = [piece_of(query, columns, each, units) for each in closed]
         return QueryRows(query.name, columns, pieces=pieces)
 
     @property

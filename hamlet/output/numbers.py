@@ -6,7 +6,7 @@ They stay as they are until somebody asks for Python's numbers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import chain, repeat
 from typing import Any
@@ -36,6 +36,7 @@ class Runs:
     values: Int64Array
     counts: Int64Array
     _rows: Int64Array | None = None  # the number of each row, once somebody has asked for it
+    _edges: dict[tuple[int, int], tuple[Runs, Runs]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, rows: Sequence[int] | Int64Array) -> Runs:
@@ -56,9 +57,13 @@ class Runs:
             self._rows.flags.writeable = False
         return self._rows
 
-    def is_like(self, other: Runs) -> bool:
-        """Whether the number of each row is the same."""
-        return np.array_equal(self.values, other.values) and np.array_equal(self.counts, other.counts)
+    def edges(self, within: int, slide: int) -> tuple[Runs, Runs]:
+        """When the windows of these numbers begin and end, in ticks; found once for queries that share them."""
+        found = self._edges.get((within, slide))
+        if found is None:
+            starts = self.values * slide
+            found = self._edges[within, slide] = Runs(starts, self.counts), Runs(starts + within, self.counts)
+        return found
 
     def tolist(self) -> list[int]:
         """The number of each row."""

@@ -113,14 +113,8 @@ def present(query: CompiledQuery, columns: tuple[ResultColumn, ...], rows: Group
     return QueryRows(query.name, columns, pieces=[piece_of(query, columns, closed, units)])
 
 
-def piece_of(
-    query: CompiledQuery, columns: tuple[ResultColumn, ...], closed: Closed, units: Units, near: Piece | None = None
-) -> Piece:
-    """The values of result rows, column by column.
-
-    `near` is the piece of another query, if any: where its windows are the same, the edges of both are one.
-    """
-    within, slide = query.window
+def piece_of(query: CompiledQuery, columns: tuple[ResultColumn, ...], closed: Closed, units: Units) -> Piece:
+    """The values of result rows, column by column."""
     values: list[Values] = []
     for (item, keys, places), result in zip(query.reads, columns, strict=True):
         if not keys:
@@ -131,11 +125,7 @@ def piece_of(
             present = presenter_of(result, keys[0], units)
             column = Values([present(value) for value in column.tolist()])
         values.append(column)
-    starts = Runs(closed.windows.values * slide, closed.windows.counts)
-    ends = Runs(starts.values + within, starts.counts)
-    if near is not None and starts.is_like(near.starts) and ends.is_like(near.ends):
-        starts, ends = near.starts, near.ends
-    return Piece(starts, ends, tuple(values))
+    return Piece(*closed.windows.edges(*query.window), tuple(values))
 
 
 def presenter_of(column: ResultColumn, key: ComponentKey, units: Units) -> Callable[[int | None], Any]:
