@@ -15,7 +15,7 @@ from libc.string cimport memset
 from hamlet._blocks cimport hand_over, has_room, in_lanes, reach
 from hamlet._burst cimport Tally
 from hamlet._cells cimport bit_length
-from hamlet._kernel cimport Core, Graphlet, ones, take_own
+from hamlet._kernel cimport Core, Graphlet, kind_of, ones, take_own
 from hamlet._lanes cimport (
     LANES_GREATEST,
     LANES_LEAST,
@@ -170,7 +170,7 @@ cdef inline bint starts_any(const Core* k, const Band* band, const int64_t* rows
     """Whether a trend may begin with some of the events."""
     cdef int i
     for i in range(events):
-        if band.every[k.class_of[rows[i]]].starts:
+        if band.every[kind_of(k, rows[i])].starts:
             return True
     return False
 
@@ -190,7 +190,7 @@ cdef int step_ties(
     cdef Word* at
     cdef Word* cells
     for i in range(events):
-        program = &band.every[k.class_of[rows[i]]]
+        program = &band.every[kind_of(k, rows[i])]
         bits += bit_length(program.most)
         starts = starts or program.starts
         if program.kills:
@@ -202,7 +202,7 @@ cdef int step_ties(
         return OUT_OF_MEMORY
     x = band.sums + sums
     for i in range(events):
-        program = &band.every[k.class_of[rows[i]]]
+        program = &band.every[kind_of(k, rows[i])]
         if not load_row(k, band, program, rows[i], x, &weight):
             done[0] = False
             return hand_over(k, number, key)
@@ -220,15 +220,15 @@ cdef int step_ties(
             cells = window_of(band, block, window)
         at, x = band.sums, band.sums + sums
         for i in range(events):
-            program = &band.every[k.class_of[rows[i]]]
+            program = &band.every[kind_of(k, rows[i])]
             band.machine.read(&band.shape, program, cells, x, 1, place == 0 or place >= maps, at)
             at += program.groups * band.shape.vectors * band.shape.width
             x += program.inputs
         for i in range(events):
-            band.machine.kill(&band.shape, &band.every[k.class_of[rows[i]]], cells)
+            band.machine.kill(&band.shape, &band.every[kind_of(k, rows[i])], cells)
         at = band.sums
         for i in range(events):
-            program = &band.every[k.class_of[rows[i]]]
+            program = &band.every[kind_of(k, rows[i])]
             band.machine.write(&band.shape, program, cells, at)
             at += program.groups * band.shape.vectors * band.shape.width
     return NO_FAILURE

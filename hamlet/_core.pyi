@@ -40,7 +40,7 @@ class Kernel:
         keys: npt.NDArray[np.integer[Any]],
         times: npt.NDArray[np.int64],
         orders: npt.NDArray[np.int64] | None,
-        classes: npt.NDArray[np.int32],
+        classes: npt.NDArray[np.integer[Any]],
         columns: Sequence[tuple[npt.NDArray[Any], npt.NDArray[np.uint8] | None]],
         ranks: npt.NDArray[np.int64],
         key_count: int,
@@ -51,6 +51,7 @@ class Kernel:
         sequence: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None = ...,
         distinct: bool = False,
     ) -> None: ...
+    def reads_bytes(self, rows: int, key_count: int) -> bool: ...
     def takes_whole(self, rows: int) -> bool: ...
     def advance(self, time: int) -> None: ...
     def memory(self, query: int) -> npt.NDArray[np.int64]: ...

@@ -27,7 +27,7 @@ import numpy as np
 from hamlet._budget import BudgetExceeded
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
@@ -74,7 +74,15 @@ from hamlet._saved cimport (
 )
 from hamlet._slices cimport cut_stretches, process_portions, process_slices, process_stretches
 from hamlet._standing cimport stand
-from hamlet._stretches cimport STRETCH_FEW_BITS, Job, Stretches, give_back_stretches, stretches_for
+from hamlet._stretches cimport (
+    STRETCH_FEW_BITS,
+    STRETCH_KEYS,
+    Job,
+    Stretches,
+    give_back_stretches,
+    reads_bytes,
+    stretches_for,
+)
 from hamlet._state cimport State, Store, allocate, convert_state, free_state, renew_indexes
 from hamlet._tables cimport (
     COUNT,
@@ -429,14 +437,14 @@ cdef class Kernel:
 
         Parameters
         ----------
-        keys : int32 array of shape (m,)
+        keys : int32 array of shape (m,), or int8 array of shape (n,)
             Number of the partition of each of `rows`, below `key_count`; where all rows are meant, those with a
             negative number are left out.
         times : int64 array of shape (n,)
             Ticks, ascending, not before any time given to `process` or `advance` earlier.
         orders : int64 array of shape (n,) or None
             Orders rows of equal time.
-        classes : int32 array of shape (n,)
+        classes : int32 array of shape (n,), or int8 array where keys are
             From `add_class`.
         columns : sequence of (int64 or float64 array of shape (n,), uint8 array of shape (n,) or None)
             The event columns: values, and 1 where there is one.
@@ -469,18 +477,22 @@ cdef class Kernel:
         if n == 0:
             return
         self._reserve_keys(key_count)
-        cdef const int32_t[::1] key_view = np.asarray(keys, dtype=np.int32)
-        cdef const int32_t[::1] row_view = key_view if rows is None else rows
-        cdef const int32_t* row = NULL if rows is None else &row_view[0]
+        cdef bint bytes = keys.dtype == np.int8
+        cdef const int8_t[::1] byte_view = keys if bytes else None
+        cdef const int8_t[::1] byte_class_view = classes if bytes else None
+        cdef const int32_t[::1] key_view
+        cdef const int32_t[::1] row_view
         cdef const int64_t[::1] time_view = times
         cdef const int64_t[::1] order_view = times if orders is None else orders
         cdef const int64_t* order = NULL if orders is None else &order_view[0]
-        cdef const int32_t[::1] class_view = classes
+        cdef const int32_t[::1] class_view
         cdef const int64_t[::1] rank_view = ranks
         cdef Column* bound = <Column*> calloc(len(columns) + 1, sizeof(Column))
         cdef const int64_t* arranged[MOST_ARRANGED]
-        cdef Stretches stretches
+        cdef Stretches stretches = None
+        cdef bint tries = orders is None and FEWEST <= n and key_count <= n // 16
         cdef Portion batch
+        cdef Job job
         cdef int failure
         if bound == NULL:
             raise MemoryError
@@ -490,21 +502,33 @@ cdef class Kernel:
             bound[i].valid = NULL if valid is None else <const uint8_t*> address(held, valid)
         k.columns = bound
         choose_arranged(k, arranged)
-        k.class_of = &class_view[0]
         k.ranks = &rank_view[0]
+        memset(&job, 0, sizeof(Job))
+        job.times, job.part, job.parts, job.distinct = &time_view[0], part, parts, distinct
         try:
-            stretches = None
-            if order == NULL and FEWEST <= n and key_count <= n // 16:
-                stretches = self._stretches(
-                    &key_view[0], row, n, key_count, part, parts, &time_view[0], distinct, arranged
-                )
+            if bytes:
+                job.byte_number, job.byte_classes = &byte_view[0], &byte_class_view[0]
+                k.byte_class_of = job.byte_classes
+                if tries and rows is None:
+                    stretches = self._stretches(&job, n, key_count, arranged)
+                    tries = k.patience == 0
+                job.byte_number = job.byte_classes = NULL
+            if stretches is None:
+                k.byte_class_of = NULL
+                key_view = np.asarray(keys, dtype=np.int32)
+                class_view = np.asarray(classes, dtype=np.int32)
+                row_view = key_view if rows is None else rows
+                job.number, job.rows = &key_view[0], NULL if rows is None else &row_view[0]
+                job.classes = k.class_of = &class_view[0]
+                if tries:
+                    stretches = self._stretches(&job, n, key_count, arranged)
             k.stretched = stretches is not None
             if stretches is not None:
                 with nogil:
                     failure = process_stretches(k, stretches, until)
                 give_back_stretches(stretches)
             else:
-                batch.number, batch.rows, batch.first, batch.end = &key_view[0], row, 0, n
+                batch.number, batch.rows, batch.first, batch.end = job.number, job.rows, 0, n
                 batch.limit, batch.part, batch.parts = key_count, part, parts
                 batch.times, batch.classes = &time_view[0], k.class_of
                 memcpy(batch.column, arranged, sizeof(arranged))
@@ -514,6 +538,7 @@ cdef class Kernel:
             k.columns = NULL
             k.arranged = NULL
             k.stretches = NULL
+            k.byte_class_of = NULL
         self._raise(failure)
 
     cdef int _process_events(self, Portion batch, const int64_t* orders, int64_t until, object sequence) except -1:
@@ -541,24 +566,33 @@ cdef class Kernel:
             give_back(area)
         return failure
 
-    cdef Stretches _stretches(
-        self, const int32_t* number, const int32_t* rows, Py_ssize_t n, Py_ssize_t key_count, int32_t part,
-        int32_t parts, const int64_t* times, bint distinct, const int64_t** arranged,
-    ):
-        """A batch as stretches; None where it is to be taken event by event. The more often, the rarer it is tried."""
+    def reads_bytes(self, Py_ssize_t rows, Py_ssize_t key_count):
+        """Whether `process` would rather get the keys and classes of so many rows as bytes, -1 where there is none."""
+        cdef Core* k = &self.core
+        return (
+            not k.words and k.patience == 0 and rows >= FEWEST and 0 < key_count <= rows // 16
+            and key_count < STRETCH_KEYS and reads_bytes()
+        )
+
+    cdef Stretches _stretches(self, const Job* wanted, Py_ssize_t n, Py_ssize_t key_count, const int64_t** arranged):
+        """A batch as stretches; None where it is to be taken event by event. The more often, the rarer it is tried.
+
+        Bytes are taken in the fastest way only; where that does not fit, they are not asked for any more.
+        """
         cdef Core* k = &self.core
         cdef Stretches found
         cdef Job* job
-        cdef bint cut = False
+        cdef bint bytes = wanted.byte_number != NULL, cut = False, fits
         cdef int i
         if k.patience:
             k.patience -= 1
             return None
         found = stretches_for(n, key_count)
         job = &found.job
-        job.number, job.rows, job.classes, job.times = number, rows, k.class_of, times
-        job.plain, job.part, job.parts, job.longest = k.class_plain, part, parts, LONGEST_BURST
-        job.columns, job.distinct = 0, distinct
+        job.number, job.rows, job.classes, job.times = wanted.number, wanted.rows, wanted.classes, wanted.times
+        job.byte_number, job.byte_classes = wanted.byte_number, wanted.byte_classes
+        job.plain, job.part, job.parts, job.longest = k.class_plain, wanted.part, wanted.parts, LONGEST_BURST
+        job.columns, job.distinct = 0, wanted.distinct
         for i in range(MOST_ARRANGED):
             if arranged[i] != NULL:
                 k.stretch_value[i] = job.columns
@@ -566,11 +600,17 @@ cdef class Kernel:
                 job.columns += 1
         if only_arranged(k, arranged):
             for _ in range(3):  # the fastest way fits most streams
-                job.apart = k.apart and not distinct
-                job.sum = NULL if k.extremes or job.columns > 1 or parts > 1 else found.sum
-                with nogil:
-                    found.begin(key_count)
-                    cut = cut_stretches(k, found, n)
+                job.apart = k.apart and not job.distinct
+                job.sum = NULL if job.parts > 1 or job.columns > 1 or (k.extremes and job.columns) else found.sum + 1
+                fits = not bytes or (job.sum != NULL and not job.apart)
+                if fits:
+                    with nogil:
+                        found.begin(key_count)
+                        cut = cut_stretches(k, found, n)
+                if bytes and not cut and (not fits or job.tied or job.bits >> STRETCH_FEW_BITS):
+                    k.words = True
+                    give_back_stretches(found)
+                    return None
                 if not cut and job.tied and not job.apart:
                     k.apart = True
                 elif not cut and job.sum != NULL and job.bits >> STRETCH_FEW_BITS:

@@ -1,6 +1,6 @@
 """What a kernel knows and holds: its tables, its states, the batch under way; every part of the kernel works on it."""
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t, uint64_t
 from libc.stdlib cimport realloc
 
 from hamlet._budget cimport Account, take, take_spare
@@ -323,11 +323,13 @@ cdef struct Core:
     # the batch under way
     const Column* columns
     const int32_t* class_of
+    const int8_t* byte_class_of  # in place of `class_of`, or a null pointer
     const Event* events  # by key
     const int64_t** arranged  # [MOST_ARRANGED] values of event columns in their order; NULL where rows are looked up
     const int64_t* ranks
     const Stretch* stretches  # the batch as stretches; a null pointer where it is taken event by event
     bint stretched       # whether the last batch was taken so
+    bint words           # whether keys and classes must not be bytes
     int64_t patience     # batches until the next one is tried as stretches
     int64_t impatience   # how many there were to be the last time
     int stretch_value[MOST_ARRANGED]  # event column -> which of a stretch's values it is
@@ -412,6 +414,11 @@ cdef inline uint64_t mixed(uint64_t number) noexcept nogil:
     number ^= number >> 33
     number *= <uint64_t> 0xC4CEB9FE1A85EC53
     return number ^ (number >> 33)
+
+
+cdef inline int kind_of(const Core* k, int64_t row) noexcept nogil:
+    """The class of an event."""
+    return k.class_of[row] if k.byte_class_of == NULL else k.byte_class_of[row]
 
 
 cdef inline uint64_t column_bit(int column) noexcept nogil:

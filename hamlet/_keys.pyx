@@ -10,7 +10,7 @@ that are alive, not those ever seen. What a code stands for is known in Python (
 import cython
 import numpy as np
 
-from libc.stdint cimport INT32_MAX, INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT8_MAX, INT32_MAX, INT64_MAX, INT64_MIN, int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
@@ -18,6 +18,10 @@ cdef extern from "_near.h" nogil:
     const int NEAR_TABLE
     bint near_numbers(
         const void* code, int width, long n, const int32_t* near, int64_t base, uint64_t reach, int32_t* found
+    )
+    long near_small(
+        const void* code, int width, long n, const int32_t* near, int64_t base, uint64_t reach, const int8_t* classes,
+        int8_t* found
     )
 
 
@@ -161,6 +165,33 @@ cdef class KeyTable:
         if not fits:
             raise MemoryError
         return found
+
+    def in_bytes(self, const Code[::1] codes, const int8_t[::1] classes, Py_ssize_t matched):
+        """The numbers of keys of one column without NULL in bytes, -1 where the class of a row is negative.
+
+        Parameters
+        ----------
+        codes : int64 or int32 array of shape (n,)
+        classes : int8 array of shape (n,)
+        matched : int
+            How many of them are not negative.
+
+        Returns
+        -------
+        int8 array of shape (n,), or None
+            None where there are too many keys, or some are not known.
+        """
+        cdef Py_ssize_t n = len(codes), count
+        assert self.columns == 1 and len(classes) == n
+        if self.near == NULL or self.size > INT8_MAX or n == 0:
+            return None
+        found = np.empty(n, dtype=np.int8)
+        cdef int8_t[::1] view = found
+        with nogil:
+            count = near_small(
+                &codes[0], sizeof(codes[0]), n, self.near, self.base, self.reach, &classes[0], &view[0]
+            )
+        return found if count == matched else None
 
     cdef bint _encode(
         self, const int64_t** data, const uint8_t** valid, const int32_t* chosen, Py_ssize_t n, int32_t* found

@@ -20,6 +20,12 @@ cdef extern from "_sift.h" nogil:
     int ascend(const int64_t* number, long n)
     bint ascend_pairs(const int64_t* number, const int64_t* second, long n)
 
+cdef extern from "_near.h" nogil:
+    long near_small(
+        const void* code, int width, long n, const int32_t* near, int64_t base, uint64_t reach, const int8_t* classes,
+        int8_t* found
+    )
+
 ctypedef fused Code:
     int8_t
     int16_t
@@ -481,6 +487,27 @@ def sifted(const Code[::1] numbers, const int32_t[::1] table):
             &numbers[0], sizeof(numbers[0]), n, &table[0], <uint32_t> (len(table) - 1), &view[0], &row_view[0]
         )
     return found, None if count == n else rows[:count]
+
+
+def in_bytes(const Code[::1] numbers, const int32_t[::1] table):
+    """As `looked_up` where what is found fits a byte, and how many of it are not negative.
+
+    Returns
+    -------
+    found : int8 array of shape (n,), or None
+        None where the table has larger numbers.
+    count : int
+    """
+    cdef Py_ssize_t n = len(numbers), count = 0, i
+    for i in range(len(table)):
+        if table[i] != <int8_t> table[i]:
+            return None, 0
+    found = np.empty(n, dtype=np.int8)
+    cdef int8_t[::1] view = found
+    if n:
+        with nogil:
+            count = near_small(&numbers[0], sizeof(numbers[0]), n, &table[0], 0, len(table) - 1, NULL, &view[0])
+    return found, count
 
 
 def ascending(const int64_t[::1] numbers, const int64_t[::1] seconds=None):

@@ -9,7 +9,20 @@
 
 #include "_targets.h"
 
+#ifdef HAMLET_AVX2
+#include <immintrin.h>
+#endif
+
 enum { STRETCH_COLUMNS = 4 };
+
+#define STRETCH_COUNT 48
+#define STRETCH_FEW_BITS 36 /* of values whose total may stand beside the number of events */
+#define STRETCH_BITS 52     /* of those whose total of a burst does not pass 64 bits */
+#define STRETCH_TABLES 4    /* of sums: an event adds to another one than the three before, so it waits for none of them */
+#define STRETCH_KEYS 64     /* few keys: so many have several tables */
+#define STRETCH_BLOCK 256   /* events between two looks whether a stretch may become the longest */
+#define STRETCH_STEP 32     /* events whose numbers are looked at side by side, where they are bytes */
+#define STRETCH_AHEAD 256   /* events between a value that is fetched and the one that is added */
 
 typedef struct { int64_t total, least, greatest; } stretch_values;
 
@@ -23,6 +36,7 @@ typedef struct {
 
 typedef struct {
     const int32_t *number, *rows, *classes; /* the key of each row, or of each of `rows`, and the class of each row */
+    const int8_t *byte_number, *byte_classes; /* the same of all rows where they are bytes, or NULL */
     const int64_t *times;
     const uint8_t *plain;                   /* by class: whether its events may stand together */
     int32_t part, parts;
@@ -34,6 +48,7 @@ typedef struct {
     stretch *open;                          /* by key */
     int64_t *last;                          /* by key the time of its last event, where `apart` */
     int32_t *kind;                          /* by key the class of `open`, where its sum stands in `sum` */
+    int8_t byte_kind[STRETCH_KEYS];         /* the same where numbers are bytes */
     int64_t *sum;                           /* events << STRETCH_COUNT, plus the total; in `tables` parts by key */
     int tables;                             /* 1, or STRETCH_TABLES where the keys are few */
     stretch *closed;
@@ -44,18 +59,13 @@ typedef struct {
     long keys;                              /* numbers of keys are below */
 } stretch_job;
 
-#define STRETCH_COUNT 48
-#define STRETCH_FEW_BITS 36 /* of values whose total may stand beside the number of events */
-#define STRETCH_BITS 52     /* of those whose total of a burst does not pass 64 bits */
-#define STRETCH_TABLES 4    /* of sums: an event adds to another one than the three before, so it waits for none of them */
-#define STRETCH_KEYS 64     /* few keys: so many have several tables */
-#define STRETCH_BLOCK 256   /* events between two looks whether a stretch may become the longest */
 #if defined(__GNUC__)
 #define stretch_prefetch(address) __builtin_prefetch(address)
 #else
 #define stretch_prefetch(address) ((void)(address))
 #endif
 #define STRETCH_UNUSED __attribute__((unused))
+#define STRETCH_APART __attribute__((noinline))
 #define STRETCH_INLINE static inline __attribute__((always_inline))
 
 STRETCH_INLINE int stretch_close(stretch_job *job, stretch *a, int columns) {
@@ -145,18 +155,32 @@ static int stretch_pass(stretch_job *job, long begin, long end) {
 }
 
 /* Begins a stretch that is counted and added up in one number, after the one that is open; 0 where there is no room. */
-STRETCH_UNUSED __attribute__((noinline)) static int stretch_begin_sum(
-    stretch_job *job, int32_t key, int32_t kind, int32_t row, int64_t sum
-) {
+STRETCH_INLINE int stretch_begin(stretch_job *job, int32_t key, int32_t kind, int32_t row, int64_t sum) {
     const int64_t before = stretch_sum(job, key);
     if (before && !stretch_close_sum(job, key, before)) return 0;
     job->kind[key] = job->plain[kind] ? kind : -1 - kind;
+    if (job->byte_number) job->byte_kind[key] = (int8_t)job->kind[key];
     job->sum[key] = sum;
     job->open[key].key = key;
     job->open[key].row = row;
     if (job->distinct) stretch_prefetch(&job->times[row]); /* nobody has read it yet, and nobody waits for it */
     return 1;
 }
+
+STRETCH_UNUSED STRETCH_APART static int stretch_begin_sum(
+    stretch_job *job, int32_t key, int32_t kind, int32_t row, int64_t sum
+) {
+    return stretch_begin(job, key, kind, row, sum);
+}
+
+#ifdef HAMLET_AVX2
+/* The same for callers that use vectors: to change between two sets of instructions takes long. */
+HAMLET_AVX2 STRETCH_UNUSED STRETCH_APART static int stretch_begin_vectors(
+    stretch_job *job, int32_t key, int32_t kind, int32_t row, int64_t sum
+) {
+    return stretch_begin(job, key, kind, row, sum);
+}
+#endif
 
 /* Whether each of some times is another than the one before, and the bits of the values beside them; either may be
  * NULL. */
@@ -276,18 +300,128 @@ STRETCH_INLINE int stretch_lone(stretch_job *job, long begin, long end, const in
     return !same && bits >> STRETCH_FEW_BITS == 0;
 }
 
+/* How many events every open stretch has room for. */
+STRETCH_UNUSED static long stretch_room(stretch_job *job, int64_t full) {
+    int64_t most = 0;
+    for (int32_t key = 0; key < job->keys; key++) {
+        const int64_t sum = stretch_sum(job, key);
+        most = sum > most ? sum : most;
+    }
+    return (long)((full - most) >> STRETCH_COUNT);
+}
+
+#ifdef HAMLET_AVX2
+/* Of STRETCH_STEP events the bits of those that do not go on with the open stretch of their key. */
+HAMLET_AVX2 static inline uint32_t stretch_others(const int8_t *number, const int8_t *classes, const int8_t *kinds) {
+    const __m256i key = _mm256_loadu_si256((const void *)number);
+    const __m256i odd = _mm256_slli_epi16(key, 3), upper = _mm256_slli_epi16(key, 2); /* in the first bit of a byte */
+    __m256i found[STRETCH_KEYS / 16];
+    for (int part = 0; part < STRETCH_KEYS / 16; part++) {
+        const __m128i table = _mm_loadu_si128((const void *)(kinds + 16 * part));
+        found[part] = _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), key);
+    }
+    const __m256i low = _mm256_blendv_epi8(found[0], found[1], odd), high = _mm256_blendv_epi8(found[2], found[3], odd);
+    const __m256i kind = _mm256_blendv_epi8(low, high, upper);
+    const __m256i same = _mm256_cmpeq_epi8(kind, _mm256_loadu_si256((const void *)classes));
+    return ~(uint32_t)_mm256_movemask_epi8(_mm256_or_si256(key, same)); /* some have no key */
+}
+
+/* Of STRETCH_STEP events the bits of those of a key, and of those of another class. */
+HAMLET_AVX2 static inline uint32_t stretch_mine(const int8_t *number, int8_t key) {
+    const __m256i mine = _mm256_cmpeq_epi8(_mm256_loadu_si256((const void *)number), _mm256_set1_epi8(key));
+    return (uint32_t)_mm256_movemask_epi8(mine);
+}
+
+HAMLET_AVX2 static inline uint32_t stretch_unlike(const int8_t *classes, int8_t kind) {
+    const __m256i same = _mm256_cmpeq_epi8(_mm256_loadu_si256((const void *)classes), _mm256_set1_epi8(kind));
+    return ~(uint32_t)_mm256_movemask_epi8(same);
+}
+
+/* One event, as in `stretch_sums`. */
+HAMLET_AVX2 STRETCH_INLINE int stretch_byte(stretch_job *job, long row, int64_t x, int64_t full) {
+    const int8_t key = job->byte_number[row], kind = job->byte_classes[row];
+    if (key < 0) return 1;
+    if (job->byte_kind[key] != kind || stretch_sum(job, key) >= full)
+        return stretch_begin_vectors(job, key, kind, (int32_t)row, x);
+    job->sum[key] += x;
+    return 1;
+}
+
+/* As `stretch_sums` where numbers are bytes: which of some events begin a stretch is asked for all of them at once. All
+ * of them are added up then; what those before add to the stretch that begins is taken from it before. The keys are
+ * few, so that there are several tables, and an event without a key adds to what is before a table. Times have been
+ * looked at before, or need not be. */
+HAMLET_AVX2 STRETCH_INLINE int stretch_bytes(stretch_job *job, long begin, long end, const int columns) {
+    const int64_t one = (int64_t)1 << STRETCH_COUNT;
+    const int64_t full = ((int64_t)job->longest << STRETCH_COUNT) - ((int64_t)1 << (STRETCH_COUNT - 1));
+    int64_t *const sums = job->sum, bits = 0;
+    long room = 0; /* so many events more may go on without a look */
+    for (long i = begin; i < end; i += STRETCH_STEP) {
+        const int8_t *const number = job->byte_number + i, *const classes = job->byte_classes + i;
+        const int64_t *const data = columns ? job->data[0] + i : 0;
+        const int events = end - i < STRETCH_STEP ? (int)(end - i) : STRETCH_STEP;
+        for (int e = 0; columns && e < STRETCH_STEP; e += 8) stretch_prefetch(&data[STRETCH_AHEAD + e]);
+        for (int e = 0; columns && e < events; e++) bits |= data[e] ^ (data[e] >> 63);
+        if (room < STRETCH_STEP) room = stretch_room(job, full);
+        if (room < STRETCH_STEP || events < STRETCH_STEP) {
+            for (int e = 0; e < events; e++) {
+                if (!stretch_byte(job, i + e, (columns ? data[e] : 0) + one, full)) return 0;
+            }
+            room = 0;
+            continue;
+        }
+        room -= STRETCH_STEP;
+        for (uint32_t other = stretch_others(number, classes, job->byte_kind); other;) {
+            const int first = __builtin_ctz(other);
+            const int8_t key = number[first];
+            const uint32_t mine = stretch_mine(number, key), later = UINT32_MAX << first;
+            int64_t before = 0;
+            for (uint32_t each = mine & ~later; each; each &= each - 1)
+                before += (columns ? data[__builtin_ctz(each)] : 0) + one;
+            job->sum[key] += before;
+            if (!stretch_begin_vectors(job, key, classes[first], (int32_t)(i + first), -before)) return 0;
+            other = (other & ~mine) | (mine & later & stretch_unlike(classes, job->byte_kind[key]));
+            other &= later << 1;
+        }
+        for (int four = 0; four < STRETCH_STEP; four += STRETCH_TABLES) {
+            for (int e = 0; e < STRETCH_TABLES; e++)
+                sums[e * STRETCH_KEYS + number[four + e]] += (columns ? data[four + e] : 0) + one;
+        }
+    }
+    job->bits |= bits;
+    return job->bits >> STRETCH_FEW_BITS == 0;
+}
+
+HAMLET_AVX2 STRETCH_UNUSED static int stretch_take_bytes(stretch_job *job, long begin, long end) {
+    return job->columns ? stretch_bytes(job, begin, end, 1) : stretch_bytes(job, begin, end, 0);
+}
+#endif
+
+/* Whether numbers of few keys, and of classes, may be bytes. */
+STRETCH_UNUSED static int stretch_reads_bytes(void) {
+#ifdef HAMLET_AVX2
+    return __builtin_cpu_supports("avx2") != 0;
+#else
+    return 0;
+#endif
+}
+
 STRETCH_UNUSED static int stretch_looked(stretch_job *job, long begin, long end) {
     const int64_t *times = job->distinct ? NULL : job->times;
-    if (!stretch_look(times, job->columns ? job->data[0] : 0, begin, end, job->before, &job->bits)) job->tied = 1;
+    const int64_t *data = job->columns && !job->byte_number ? job->data[0] : NULL;
+    if (!stretch_look(times, data, begin, end, job->before, &job->bits)) job->tied = 1;
     if (begin < end) job->before = job->times[end - 1];
     return !job->tied && job->bits >> STRETCH_FEW_BITS == 0;
 }
 
 STRETCH_UNUSED static int stretch_take(stretch_job *job, long begin, long end) {
     if (!job->sum) return stretch_pass(job, begin, end);
-    if (job->keys == 1 && !job->rows && !job->apart)
+    if (job->keys == 1 && !job->rows && !job->apart && !job->byte_number)
         return job->columns ? stretch_lone(job, begin, end, 1) : stretch_lone(job, begin, end, 0);
     if (!job->rows && !job->apart && !stretch_looked(job, begin, end)) return 0;
+#ifdef HAMLET_AVX2
+    if (job->byte_number) return stretch_take_bytes(job, begin, end);
+#endif
     switch (8 * job->columns + 4 * (job->rows != 0) + 2 * (job->apart != 0) + (job->distinct != 0)) {
         case 0: case 1: return stretch_sums(job, begin, end, 0, 0, 0, 0);
         case 2: case 3: return stretch_sums(job, begin, end, 0, 0, 1, 1);
@@ -310,6 +444,7 @@ STRETCH_UNUSED static int stretch_flush(stretch_job *job, long keys) {
             if (sum && !stretch_close_sum(job, key, sum)) return 0;
             job->sum[key] = 0;
             job->kind[key] = INT32_MIN;
+            if (job->byte_number) job->byte_kind[key] = INT8_MIN;
         } else {
             if (job->open[key].events && !stretch_close(job, &job->open[key], job->columns)) return 0;
             job->open[key].events = 0;

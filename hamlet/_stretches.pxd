@@ -1,6 +1,6 @@
 """Stretches: events of one class and key that no other event of the key comes between."""
 
-from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 
 cdef extern from "_stretches.h" nogil:
     enum:
@@ -23,6 +23,8 @@ cdef extern from "_stretches.h" nogil:
         const int32_t* number
         const int32_t* rows
         const int32_t* classes
+        const int8_t* byte_number
+        const int8_t* byte_classes
         const int64_t* times
         const uint8_t* plain
         int32_t part
@@ -35,6 +37,7 @@ cdef extern from "_stretches.h" nogil:
         Stretch* open
         int64_t* last
         int32_t* kind
+        int8_t byte_kind[64]
         int64_t* sum
         int tables
         Stretch* closed
@@ -44,6 +47,7 @@ cdef extern from "_stretches.h" nogil:
         int64_t bits
         int tied
         long keys
+    bint reads_bytes "stretch_reads_bytes"()
 
 
 cdef class Stretches:
@@ -51,7 +55,7 @@ cdef class Stretches:
     cdef Py_ssize_t keys
     cdef Py_ssize_t room     # of `job.closed`
     cdef Py_ssize_t key_room  # of what is by key
-    cdef int64_t* sum        # for `job.sum`
+    cdef int64_t* sum        # for `job.sum`, which begins behind its first
     cdef int64_t* key        # [room] of each stretch, to sort them by
     cdef int64_t* place      # [room] of stretches by key, as they come
 

@@ -8,7 +8,7 @@ sum might pass 64 bits; `_slices` then takes the batch event by event.
 Source: HAMLET (SIGMOD'21) Def. 3.5; DESIGN §2, rung 5.
 """
 
-from libc.stdint cimport INT32_MIN, INT64_MIN, int32_t, int64_t
+from libc.stdint cimport INT8_MIN, INT32_MIN, INT64_MIN, int32_t, int64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
@@ -53,9 +53,10 @@ cdef class Stretches:
             self.job.open[key].kind = INT32_MIN
             self.job.last[key] = INT64_MIN
             self.job.kind[key] = INT32_MIN
-            self.sum[key] = 0
+            self.sum[1 + key] = 0
+        memset(self.job.byte_kind, INT8_MIN, sizeof(self.job.byte_kind))
         if self.job.tables > 1:
-            memset(self.sum, 0, STRETCH_TABLES * STRETCH_KEYS * sizeof(int64_t))
+            memset(self.sum, 0, (1 + STRETCH_TABLES * STRETCH_KEYS) * sizeof(int64_t))
 
     cdef bint take(self, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
         """Take some numbers, behind which windows may open or close; False where it has to be given up."""
@@ -99,7 +100,7 @@ cdef Stretches stretches_for(Py_ssize_t rows, Py_ssize_t keys):
         found.job.open = <Stretch*> malloc(keys * sizeof(Stretch))
         found.job.last = <int64_t*> malloc(keys * sizeof(int64_t))
         found.job.kind = <int32_t*> malloc(keys * sizeof(int32_t))
-        found.sum = <int64_t*> malloc(max(keys, STRETCH_TABLES * STRETCH_KEYS) * sizeof(int64_t))
+        found.sum = <int64_t*> malloc((1 + max(keys, STRETCH_TABLES * STRETCH_KEYS)) * sizeof(int64_t))
         if found.job.open == NULL or found.job.last == NULL or found.job.kind == NULL or found.sum == NULL:
             raise MemoryError
         found.key_room = keys

@@ -165,6 +165,24 @@ class KeyIndex:
             columns.append(values.encode(array, rows, chosen))
         return self._table.encode(columns, chosen, rows)
 
+    def in_bytes(
+        self, batch: pa.RecordBatch, classes: npt.NDArray[np.int8], matched: int
+    ) -> npt.NDArray[np.int8] | None:
+        """The partition number of each row as a byte, -1 where the class of the row is negative.
+
+        None where that is not as good: where keys may be new, or are many, or of more than one column.
+        """
+        if not self.attributes:
+            return classes >> 7 if self._table.count else None
+        [values, *others] = self._values
+        array = column(batch, values.name)
+        if others or array is None or array.null_count or (values.plain and not _is_plain(array.type)):
+            return None
+        if not values.plain and matched < batch.num_rows:
+            return None  # values of rows that are left out are not numbered
+        codes, valid = values.encode(array, batch.num_rows, None)
+        return None if valid is not None else self._table.in_bytes(codes, classes, matched)
+
     def number(self, key: Key) -> int:
         """The number of a partition; a new one where it has not been seen."""
         for place, value in enumerate(key):

@@ -14,7 +14,7 @@ import pyarrow as pa
 from hamlet import trace
 from hamlet._budget import Budget
 from hamlet._core import Kernel, KernelOverflow
-from hamlet._order import looked_up, sifted
+from hamlet._order import in_bytes, looked_up, sifted
 from hamlet.broadcast import Broadcast
 from hamlet.closed import ClosedRows
 from hamlet.columns import BatchColumns, Int64Array
@@ -27,8 +27,10 @@ from hamlet.sharing import Sharing
 from hamlet.workers import Workers
 
 WHOLE_FROM = 1024  # events of a batch; in smaller ones few windows are whole
+MOST_UNMATCHED = 8  # times as many rows as match are read with those that match
 UNMAPPED = -2  # a signature that a kernel has not met yet
 
+Small = tuple[npt.NDArray[np.int8], npt.NDArray[np.int8], int]
 Columns = Sequence[tuple[str, AttributeType | None]]
 
 
@@ -142,17 +144,24 @@ class ClassRunner:
 
         No event before `until` will follow. Where times are `distinct`, no two events have one.
         """
-        classes, chosen = self._classes(coded)
-        matched = len(classes) if chosen is None else len(chosen)
+        schema = self.workload.schema
+        keys: npt.NDArray[Any]
+        classes: npt.NDArray[Any]
+        chosen = None
+        small = self._in_bytes(batch, coded)
+        if small is None:
+            classes, chosen = self._classes(coded)
+            matched = len(classes) if chosen is None else len(chosen)
+        else:
+            keys, classes, matched = small
         self.matched += matched
         if not matched:
             return []
-        schema = self.workload.schema
-        if self.broadcast is None:
-            keys: npt.NDArray[Any] = self.index.encode(batch.batch, chosen)
-        else:
+        if self.broadcast is not None:
             chosen, distinct = None, False  # several partitions may get one event
             batch, keys, classes = self._delivered(self.broadcast, batch, looked_up(*coded), classes)
+        elif small is None:
+            keys = self.index.encode(batch.batch, chosen)
         times = self.times(batch)
         orders = None if schema.order_column is None else batch.integers(schema.order_column)
         columns = [batch.values(name, type) for name, type in self.compiled.columns]
@@ -168,6 +177,19 @@ class ClassRunner:
             for part, kernel in enumerate(self.kernels)
         ]
 
+    def _in_bytes(self, batch: BatchColumns, coded: Coded) -> Small | None:
+        """Keys, classes and the number of matched rows where the kernel would rather have them so; else None."""
+        codes, table = coded
+        if self.broadcast is not None or len(self.kernels) > 1 or self.workload.schema.order_column is not None:
+            return None
+        if not self.kernels[0].reads_bytes(len(codes), self.index.size):
+            return None
+        classes, matched = in_bytes(codes, self._kernel_classes()[table])
+        if classes is None or MOST_UNMATCHED * matched < len(codes):
+            return None
+        keys = self.index.in_bytes(batch.batch, classes, matched)
+        return None if keys is None else (keys, classes, matched)
+
     def times(self, batch: BatchColumns) -> Int64Array:
         """The time of each row, as the kernels get it."""
         return batch.integers(self.workload.schema.clock.column)
@@ -177,7 +199,7 @@ class ClassRunner:
         broadcast: Broadcast,
         batch: BatchColumns,
         signatures: npt.NDArray[np.int32],
-        classes: npt.NDArray[np.int32],
+        classes: npt.NDArray[Any],
     ) -> tuple[BatchColumns, Int64Array, npt.NDArray[np.int32]]:
         """The events of a batch and kept ones, once for each partition that gets them; their keys and classes."""
         self._workers.settle()

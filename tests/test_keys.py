@@ -11,7 +11,7 @@ import pytest
 
 import hamlet
 from hamlet._keys import KeyTable
-from hamlet._order import ascending, ascent, looked_up, sifted
+from hamlet._order import ascending, ascent, in_bytes, looked_up, sifted
 from hamlet.keys import KeyIndex
 from hamlet.ranks import sort_key
 from tests.test_saving import again
@@ -125,6 +125,9 @@ def test_events_are_sifted_by_a_table(type: Any, size: int) -> None:
         rest = [row for row, kind in enumerate(expected) if kind >= 0]
         assert (chosen is None) == (len(rest) == rows)
         assert chosen is None or chosen.tolist() == rest
+        small, count = in_bytes(codes, table)
+        assert small.dtype == np.int8
+        assert (small.tolist(), count) == (expected, len(rest))
 
 
 @pytest.mark.parametrize("kind", [3, 127, 128, 100_000])
@@ -155,6 +158,36 @@ def test_a_few_codes_that_lie_close_together(type: Any, least: int) -> None:
                 codes[rows // 2 if kinds == 4 else -1] = np.iinfo(type).max if least < 0 else np.iinfo(type).min
             expected = [known.setdefault(code, len(known)) for code in codes.tolist()]
             assert table.encode([(codes.astype(type), None)], None, rows).tolist() == expected
+
+
+@pytest.mark.parametrize("kinds", [4, 13, 90])
+@pytest.mark.parametrize("least", [0, -7, 2**31 - 90, -(2**31), 2**62])
+@pytest.mark.parametrize("type", [np.int32, np.int64])
+def test_a_few_numbers_as_bytes(type: Any, least: int, kinds: int) -> None:
+    if not np.iinfo(type).min <= least <= np.iinfo(type).max - kinds:
+        return
+    random = np.random.default_rng(kinds)
+    table = KeyTable(1)
+    for rows in (300, 1055, 5000):
+        codes = (least + random.integers(0, kinds, rows)).astype(type)
+        numbers = table.encode([(codes, None)], None, rows)
+        classes = random.integers(-1, 3, rows).astype(np.int8)
+        matched = int((classes >= 0).sum())
+        expected = np.where(classes < 0, -1, numbers)
+        assert table.in_bytes(codes, classes, matched).tolist() == expected.tolist()
+        place = int(np.nonzero(classes >= 0)[0][-1])
+        codes[place] = least + kinds if least < 0 else least - 1  # is not known
+        assert table.in_bytes(codes, classes, matched) is None
+        classes[place] = -1
+        assert table.in_bytes(codes, classes, matched - 1) is not None
+    table.encode([(np.arange(300, dtype=type), None)], None, 300)
+    assert table.in_bytes(np.arange(300, dtype=type), np.zeros(300, np.int8), 300) is None
+
+
+def test_classes_beyond_a_byte() -> None:
+    codes = np.zeros(3, np.int8)
+    assert in_bytes(codes, np.array([128], np.int32)) == (None, 0)
+    assert in_bytes(codes, np.array([127], np.int32))[0].tolist() == [127] * 3
 
 
 def test_numbers_beyond_a_byte_of_codes_that_lie_close_together() -> None:

@@ -151,3 +151,64 @@ def test_short_bursts_are_taken_event_by_event_and_tried_rarely() -> None:
         seen.append(kernels(engine)[0].stretched)
         start += EVENTS
     assert seen == [False] * 6 + [True] * 2
+
+
+PIECE = 3_000
+FEW = 100  # events of which some are changed
+AT = slice(2 * PIECE + 500, 2 * PIECE + 500 + FEW)  # in the third piece
+
+
+def rows_of_pieces(text: str, table: pa.Table, words: bool, **options: Any) -> tuple[list[dict[str, Any]], list[bool]]:
+    """The rows of a stream in pieces, and for each of them whether the kernel would have its numbers as bytes."""
+    engine, rows, seen = hamlet.Engine(hamlet.Workload.parse(text), **options), [], []
+    for start in range(0, len(table), PIECE):
+        rows += engine.push(table.slice(start, PIECE))
+        (kernel,) = kernels(engine)
+        seen.append(kernel.reads_bytes(PIECE, min(63, engine.stats["partitions"])))
+        if words:
+            runner = engine.executor.runner(0)
+            runner._in_bytes = lambda *_: None  # type: ignore[method-assign]
+    return rows + engine.close(), seen
+
+
+def changed(name: str, values: Any) -> dict[str, Any]:
+    """A column of `events` with some values in the third piece."""
+    column = events()[name].to_numpy(zero_copy_only=False).copy()
+    column[AT] = values
+    return {name: column}
+
+
+@pytest.mark.parametrize("numbers", ["exact", "float"])
+@pytest.mark.parametrize("text", [TEXT, SUMS, COUNTS, COUNTS.replace("GROUP-BY k", "").replace("k, ", "")])
+@pytest.mark.parametrize(
+    ("columns", "fits"),
+    [
+        ({}, True),
+        ({"k": np.arange(EVENTS) // 9 % 50}, True),
+        ({"k": pa.array((np.arange(EVENTS) // 30 % 40).astype("datetime64[s]"))}, True),
+        ({"k": np.array([f"key {k % 5}" for k in range(EVENTS)])}, True),
+        ({"type": np.where(np.arange(EVENTS) % 7 < 6, "Z", "B")}, True),
+        ({"type": np.where(np.arange(EVENTS) % 50 < 49, "Z", np.where(np.arange(EVENTS) % 9, "B", "A"))}, True),
+        (changed("k", 30), True),
+        (changed("k", np.arange(FEW) + 10), True),
+        (changed("type", "Z"), True),
+        (changed("v", 1 << 50), False),
+        (changed("v", -(1 << 50)), False),
+        (changed("time", AT.start + np.arange(FEW) // 2), False),
+    ],
+)
+def test_numbers_of_few_keys_come_as_bytes(text: str, columns: dict[str, Any], fits: bool, numbers: str) -> None:
+    """New keys, many of them, none of the classes, values and times that do not fit: each gives what words give."""
+    table = events(**columns)
+    rows, seen = rows_of_pieces(text, table, False, numbers=numbers)
+    expected, _ = rows_of_pieces(text, table, True, numbers=numbers)
+    assert rows == expected
+    assert fits or text != SUMS or not seen[-1]
+
+
+def test_numbers_are_bytes_until_keys_are_many() -> None:
+    table = events(k=np.arange(EVENTS) // 30 % KEYS + 20 * (np.arange(EVENTS) // PIECE))
+    many = events(k=np.arange(EVENTS) // 30 % 70)
+    for each in (table, many):
+        rows, _ = rows_of_pieces(SUMS, each, False, numbers="float")
+        assert rows == rows_of_pieces(SUMS, each, True, numbers="float")[0]
