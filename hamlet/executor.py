@@ -21,7 +21,6 @@ from hamlet.closed import Orders
 from hamlet.collection import resting
 from hamlet.columns import BatchColumns, StringPool
 from hamlet.compiler.classify import Signature
-from hamlet.compiler.compile import compile_workload
 from hamlet.compiler.compiled import CompiledClass, CompiledQuery, CompiledWorkload
 from hamlet.errors import HamletError
 from hamlet.keys import created
@@ -320,5 +319,5 @@ def executor_of(
     exact, together = options.numbers == "exact", options.sharing != "never"
     budget = Budget(bytes_of(options.max_memory)) if budget is None else budget
     with resting():
-        compiled = compile_workload(workload.analysis, schema, strings, exact=exact, together=together, settled=settled)
+        compiled = workload.compiled(schema, strings, exact=exact, together=together, settled=settled)
         return Executor(compiled, options.threads, sharing=options.decided_by, budget=budget)

@@ -9,6 +9,9 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from hamlet.columns import StringPool
+from hamlet.compiler.compile import compile_workload
+from hamlet.compiler.compiled import CompiledWorkload
 from hamlet.errors import Diagnostic, OptionError, WorkloadError, near_miss
 from hamlet.input.files import similar_file
 from hamlet.language.analysis import analyse_text, column_errors
@@ -39,6 +42,8 @@ class Workload:
 
     def __init__(self, analysis: Analysis) -> None:
         self.analysis = analysis
+        self._compiled: tuple[object, CompiledWorkload] | None = None  # for what it was asked for last
+        self._checked: tuple[Schema, tuple[Diagnostic, ...]] | None = None
 
     @classmethod
     def parse(cls, text: str, source: str = "<workload>") -> Workload:
@@ -146,11 +151,28 @@ class Workload:
         WorkloadError
             With every mistake.
         """
-        found = check(self.analysis, schema)
+        if self._checked is None or self._checked[0] != schema:
+            self._checked = schema, tuple(check(self.analysis, schema))
+        found = self._checked[1]
         errors = [each for each in found if each.severity == "error"]
         if errors:
             raise WorkloadError(errors)
         return found
+
+    def compiled(
+        self, schema: Schema, strings: StringPool, *, exact: bool, together: bool, settled: bool
+    ) -> CompiledWorkload:
+        """The workload for a run over such columns (`compile_workload`).
+
+        It is kept for the next run over the same ones, unless there are predicates: many runs are short.
+        """
+        asked = schema, exact, together, settled
+        if self._compiled is None or self._compiled[0] != asked:
+            found = compile_workload(self.analysis, schema, strings, exact=exact, together=together, settled=settled)
+            if not found.is_plain:
+                return found
+            self._compiled = asked, found
+        return self._compiled[1].anew(strings)
 
     def __str__(self) -> str:
         return to_text(self.analysis.text)

@@ -81,6 +81,18 @@ class Classifier:
         self._numbers: dict[Signature, int] = {}
         self._dictionary: tuple[pa.Array, dict[str, list[int]], npt.NDArray[np.int32]] | None = None  # the last one
 
+    def anew(self, strings: StringPool) -> Classifier:
+        """One of the same roles, none of them with a predicate, that has seen no event."""
+        found = Classifier(strings)
+        found._by_type.update((type, []) for type in self._by_type)
+        found._plain.update(self._plain)
+        return found
+
+    @property
+    def has_programs(self) -> bool:
+        """Whether some role has a predicate."""
+        return bool(self._programs)
+
     def plain(self, type: str) -> Role:
         """The role of a variable without a local predicate."""
         role = self._plain.get(type)

@@ -231,3 +231,12 @@ class CompiledWorkload:
         """All queries in the order of the workload."""
         found = [query for each in self.classes for query in each.queries]
         return sorted(found, key=lambda query: query.analysed.index)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether no predicate was compiled: programs number strings, and have memory that one thread uses."""
+        return not (self.classifier.has_programs or any(query.analysed.adjacent for query in self.queries))
+
+    def anew(self, strings: StringPool) -> CompiledWorkload:
+        """The same, where it `is_plain`, for another run, which numbers its own strings."""
+        return CompiledWorkload(self.classes, self.classifier.anew(strings), strings, self.schema)
