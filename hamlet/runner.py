@@ -83,7 +83,6 @@ class ClassRunner:
         self.broadcast = _broadcast(compiled, self.index) if compiled.broadcasts else None
         self.class_of = np.zeros(0, np.int32)  # signature -> kernel class, FOREIGN, or UNMAPPED
         self.matched = 0
-        self._touched = _touched(compiled)
         self._types: dict[str, int] = {}
         self._roles: dict[Role, int] = {}
 
@@ -252,17 +251,10 @@ class ClassRunner:
         return lookup
 
     def _register(self, signature: Signature) -> int:
-        entries = []
-        for part, variables in self._touched.get(signature.type, ()):
-            tables, roles = self.tables[part], self.compiled.roles(part)
-            fitting = [variable for variable in variables if signature.fits(roles[variable])]
-            bound = [variable for variable in fitting if variable in tables.arrivals_of]
-            arrivals = [number for variable in bound for number in tables.arrivals_of[variable]]
-            guards = [number for variable in fitting for number in tables.guard_arrivals_of.get(variable, ())]
-            if arrivals or guards:
-                entries.append((part, arrivals, guards, self._role(roles[(bound or fitting)[0]])))
-        if not entries:
+        found = self.compiled.entries(signature)
+        if not found:
             return FOREIGN
+        entries = [(part, arrivals, guards, self._role(role)) for part, arrivals, guards, role in found]
         self._workers.settle()
         type = self._types.setdefault(signature.type, len(self._types))
         numbers = {kernel.add_class(entries, type) for kernel in self.kernels}
@@ -292,20 +284,6 @@ class ClassRunner:
             texts = [", ".join(map("{}={}".format, self.compiled.attributes, key)) for key in keys]
             found.append(trace.records(bursts, shared, texts, types, names))
         return found
-
-
-def _touched(compiled: CompiledClass) -> dict[str, list[tuple[int, list[str]]]]:
-    """For each event type the kernel's queries that have variables of it, and these."""
-    found: dict[str, list[tuple[int, list[str]]]] = {}
-    for part in range(compiled.kernel_queries):
-        if compiled.tables(part).hosted:
-            continue
-        own: dict[str, list[str]] = {}
-        for variable, role in compiled.roles(part).items():
-            own.setdefault(role.type, []).append(variable)
-        for type, variables in own.items():
-            found.setdefault(type, []).append((part, variables))
-    return found
 
 
 def _broadcast(compiled: CompiledClass, index: KeyIndex) -> Broadcast:

@@ -9,12 +9,14 @@ from functools import cached_property
 from hamlet.columns import StringPool
 from hamlet.compiler.aggregates import ComponentKey, Layout, is_double, needed
 from hamlet.compiler.bands import Band, bands
-from hamlet.compiler.classify import Classifier, Role
+from hamlet.compiler.classify import Classifier, Role, Signature
 from hamlet.compiler.tables import QueryTables
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.query import Aggregate, AttributeType, ReturnItem
 from hamlet.schema import Schema
 from optimizer.template import Template
+
+Entry = tuple[int, list[int], list[int], Role]  # as of `CompiledClass.entries`
 
 
 @dataclass(frozen=True)
@@ -200,6 +202,41 @@ class CompiledClass:
         if number >= len(self.parts):
             return self.hosts[number - len(self.parts)].roles
         return self.queries[self.parts[number][0]].roles
+
+    @cached_property
+    def touched(self) -> dict[str, list[tuple[int, list[str]]]]:
+        """For each event type the kernel's queries that have variables of it, and these."""
+        found: dict[str, list[tuple[int, list[str]]]] = {}
+        for number in range(self.kernel_queries):
+            if self.tables(number).hosted:
+                continue
+            own: dict[str, list[str]] = {}
+            for variable, role in self.roles(number).items():
+                own.setdefault(role.type, []).append(variable)
+            for type, variables in own.items():
+                found.setdefault(type, []).append((number, variables))
+        return found
+
+    def entries(self, signature: Signature) -> list[Entry]:
+        """What an event does: to which of the kernel's queries, by which arrivals and guard arrivals, in which role."""
+        found = self._entries.get(signature)
+        if found is None:
+            found = []
+            for number, variables in self.touched.get(signature.type, ()):
+                tables, roles = self.tables(number), self.roles(number)
+                fitting = [variable for variable in variables if signature.fits(roles[variable])]
+                bound = [variable for variable in fitting if variable in tables.arrivals_of]
+                arrivals = [arrival for variable in bound for arrival in tables.arrivals_of[variable]]
+                guards = [arrival for variable in fitting for arrival in tables.guard_arrivals_of.get(variable, ())]
+                if arrivals or guards:
+                    found.append((number, arrivals, guards, roles[(bound or fitting)[0]]))
+            self._entries[signature] = found
+        return found
+
+    @cached_property
+    def _entries(self) -> dict[Signature, list[Entry]]:
+        """Those found so far."""
+        return {}
 
     def likeness(self, number: int) -> tuple[tuple[object, ...], ...]:
         """The steps of a part, and its event types, those that may repeat first: like events meet like lanes."""
