@@ -509,7 +509,7 @@ cdef class Kernel:
             if bytes:
                 job.byte_number, job.byte_classes = &byte_view[0], &byte_class_view[0]
                 k.byte_class_of = job.byte_classes
-                if tries and rows is None:
+                if tries and rows is None and self.reads_bytes(n, key_count):
                     stretches = self._stretches(&job, n, key_count, arranged)
                     tries = k.patience == 0
                 job.byte_number = job.byte_classes = NULL
