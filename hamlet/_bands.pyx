@@ -41,6 +41,7 @@ from hamlet._lanes cimport (
     Seat,
     Word,
     aligned_again,
+    lanes_fold_words,
     lanes_machine_for,
     lanes_machine_of,
 )
@@ -102,7 +103,8 @@ cdef void load_band(Core* k, Band* band, object given, dict held) except *:
     band.shape.width = band.machine.width
     band.shape.chunks = (band.queries + band.shape.width - 1) // band.shape.width
     band.shape.slots, band.shape.planes = given.slots, given.planes
-    band.shape.whole, band.shape.linear, band.shape.vectors = given.whole, given.linear, given.vectors
+    band.shape.whole, band.shape.linear, band.shape.ranks = given.whole, given.linear, given.ranks
+    band.shape.vectors = given.vectors
     band.maps = given.maps
     band.cells = <Word**> grown(NULL, (band.windows + band.maps) * sizeof(Word*))
     band.words = <Py_ssize_t> band.shape.chunks * band.shape.slots * band.shape.vectors * band.shape.width
@@ -449,7 +451,9 @@ cdef void pack(
         if forms[i + 1][0] == forms[i][0] + 1 and forms[i + 1][1] == forms[i][1]:
             p.group[i].alike = p.group[i + 1].alike + 1
     p.most = p.starts = 0
-    room = max(p.groups, band.shape.chunks, band.shape.slots) * band.shape.vectors * band.shape.width
+    room = max(p.groups, band.shape.chunks) * band.shape.vectors * band.shape.width
+    if band.maps:
+        room = max(room, lanes_fold_words(&band.shape))
     if room > band.sums_room:
         free(band.sums)
         band.sums = NULL

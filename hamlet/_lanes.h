@@ -2,13 +2,13 @@
  *
  * A block keeps, for one key and one band of queries, [window][chunk][slot][vector][width] 64-bit words. A *lane* is the
  * place of a query, a *chunk* as many lanes as a vector of this machine has, a *slot* a cell of the queries, a *plane*
- * one number of a cell: plane 0 the count. Planes below `whole` hold integers, those below `linear` doubles, the others
- * extrema. Where doubles are *scaled*, each has an exponent of its own, a multiple of 512, in a vector behind the planes:
- * such a number is m * 2^e with |m| < 2^256 and e >= 0, and neither overflows nor vanishes.
+ * one number of a cell: plane 0 the count. Planes below `whole` hold integers, those below `linear` doubles, those below
+ * `ranks` flags, the others extrema. Where doubles are *scaled*, each has an exponent of its own, a multiple of 512, in a
+ * vector behind the planes: such a number is m * 2^e with |m| < 2^256 and e >= 0, and neither overflows nor vanishes.
  *
  * An extremum is a *rank*: a positive 64-bit number, larger for values further out, 0 for none (lanes_rank). So the
- * empty extremum is all zeros, like every other number of a cell, and joining two is taking the larger. Whether there is
- * a value at all is kept in the same way, as 1 or 0.
+ * empty extremum is all zeros, like every other number of a cell, and joining two is taking the larger. A flag says in
+ * the same way whether there is a value at all, as 1 or 0.
  *
  * A program says what events of one class add: per *group* (lanes of one chunk whose event goes into the same slots)
  * the slots that are read, the slots that are added to, and the planes that the event's own values go into. All reads
@@ -83,7 +83,7 @@ typedef struct {
 } lanes_program;
 
 typedef struct {
-    int width, chunks, slots, planes, whole, linear;
+    int width, chunks, slots, planes, whole, linear, ranks;
     int vectors; /* of a cell: planes, and exponents behind them where doubles are scaled */
     const int64_t *mask; /* [masks][width], all ones or zero */
 } lanes_shape;
@@ -111,7 +111,7 @@ typedef struct {
     /* the sums of the lanes' final slots, [chunks][vectors][width] */
     void (*finish)(const lanes_shape *, const lanes_program *, const lanes_word *cells, lanes_word *sums);
     /* begin a pane map [1 + slots][window], all plain; make of some windows' cells at its beginning those at its end
-     * (scaled only) */
+     * (scaled only); sums: lanes_fold_words */
     void (*begin)(const lanes_shape *, lanes_word *pane);
     void (*fold)(const lanes_shape *, lanes_word *const *cells, int windows, const lanes_word *pane, int plain,
                  lanes_word *sums);
@@ -119,6 +119,11 @@ typedef struct {
     void (*size)(const lanes_shape *, lanes_word *const *cells, int windows, double *counts, double *sums);
     void (*scale)(const lanes_shape *, lanes_word *cells);
 } lanes_machine;
+
+/* What a fold takes of its `sums`: a window's cells of one chunk, and what is known of the ways between its slots. */
+static inline int lanes_fold_words(const lanes_shape *s) {
+    return s->slots * s->vectors * s->width + s->slots * s->slots * (2 * s->width + LANES_WIDEST);
+}
 
 /* 2^bits, -1022 <= bits <= 1023 */
 static inline double lanes_power(int64_t bits) {

@@ -59,6 +59,7 @@ cdef extern from "_lanes.h" nogil:
         int planes
         int whole
         int linear
+        int ranks
         int vectors
         const int64_t* mask
     ctypedef struct LivePlane "live_plane":
@@ -104,6 +105,7 @@ cdef extern from "_lanes.h" nogil:
         ) noexcept nogil
         void (*size)(const Shape*, Word** cells, int windows, double* counts, double* sums) noexcept nogil
         void (*scale)(const Shape*, Word* cells) noexcept nogil
+    int lanes_fold_words(const Shape* s)
     const Machine* lanes_machine_of(int width)
     const Machine* lanes_machine_for(int lanes)
     const Machine* live_machine_for(int lanes, int integers)

@@ -26,6 +26,22 @@ LANE_INLINE int LANES_NAME(lanes_any)(LANE_INTS x) {
 #endif
 }
 
+/* The lanes of a vector with the sign bit set, as bits. */
+LANE_INLINE uint64_t LANES_NAME(lanes_marked)(LANE_INTS x) {
+#if LANES_WIDTH == 8
+    return _mm512_movepi64_mask((__m512i)x);
+#elif LANES_WIDTH == 4
+    return (uint64_t)_mm256_movemask_pd((__m256d)x);
+#elif LANES_WIDTH == 2 && defined(LANES_TARGETS)
+    return (uint64_t)_mm_movemask_pd((__m128d)x);
+#else
+    uint64_t found = 0;
+    LANES_UNROLLED
+    for (int i = 0; i < LANES_WIDTH; i++) found |= (uint64_t)x[i] >> 63 << i;
+    return found;
+#endif
+}
+
 /* The lanes of a vector with a bit set, as bits. */
 LANE_INLINE uint64_t LANES_NAME(lanes_some)(LANE_INTS x) {
 #if LANES_WIDTH == 8
@@ -45,12 +61,31 @@ LANE_INLINE LANE_INTS LANES_NAME(lanes_larger)(LANE_INTS a, LANE_INTS b) {
 #if LANES_WIDTH == 8
     return (LANE_INTS)_mm512_max_epu64((__m512i)a, (__m512i)b);
 #else
-    LANE_INTS larger = (LANE_INTS)((LANE_BITS)a > (LANE_BITS)b);
+    const LANE_INTS larger = (LANE_INTS)((LANE_BITS)a > (LANE_BITS)b);
+#if LANES_WIDTH == 4
+    return (LANE_INTS)_mm256_blendv_epi8((__m256i)b, (__m256i)a, (__m256i)larger);
+#else
     return (a & larger) | (b & ~larger);
+#endif
 #endif
 }
 
-/* The same where neither is negative. */
+/* Two numbers of a plane that is not added up: whether there is a value, or a rank. */
+LANE_INLINE LANE_INTS LANES_NAME(lanes_either)(LANE_INTS a, LANE_INTS b, const int flag) {
+    return flag ? a | b : LANES_NAME(lanes_larger)(a, b);
+}
+
+/* The bits of x that a mask has not. Compilers know vectors of 256 bits well enough to write a mask and its complement
+ * another way, which takes longer. */
+LANE_INLINE LANE_INTS LANES_NAME(lanes_but)(LANE_INTS x, LANE_INTS mask) {
+#if LANES_WIDTH == 4
+    return (LANE_INTS)_mm256_andnot_si256((__m256i)mask, (__m256i)x);
+#else
+    return x & ~mask;
+#endif
+}
+
+/* The larger one where neither is negative. */
 LANE_INLINE LANE_INTS LANES_NAME(lanes_most)(LANE_INTS a, LANE_INTS b) {
 #if LANES_WIDTH == 8
     return (LANE_INTS)_mm512_max_epi64((__m512i)a, (__m512i)b);
@@ -195,6 +230,23 @@ LANE_INLINE void LANES_NAME(lanes_lower_far)(LANE_INTS *cell, const int planes, 
 #endif
 }
 
+/* Let sums that are one step behind the others have the same exponent, where they are not far from it; zero has 0. */
+LANE_INLINE void LANES_NAME(lanes_align)(LANE_INTS *cell, const int planes, const int linear) {
+    LANE_INTS most = {0};
+    LANES_UNROLLED
+    for (int k = 0; k < linear; k++) {
+        cell[planes + k] = LANES_NAME(lanes_but)(cell[planes + k], (LANE_INTS)(cell[k] == 0));
+        most = LANES_NAME(lanes_most)(most, cell[planes + k]);
+    }
+    LANES_UNROLLED
+    for (int k = 0; k < linear; k++) {
+        LANE_INTS down = (LANE_INTS)(LANES_NAME(lanes_magnitude)(cell[k]) >= LANES_NEAR_MANTISSA);
+        down &= (LANE_INTS)(most - cell[planes + k] == LANES_STEP);
+        cell[k] -= down & ((int64_t)LANES_STEP << 52);
+        cell[planes + k] += down & LANES_STEP;
+    }
+}
+
 /* Give two doubles with exponents of their own the larger one of both, with these factors. */
 LANE_INLINE void LANES_NAME(lanes_factors)(
     LANE_INTS mantissa, LANE_INTS more, LANE_INTS *exponent, LANE_INTS more_exponent, LANE_DOUBLES *down,
@@ -205,8 +257,10 @@ LANE_INLINE void LANES_NAME(lanes_factors)(
     LANE_INTS a = (*exponent & ~none) | (more_exponent & none);
     LANE_INTS b = more_exponent | (a & no_more);
     LANE_INTS most = LANES_NAME(lanes_most)(a, b), less = most - a, more_less = most - b; /* none is negative */
-    *down = (LANE_DOUBLES)(((1023 - less) << 52) & (LANE_INTS)(less <= LANES_STEP));
-    *more_down = (LANE_DOUBLES)(((1023 - more_less) << 52) & (LANE_INTS)(more_less <= LANES_STEP));
+    *down = (LANE_DOUBLES)LANES_NAME(lanes_but)(LANES_BITS(0) - (less << 52), (LANE_INTS)(less > LANES_STEP));
+    *more_down = (LANE_DOUBLES)LANES_NAME(lanes_but)(
+        LANES_BITS(0) - (more_less << 52), (LANE_INTS)(more_less > LANES_STEP)
+    );
     *exponent = most;
 }
 
@@ -217,7 +271,7 @@ LANE_INLINE LANE_DOUBLES LANES_NAME(lanes_down)(LANE_INTS exponent, LANE_INTS mo
     const __m512i bits = _mm512_slli_epi64(_mm512_min_epu64((__m512i)less, _mm512_set1_epi64(1023)), 52);
     return (LANE_DOUBLES)_mm512_sub_epi64(_mm512_set1_epi64(LANES_BITS(0)), bits);
 #else
-    return (LANE_DOUBLES)(((1023 - less) << 52) & (LANE_INTS)(less <= LANES_STEP));
+    return (LANE_DOUBLES)LANES_NAME(lanes_but)(LANES_BITS(0) - (less << 52), (LANE_INTS)(less > LANES_STEP));
 #endif
 }
 
@@ -245,7 +299,7 @@ LANE_INLINE LANE_INTS LANES_NAME(lanes_apart)(const LANE_INTS *cell, const int p
 /* cell += more, both with one exponent for all their sums: they are aligned at once. A sum that is zero has the exponent
  * 0, so that where it has that of its count, no other sum is lost beside it. */
 LANE_INLINE void LANES_NAME(lanes_plus_alike)(
-    LANE_INTS *cell, const LANE_INTS *more, LANE_INTS mask, const int planes, const int linear
+    LANE_INTS *cell, const LANE_INTS *more, LANE_INTS mask, const int planes, const int linear, const int ranks
 ) {
     LANE_INTS exponent = cell[planes], more_exponent = more[planes] & mask;
     if (LANES_NAME(lanes_any)(exponent ^ more_exponent)) {
@@ -262,35 +316,46 @@ LANE_INLINE void LANES_NAME(lanes_plus_alike)(
             cell[k] = (LANE_INTS)((LANE_DOUBLES)cell[k] + (LANE_DOUBLES)(more[k] & mask));
     }
     LANES_UNROLLED
-    for (int k = linear; k < planes; k++) cell[k] = LANES_NAME(lanes_larger)(cell[k], more[k] & mask);
+    for (int k = linear; k < planes; k++) cell[k] = LANES_NAME(lanes_either)(cell[k], more[k] & mask, k < ranks);
 }
 
 /* cell += more; exponents follow the planes. Scaled doubles are not normalised. */
 LANE_INLINE void LANES_NAME(lanes_plus)(
     LANE_INTS *cell, const LANE_INTS *more, LANE_INTS mask, const int planes, const int whole, const int linear,
-    const int scaled
+    const int ranks, const int scaled
 ) {
     if (scaled && linear > 1) {
         LANE_INTS apart = LANES_NAME(lanes_apart)(cell, planes, linear);
         apart |= LANES_NAME(lanes_apart)(more, planes, linear) & mask;
         if (!LANES_NAME(lanes_any)(apart)) {
-            LANES_NAME(lanes_plus_alike)(cell, more, mask, planes, linear);
+            LANES_NAME(lanes_plus_alike)(cell, more, mask, planes, linear, ranks);
             return;
         }
     }
     LANES_UNROLLED
     for (int k = 0; k < planes; k++) {
         if (k < whole) cell[k] += more[k] & mask;
-        else if (k >= linear) cell[k] = LANES_NAME(lanes_larger)(cell[k], more[k] & mask);
+        else if (k >= linear) cell[k] = LANES_NAME(lanes_either)(cell[k], more[k] & mask, k < ranks);
         else if (!scaled) cell[k] = (LANE_INTS)((LANE_DOUBLES)cell[k] + (LANE_DOUBLES)(more[k] & mask));
         else LANES_NAME(lanes_scaled_add)(&cell[k], &cell[planes + k], more[k] & mask, more[planes + k] & mask);
     }
 }
 
+/* One more trend in the lanes of a mask. */
+LANE_INLINE void LANES_NAME(lanes_begun)(
+    LANE_INTS *sum, LANE_INTS mask, const int planes, const int whole, const int scaled
+) {
+    LANE_INTS one = (LANE_INTS)((LANE_DOUBLES){0} + 1.0);
+    if (scaled) /* no other sum is changed, and the count's exponent is at least that of 1 */
+        one = (LANE_INTS)LANES_NAME(lanes_down)((LANE_INTS){0}, sum[planes]);
+    if (whole) sum[0] -= mask;
+    else sum[0] = (LANE_INTS)((LANE_DOUBLES)sum[0] + (LANE_DOUBLES)(one & mask));
+}
+
 /* What the lanes of a group read of its sources from `first` on, added up. */
 LANE_INLINE void LANES_NAME(lanes_inflow)(
     const lanes_shape *s, const lanes_program *p, const lanes_group *g, int first, const LANE_INTS *chunk, int start,
-    LANE_INTS *sum, const int planes, const int whole, const int linear, const int scaled
+    LANE_INTS *sum, const int planes, const int whole, const int linear, const int ranks, const int scaled
 ) {
     const LANE_INTS *masks = (const LANE_INTS *)s->mask;
     const int vectors = LANES_VECTORS(planes, whole, linear), held = scaled ? vectors : planes;
@@ -308,20 +373,56 @@ LANE_INLINE void LANES_NAME(lanes_inflow)(
         LANE_INTS mask = masks[p->source[i].mask];
         if (p->source[i].slot != LANES_START) {
             LANES_NAME(lanes_plus)(
-                sum, chunk + p->source[i].slot * vectors, mask, planes, whole, linear, scaled
+                sum, chunk + p->source[i].slot * vectors, mask, planes, whole, linear, ranks, scaled
             );
-        } else if (!start) {
-            continue;
-        } else if (whole) {
-            sum[0] -= mask;
-        } else if (scaled) { /* no other sum is changed, and the count's exponent is at least that of 1 */
-            LANE_INTS one = mask & (LANE_INTS)LANES_NAME(lanes_down)((LANE_INTS){0}, sum[planes]);
-            sum[0] = (LANE_INTS)((LANE_DOUBLES)sum[0] + (LANE_DOUBLES)one);
-        } else {
-            LANE_INTS one = mask & (LANE_INTS)((LANE_DOUBLES){0} + 1.0);
-            sum[0] = (LANE_INTS)((LANE_DOUBLES)sum[0] + (LANE_DOUBLES)one);
+        } else if (start) {
+            LANES_NAME(lanes_begun)(sum, mask, planes, whole, scaled);
         }
     }
+}
+
+/* What the lanes of a group read of its sources from some on, resolved once for many windows where these are the empty
+ * trend and one slot at most. */
+typedef struct {
+    int few, starts;
+    long at;               /* of the slot in a chunk; its mask is zero where there is none */
+    LANE_INTS mask, start; /* the lanes that read it, and those that read the empty trend */
+} LANES_NAME(lanes_flow);
+#define LANE_FLOW LANES_NAME(lanes_flow)
+
+LANE_INLINE LANE_FLOW LANES_NAME(lanes_flow_of)(
+    const lanes_shape *s, const lanes_program *p, const lanes_group *g, int first, const int vectors
+) {
+    const LANE_INTS *masks = (const LANE_INTS *)s->mask;
+    LANE_FLOW flow = {1, 0, 0, {0}, {0}};
+    int slots = 0;
+    for (int i = first; i < g->sources_end; i++) {
+        if (p->source[i].slot == LANES_START) {
+            flow.start = masks[p->source[i].mask];
+            flow.starts++;
+        } else {
+            flow.mask = masks[p->source[i].mask];
+            flow.at = (long)p->source[i].slot * vectors;
+            slots++;
+        }
+    }
+    flow.few = slots < 2 && flow.starts < 2;
+    return flow;
+}
+
+LANE_INLINE void LANES_NAME(lanes_flow_in)(
+    const lanes_shape *s, const lanes_program *p, const lanes_group *g, const LANE_FLOW *flow, int first,
+    const LANE_INTS *chunk, int start, LANE_INTS *sum, const int planes, const int linear, const int ranks,
+    const int scaled
+) {
+    if (!flow->few) {
+        LANES_NAME(lanes_inflow)(s, p, g, first, chunk, start, sum, planes, 0, linear, ranks, scaled);
+        return;
+    }
+    const int held = scaled ? planes + linear : planes;
+    LANES_UNROLLED
+    for (int k = 0; k < held; k++) sum[k] = chunk[flow->at + k] & flow->mask;
+    if (flow->starts && start) LANES_NAME(lanes_begun)(sum, flow->start, planes, 0, scaled);
 }
 
 /* Notes lanes of a chunk in which events extend a trend; nothing where nobody asks. */
@@ -334,12 +435,12 @@ LANE_INLINE void LANES_NAME(lanes_note)(uint64_t *found, int chunk, uint64_t lan
 LANE_INLINE int LANES_NAME(lanes_sum)(
     const lanes_shape *s, const lanes_program *p, const lanes_group *g, const lanes_word *cells, const lanes_word *x,
     int64_t m, int start, LANE_INTS *sum, uint64_t *found, const int planes, const int whole, const int linear,
-    const int scaled
+    const int ranks, const int scaled
 ) {
     const LANE_INTS *masks = (const LANE_INTS *)s->mask;
     const int vectors = LANES_VECTORS(planes, whole, linear);
     const LANE_INTS *chunk = (const LANE_INTS *)cells + (long)g->chunk * s->slots * vectors;
-    LANES_NAME(lanes_inflow)(s, p, g, g->sources, chunk, start, sum, planes, whole, linear, scaled);
+    LANES_NAME(lanes_inflow)(s, p, g, g->sources, chunk, start, sum, planes, whole, linear, ranks, scaled);
     LANE_INTS trends = sum[0], any = (LANE_INTS)(trends != 0);
     const uint64_t some = LANES_NAME(lanes_some)(trends);
     if (!some) return 0; /* then all of it is zero */
@@ -373,7 +474,7 @@ LANE_INLINE int LANES_NAME(lanes_sum)(
             if (k < whole) {
                 sum[k] += (trends & mask) * (int64_t)((uint64_t)x[b->input].i * (uint64_t)shift);
             } else if (k >= linear) {
-                sum[k] = LANES_NAME(lanes_larger)(sum[k], any & mask & x[b->input].i);
+                sum[k] = LANES_NAME(lanes_either)(sum[k], any & mask & x[b->input].i, k < ranks);
             } else {
                 LANE_INTS more = (LANE_INTS)((LANE_DOUBLES)((LANE_INTS)weight & mask) * (x[b->input].d * real_shift));
                 if (scaled) LANES_NAME(lanes_scaled_add)(&sum[k], &sum[planes + k], more, sum[planes] & mask);
@@ -388,13 +489,13 @@ LANE_INLINE int LANES_NAME(lanes_sum)(
 
 LANE_INLINE void LANES_NAME(lanes_add)(
     const lanes_shape *s, const lanes_program *p, const lanes_group *g, lanes_word *cells, const LANE_INTS *sum,
-    const int planes, const int whole, const int linear, const int scaled
+    const int planes, const int whole, const int linear, const int ranks, const int scaled
 ) {
     const int vectors = LANES_VECTORS(planes, whole, linear);
     LANE_INTS *chunk = (LANE_INTS *)cells + (long)g->chunk * s->slots * vectors;
     for (int i = g->targets; i < g->targets_end; i++) {
         LANE_INTS *cell = chunk + p->target[i] * vectors;
-        LANES_NAME(lanes_plus)(cell, sum, ~(LANE_INTS){0}, planes, whole, linear, scaled);
+        LANES_NAME(lanes_plus)(cell, sum, ~(LANE_INTS){0}, planes, whole, linear, ranks, scaled);
         if (scaled) LANES_NAME(lanes_lower)(cell, planes, linear);
     }
 }
@@ -410,27 +511,28 @@ static void LANES_NAME(lanes_kill)(const lanes_shape *s, const lanes_program *p,
 }
 
 /* Small numbers of planes are compiled as constants, so that sums stay in registers. `plain`: doubles have exponents, but
- * all of them are zero, and nothing is done with them. */
+ * all of them are zero, and nothing is done with them. A flag may be taken for a rank, but not the other way round. */
 #define LANES_BY_SHAPE(CALL, plain) do { \
     int planes = s->planes, whole = s->whole, linear = s->linear; \
     if (s->vectors > s->planes && (plain)) LANES_BY_DOUBLES(CALL, 0); \
     else if (s->vectors > s->planes) LANES_BY_DOUBLES(CALL, 1); \
-    else if (planes == 1) CALL(1, 1, 1, 0); \
-    else if (planes == 2 && whole == 2) CALL(2, 2, 2, 0); \
-    else if (planes == 2 && linear == 1) CALL(2, 1, 1, 0); \
-    else if (planes == 3 && whole == 3) CALL(3, 3, 3, 0); \
-    else if (planes == 4 && whole == 3 && linear == 3) CALL(4, 3, 3, 0); \
-    else if (planes == 3 && whole == 2 && linear == 2) CALL(3, 2, 2, 0); \
-    else if (planes == 3 && whole == 2 && linear == 3) CALL(3, 2, 3, 0); \
-    else CALL(planes, whole, linear, 0); \
+    else if (planes == 1) CALL(1, 1, 1, 1, 0); \
+    else if (planes == 2 && whole == 2) CALL(2, 2, 2, 2, 0); \
+    else if (planes == 2 && linear == 1) CALL(2, 1, 1, 1, 0); \
+    else if (planes == 3 && whole == 3) CALL(3, 3, 3, 3, 0); \
+    else if (planes == 4 && whole == 3 && linear == 3) CALL(4, 3, 3, 3, 0); \
+    else if (planes == 3 && whole == 2 && linear == 2) CALL(3, 2, 2, 2, 0); \
+    else if (planes == 3 && whole == 2 && linear == 3) CALL(3, 2, 3, 3, 0); \
+    else CALL(planes, whole, linear, s->ranks, 0); \
 } while (0)
 #define LANES_BY_DOUBLES(CALL, scaled) do { \
-    if (planes == 1) CALL(1, 0, 1, scaled); \
-    else if (planes == 2 && linear == 2) CALL(2, 0, 2, scaled); \
-    else if (planes == 2) CALL(2, 0, 1, scaled); \
-    else if (planes == 3 && linear == 3) CALL(3, 0, 3, scaled); \
-    else if (planes == 3 && linear == 2) CALL(3, 0, 2, scaled); \
-    else CALL(planes, 0, linear, scaled); \
+    if (planes == 1) CALL(1, 0, 1, 1, scaled); \
+    else if (planes == 2 && linear == 2) CALL(2, 0, 2, 2, scaled); \
+    else if (planes == 2) CALL(2, 0, 1, 1, scaled); \
+    else if (planes == 3 && linear == 3) CALL(3, 0, 3, 3, scaled); \
+    else if (planes == 3 && linear == 2 && s->ranks == 3) CALL(3, 0, 2, 3, scaled); \
+    else if (planes == 3 && linear == 2) CALL(3, 0, 2, 2, scaled); \
+    else CALL(planes, 0, linear, s->ranks, scaled); \
 } while (0)
 
 /* The sums of a cell, and of what flows into it, doubled by each event of a burst but for the last time; `added` is what
@@ -518,31 +620,29 @@ LANE_INLINE void LANES_NAME(lanes_added)(
  * in their chunk only are taken at once. */
 LANE_INLINE void LANES_NAME(lanes_grow)(
     const lanes_shape *s, const lanes_program *p, const lanes_group *g, lanes_word *const *cells, int windows,
-    int begins, const lanes_word *x, int64_t m, uint64_t *found, const int planes, const int linear, const int scaled
+    int begins, const lanes_word *x, int64_t m, uint64_t *found, const int planes, const int linear, const int ranks,
+    const int scaled
 ) {
     const LANE_INTS *masks = (const LANE_INTS *)s->mask;
     const lanes_source *source = &p->source[g->sources];
-    const int vectors = planes + linear, one = g->sources_end == g->sources + 2 && source[1].slot != LANES_START;
+    const int vectors = planes + linear;
     const long size = (long)s->slots * vectors;
     const double repeat = lanes_power(m) - (m < 64 ? 1.0 : 0.0);
-    const LANE_INTS lanes = masks[source->mask], from = one ? masks[source[1].mask] : lanes;
+    const LANE_INTS lanes = masks[source->mask];
+    const LANE_FLOW flow = LANES_NAME(lanes_flow_of)(s, p, g, g->sources + 1, vectors);
     LANE_DOUBLES added[LANES_MOST_PLANES];
     LANE_INTS sum[2 * LANES_MOST_PLANES];
-    const long held = (long)source->slot * vectors, flows = one ? (long)source[1].slot * vectors : 0;
+    const long held = (long)source->slot * vectors;
     const int alike = g->alike; /* the compiler cannot know that no cell lies there */
     LANES_NAME(lanes_added)(s, p, g, x, lanes_power(m - 1), added, planes, linear);
     for (int window = 0; window < windows; window++) {
         LANE_INTS *chunk = (LANE_INTS *)cells[window] + g->chunk * size;
         for (int n = 0; n <= alike; n++, chunk += size) {
             LANE_INTS *cell = chunk + held;
-            if (one)
-                LANES_UNROLLED
-                for (int k = 0; k < (scaled ? vectors : planes); k++) sum[k] = chunk[flows + k] & from;
-            else
-                LANES_NAME(lanes_inflow)(
-                    s, p, g, g->sources + 1, chunk, window >= begins, sum, planes, 0, linear, scaled
-                );
-            const LANE_INTS trends = (cell[0] & lanes) | sum[0], any = (LANE_INTS)(trends != 0);
+            LANES_NAME(lanes_flow_in)(
+                s, p, g, &flow, g->sources + 1, chunk, window >= begins, sum, planes, linear, ranks, scaled
+            );
+            const LANE_INTS trends = (cell[0] & lanes) | sum[0], none = (LANE_INTS)(trends == 0);
             if (scaled || found) {
                 const uint64_t some = LANES_NAME(lanes_some)(trends);
                 if (!some) continue; /* then all of it is zero */
@@ -560,8 +660,12 @@ LANE_INLINE void LANES_NAME(lanes_grow)(
                 LANES_NAME(lanes_lower)(cell, planes, linear);
             }
             LANES_UNROLLED
-            for (int k = linear; k < planes; k++)
-                cell[k] = LANES_NAME(lanes_larger)(LANES_NAME(lanes_larger)(cell[k], sum[k]), any & (LANE_INTS)added[k]);
+            for (int k = linear; k < planes; k++) {
+                const LANE_INTS more = LANES_NAME(lanes_either)(
+                    sum[k], LANES_NAME(lanes_but)((LANE_INTS)added[k], none), k < ranks
+                );
+                cell[k] = LANES_NAME(lanes_either)(cell[k], more, k < ranks);
+            }
         }
     }
 }
@@ -570,19 +674,22 @@ LANE_INLINE void LANES_NAME(lanes_grow)(
  * once, and there is nothing to branch on. */
 LANE_INLINE void LANES_NAME(lanes_extend)(
     const lanes_shape *s, const lanes_program *p, const lanes_group *g, lanes_word *const *cells, int windows,
-    int begins, const lanes_word *x, int64_t m, uint64_t *found, const int planes, const int linear
+    int begins, const lanes_word *x, int64_t m, uint64_t *found, const int planes, const int linear, const int ranks
 ) {
     const int vectors = planes + linear;
     const long chunk = (long)g->chunk * s->slots * vectors;
     const double repeat = g->loop ? lanes_power(m) - (m < 64 ? 1.0 : 0.0) : (double)m;
     LANE_DOUBLES added[LANES_MOST_PLANES];
     LANE_INTS sum[2 * LANES_MOST_PLANES];
+    const LANE_FLOW flow = LANES_NAME(lanes_flow_of)(s, p, g, g->sources, vectors);
     LANES_NAME(lanes_added)(s, p, g, x, g->loop ? lanes_power(m - 1) : 1.0, added, planes, linear);
     for (int window = 0; window < windows; window++) {
         LANE_INTS *from = (LANE_INTS *)cells[window] + chunk;
-        LANES_NAME(lanes_inflow)(s, p, g, g->sources, from, window >= begins, sum, planes, 0, linear, 0);
+        LANES_NAME(lanes_flow_in)(
+            s, p, g, &flow, g->sources, from, window >= begins, sum, planes, linear, ranks, 0
+        );
         const LANE_DOUBLES trends = (LANE_DOUBLES)sum[0];
-        const LANE_INTS any = (LANE_INTS)(sum[0] != 0);
+        const LANE_INTS none = (LANE_INTS)(sum[0] == 0);
         LANES_UNROLLED
         for (int k = 0; k < linear; k++) {
             LANE_DOUBLES more = (LANE_DOUBLES)sum[k] * repeat;
@@ -591,12 +698,14 @@ LANE_INLINE void LANES_NAME(lanes_extend)(
         }
         LANES_UNROLLED
         for (int k = linear; k < planes; k++)
-            sum[k] = LANES_NAME(lanes_larger)(sum[k], any & (LANE_INTS)added[k]);
+            sum[k] = LANES_NAME(lanes_either)(
+                sum[k], LANES_NAME(lanes_but)((LANE_INTS)added[k], none), k < ranks
+            );
         for (int i = g->targets; i < g->targets_end; i++)
             LANES_NAME(lanes_plus)(
-                from + p->target[i] * vectors, sum, ~(LANE_INTS){0}, planes, 0, linear, 0
+                from + p->target[i] * vectors, sum, ~(LANE_INTS){0}, planes, 0, linear, ranks, 0
             );
-        if (found) LANES_NAME(lanes_note)(found, g->chunk, LANES_NAME(lanes_some)(any));
+        if (found) LANES_NAME(lanes_note)(found, g->chunk, LANES_NAME(lanes_some)((LANE_INTS)trends));
     }
 }
 
@@ -620,25 +729,25 @@ LANE_INLINE void LANES_NAME(lanes_start)(
 LANE_INLINE void LANES_NAME(lanes_direct)(
     const lanes_shape *s, const lanes_program *p, lanes_word *const *cells, int windows, int begins,
     const lanes_word *x, int64_t m, uint64_t *found, const int planes, const int whole, const int linear,
-    const int scaled
+    const int ranks, const int scaled
 ) {
     LANE_INTS sum[2 * LANES_MOST_PLANES];
     for (int i = 0; i < p->extending; i++) {
         const lanes_group *g = &p->group[i];
         if (!whole && g->grows && (!scaled || m < LANES_STEP / 2)) {
-            LANES_NAME(lanes_grow)(s, p, g, cells, windows, begins, x, m, found, planes, linear, scaled);
+            LANES_NAME(lanes_grow)(s, p, g, cells, windows, begins, x, m, found, planes, linear, ranks, scaled);
             i += g->alike;
             continue;
         }
         if (!whole && !scaled) {
-            LANES_NAME(lanes_extend)(s, p, g, cells, windows, begins, x, m, found, planes, linear);
+            LANES_NAME(lanes_extend)(s, p, g, cells, windows, begins, x, m, found, planes, linear, ranks);
             continue;
         }
         for (int window = 0; window < windows; window++) {
             lanes_word *to = cells[window];
             const int start = window >= begins;
-            if (LANES_NAME(lanes_sum)(s, p, g, to, x, m, start, sum, found, planes, whole, linear, scaled))
-                LANES_NAME(lanes_add)(s, p, g, to, sum, planes, whole, linear, scaled);
+            if (LANES_NAME(lanes_sum)(s, p, g, to, x, m, start, sum, found, planes, whole, linear, ranks, scaled))
+                LANES_NAME(lanes_add)(s, p, g, to, sum, planes, whole, linear, ranks, scaled);
         }
     }
     if (!p->begun) return;
@@ -649,21 +758,22 @@ LANE_INLINE void LANES_NAME(lanes_direct)(
 
 LANE_INLINE void LANES_NAME(lanes_gather)(
     const lanes_shape *s, const lanes_program *p, const lanes_word *cells, const lanes_word *x, int64_t m, int start,
-    lanes_word *sums, const int planes, const int whole, const int linear, const int scaled
+    lanes_word *sums, const int planes, const int whole, const int linear, const int ranks, const int scaled
 ) {
     for (int i = 0; i < p->groups; i++) {
         LANE_INTS *sum = (LANE_INTS *)sums + (long)i * s->vectors;
-        LANES_NAME(lanes_sum)(s, p, &p->group[i], cells, x, m, start, sum, 0, planes, whole, linear, scaled);
+        LANES_NAME(lanes_sum)(s, p, &p->group[i], cells, x, m, start, sum, 0, planes, whole, linear, ranks, scaled);
     }
 }
 
 LANE_INLINE void LANES_NAME(lanes_scatter)(
     const lanes_shape *s, const lanes_program *p, lanes_word *cells, const lanes_word *sums,
-    const int planes, const int whole, const int linear, const int scaled
+    const int planes, const int whole, const int linear, const int ranks, const int scaled
 ) {
     for (int i = 0; i < p->groups; i++)
         LANES_NAME(lanes_add)(
-            s, p, &p->group[i], cells, (const LANE_INTS *)sums + (long)i * s->vectors, planes, whole, linear, scaled
+            s, p, &p->group[i], cells, (const LANE_INTS *)sums + (long)i * s->vectors, planes, whole, linear, ranks,
+            scaled
         );
 }
 
@@ -671,7 +781,8 @@ static void LANES_NAME(lanes_read)(
     const lanes_shape *s, const lanes_program *p, const lanes_word *cells, const lanes_word *x, int64_t m, int start,
     lanes_word *sums
 ) {
-#define CALL(planes, whole, linear, scaled) LANES_NAME(lanes_gather)(s, p, cells, x, m, start, sums, planes, whole, linear, scaled)
+#define CALL(planes, whole, linear, ranks, scaled) \
+    LANES_NAME(lanes_gather)(s, p, cells, x, m, start, sums, planes, whole, linear, ranks, scaled)
     LANES_BY_SHAPE(CALL, 0);
 #undef CALL
 }
@@ -679,7 +790,8 @@ static void LANES_NAME(lanes_read)(
 static void LANES_NAME(lanes_write)(
     const lanes_shape *s, const lanes_program *p, lanes_word *cells, const lanes_word *sums
 ) {
-#define CALL(planes, whole, linear, scaled) LANES_NAME(lanes_scatter)(s, p, cells, sums, planes, whole, linear, scaled)
+#define CALL(planes, whole, linear, ranks, scaled) \
+    LANES_NAME(lanes_scatter)(s, p, cells, sums, planes, whole, linear, ranks, scaled)
     LANES_BY_SHAPE(CALL, 0);
 #undef CALL
 }
@@ -689,8 +801,8 @@ static void LANES_NAME(lanes_apply)(
     const lanes_word *x, int64_t m, int plain, lanes_word *sums, uint64_t *found
 ) {
     if (p->direct) {
-#define CALL(planes, whole, linear, scaled) \
-    LANES_NAME(lanes_direct)(s, p, cells, windows, begins, x, m, found, planes, whole, linear, scaled)
+#define CALL(planes, whole, linear, ranks, scaled) \
+    LANES_NAME(lanes_direct)(s, p, cells, windows, begins, x, m, found, planes, whole, linear, ranks, scaled)
         LANES_BY_SHAPE(CALL, plain);
 #undef CALL
         for (int i = 0; i < windows && p->kills; i++) LANES_NAME(lanes_kill)(s, p, cells[i]);
@@ -754,7 +866,7 @@ static void LANES_NAME(lanes_begin)(const lanes_shape *s, lanes_word *pane) {
 
 /* product = a * b, trends of a followed by trends of b; scaled doubles. */
 LANE_INLINE void LANES_NAME(lanes_join)(
-    const LANE_INTS *a, const LANE_INTS *b, LANE_INTS *product, const int planes, const int linear
+    const LANE_INTS *a, const LANE_INTS *b, LANE_INTS *product, const int planes, const int linear, const int ranks
 ) {
     const LANE_DOUBLES first = (LANE_DOUBLES)a[0], second = (LANE_DOUBLES)b[0];
     const LANE_INTS some = (LANE_INTS)(a[0] != 0), more = (LANE_INTS)(b[0] != 0);
@@ -764,7 +876,7 @@ LANE_INLINE void LANES_NAME(lanes_join)(
     LANES_UNROLLED
     for (int k = 1; k < planes; k++) {
         if (k >= linear) {
-            product[k] = LANES_NAME(lanes_larger)(a[k] & more, b[k] & some);
+            product[k] = LANES_NAME(lanes_either)(a[k] & more, b[k] & some, k < ranks);
             continue;
         }
         LANE_INTS left = (LANE_INTS)((LANE_DOUBLES)a[k] * second), left_exponent = a[planes + k] + b[planes];
@@ -777,9 +889,9 @@ LANE_INLINE void LANES_NAME(lanes_join)(
 }
 
 /* The same where all sums of a have one exponent, and all of b: counts are at least 2^-256, so the product's is at least
- * 2^-512, and one step brings it where it belongs. */
-LANE_INLINE void LANES_NAME(lanes_join_alike)(
-    const LANE_INTS *a, const LANE_INTS *b, LANE_INTS *product, const int planes, const int linear
+ * 2^-512, and one step brings it where it belongs. Returns 0 where that leaves a sum too small. */
+LANE_INLINE int LANES_NAME(lanes_join_alike)(
+    const LANE_INTS *a, const LANE_INTS *b, LANE_INTS *product, const int planes, const int linear, const int ranks
 ) {
     const LANE_DOUBLES first = (LANE_DOUBLES)a[0], second = (LANE_DOUBLES)b[0], both = first * second;
     const LANE_INTS some = (LANE_INTS)(a[0] != 0), more = (LANE_INTS)(b[0] != 0), size = (LANE_INTS)both;
@@ -788,17 +900,22 @@ LANE_INLINE void LANES_NAME(lanes_join_alike)(
     const LANE_INTS small = (LANE_INTS)(size < LANES_BITS(-LANES_STEP / 2)) & (LANE_INTS)(exponent > 0) & LANES_STEP;
     const LANE_DOUBLES factor = (LANE_DOUBLES)((1023 + small - large) << 52);
     const LANE_INTS found = (exponent + large - small) & some & more;
+    LANE_INTS lost = {0}; /* negative where that is so */
     product[0] = (LANE_INTS)(both * factor);
     product[planes] = found;
     LANES_UNROLLED
     for (int k = 1; k < planes; k++) {
         if (k >= linear) {
-            product[k] = LANES_NAME(lanes_larger)(a[k] & more, b[k] & some);
+            product[k] = LANES_NAME(lanes_either)(a[k] & more, b[k] & some, k < ranks);
             continue;
         }
-        product[k] = (LANE_INTS)(((LANE_DOUBLES)a[k] * second + first * (LANE_DOUBLES)b[k]) * factor);
-        product[planes + k] = found & (LANE_INTS)(product[k] != 0);
+        const LANE_DOUBLES sum = (LANE_DOUBLES)a[k] * second + first * (LANE_DOUBLES)b[k];
+        const LANE_INTS none = (LANE_INTS)((LANE_INTS)sum == 0);
+        product[k] = (LANE_INTS)(sum * factor);
+        product[planes + k] = LANES_NAME(lanes_but)(found, none);
+        lost |= LANES_NAME(lanes_but)((product[k] & INT64_MAX) - LANES_BITS(-320), none);
     }
+    return !LANES_NAME(lanes_marked)(lost);
 }
 
 /* Whether a map leaves what it is followed by as it is. */
@@ -811,7 +928,7 @@ LANE_INLINE int LANES_NAME(lanes_keeps)(const LANE_INTS *step, const int vectors
 
 /* The cells of a window and a chunk, followed by a map whose columns are `size` vectors long. */
 static __attribute__((noinline)) void LANES_NAME(lanes_follow)(
-    LANE_INTS *cell, const LANE_INTS *map, long size, int slots, lanes_word *sums, int planes, int linear
+    LANE_INTS *cell, const LANE_INTS *map, long size, int slots, lanes_word *sums, int planes, int linear, int ranks
 ) {
     const int vectors = planes + linear;
     const LANE_INTS every = ~(LANE_INTS){0};
@@ -826,115 +943,191 @@ static __attribute__((noinline)) void LANES_NAME(lanes_follow)(
             const LANE_INTS *held = before + from * vectors;
             if (!LANES_NAME(lanes_any)(step[0]) || !LANES_NAME(lanes_any)(held[0])) continue;
             if (LANES_NAME(lanes_keeps)(step, vectors)) {
-                LANES_NAME(lanes_plus)(total, held, every, planes, 0, linear, 1);
+                LANES_NAME(lanes_plus)(total, held, every, planes, 0, linear, ranks, 1);
                 continue;
             }
             if (LANES_NAME(lanes_any)(
                     LANES_NAME(lanes_apart)(held, planes, linear) | LANES_NAME(lanes_apart)(step, planes, linear)
-                ))
-                LANES_NAME(lanes_join)(held, step, product, planes, linear);
-            else
-                LANES_NAME(lanes_join_alike)(held, step, product, planes, linear);
-            LANES_NAME(lanes_plus)(total, product, every, planes, 0, linear, 1);
+                ) || !LANES_NAME(lanes_join_alike)(held, step, product, planes, linear, ranks))
+                LANES_NAME(lanes_join)(held, step, product, planes, linear, ranks);
+            LANES_NAME(lanes_plus)(total, product, every, planes, 0, linear, ranks, 1);
         }
-        LANES_UNROLLED
-        for (int k = 0; k < linear; k++) {
-            LANES_NAME(lanes_normalise)(&total[k], &total[planes + k]);
-            total[planes + k] &= (LANE_INTS)(total[k] != 0);
-        }
+        while (LANES_NAME(lanes_lower)(total, planes, linear)) continue;
+        LANES_NAME(lanes_align)(total, planes, linear);
         LANES_UNROLLED
         for (int k = 0; k < vectors; k++) cell[to * vectors + k] = total[k];
     }
 }
 
-/* The same where the map is plain, and all sums of each cell have one exponent; `raised`: whether some is not zero.
- * Products are below 2^(257 + LANES_PLAIN_BITS): nothing overflows. What has an exponent that is less by two steps is
- * left out. The others are at least 2^(2 * 512 - 320), so it may be: what begins in the map always, a product below 2^576
- * too. Returns 0 where there is a larger one, and the cells are spoilt. */
+/* The way from one slot to another in a map, as far as it is the same for all windows. */
+typedef struct {
+    const LANE_INTS *step;
+    int leads, keeps; /* whether it does anything; whether it leaves what it is followed by as it is */
+    int large;        /* whether products may pass 2^576 */
+    LANE_INTS some;   /* the lanes in which it leads anywhere */
+    LANE_INTS most;   /* bits of the largest number with which they do not */
+} LANES_NAME(lanes_way);
+#define LANE_WAY LANES_NAME(lanes_way)
+
+LANE_INLINE void LANES_NAME(lanes_look)(LANE_WAY *way, const LANE_INTS *step, const int planes, const int linear) {
+    LANE_DOUBLES size = (LANE_DOUBLES){0} + 1.0;
+    LANES_UNROLLED
+    for (int k = 0; k < linear; k++)
+        size = LANES_NAME(lanes_most_real)(size, LANES_NAME(lanes_magnitude)(step[k]));
+    way->step = step;
+    way->some = (LANE_INTS)(step[0] != 0);
+    way->most = LANES_BITS(574) - ((LANE_INTS)size - LANES_BITS(0)); /* of a product there are two parts */
+    way->leads = LANES_NAME(lanes_any)(step[0]);
+    way->keeps = LANES_NAME(lanes_keeps)(step, planes + linear);
+    way->large = LANES_NAME(lanes_any)((LANE_INTS)(way->most < LANES_BITS(LANES_STEP / 2)));
+}
+
+/* What brings sums of this size below LANES_MOST_MANTISSA, where it lies in a double: no step, one, or two. What the
+ * exponent has above that of 2^-256 is as many steps as its two highest bits say. */
+LANE_INLINE LANE_INTS LANES_NAME(lanes_excess)(LANE_DOUBLES size) {
+#if LANES_WIDTH == 4
+    const __m256i above = _mm256_subs_epu16((__m256i)size, _mm256_set1_epi64x(LANES_BITS(-LANES_STEP / 2)));
+    return (LANE_INTS)above & (int64_t)3 << 61;
+#elif LANES_WIDTH == 2 && defined(LANES_TARGETS)
+    const __m128i above = _mm_subs_epu16((__m128i)size, _mm_set1_epi64x(LANES_BITS(-LANES_STEP / 2)));
+    return (LANE_INTS)above & (int64_t)3 << 61;
+#else
+    const LANE_INTS above = (LANE_INTS)size - LANES_BITS(-LANES_STEP / 2);
+    return above & ~(above >> 63) & (int64_t)3 << 61;
+#endif
+}
+
+/* The cells of a window and a chunk, followed by a plain map, where all sums of each cell have one exponent; `raised`:
+ * whether some is not zero. Products are below 2^(257 + LANES_PLAIN_BITS): nothing overflows, and two steps bring a sum
+ * below LANES_MOST_MANTISSA. What has an exponent that is less by two steps is left out. The others are at least
+ * 2^(2 * 512 - 320), so it may be: what begins in the map always, a product below 2^576 too. Returns 0, with nothing
+ * done, where there is a larger one, or where a sum is too small for the exponent of its count. */
 LANE_INLINE int LANES_NAME(lanes_follow_plain)(
-    LANE_INTS *cell, const LANE_INTS *before, const LANE_INTS *map, long size, int slots, int raised, const int planes,
-    const int linear
+    LANE_INTS *cell, LANE_INTS *after, const LANE_INTS *map, const LANE_WAY *way, int slots, int raised,
+    const int planes, const int linear, const int ranks
 ) {
-    LANE_INTS lost = {0};
+    LANE_INTS lost = {0}; /* negative in some lane: this is not the way */
     const int vectors = planes + linear;
     LANES_UNROLLED
-    for (int to = 0; to < slots; to++, map += vectors, cell += vectors) {
+    for (int to = 0; to < slots; to++, map += vectors, way += slots) {
         LANE_INTS most = {0}, total[LANES_MOST_PLANES];
-        LANE_DOUBLES down = (LANE_DOUBLES){0} + 1.0;
         LANES_UNROLLED
-        for (int from = 0; from < slots && raised; from++)
-            most = LANES_NAME(lanes_most)(
-                most, before[from * vectors + planes] & (LANE_INTS)(map[(1 + from) * size] != 0)
-            );
-        if (raised) down = LANES_NAME(lanes_down)((LANE_INTS){0}, most);
-        LANES_UNROLLED
-        for (int k = 0; k < planes; k++) total[k] = k < linear ? (LANE_INTS)((LANE_DOUBLES)map[k] * down) : map[k];
-        LANES_UNROLLED
-        for (int from = 0; from < slots; from++) {
-            const LANE_INTS *step = map + (1 + from) * size, *held = before + from * vectors;
-            const LANE_INTS some = (LANE_INTS)(held[0] != 0), more = (LANE_INTS)(step[0] != 0);
-            if (!LANES_NAME(lanes_any)(step[0])) continue; /* the same for all windows */
-            LANE_DOUBLES product[LANES_MOST_PLANES];
-            LANE_DOUBLES large = {0};
-            LANES_UNROLLED
-            for (int k = 0; k < linear; k++) {
-                product[k] = (LANE_DOUBLES)held[0] * (LANE_DOUBLES)step[k];
-                if (k) product[k] = (LANE_DOUBLES)held[k] * (LANE_DOUBLES)step[0] + product[k];
-                large = LANES_NAME(lanes_most_real)(large, LANES_NAME(lanes_magnitude)((LANE_INTS)product[k]));
-            }
-            if (raised) {
-                const LANE_INTS exponent = held[planes] & more;
-                down = LANES_NAME(lanes_down)(exponent, most);
-                lost |= (LANE_INTS)(most - exponent > LANES_STEP) & (LANE_INTS)(large > 0x1p576);
-            }
-            LANES_UNROLLED
-            for (int k = 0; k < linear; k++)
-                total[k] = (LANE_INTS)((LANE_DOUBLES)total[k] + (raised ? product[k] * down : product[k]));
-            LANES_UNROLLED
-            for (int k = linear; k < planes; k++)
-                total[k] = LANES_NAME(lanes_larger)(
-                    total[k], LANES_NAME(lanes_larger)(held[k] & more, step[k] & some)
-                );
+        for (int from = 0; from < slots && raised; from++) {
+            const LANE_INTS exponent = cell[from * vectors + planes] & way[from].some;
+            most = from ? LANES_NAME(lanes_most)(most, exponent) : exponent;
         }
         LANES_UNROLLED
-        for (int k = 0; k < planes; k++) cell[k] = total[k];
+        for (int k = 0; k < planes; k++) total[k] = map[k];
+        if (raised) {
+            const LANE_DOUBLES down = LANES_NAME(lanes_down)((LANE_INTS){0}, most);
+            LANES_UNROLLED
+            for (int k = 0; k < linear; k++) total[k] = (LANE_INTS)((LANE_DOUBLES)total[k] * down);
+        }
         LANES_UNROLLED
-        for (int k = 0; k < linear; k++) cell[planes + k] = most & (LANE_INTS)(total[k] != 0);
-        LANES_NAME(lanes_lower_far)(cell, planes, linear);
+        for (int from = 0; from < slots; from++) {
+            const LANE_WAY *w = &way[from];
+            const LANE_INTS *step = w->step, *held = cell + from * vectors;
+            if (!w->leads) continue;
+            LANES_UNROLLED
+            for (int k = linear; k < planes; k++) {
+                total[k] = LANES_NAME(lanes_either)(total[k], held[k] & w->some, k < ranks);
+                if (!w->keeps)
+                    total[k] = LANES_NAME(lanes_either)(
+                        total[k], LANES_NAME(lanes_but)(step[k], (LANE_INTS)(held[0] == 0)), k < ranks
+                    );
+            }
+            LANE_DOUBLES down = {0};
+            if (raised) {
+                const LANE_INTS less = most - (held[planes] & w->some), far = (LANE_INTS)(less > LANES_STEP);
+                const uint64_t away = LANES_NAME(lanes_marked)(far);
+                if (w->large && away) {
+                    LANE_DOUBLES size = (LANE_DOUBLES)held[0];
+                    LANES_UNROLLED
+                    for (int k = 1; k < linear; k++)
+                        size = LANES_NAME(lanes_most_real)(size, LANES_NAME(lanes_magnitude)(held[k]));
+                    lost |= far & (LANE_INTS)((LANE_INTS)size > w->most);
+                }
+                if (away == ((uint64_t)1 << LANES_WIDTH) - 1) continue;
+                down = (LANE_DOUBLES)LANES_NAME(lanes_but)(LANES_BITS(0) - (less << 52), far);
+            }
+            LANES_UNROLLED
+            for (int k = 0; k < linear; k++) {
+                LANE_DOUBLES product = (LANE_DOUBLES)held[k];
+                if (!w->keeps) {
+                    product *= (LANE_DOUBLES)step[0];
+                    if (k) product += (LANE_DOUBLES)held[0] * (LANE_DOUBLES)step[k];
+                }
+                total[k] = (LANE_INTS)((LANE_DOUBLES)total[k] + (raised ? product * down : product));
+            }
+        }
+        LANE_DOUBLES size = (LANE_DOUBLES)total[0]; /* a count is never negative */
+        LANES_UNROLLED
+        for (int k = 1; k < linear; k++)
+            size = LANES_NAME(lanes_most_real)(size, LANES_NAME(lanes_magnitude)(total[k]));
+        const LANE_INTS excess = LANES_NAME(lanes_excess)(size), least = excess + LANES_BITS(-320);
+        const LANE_INTS raise = (LANE_INTS)((LANE_BITS)excess >> 52);
+        LANE_INTS *to_cell = after + to * vectors, apart = {0};
+        LANES_UNROLLED
+        for (int k = 0; k < linear; k++) {
+            const LANE_INTS none = (LANE_INTS)(total[k] == 0);
+            to_cell[k] = total[k] - LANES_NAME(lanes_but)(excess, none);
+            to_cell[planes + k] = LANES_NAME(lanes_but)(most + raise, none);
+            apart |= LANES_NAME(lanes_but)((k ? total[k] & INT64_MAX : total[k]) - least, none);
+        }
+        if (__builtin_expect(LANES_NAME(lanes_marked)(apart) != 0, 0)) {
+            LANES_UNROLLED
+            for (int k = 0; k < linear; k++) {
+                const LANE_INTS none = (LANE_INTS)(total[k] == 0);
+                to_cell[k] = total[k];
+                to_cell[planes + k] = LANES_NAME(lanes_but)(most, none);
+                lost |= LANES_NAME(lanes_but)((total[k] & INT64_MAX) - LANES_BITS(-320), none);
+            }
+            while (LANES_NAME(lanes_lower)(to_cell, planes, linear)) continue;
+        }
+        LANES_UNROLLED
+        for (int k = linear; k < planes; k++) to_cell[k] = total[k];
     }
-    return !raised || !LANES_NAME(lanes_any)(lost);
+    if (__builtin_expect(LANES_NAME(lanes_marked)(lost) != 0, 0)) return 0;
+    LANES_UNROLLED
+    for (int slot = 0; slot < slots; slot++) {
+        LANES_UNROLLED
+        for (int k = 0; k < vectors; k++) cell[slot * vectors + k] = after[slot * vectors + k];
+    }
+    return 1;
 }
 
 /* `slots` is a constant where they are few, so that sums stay in registers. */
 LANE_INLINE void LANES_NAME(lanes_fold_shape)(
     const lanes_shape *s, lanes_word *const *cells, int windows, const lanes_word *pane, int plain, lanes_word *sums,
-    const int planes, const int linear, const int slots
+    const int planes, const int linear, const int ranks, const int slots
 ) {
     const int vectors = planes + linear;
     const long size = (long)s->chunks * slots * vectors;
-    LANE_INTS few[LANES_FEW_SLOTS * 2 * LANES_MOST_PLANES], *before = slots <= LANES_FEW_SLOTS ? few : (LANE_INTS *)sums;
-    for (int window = 0; window < windows; window++) {
-        LANE_INTS *cell = (LANE_INTS *)cells[window];
-        const LANE_INTS *map = (const LANE_INTS *)pane;
-        for (int chunk = 0; chunk < s->chunks; chunk++, cell += slots * vectors, map += slots * vectors) {
-            LANE_INTS apart = {0}, raised = {0};
+    LANE_INTS few[LANES_FEW_SLOTS * 2 * LANES_MOST_PLANES], *after = slots <= LANES_FEW_SLOTS ? few : (LANE_INTS *)sums;
+    LANE_WAY short_way[LANES_FEW_SLOTS * LANES_FEW_SLOTS], *way = short_way;
+    if (slots > LANES_FEW_SLOTS) way = (LANE_WAY *)(after + slots * vectors);
+    for (int chunk = 0; chunk < s->chunks; chunk++) {
+        const long at = (long)chunk * slots * vectors;
+        const LANE_INTS *map = (const LANE_INTS *)pane + at;
+        for (int to = 0; to < slots; to++)
+            for (int from = 0; from < slots; from++)
+                LANES_NAME(lanes_look)(
+                    &way[to * slots + from], map + (1 + from) * size + to * vectors, planes, linear
+                );
+        for (int window = 0; window < windows; window++) {
+            LANE_INTS *cell = (LANE_INTS *)cells[window] + at, apart = {0}, raised = {0};
             LANES_UNROLLED
             for (int slot = 0; slot < slots; slot++) {
-                LANES_UNROLLED
-                for (int k = 0; k < vectors; k++) before[slot * vectors + k] = cell[slot * vectors + k];
-                apart |= LANES_NAME(lanes_apart)(before + slot * vectors, planes, linear);
-                raised |= before[slot * vectors + planes];
+                apart |= LANES_NAME(lanes_apart)(cell + slot * vectors, planes, linear);
+                raised |= cell[slot * vectors + planes];
             }
             int done = 0;
             if (plain && __builtin_expect(!LANES_NAME(lanes_any)(apart), 1))
                 done = LANES_NAME(lanes_any)(raised)
-                    ? LANES_NAME(lanes_follow_plain)(cell, before, map, size, slots, 1, planes, linear)
-                    : LANES_NAME(lanes_follow_plain)(cell, before, map, size, slots, 0, planes, linear);
-            if (__builtin_expect(!done, 0)) {
-                LANES_UNROLLED
-                for (int i = 0; i < slots * vectors; i++) cell[i] = before[i];
-                LANES_NAME(lanes_follow)(cell, map, size, slots, sums, planes, linear);
-            }
+                    ? LANES_NAME(lanes_follow_plain)(cell, after, map, way, slots, 1, planes, linear, ranks)
+                    : LANES_NAME(lanes_follow_plain)(cell, after, map, way, slots, 0, planes, linear, ranks);
+            if (__builtin_expect(!done, 0))
+                LANES_NAME(lanes_follow)(cell, map, size, slots, sums, planes, linear, ranks);
         }
     }
 }
@@ -942,12 +1135,14 @@ LANE_INLINE void LANES_NAME(lanes_fold_shape)(
 static void LANES_NAME(lanes_fold)(
     const lanes_shape *s, lanes_word *const *cells, int windows, const lanes_word *pane, int plain, lanes_word *sums
 ) {
-#define CALL(planes, linear, slots) \
-    LANES_NAME(lanes_fold_shape)(s, cells, windows, pane, plain, sums, planes, linear, slots)
+#define CALL(planes, linear, ranks, slots) \
+    LANES_NAME(lanes_fold_shape)(s, cells, windows, pane, plain, sums, planes, linear, ranks, slots)
     const int few = s->slots == 2 || s->slots == 3, two = s->slots == 2;
-    if (few && s->planes == 1) { if (two) CALL(1, 1, 2); else CALL(1, 1, 3); }
-    else if (few && s->planes == 3 && s->linear == 2) { if (two) CALL(3, 2, 2); else CALL(3, 2, 3); }
-    else CALL(s->planes, s->linear, s->slots);
+    if (few && s->planes == 1) { if (two) CALL(1, 1, 1, 2); else CALL(1, 1, 1, 3); }
+    else if (few && s->planes == 3 && s->linear == 2 && s->ranks == 3) {
+        if (two) CALL(3, 2, 3, 2); else CALL(3, 2, 3, 3);
+    }
+    else CALL(s->planes, s->linear, s->ranks, s->slots);
 #undef CALL
 }
 
@@ -997,15 +1192,15 @@ static void LANES_NAME(lanes_scale)(const lanes_shape *s, lanes_word *cells) {
 
 LANE_INLINE void LANES_NAME(lanes_total)(
     const lanes_shape *s, const lanes_program *p, const lanes_word *cells, lanes_word *sums,
-    const int planes, const int whole, const int linear, const int scaled
+    const int planes, const int whole, const int linear, const int ranks, const int scaled
 ) {
     const LANE_INTS every = ~(LANE_INTS){0};
     memset(sums, 0, sizeof(LANE_INTS) * (size_t)s->chunks * s->vectors);
     for (int i = 0; i < p->groups; i++) {
         const lanes_group *g = &p->group[i];
         LANE_INTS sum[2 * LANES_MOST_PLANES], *total = (LANE_INTS *)sums + (long)g->chunk * s->vectors;
-        LANES_NAME(lanes_sum)(s, p, g, cells, 0, 1, 1, sum, 0, planes, whole, linear, scaled);
-        LANES_NAME(lanes_plus)(total, sum, every, planes, whole, linear, scaled);
+        LANES_NAME(lanes_sum)(s, p, g, cells, 0, 1, 1, sum, 0, planes, whole, linear, ranks, scaled);
+        LANES_NAME(lanes_plus)(total, sum, every, planes, whole, linear, ranks, scaled);
         if (scaled)
             LANES_UNROLLED
             for (int k = 0; k < linear; k++) LANES_NAME(lanes_normalise)(&total[k], &total[planes + k]);
@@ -1015,7 +1210,8 @@ LANE_INLINE void LANES_NAME(lanes_total)(
 static void LANES_NAME(lanes_finish)(
     const lanes_shape *s, const lanes_program *p, const lanes_word *cells, lanes_word *sums
 ) {
-#define CALL(planes, whole, linear, scaled) LANES_NAME(lanes_total)(s, p, cells, sums, planes, whole, linear, scaled)
+#define CALL(planes, whole, linear, ranks, scaled) \
+    LANES_NAME(lanes_total)(s, p, cells, sums, planes, whole, linear, ranks, scaled)
     LANES_BY_SHAPE(CALL, 0);
 #undef CALL
 }
@@ -1032,6 +1228,8 @@ static const lanes_machine LANES_NAME(lanes_machine) = {
 #undef LANE_INTS
 #undef LANE_BITS
 #undef LANE_DOUBLES
+#undef LANE_WAY
+#undef LANE_FLOW
 #undef LANES_UNROLLED
 #undef LANE_INLINE
 #undef LANES_BY_SHAPE

@@ -23,21 +23,13 @@ LANE_INLINE LANE_INTS LANES_NAME(live_lanes)(unsigned bits, LANE_INTS each) {
     return (void)each, (LANE_INTS){0} - (int64_t)(bits & 1);
 #endif
 }
-LANE_INLINE LANE_INTS LANES_NAME(live_larger)(LANE_INTS a, LANE_INTS b) {
-#if LANES_WIDTH == 4
-    const LANE_INTS larger = (LANE_INTS)((LANE_BITS)a > (LANE_BITS)b);
-    return (LANE_INTS)_mm256_blendv_epi8((__m256i)b, (__m256i)a, (__m256i)larger);
-#else
-    return LANES_NAME(lanes_larger)(a, b);
-#endif
-}
 #define LIVE_MASK LANE_INTS
 #define LIVE_EVERY (~(LANE_INTS){0})
 #define LIVE_LANES(bits, each) LANES_NAME(live_lanes)(bits, each)
 #define LIVE_ONLY(a, lanes) ((a) & (lanes))
 #define LIVE_ADD(a, b, lanes) ((a) + LIVE_ONLY(b, lanes))
 #define LIVE_ADD_REAL(a, b, lanes) ((LANE_INTS)((LANE_DOUBLES)(a) + (LANE_DOUBLES)LIVE_ONLY(b, lanes)))
-#define LIVE_LARGER(a, b, lanes) LANES_NAME(live_larger)(a, LIVE_ONLY(b, lanes))
+#define LIVE_LARGER(a, b, lanes) LANES_NAME(lanes_larger)(a, LIVE_ONLY(b, lanes))
 #endif
 
 LANE_INLINE LANE_INTS LANES_NAME(live_join)(

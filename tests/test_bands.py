@@ -272,6 +272,36 @@ def test_pane_maps_of_numbers_far_apart(first: tuple[int, int], later: int) -> N
         assert row["avg_B_v"] == pytest.approx(exact["avg_B_v"], rel=2e-9)
 
 
+@pytest.mark.parametrize("grown", [300, 600, 1200])
+def test_pane_maps_of_a_sum_far_smaller_than_its_count(grown: int) -> None:
+    """Few trends have a value, and so many have none that no exponent holds both the sum and the count."""
+    kinds = "AB", "A" * grown, "bb", "Abb", "b" * (grown // 2), "AAb", "Ab", "b", "Ab", "Ab"
+    events = [
+        {"time": 1_000_000 * pane + 1000 * place, "type": type.upper(), "v": 3.0 + pane if type == "B" else None}
+        for pane, each in enumerate(kinds)
+        for place, type in enumerate(each)
+    ]
+    text = "RETURN LOG2(COUNT(*)), AVG(B.v), COUNT(B) PATTERN SEQ(A+, B+) WITHIN 12000 s SLIDE 1000 s"
+    queries = hamlet.Workload.parse(text)
+    results = hamlet.run(queries, events, numbers="float", time_unit="ms")
+    assert results.stats["pane_maps"] > 0
+    expected = hamlet.run(queries, events, numbers="exact", time_unit="ms").rows()
+    for row, exact in zip(results.rows(), expected, strict=True):
+        assert row["window_start"] == exact["window_start"]
+        assert row["log2_count"] == pytest.approx(exact["log2_count"], rel=1e-12)
+        assert row["avg_B_v"] == (exact["avg_B_v"] and pytest.approx(exact["avg_B_v"], rel=1e-9))
+
+
+def test_flags_are_those_of_all_lanes(made: list[Band]) -> None:
+    """A plane that holds whether there is a value in one lane, and a rank in another, is one of ranks."""
+    rows = [{"time": time, "type": type, "v": 1.5} for time, type in ((1, "A"), (2, "B"))]
+    for items in (["SUM(B.v)"], ["COUNT(*)", "SUM(B.v)"], ["SUM(B.v)", "MAX(B.v)"], ["SUM(B.v), MAX(B.v)"]):
+        patterns = zip(items, ("SEQ(A, B+)", "(SEQ(A, B+))+"), strict=False)
+        text = "".join(f"RETURN {each} PATTERN {pattern} WITHIN 9 s;\n" for each, pattern in patterns)
+        hamlet.run(hamlet.Workload.parse(text), rows, numbers="float")
+    assert [(band.linear, band.ranks, band.planes) for band in made] == [(2, 3, 3), (2, 3, 3), (2, 2, 3), (2, 3, 4)]
+
+
 @pytest.mark.parametrize("numbers", ["exact", "float"])
 def test_a_window_may_be_alive_where_an_earlier_one_is_dead(numbers: str) -> None:
     """C comes before the second window opens, and forbids trends to begin in the first."""

@@ -47,6 +47,8 @@ class Band:
         Planes that hold integers, the first ones; 0 under ``numbers=float``.
     linear : int
         Planes that are added up: those and doubles behind them. The others are extrema; presence is one, too.
+    ranks : int
+        Planes before the first one that holds an extremum other than presence in some lane.
     vectors : int
         Of a cell: planes, and under ``numbers=float`` an exponent for each that is a double.
     maps : int
@@ -64,6 +66,7 @@ class Band:
     planes: int
     whole: int
     linear: int
+    ranks: int
     vectors: int
     maps: int
     places: tuple[tuple[int, ...], ...]
@@ -80,6 +83,7 @@ class _Lane:
     windows: int
     slots: int
     forms: _Forms
+    flags: int  # extrema that are presence: the first ones
     places: tuple[tuple[int, int], ...]  # of each component: the form of its plane, and which of them
     starts: tuple[int, ...]
     bytes: float  # what the query may hold on its own, with all windows open and every count in one word
@@ -151,7 +155,8 @@ def _lane(tables: QueryTables) -> _Lane:
     places = tuple((kind[0], order[kind[0]].index(kind)) for kind in kinds)
     whole, doubles, extrema = map(len, order)
     held = of.partition + windows * of.window.at(0)
-    return _Lane(tables.exact, windows, slots, (whole, doubles, extrema), places, tuple(starts), held)
+    flags = sum(kind == _PRESENT for _, kind, *_ in order[_EXTREMUM])
+    return _Lane(tables.exact, windows, slots, (whole, doubles, extrema), flags, places, tuple(starts), held)
 
 
 def _band(placed: Sequence[_Placed], width: int) -> Band:
@@ -159,6 +164,7 @@ def _band(placed: Sequence[_Placed], width: int) -> Band:
     lanes = [lane for _, lane in placed]
     forms = _widest({lane.forms for lane in lanes})
     before = tuple(accumulate(forms, initial=0))  # planes before those of a form
+    flags = min((lane.flags for lane in lanes if lane.flags < lane.forms[_EXTREMUM]), default=forms[_EXTREMUM])
     places = {each: tuple(before[form] + place for form, place in each) for each in {lane.places for lane in lanes}}
     return Band(
         tuple(query for query, _ in placed),
@@ -166,6 +172,7 @@ def _band(placed: Sequence[_Placed], width: int) -> Band:
         sum(forms),
         forms[_WHOLE],
         before[_EXTREMUM],
+        before[_EXTREMUM] + flags,
         _vectors(forms, lanes[0].exact),
         _maps(lanes[0].exact, lanes[0].windows, max(lane.slots for lane in lanes)),
         tuple(places[lane.places] for lane in lanes),
