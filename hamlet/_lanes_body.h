@@ -926,39 +926,6 @@ LANE_INLINE int LANES_NAME(lanes_keeps)(const LANE_INTS *step, const int vectors
     return !LANES_NAME(lanes_any)(other);
 }
 
-/* The cells of a window and a chunk, followed by a map whose columns are `size` vectors long. */
-static __attribute__((noinline)) void LANES_NAME(lanes_follow)(
-    LANE_INTS *cell, const LANE_INTS *map, long size, int slots, lanes_word *sums, int planes, int linear, int ranks
-) {
-    const int vectors = planes + linear;
-    const LANE_INTS every = ~(LANE_INTS){0};
-    LANE_INTS *before = (LANE_INTS *)sums;
-    memcpy(before, cell, sizeof(LANE_INTS) * (size_t)(slots * vectors));
-    for (int to = 0; to < slots; to++) {
-        LANE_INTS total[2 * LANES_MOST_PLANES], product[2 * LANES_MOST_PLANES];
-        LANES_UNROLLED
-        for (int k = 0; k < vectors; k++) total[k] = map[to * vectors + k];
-        for (int from = 0; from < slots; from++) {
-            const LANE_INTS *step = map + (1 + from) * size + to * vectors;
-            const LANE_INTS *held = before + from * vectors;
-            if (!LANES_NAME(lanes_any)(step[0]) || !LANES_NAME(lanes_any)(held[0])) continue;
-            if (LANES_NAME(lanes_keeps)(step, vectors)) {
-                LANES_NAME(lanes_plus)(total, held, every, planes, 0, linear, ranks, 1);
-                continue;
-            }
-            if (LANES_NAME(lanes_any)(
-                    LANES_NAME(lanes_apart)(held, planes, linear) | LANES_NAME(lanes_apart)(step, planes, linear)
-                ) || !LANES_NAME(lanes_join_alike)(held, step, product, planes, linear, ranks))
-                LANES_NAME(lanes_join)(held, step, product, planes, linear, ranks);
-            LANES_NAME(lanes_plus)(total, product, every, planes, 0, linear, ranks, 1);
-        }
-        while (LANES_NAME(lanes_lower)(total, planes, linear)) continue;
-        LANES_NAME(lanes_align)(total, planes, linear);
-        LANES_UNROLLED
-        for (int k = 0; k < vectors; k++) cell[to * vectors + k] = total[k];
-    }
-}
-
 /* The way from one slot to another in a map, as far as it is the same for all windows. */
 typedef struct {
     const LANE_INTS *step;
@@ -1001,12 +968,13 @@ LANE_INLINE LANE_INTS LANES_NAME(lanes_excess)(LANE_DOUBLES size) {
  * whether some is not zero. Products are below 2^(257 + LANES_PLAIN_BITS): nothing overflows, and two steps bring a sum
  * below LANES_MOST_MANTISSA. What has an exponent that is less by two steps is left out. The others are at least
  * 2^(2 * 512 - 320), so it may be: what begins in the map always, a product below 2^576 too. Returns 0, with nothing
- * done, where there is a larger one, or where a sum is too small for the exponent of its count. */
+ * done, where there is a larger one, or where a sum is too small for the exponent of its count; and -1, likewise, where
+ * a sum would be so once its count is lowered: there `careful` takes the steps of `lanes_lower`. */
 LANE_INLINE int LANES_NAME(lanes_follow_plain)(
     LANE_INTS *cell, LANE_INTS *after, const LANE_INTS *map, const LANE_WAY *way, int slots, int raised,
-    const int planes, const int linear, const int ranks
+    const int planes, const int linear, const int ranks, const int careful
 ) {
-    LANE_INTS lost = {0}; /* negative in some lane: this is not the way */
+    LANE_INTS lost = {0}, spread = {0}; /* negative in some lane: this is not the way, or not this step */
     const int vectors = planes + linear;
     LANES_UNROLLED
     for (int to = 0; to < slots; to++, map += vectors, way += slots) {
@@ -1066,34 +1034,72 @@ LANE_INLINE int LANES_NAME(lanes_follow_plain)(
             size = LANES_NAME(lanes_most_real)(size, LANES_NAME(lanes_magnitude)(total[k]));
         const LANE_INTS excess = LANES_NAME(lanes_excess)(size), least = excess + LANES_BITS(-320);
         const LANE_INTS raise = (LANE_INTS)((LANE_BITS)excess >> 52);
-        LANE_INTS *to_cell = after + to * vectors, apart = {0};
+        LANE_INTS *sum = after + to * vectors, apart = {0};
         LANES_UNROLLED
         for (int k = 0; k < linear; k++) {
-            const LANE_INTS none = (LANE_INTS)(total[k] == 0);
-            to_cell[k] = total[k] - LANES_NAME(lanes_but)(excess, none);
-            to_cell[planes + k] = LANES_NAME(lanes_but)(most + raise, none);
-            apart |= LANES_NAME(lanes_but)((k ? total[k] & INT64_MAX : total[k]) - least, none);
+            const LANE_INTS none = (LANE_INTS)(total[k] == 0), x = k ? total[k] & INT64_MAX : total[k];
+            sum[k] = total[k] - LANES_NAME(lanes_but)(excess, none);
+            sum[planes + k] = LANES_NAME(lanes_but)(most + raise, none);
+            apart |= LANES_NAME(lanes_but)(x - least, none);
+            if (careful) lost |= LANES_NAME(lanes_but)(x - LANES_BITS(-320), none);
         }
-        if (__builtin_expect(LANES_NAME(lanes_marked)(apart) != 0, 0)) {
+        if (!careful) {
+            spread |= apart;
+        } else if (LANES_NAME(lanes_marked)(apart)) {
             LANES_UNROLLED
             for (int k = 0; k < linear; k++) {
-                const LANE_INTS none = (LANE_INTS)(total[k] == 0);
-                to_cell[k] = total[k];
-                to_cell[planes + k] = LANES_NAME(lanes_but)(most, none);
-                lost |= LANES_NAME(lanes_but)((total[k] & INT64_MAX) - LANES_BITS(-320), none);
+                sum[k] = total[k];
+                sum[planes + k] = LANES_NAME(lanes_but)(most, (LANE_INTS)(total[k] == 0));
             }
-            while (LANES_NAME(lanes_lower)(to_cell, planes, linear)) continue;
+            while (LANES_NAME(lanes_lower)(sum, planes, linear)) continue;
         }
         LANES_UNROLLED
-        for (int k = linear; k < planes; k++) to_cell[k] = total[k];
+        for (int k = linear; k < planes; k++) sum[k] = total[k];
     }
-    if (__builtin_expect(LANES_NAME(lanes_marked)(lost) != 0, 0)) return 0;
+    if (__builtin_expect(LANES_NAME(lanes_marked)(lost | spread) != 0, 0))
+        return LANES_NAME(lanes_marked)(lost) ? 0 : -1;
     LANES_UNROLLED
     for (int slot = 0; slot < slots; slot++) {
         LANES_UNROLLED
         for (int k = 0; k < vectors; k++) cell[slot * vectors + k] = after[slot * vectors + k];
     }
     return 1;
+}
+
+/* The cells of a window and a chunk, followed by a map whose columns are `size` vectors long; way: what is
+ * known of it where `lanes_follow_plain` may be careful, or null. */
+static __attribute__((noinline)) void LANES_NAME(lanes_follow)(
+    LANE_INTS *cell, const LANE_INTS *map, long size, const LANE_WAY *way, int slots, lanes_word *sums, int planes,
+    int linear, int ranks
+) {
+    const int vectors = planes + linear;
+    const LANE_INTS every = ~(LANE_INTS){0};
+    LANE_INTS *before = (LANE_INTS *)sums;
+    if (way && LANES_NAME(lanes_follow_plain)(cell, before, map, way, slots, 1, planes, linear, ranks, 1)) return;
+    memcpy(before, cell, sizeof(LANE_INTS) * (size_t)(slots * vectors));
+    for (int to = 0; to < slots; to++) {
+        LANE_INTS total[2 * LANES_MOST_PLANES], product[2 * LANES_MOST_PLANES];
+        LANES_UNROLLED
+        for (int k = 0; k < vectors; k++) total[k] = map[to * vectors + k];
+        for (int from = 0; from < slots; from++) {
+            const LANE_INTS *step = map + (1 + from) * size + to * vectors;
+            const LANE_INTS *held = before + from * vectors;
+            if (!LANES_NAME(lanes_any)(step[0]) || !LANES_NAME(lanes_any)(held[0])) continue;
+            if (LANES_NAME(lanes_keeps)(step, vectors)) {
+                LANES_NAME(lanes_plus)(total, held, every, planes, 0, linear, ranks, 1);
+                continue;
+            }
+            if (LANES_NAME(lanes_any)(
+                    LANES_NAME(lanes_apart)(held, planes, linear) | LANES_NAME(lanes_apart)(step, planes, linear)
+                ) || !LANES_NAME(lanes_join_alike)(held, step, product, planes, linear, ranks))
+                LANES_NAME(lanes_join)(held, step, product, planes, linear, ranks);
+            LANES_NAME(lanes_plus)(total, product, every, planes, 0, linear, ranks, 1);
+        }
+        while (LANES_NAME(lanes_lower)(total, planes, linear)) continue;
+        LANES_NAME(lanes_align)(total, planes, linear);
+        LANES_UNROLLED
+        for (int k = 0; k < vectors; k++) cell[to * vectors + k] = total[k];
+    }
 }
 
 /* `slots` is a constant where they are few, so that sums stay in registers. */
@@ -1124,10 +1130,10 @@ LANE_INLINE void LANES_NAME(lanes_fold_shape)(
             int done = 0;
             if (plain && __builtin_expect(!LANES_NAME(lanes_any)(apart), 1))
                 done = LANES_NAME(lanes_any)(raised)
-                    ? LANES_NAME(lanes_follow_plain)(cell, after, map, way, slots, 1, planes, linear, ranks)
-                    : LANES_NAME(lanes_follow_plain)(cell, after, map, way, slots, 0, planes, linear, ranks);
-            if (__builtin_expect(!done, 0))
-                LANES_NAME(lanes_follow)(cell, map, size, slots, sums, planes, linear, ranks);
+                    ? LANES_NAME(lanes_follow_plain)(cell, after, map, way, slots, 1, planes, linear, ranks, 0)
+                    : LANES_NAME(lanes_follow_plain)(cell, after, map, way, slots, 0, planes, linear, ranks, 0);
+            if (__builtin_expect(done <= 0, 0))
+                LANES_NAME(lanes_follow)(cell, map, size, done ? way : 0, slots, sums, planes, linear, ranks);
         }
     }
 }
