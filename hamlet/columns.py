@@ -18,6 +18,7 @@ from hamlet.query import AttributeType
 
 Int64Array = npt.NDArray[np.int64]
 _FEW = 4096  # values of a dictionary, all of which are numbered whether a row has them or not
+_LARGE = 1 << 18  # bytes
 # int64 or float64 values, and 1 where there is one (None: everywhere).
 KernelColumn = tuple[npt.NDArray[Any], npt.NDArray[np.uint8] | None]
 
@@ -154,12 +155,14 @@ def values(batch: pa.RecordBatch, name: str, type: AttributeType | None, strings
 
 
 def fresh(size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """A new array of shape (size,), of any numbers, in Arrow's memory.
+    """A new array of shape (size,), of any numbers; a large one in Arrow's memory.
 
-    The system gives memory at its first touch, page by page, which may take longer than to fill it. Arrow keeps for a
-    while what it gets back, and asks for pages that are larger.
+    The system gives memory at its first touch, page by page, which may take longer than to fill it. Arrow keeps large
+    pieces for a while when it gets them back, and asks for pages that are larger.
     """
     dtype = np.dtype(dtype)
+    if size * dtype.itemsize < _LARGE:
+        return np.empty(size, dtype)
     return np.frombuffer(pa.allocate_buffer(size * dtype.itemsize), dtype)
 
 
