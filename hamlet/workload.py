@@ -153,7 +153,7 @@ class Workload:
         """
         if self._checked is None or self._checked[0] != schema:
             self._checked = schema, tuple(check(self.analysis, schema))
-        found = self._checked[1]
+        found = list(self._checked[1])
         errors = [each for each in found if each.severity == "error"]
         if errors:
             raise WorkloadError(errors)
