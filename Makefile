@@ -11,7 +11,7 @@ export PYTHON
 BIN := .venv/bin
 DEMO := build/demo
 DEBUG := build/debug
-KERNELS := $(wildcard $(addsuffix /*.p[yx][xd],hamlet optimizer bench/baselines) hamlet/*.h bench/baselines/*.h)
+KERNELS := $(shell find hamlet optimizer bench/baselines -name '*.p[yx][xd]' -o -name '*.h')
 WORKERS ?= auto
 # Spark finds the Java that we found. Two steps, since `export X="$(false)"` would hide the failure.
 WITH_JAVA := java_home="$$(tools/prepare java)"; export JAVA_HOME="$$java_home";
@@ -106,5 +106,5 @@ build/flink/.installed: | .venv/bin/python
 .PHONY: clean
 clean: ## remove everything that make has made
 	rm -rf .venv build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .benchmarks spark-warehouse
-	rm -f $(foreach folder,hamlet optimizer bench/baselines,$(folder)/*.so $(folder)/*.c)
+	find hamlet optimizer bench/baselines \( -name '*.so' -o -name '*.c' \) -delete
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

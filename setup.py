@@ -49,7 +49,7 @@ def extension(source: Path) -> Extension:
 def sources() -> list[Path]:
     """Every .pyx of the installed packages, relative to this folder, in a fixed order; in place the baselines too."""
     folders = (*PACKAGES, BASELINES) if "--inplace" in sys.argv else PACKAGES
-    return [source for folder in folders for source in sorted(Path(folder).glob("*.pyx"))]
+    return [source for folder in folders for source in sorted(Path(folder).rglob("*.pyx"))]
 
 
 setup(

@@ -36,7 +36,7 @@ def python_files(*folders: str) -> list[Path]:
 
 def cython_files() -> list[Path]:
     folders = ("hamlet", "optimizer", "bench/baselines")
-    return [path for folder in folders for path in sorted((ROOT / folder).glob("*.p[yx][xd]"))]
+    return [path for folder in folders for path in sorted((ROOT / folder).rglob("*.p[yx][xd]"))]
 
 
 def tree_of(path: Path) -> ast.Module:
