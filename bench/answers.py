@@ -19,9 +19,9 @@ import hamlet
 from bench.baselines import strategy
 from bench.baselines.question import Question
 from hamlet import oracle
+from hamlet.language.query import Aggregate, Attribute, WorkloadText
+from hamlet.language.schema import UNITS_PER_SECOND
 from hamlet.output.digits import integer_of
-from hamlet.query import Aggregate, Attribute, WorkloadText
-from hamlet.schema import UNITS_PER_SECOND
 
 Row = Mapping[str, Any]
 EDGES = ("window_start", "window_end")

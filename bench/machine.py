@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hamlet.calibration import processor
+from hamlet.planner.calibration import processor
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("hamlet-cep", "numpy", "pyarrow", "pyspark", "duckdb", "cython")

@@ -1,4 +1,4 @@
-"""What the estimates of `hamlet.chunks.ranges` rest on: ``python -m bench.range_costs`` measures its constants.
+"""What the estimates of `hamlet.parallel.time.ranges` rest on: ``python -m bench.range_costs`` measures its constants.
 
 Whole jobs run over two sizes of one stream (three queries, COUNT, tumbling windows, float); the slope of the processor
 time of all processes over the events is what an event costs, whatever else the machine does. The first rounds, in which
@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 import hamlet
 from bench.cases.ranges import TimeRanges
 from bench.workloads import RIDES
-from hamlet.chunks.probes import coordinates_of
-from hamlet.chunks.ranges import Cut
-from hamlet.options import options_of
-from hamlet.slicing.routes import routes
+from hamlet.engine.options import options_of
+from hamlet.parallel.routing.routes import routes
+from hamlet.parallel.time.probes import coordinates_of
+from hamlet.parallel.time.ranges import Cut
 
 SIZES = (1_000_000, 4_000_000)
 ROUNDS, WARM = 6, 3

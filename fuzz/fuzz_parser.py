@@ -11,14 +11,14 @@ from pathlib import Path
 import driver
 
 with driver.atheris.instrument_imports(include=["hamlet", "optimizer"]):
-    from hamlet.columns import StringPool
-    from hamlet.compiler.compile import compile_workload
     from hamlet.errors import WorkloadError
+    from hamlet.input.columns import StringPool
     from hamlet.language.analysis import analyse_text
     from hamlet.language.parser import parse
     from hamlet.language.printing import to_text
+    from hamlet.language.schema import Clock, Schema
     from hamlet.language.typecheck import check as typecheck
-    from hamlet.schema import Clock, Schema
+    from hamlet.planner.compile import compile_workload
 
 import pyarrow as pa
 

@@ -13,7 +13,7 @@ from hamlet import starting
 starting.listen()  # before anything else is imported
 
 # ruff: noqa: E402
-from hamlet.engine import Engine
+from hamlet.engine.online import Engine
 from hamlet.errors import (
     DataError,
     HamletError,
@@ -26,10 +26,10 @@ from hamlet.errors import (
     WorkloadError,
 )
 from hamlet.output.result import Results
-from hamlet.run import run
-from hamlet.symbols import symbolic
+from hamlet.parallel.run import run
+from hamlet.planner.workload import Workload
+from hamlet.reference.symbolic import symbolic
 from hamlet.version import __version__
-from hamlet.workload import Workload
 
 if TYPE_CHECKING:
     import hamlet.spark as spark

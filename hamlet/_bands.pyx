@@ -66,7 +66,7 @@ from hamlet._tables cimport (
 
 
 cdef void load_bands(Core* k, object bands, list held) except *:
-    """Take over the bands of a kernel (`hamlet.compiler.bands.Band`); its queries are loaded."""
+    """Take over the bands of a kernel (`hamlet.planner.bands.Band`); its queries are loaded."""
     cdef int number, i
     k.band_of = <int*> calloc(k.queries + 1, sizeof(int))
     k.lane_of = <int*> calloc(k.queries + 1, sizeof(int))

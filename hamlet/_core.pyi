@@ -6,7 +6,7 @@ import numpy.typing as npt
 
 from hamlet._budget import Budget
 from hamlet._listing import Listing
-from hamlet.sharing import Sharing
+from hamlet.engine.sharing import Sharing
 
 COMPONENTS: dict[str, int]
 SOURCES: dict[str, int]

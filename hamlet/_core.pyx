@@ -1,6 +1,6 @@
 """The kernel: propagates the summed aggregates of partial trends through templates, one slice of one key at a time.
 
-Python validates, the kernel trusts: it sees integers only (`hamlet.compiler.tables` writes them). A *cell* holds the
+Python validates, the kernel trusts: it sees integers only (`hamlet.planner.tables` writes them). A *cell* holds the
 summed aggregates of all partial trends that stand in one automaton state; an event bound to v along p -v-> q adds
 cell p to cell q. Where an adjacent predicate or a longer negated pattern has to look back at single events, a *store*
 keeps one node per event instead of the sum. A burst of events that extend one Kleene sub-pattern is one step of a
@@ -147,15 +147,15 @@ cdef class Kernel:
 
     Parameters
     ----------
-    tables : sequence of hamlet.compiler.tables.QueryTables
+    tables : sequence of hamlet.planner.tables.QueryTables
         One per query, integers only.
     floating : sequence of int
         Per event column 1 where it holds doubles.
-    sharing : hamlet.sharing.Sharing or None
+    sharing : hamlet.engine.sharing.Sharing or None
         Who decides which queries share a burst; every query on its own where it is None.
     budget : Budget or None
         What all kernels of the run hold together; by default a kernel has one of its own, without a limit.
-    bands : sequence of hamlet.compiler.bands.Band
+    bands : sequence of hamlet.planner.bands.Band
         Which queries run side by side; results do not depend on it.
     whole_from : int
         In batches of so many events and more, windows that are whole may be taken at once (``_whole``).

@@ -379,7 +379,7 @@ def doubles_of(const uint64_t[::1] words, const int64_t[::1] starts, const int64
 
 
 def scaled_of(const uint64_t[::1] words, const int64_t[::1] starts, const int64_t[::1] sizes):
-    """Integers of at least 0 as scaled doubles: mantissas and exponents, as `hamlet.output.scaled.of_integer`."""
+    """Integers of at least 0 as scaled doubles: mantissas and exponents, as `hamlet.planner.scaled.of_integer`."""
     cdef Py_ssize_t n = len(starts), i
     cdef int64_t exponent, size, bits, dropped, shift
     cdef int more

@@ -4,7 +4,7 @@ Where a key is one code and the codes lie close together, a plain table beside i
 rows are numbered without a branch.
 
 The numbers of keys that are forgotten are given to new ones, so that memory and the kernel's arrays follow the keys
-that are alive, not those ever seen. What a code stands for is known in Python (`hamlet.keys`).
+that are alive, not those ever seen. What a code stands for is known in Python (`hamlet.engine.keys`).
 """
 
 import cython

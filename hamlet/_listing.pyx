@@ -256,7 +256,7 @@ cdef inline bint is_scaled(const Component* c) noexcept nogil:
 
 
 cdef inline object presented(double m, int64_t e, object beyond):
-    """`hamlet.output.scaled.presented`."""
+    """`hamlet.planner.scaled.presented`."""
     cdef double nearest
     if e == 0:
         return m

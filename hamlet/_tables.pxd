@@ -1,4 +1,4 @@
-"""The kernel's fixed tables: what `hamlet.compiler.tables` writes, field by field.
+"""The kernel's fixed tables: what `hamlet.planner.tables` writes, field by field.
 
 Python validates, the kernel trusts. Index pairs ``x``, ``x_end`` are half-open ranges.
 """

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from hamlet.query import Span
+from hamlet.language.query import Span
 
 Severity = Literal["error", "warning"]
 
@@ -56,7 +56,7 @@ class OutputError(HamletError):
 
 
 class CalibrationWarning(UserWarning):
-    """Measured constants that are kept on this machine cannot be used; the shipped ones are (`hamlet.calibration`)."""
+    """Measured constants that are kept on this machine cannot be used; the shipped ones are (`hamlet.planner.calibration`)."""
 
 
 class JobError(Exception):

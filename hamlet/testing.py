@@ -26,12 +26,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from hamlet.engine.options import Options
 from hamlet.errors import DataError
-from hamlet.options import Options
+from hamlet.language.schema import UNITS_PER_SECOND
 from hamlet.oracle import Trend, trends
-from hamlet.run import run
-from hamlet.schema import UNITS_PER_SECOND
-from hamlet.workload import Workload
+from hamlet.parallel.run import run
+from hamlet.planner.workload import Workload
 
 __all__ = ["Case", "assert_trends", "cases", "describe_trends", "events_of", "rows_of"]
 

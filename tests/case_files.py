@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hamlet import testing
-from hamlet.schema import UNITS_PER_SECOND
+from hamlet.language.schema import UNITS_PER_SECOND
 from hamlet.testing import Case as Case
 
 FOLDER = Path(__file__).parent / "cases"

@@ -18,15 +18,16 @@ from typing import Any
 from unittest import mock
 
 import hamlet
-from hamlet import oracle, runner
-from hamlet.chunks import side_by_side
-from hamlet.chunks.mapped import MappedChunks
-from hamlet.chunks.whole import WholeChunks
+from hamlet import oracle
+from hamlet.engine import class_runner
+from hamlet.engine.options import Options
+from hamlet.engine.sharing import Sharing
 from hamlet.language.parser import parse
-from hamlet.options import Options
+from hamlet.language.query import Aggregate
 from hamlet.oracle.aggregates import Occurrences, aggregate
-from hamlet.query import Aggregate
-from hamlet.sharing import Sharing
+from hamlet.parallel.time import side_by_side
+from hamlet.parallel.time.mapped import MappedChunks
+from hamlet.parallel.time.whole import WholeChunks
 from tests.case_files import oracle_options
 from tests.comparison import difference, in_file_order, table
 from tests.strategies import CORE, DEFAULT, Case, Features, random_case
@@ -49,13 +50,13 @@ FEATURES = {
 @contextmanager
 def windows_at_once() -> Iterator[None]:
     """Windows that are whole in a batch are computed at once, however few events it has (`hamlet._whole`)."""
-    with mock.patch.object(runner, "WHOLE_FROM", 0):
+    with mock.patch.object(class_runner, "WHOLE_FROM", 0):
         yield
 
 
 @contextmanager
 def chunks_of_few_events(seed: int) -> Iterator[None]:
-    """Threads compute chunks of an event or a few wherever a stream may be cut (`hamlet.chunks.side_by_side`)."""
+    """Threads compute chunks of an event or a few wherever a stream may be cut (`hamlet.parallel.time.side_by_side`)."""
     sizes = (1, 1 + seed % 4)
     with (
         mock.patch.object(MappedChunks, "sizes", sizes),

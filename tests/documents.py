@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from hamlet.cli import main
-from hamlet.workload import Workload
+from hamlet.planner.workload import Workload
 
 ROOT = Path(__file__).resolve().parent.parent
 

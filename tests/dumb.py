@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from hamlet.query import Alternation, Atom, Negation, Pattern, Repetition, atoms
-from hamlet.query import Sequence as SequenceNode
+from hamlet.language.query import Alternation, Atom, Negation, Pattern, Repetition, atoms
+from hamlet.language.query import Sequence as SequenceNode
 
 Pairs = tuple[tuple[int, str], ...]
 LETTERS = "abcdefghijklmnopqrstuvwxyz"

@@ -6,8 +6,8 @@ import functools
 import itertools
 from collections.abc import Iterator
 
+from hamlet.language.query import Atom, Conjunction, Negation, Pattern, children
 from hamlet.oracle.words import begins
-from hamlet.query import Atom, Conjunction, Negation, Pattern, children
 
 
 def variables(pattern: Pattern) -> set[str]:

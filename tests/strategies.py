@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hamlet.errors import WorkloadError
 from hamlet.language import analysis
 from hamlet.language.parser import parse
-from hamlet.query import Pattern, atoms
+from hamlet.language.query import Pattern, atoms
 from tests import pattern_parts
 from tests.conditions import Conditions
 

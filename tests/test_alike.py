@@ -9,9 +9,9 @@ import pytest
 
 import hamlet
 from hamlet import oracle
-from hamlet.columns import StringPool
-from hamlet.compiler.compile import compile_workload
+from hamlet.input.columns import StringPool
 from hamlet.language.parser import parse
+from hamlet.planner.compile import compile_workload
 from tests.comparison import difference
 
 ALIKE = """

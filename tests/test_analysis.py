@@ -11,9 +11,9 @@ from hamlet.language.conditions import parts, push_not
 from hamlet.language.meaning import AnalysedQuery, Analysis
 from hamlet.language.parser import parse
 from hamlet.language.printing import to_text
+from hamlet.language.query import AttributeType, Comparison, Condition, Not
+from hamlet.language.schema import Clock, Schema
 from hamlet.language.typecheck import check, type_of
-from hamlet.query import AttributeType, Comparison, Condition, Not
-from hamlet.schema import Clock, Schema
 from tests.test_parser import FIGURE_1
 
 

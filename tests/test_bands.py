@@ -13,9 +13,9 @@ import pytest
 import hamlet
 from hamlet._budget import Budget
 from hamlet._core import Kernel
-from hamlet.compiler import compiled as classes
-from hamlet.compiler.bands import Band, bands, fits
-from hamlet.compiler.compiled import CompiledQuery
+from hamlet.planner import compiled as classes
+from hamlet.planner.bands import Band, bands, fits
+from hamlet.planner.compiled import CompiledQuery
 from tests.comparison import difference
 from tests.test_memory import allocated, bound, compiled, work_area
 

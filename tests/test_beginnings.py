@@ -10,13 +10,13 @@ import pytest
 
 import hamlet
 from hamlet import oracle
-from hamlet.columns import StringPool
-from hamlet.compiler.compile import compile_workload
-from hamlet.explain import view
+from hamlet.engine.options import Options
+from hamlet.engine.sharing import Sharing
+from hamlet.input.columns import StringPool
 from hamlet.input.events import open_events
 from hamlet.language.parser import parse
-from hamlet.options import Options
-from hamlet.sharing import Sharing
+from hamlet.planner.compile import compile_workload
+from hamlet.planner.explain import view
 from tests.comparison import difference, in_file_order
 
 Event = dict[str, Any]

@@ -14,11 +14,11 @@ import pytest
 from click.testing import CliRunner
 
 import hamlet
-from hamlet import calibration
-from hamlet.calibration import measure
 from hamlet.cli import cli, main
+from hamlet.engine import calibrate as measure
+from hamlet.engine.sharing import RUNG, Sharing
 from hamlet.errors import CalibrationWarning, OptionError, OutputError
-from hamlet.sharing import RUNG, Sharing
+from hamlet.planner import calibration
 from optimizer.benefit import MEASURED, PAPER, Costs
 
 COSTS = {rung: Costs(each.reads, 1.5, 2.5, 3.5, 4.5, 5.5) for rung, each in MEASURED.items()}

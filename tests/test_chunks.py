@@ -11,19 +11,19 @@ import pytest
 
 import hamlet
 from hamlet import oracle
-from hamlet.chunks import exchange
-from hamlet.chunks.chunk import Chunk, Maps
-from hamlet.chunks.coordinates import refusal
-from hamlet.chunks.fold import Folds
-from hamlet.chunks.probes import coordinates_of
+from hamlet.engine.keys import Key
+from hamlet.engine.options import Options, options_of
 from hamlet.input.events import open_events
-from hamlet.keys import Key
 from hamlet.language.parser import parse
-from hamlet.options import Options, options_of
 from hamlet.output.partial import SCHEMA
 from hamlet.output.result import Results
 from hamlet.output.rows import GroupRows
-from hamlet.slicing.routes import part_of, routes
+from hamlet.parallel.routing.routes import part_of, routes
+from hamlet.parallel.time import exchange
+from hamlet.parallel.time.chunk import Chunk, Maps
+from hamlet.parallel.time.fold import Folds
+from hamlet.parallel.time.probes import coordinates_of
+from hamlet.planner.coordinates import refusal
 from hamlet.spark.rows import Presenter
 from hamlet.spark.tasks import Shipment, codec_of
 from tests.case_files import oracle_options

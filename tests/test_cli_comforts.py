@@ -19,11 +19,11 @@ from hamlet.cli import doctor, main
 from hamlet.cli.progress import _doing, counted
 from hamlet.cli.run import _doubting
 from hamlet.cli.show import show_tables
+from hamlet.engine.where import Filter, FilteredEvents
 from hamlet.errors import DataError, OptionError, WorkloadError
 from hamlet.input.events import open_events
 from hamlet.output.digits import short_text
 from hamlet.output.query_rows import QueryRows
-from hamlet.where import Filter, FilteredEvents
 
 WORKLOAD = """
 trends: RETURN g, COUNT(*) PATTERN SEQ(A, B+) GROUP-BY g WITHIN 100 s;

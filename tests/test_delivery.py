@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 import hamlet
 from hamlet._delivery import by_window
-from hamlet.output import scaled
 from hamlet.output.digits import number_text
 from hamlet.output.numbers import BeyondDoubles, Integers, ScaledDoubles
 from hamlet.output.query_rows import dicts_of
+from hamlet.planner import scaled
 
 TEXT = """
     plain: RETURN g, COUNT(*), COUNT(B), SUM(B.i), SUM(B.d), AVG(B.i), AVG(B.d), MIN(B.i), MAX(B.d), MIN(B.t),

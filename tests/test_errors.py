@@ -20,9 +20,9 @@ import pytest
 import hamlet
 from hamlet.errors import Diagnostic, HamletError, OptionError, WorkloadError, in_order, near_miss, one_of
 from hamlet.language.analysis import analyse_text
+from hamlet.language.query import AttributeType, Span
+from hamlet.language.schema import Clock, Schema
 from hamlet.language.typecheck import check
-from hamlet.query import AttributeType, Span
-from hamlet.schema import Clock, Schema
 
 FOLDER = Path(__file__).parent / "errors"
 CASES = sorted(FOLDER.glob("*.txt"))

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hamlet.errors import DataError, OptionError
 from hamlet.input.events import EventSource, batch_of, open_events
 from hamlet.input.widening import attribute_type
-from hamlet.query import AttributeType
+from hamlet.language.query import AttributeType
 
 TABLE = pa.table({"time": [3, 1, 2], "type": ["A", "B", None], "x": [1.5, None, 2.5]})
 

@@ -15,10 +15,10 @@ from click.testing import CliRunner
 
 from hamlet.cli import cli
 from hamlet.errors import OptionError, WorkloadError
-from hamlet.explain import RENDERINGS, explain
-from hamlet.query import AttributeType
-from hamlet.schema import Clock, Schema
-from hamlet.workload import Workload
+from hamlet.language.query import AttributeType
+from hamlet.language.schema import Clock, Schema
+from hamlet.planner.explain import RENDERINGS, explain
+from hamlet.planner.workload import Workload
 from optimizer.explain import READS, duration_text
 from tests.case_files import cases
 

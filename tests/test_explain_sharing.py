@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hamlet import calibration
-from hamlet.explain import explain
-from hamlet.workload import Workload
+from hamlet.planner import calibration
+from hamlet.planner.explain import explain
+from hamlet.planner.workload import Workload
 from optimizer.apart import Reason
 from optimizer.benefit import MEASURED, PAPER, BurstStats, Costs, non_shared_cost, shared_cost
 from optimizer.explain_sharing import REASONS

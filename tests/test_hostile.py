@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import hamlet
+from hamlet.engine.keys import KeyIndex
 from hamlet.errors import DataError, WorkloadError
-from hamlet.keys import KeyIndex
 from tests.comparison import rows_of
 
 COUNT = "RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 s"

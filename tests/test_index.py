@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import hamlet
-from hamlet.compiler.adjacent import keys_of
-from hamlet.query import AttributeType
+from hamlet.language.query import AttributeType
+from hamlet.planner.adjacent import keys_of
 
 PREDICATES = [
     "B.v < NEXT(B).v",

@@ -12,8 +12,8 @@ import pytest
 import hamlet
 from hamlet._keys import KeyTable
 from hamlet._order import ascending, ascent, in_bytes, looked_up, sifted
-from hamlet.keys import KeyIndex
-from hamlet.ranks import sort_key
+from hamlet.engine.group_order import sort_key
+from hamlet.engine.keys import KeyIndex
 from tests.test_saving import again
 
 COUNT = hamlet.Workload.parse("RETURN k, COUNT(*), SUM(A.v) PATTERN A+ GROUP-BY k WITHIN 10 s")
@@ -272,7 +272,7 @@ def test_rows_are_those_of_an_engine_that_forgets_nothing(monkeypatch: pytest.Mo
         "v": draw.integers(0, 9, 6000),
     }
     expected = hamlet.run(workload, events).rows()
-    monkeypatch.setattr("hamlet.keys._FEW", 20)
+    monkeypatch.setattr("hamlet.engine.keys._FEW", 20)
     engine = hamlet.Engine(workload)
     rows: Rows = []
     for start in range(0, 6000, 250):

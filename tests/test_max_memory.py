@@ -15,13 +15,13 @@ from click.testing import CliRunner
 import hamlet
 from hamlet._budget import Budget
 from hamlet.cli import cli, main
-from hamlet.columns import StringPool
+from hamlet.engine.executor import executor_of
+from hamlet.engine.memory_limit import bytes_of, size_text
+from hamlet.engine.options import Options
 from hamlet.errors import MemoryLimitError, OptionError
-from hamlet.executor import executor_of
-from hamlet.limit import bytes_of, size_text
-from hamlet.options import Options
-from hamlet.query import AttributeType
-from hamlet.schema import Clock, Schema
+from hamlet.input.columns import StringPool
+from hamlet.language.query import AttributeType
+from hamlet.language.schema import Clock, Schema
 
 STATES = "RETURN k, COUNT(*), SUM(B.v) PATTERN SEQ(A, B+) GROUP-BY k WITHIN 1000 s SLIDE 500 s"
 SEARCH = "rising: RETURN COUNT(*) PATTERN B+ WHERE [k, s] AND B.v < NEXT(B).v WITHIN 10 h"

@@ -1,4 +1,4 @@
-"""The printed bound holds: what the C allocator gave a kernel against what `hamlet.compiler.memory` says before."""
+"""The printed bound holds: what the C allocator gave a kernel against what `hamlet.planner.memory` says before."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pytest
 
 from hamlet._budget import Budget
 from hamlet._core import Kernel
-from hamlet.columns import StringPool
-from hamlet.compiler.compile import compile_workload
-from hamlet.compiler.compiled import CompiledQuery
-from hamlet.compiler.memory import bound
-from hamlet.query import AttributeType
-from hamlet.schema import Clock, Schema
-from hamlet.sharing import Sharing
-from hamlet.workload import Workload
+from hamlet.engine.sharing import Sharing
+from hamlet.input.columns import StringPool
+from hamlet.language.query import AttributeType
+from hamlet.language.schema import Clock, Schema
+from hamlet.planner.compile import compile_workload
+from hamlet.planner.compiled import CompiledQuery
+from hamlet.planner.memory import bound
+from hamlet.planner.workload import Workload
 from optimizer.explain import Bound
 
 KEYS = 100

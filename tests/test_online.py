@@ -11,8 +11,8 @@ import pytest
 import hamlet
 from hamlet.errors import DataError
 from hamlet.output.result import Results
-from hamlet.slicing.placement import plain
-from hamlet.slicing.routes import routes
+from hamlet.parallel.routing.placement import plain
+from hamlet.parallel.routing.routes import routes
 from hamlet.spark.online import CLOSED, COUNTS, Online, bucketed, met, packed
 from hamlet.spark.rows import Presenter
 from hamlet.spark.tasks import columns_of

@@ -21,12 +21,12 @@ from hypothesis import strategies as st
 
 import hamlet.output.files
 from hamlet.errors import OptionError, OutputError
+from hamlet.language.query import AttributeType
+from hamlet.language.schema import Clock
 from hamlet.output.digits import decimal_digits, integer_of
 from hamlet.output.files import check_destination, stream_out, write
 from hamlet.output.query_rows import QueryRows, ResultColumn
 from hamlet.output.result import Results
-from hamlet.query import AttributeType
-from hamlet.schema import Clock
 
 HUGE = 10**5000 + 7
 CLOCK = Clock("time", "s", pa.int64())

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import hamlet
+from hamlet.engine.options import Options
 from hamlet.input.events import open_events
-from hamlet.options import Options
 from hamlet.pages.explained import write_explanation
 from hamlet.pages.report import Report
 from tests.traces import burst, table

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from hamlet.language.parser import parse, read
-from hamlet.query import (
+from hamlet.language.query import (
     Aggregate,
     Alternation,
     And,

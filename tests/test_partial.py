@@ -19,16 +19,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hamlet
-from hamlet.compiler.aggregates import ComponentKey
+from hamlet.engine.group_order import sort_key
+from hamlet.engine.options import options_of
 from hamlet.errors import DataError, OutputError
 from hamlet.input.input_schema import plain_schema
 from hamlet.input.ordering import SortKey
-from hamlet.options import options_of
 from hamlet.output.partial import SCHEMA, GroupCodec, PartialCodec, decode_components, encode_components
 from hamlet.output.result import Results
 from hamlet.output.rows import GroupRows
-from hamlet.ranks import sort_key
-from hamlet.slicing.routes import Route, routes
+from hamlet.parallel.routing.routes import Route, routes
+from hamlet.planner.aggregates import ComponentKey
 from hamlet.spark import events as spark_events
 from hamlet.spark import rows as spark_rows
 from hamlet.spark.events import time_steps

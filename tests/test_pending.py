@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import hamlet
-from hamlet.compiler import compiled as classes
+from hamlet.planner import compiled as classes
 
 PATTERNS = (
     "SEQ(A a, B b+)",

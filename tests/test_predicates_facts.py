@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hamlet.compiler.predicate_facts import adjacent_predicates, local_predicates
 from hamlet.language.analysis import analyse_text
-from hamlet.query import AttributeType
+from hamlet.language.query import AttributeType
+from hamlet.planner.predicate_facts import adjacent_predicates, local_predicates
 from optimizer.condition import (
     TRUE,
     AllOf,

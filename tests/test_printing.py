@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hamlet import query as q
+from hamlet.language import query as q
 from hamlet.language.parser import parse
 from hamlet.language.printing import name_text, to_text
 

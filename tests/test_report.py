@@ -19,13 +19,13 @@ import hamlet.cli
 from hamlet.errors import OutputError
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey
+from hamlet.language.query import AttributeType
+from hamlet.language.schema import Clock
 from hamlet.output.query_rows import QueryRows, ResultColumn
 from hamlet.pages.activity import MOST_BINS, Activity
 from hamlet.pages.decisions import MOST_BURSTS, Decisions
 from hamlet.pages.series import query_lines
 from hamlet.pages.timeline import axis
-from hamlet.query import AttributeType
-from hamlet.schema import Clock
 from tests.traces import burst, table
 
 SECONDS = Clock("time", "s", pa.int64())

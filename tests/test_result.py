@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 import hamlet
 from hamlet.errors import DataError, OptionError, OutputError
+from hamlet.language.query import AttributeType
+from hamlet.language.schema import Clock
 from hamlet.output.digits import decimal_digits, integer_of, number_text, short_text
 from hamlet.output.query_rows import QueryRows, ResultColumn, time_text
 from hamlet.output.result import Results
 from hamlet.output.tables import result_schema, to_arrow
-from hamlet.query import AttributeType
-from hamlet.schema import Clock
 
 SECONDS = Clock("time", "s", pa.int64())
 HUGE = 2**20_000 - 1

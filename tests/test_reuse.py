@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import hamlet
-from hamlet.columns import StringPool
-from hamlet.compiler.compiled import CompiledWorkload
+from hamlet.input.columns import StringPool
 from hamlet.input.events import open_events
+from hamlet.planner.compiled import CompiledWorkload
 
 TEXT = "".join(
     f"RETURN k, COUNT(*), SUM(B.v), MAX(B.v) PATTERN {pattern} GROUP-BY k WITHIN 60 s;"

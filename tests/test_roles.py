@@ -10,12 +10,12 @@ import pytest
 
 import hamlet
 from hamlet import oracle
-from hamlet.columns import StringPool
-from hamlet.compiler.compile import compile_workload
-from hamlet.compiler.roles import MOST_COMPARED
 from hamlet.errors import DataError
-from hamlet.query import AttributeType
-from hamlet.schema import Clock, Schema
+from hamlet.input.columns import StringPool
+from hamlet.language.query import AttributeType
+from hamlet.language.schema import Clock, Schema
+from hamlet.planner.compile import compile_workload
+from hamlet.planner.roles import MOST_COMPARED
 from tests.comparison import difference
 
 SAME = [

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 import hamlet
-from hamlet import saving
+from hamlet.engine import checkpointing
 from hamlet.errors import HamletError, MemoryLimitError, OptionError, RestoreError
 from hamlet.input.events import open_events
 from tests.compare_random import FEATURES
@@ -391,10 +391,10 @@ def test_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
     description, blobs = opened(ride())
     other = sealed(description | {"version": "0.0.9"}, blobs)
     assert hamlet.Engine.restore(WORKLOAD, other).stats["events"] > 0  # the tables are the same
-    later = saving.FORMAT + 1
+    later = checkpointing.FORMAT + 1
     assert f"the save has format {later}, and Hamlet" in refusal(sealed(description, blobs, format=later))
     assert "another order of bytes" in refusal(sealed(description | {"byte_order": "big"}, blobs))
-    monkeypatch.setattr(saving, "_tables_digest", lambda workload: "another")
+    monkeypatch.setattr(checkpointing, "_tables_digest", lambda workload: "another")
     assert "written by Hamlet 0.0.9, which runs this workload in another way" in refusal(other)
 
 
@@ -411,7 +411,7 @@ def test_bytes_that_are_not_whole() -> None:
 
 def test_flipped_bits() -> None:
     data, draw = ride(), random.Random(0)
-    for place in [*range(8 * saving.HEAD.size), *(draw.randrange(8 * len(data)) for _ in range(1000))]:
+    for place in [*range(8 * checkpointing.HEAD.size), *(draw.randrange(8 * len(data)) for _ in range(1000))]:
         wrong = bytearray(data)
         wrong[place // 8] ^= 1 << place % 8
         refusal(wrong)

@@ -1,13 +1,13 @@
-"""From query texts to what the optimizer finds: the facts that `hamlet.compiler.compile` states of each query."""
+"""From query texts to what the optimizer finds: the facts that `hamlet.planner.compile` states of each query."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-from hamlet.compiler.compile import facts
 from hamlet.language.analysis import analyse_text
-from hamlet.query import AttributeType
-from hamlet.schema import Clock, Schema
+from hamlet.language.query import AttributeType
+from hamlet.language.schema import Clock, Schema
+from hamlet.planner.compile import facts
 from optimizer.merge import Shareable, merge
 from optimizer.plan import AggregateFacts
 

@@ -12,15 +12,15 @@ import pytest
 
 import hamlet
 from hamlet import oracle
-from hamlet.chunks import side_by_side
-from hamlet.chunks.mapped import MappedChunks
-from hamlet.chunks.side_by_side import SideBySide
-from hamlet.chunks.whole import WholeChunks
-from hamlet.engine import Engine
+from hamlet.engine.online import Engine
+from hamlet.engine.where import FilteredEvents
 from hamlet.errors import HamletError, OutputError
 from hamlet.input.events import open_events
 from hamlet.language.parser import parse
-from hamlet.where import FilteredEvents
+from hamlet.parallel.time import side_by_side
+from hamlet.parallel.time.mapped import MappedChunks
+from hamlet.parallel.time.side_by_side import SideBySide
+from hamlet.parallel.time.whole import WholeChunks
 from tests import compare_random
 from tests.case_files import oracle_options
 from tests.comparison import difference
@@ -187,7 +187,7 @@ def test_a_window_of_too_many_events_ends_the_chunks(
 
 @pytest.mark.parametrize("chunk_rows", [64], indirect=True)
 def test_keys_come_and_go(chunk_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hamlet.keys._FEW", 20)
+    monkeypatch.setattr("hamlet.engine.keys._FEW", 20)
     rows = 3000
     table = pa.table(
         {"time": range(rows), "type": ["A", "B", "B"] * (rows // 3), "k": [f"key {row // 30}" for row in range(rows)]}

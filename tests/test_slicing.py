@@ -12,17 +12,15 @@ import pyarrow as pa
 import pytest
 
 import hamlet
-from hamlet.compiler.compile import window
-from hamlet.compiler.compiled import CompiledClass
+from hamlet.language.schema import Schema
 from hamlet.output.partial import SCHEMA
 from hamlet.output.result import Results
-from hamlet.schema import Schema
-from hamlet.slicing.owners import Grid, GridOwner, KeyOwner, Owner, TimeOwner, hashed
-from hamlet.slicing.placement import Balance, balanced, placed, plain
-from hamlet.slicing.routes import routes
-from hamlet.slicing.routing import Ownership, Router, Slicing, ValueBytes
-from hamlet.slicing.shares import Relation, best_shares, grids, load
-from hamlet.slicing.statistics import (
+from hamlet.parallel.routing.owners import Grid, GridOwner, KeyOwner, Owner, TimeOwner, hashed
+from hamlet.parallel.routing.placement import Balance, balanced, placed, plain
+from hamlet.parallel.routing.routes import routes
+from hamlet.parallel.routing.routing import Ownership, Router, Slicing, ValueBytes
+from hamlet.parallel.routing.shares import Relation, best_shares, grids, load
+from hamlet.parallel.routing.statistics import (
     BUCKETS,
     KEY,
     ClassStatistics,
@@ -33,6 +31,8 @@ from hamlet.slicing.statistics import (
     reduced,
     rows_of,
 )
+from hamlet.planner.compile import window
+from hamlet.planner.compiled import CompiledClass
 from hamlet.spark import packets, tasks
 from hamlet.spark.rows import Presenter
 from hamlet.spark.tasks import Kernel, Shipment, columns_of, with_places

@@ -191,7 +191,7 @@ def test_timestamps_of_a_frame(spark: SparkSession, zone: str, tmp_path: Path) -
 
 def test_routed_partitions_are_left_alone(spark: SparkSession) -> None:
     """Adaptive execution would join small partitions; and the filter keeps what may be of use."""
-    from hamlet.options import options_of
+    from hamlet.engine.options import options_of
     from hamlet.spark.frames import events_of
     from hamlet.spark.job import Job
 

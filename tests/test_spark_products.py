@@ -17,12 +17,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import hamlet
-from hamlet.chunks.ranges import Cut, Range, cut_of, ranges_of, refused, too_dear
 from hamlet.errors import DataError, OptionError
 from hamlet.output.digits import integer_of
 from hamlet.output.partial import SCHEMA
 from hamlet.output.result import Results
-from hamlet.slicing.routes import routes
+from hamlet.parallel.routing.routes import routes
+from hamlet.parallel.time.ranges import Cut, Range, cut_of, ranges_of, refused, too_dear
 from hamlet.spark import chunk_tasks
 from hamlet.spark.chunk_tasks import BORDER, ChunkTask, Sender
 from hamlet.spark.parts import parts_of, read_part, row_groups
@@ -179,9 +179,9 @@ def test_parts_without_rows(tmp_path: Path) -> None:
 PEAK = """
 import resource, sys
 import pyarrow as pa, pyarrow.parquet as pq
-from hamlet.chunks.ranges import Cut
-from hamlet.options import Options
-from hamlet.slicing.routes import routes
+from hamlet.parallel.time.ranges import Cut
+from hamlet.engine.options import Options
+from hamlet.parallel.routing.routes import routes
 from hamlet.spark.chunk_tasks import ChunkTask
 from hamlet.spark.parts import read_part, row_groups
 from hamlet.spark.tasks import Shipment

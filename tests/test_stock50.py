@@ -12,9 +12,9 @@ import pytest
 
 import hamlet
 from hamlet import oracle
-from hamlet.explain import view
 from hamlet.input.events import open_events
-from hamlet.query import atoms
+from hamlet.language.query import atoms
+from hamlet.planner.explain import view
 from tests.comparison import difference, table
 
 WORKLOAD = hamlet.Workload.from_file(Path(__file__).parent.parent / "workloads" / "stock50.sase")

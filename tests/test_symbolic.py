@@ -15,12 +15,12 @@ import sympy
 from hypothesis import given, settings
 
 import hamlet
-from hamlet.compiler.automaton import template
 from hamlet.errors import DataError, OptionError, UnsupportedError
+from hamlet.language.automaton import template
 from hamlet.language.parser import parse
 from hamlet.language.printing import to_text
+from hamlet.language.query import negations
 from hamlet.oracle import Event, Search, Stream
-from hamlet.query import negations
 from optimizer.template import START
 from tests.case_files import oracle_options
 from tests.strategies import Case, Features, case_strategy

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import hamlet.input.jsonfile
 from hamlet.errors import DataError, HamletError, OptionError
 from hamlet.input.events import open_events
-from hamlet.query import AttributeType
+from hamlet.language.query import AttributeType
 
 MANY = 600_000  # lines that fill more than one block of either format
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pytest
 
 import hamlet
-from hamlet import runner
-from hamlet.closed import ClosedRows
-from hamlet.compiler import compiled
-from hamlet.compiler.bands import bands
+from hamlet.engine import class_runner
+from hamlet.engine.closed_windows import ClosedRows
 from hamlet.output.rows import Closed
+from hamlet.planner import compiled
+from hamlet.planner.bands import bands
 from tests.comparison import difference, in_file_order
 from tests.test_bands import ITEMS, NO_VECTORS, PATTERNS, Rows, stream
 
@@ -24,7 +24,7 @@ LARGE = 3 << 40
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "WHOLE_FROM", 0)
+    monkeypatch.setattr(class_runner, "WHOLE_FROM", 0)
 
 
 def workload(patterns: list[str] = PATTERNS, window: str = "WITHIN 20 s", items: list[str] = ITEMS) -> hamlet.Workload:
@@ -44,7 +44,7 @@ def both(
     """With whole windows at once, and without."""
     found = []
     for least in (0, NEVER):
-        monkeypatch.setattr(runner, "WHOLE_FROM", least)
+        monkeypatch.setattr(class_runner, "WHOLE_FROM", least)
         found.append(hamlet.run(queries, events, **options))
     return found[0], found[1]
 
@@ -61,11 +61,11 @@ def test_rows_are_those_of_blocks_and_graphlets(options: dict[str, Any], monkeyp
 
 def test_lanes_are_chosen_by_the_classes_of_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sets of classes are met so often that they get bands of their own, behind windows in the band of all lanes."""
-    monkeypatch.setattr(runner, "WHOLE_FROM", 1024)
+    monkeypatch.setattr(class_runner, "WHOLE_FROM", 1024)
     events = stream(4, 12_000, step=3.0)
     one = hamlet.run(workload(), events)
     assert one.stats["whole_windows"] > 1_000
-    monkeypatch.setattr(runner, "WHOLE_FROM", NEVER)
+    monkeypatch.setattr(class_runner, "WHOLE_FROM", NEVER)
     assert difference(one.rows(), hamlet.run(workload(), events).rows()) is None
 
 
@@ -86,9 +86,9 @@ def test_numbers_that_planes_cannot_hold(values: tuple[Any, ...], monkeypatch: p
 @pytest.mark.parametrize("width", [1, -2, 2, 4, 8])
 def test_vectors_of_every_width(width: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     queries, events = workload([*PATTERNS, *PATTERNS], items=ITEMS[:5]), stream(11, 2_000, step=2.0)
-    monkeypatch.setattr(runner, "WHOLE_FROM", NEVER)
+    monkeypatch.setattr(class_runner, "WHOLE_FROM", NEVER)
     expected = hamlet.run(queries, events, **options).rows()
-    monkeypatch.setattr(runner, "WHOLE_FROM", 0)
+    monkeypatch.setattr(class_runner, "WHOLE_FROM", 0)
     monkeypatch.setattr(compiled, "bands", partial(bands, width=width))
     try:
         found = hamlet.run(queries, events, **options)
@@ -141,7 +141,7 @@ def test_rows_come_as_columns(large: int, monkeypatch: pytest.MonkeyPatch) -> No
         event["l"] = number * 5 % 3
         if event["v"] is not None and number % 800 > 600:
             event["v"] += large << 20
-    monkeypatch.setattr(runner, "WHOLE_FROM", 1_024)
+    monkeypatch.setattr(class_runner, "WHOLE_FROM", 1_024)
     queries = hamlet.Workload.parse(
         "RETURN k, l, COUNT(*), SUM(b.v), MIN(b.v) PATTERN SEQ(A, B b+) GROUP-BY k, l WITHIN 5 s;"
         "RETURN k, COUNT(*), AVG(b.v), MAX(b.v) PATTERN SEQ(A, C?, B b+) WHERE [l] GROUP-BY k WITHIN 5 s;"
@@ -224,6 +224,6 @@ def test_one_query_that_is_not_fit_keeps_all_from_it(text: str) -> None:
 
 
 def test_small_batches_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "WHOLE_FROM", 1024)
+    monkeypatch.setattr(class_runner, "WHOLE_FROM", 1024)
     events: Rows = stream(9, 900)
     assert hamlet.run(workload(), events).stats["whole_windows"] == 0

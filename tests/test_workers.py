@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import hamlet
+from hamlet.engine.workers import Workers
 from hamlet.errors import DataError
-from hamlet.workers import Workers
 
 LARGEST = 2**63 - 1
 
@@ -46,7 +46,7 @@ def test_rows_are_those_of_one_thread(threads: int, monkeypatch: pytest.MonkeyPa
     workload = hamlet.Workload.parse(TEXT)
     events = stream(6000, 97)
     expected = hamlet.run(workload, events)
-    monkeypatch.setattr("hamlet.keys._FEW", 60)
+    monkeypatch.setattr("hamlet.engine.keys._FEW", 60)
     found = hamlet.run(workload, events, threads=threads)
     assert found.rows() == expected.rows()
     assert len(found) > 500

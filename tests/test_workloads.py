@@ -14,8 +14,8 @@ from hamlet.input.events import open_events
 from hamlet.language.analysis import analyse
 from hamlet.language.parser import parse
 from hamlet.language.printing import to_text
+from hamlet.language.query import Alternation, Conjunction, Negation, Pattern, Repetition, Shift, WorkloadText, children
 from hamlet.language.typecheck import check
-from hamlet.query import Alternation, Conjunction, Negation, Pattern, Repetition, Shift, WorkloadText, children
 
 FOLDER = Path(__file__).parent.parent / "workloads"
 FILES = sorted(FOLDER.glob("*.sase"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hamlet.trace import SCHEMA
+from hamlet.engine.trace import SCHEMA
 
 
 def burst(pane: int, decision: str, queries: Sequence[str] = (), **values: Any) -> dict[str, Any]:

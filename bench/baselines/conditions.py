@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet.errors import UnsupportedError
-from hamlet.query import (
+from hamlet.language.query import (
     And,
     Between,
     Binary,

@@ -18,13 +18,13 @@ import pyarrow.compute as pc
 
 from bench.baselines.conditions import accepted
 from hamlet import Workload
-from hamlet.columns import Int64Array
-from hamlet.compiler.automaton import templates
 from hamlet.errors import UnsupportedError
+from hamlet.input.columns import Int64Array
+from hamlet.language.automaton import templates
 from hamlet.language.conditions import references, rewritten
 from hamlet.language.meaning import AnalysedQuery
-from hamlet.query import Aggregate, Comparison, Condition, Reference, Shift
-from hamlet.schema import UNITS_PER_SECOND
+from hamlet.language.query import Aggregate, Comparison, Condition, Reference, Shift
+from hamlet.language.schema import UNITS_PER_SECOND
 from optimizer.condition import MIRRORED
 from optimizer.template import START, Template
 

@@ -22,7 +22,7 @@ from bench.baselines._two_step import Constructor
 from bench.baselines.question import ONE, Piece, PlainQuery, QueryClass, Question
 from bench.baselines.tables import side_by_side, slots_of, with_merged_prefixes
 from bench.subject import Rows
-from hamlet.query import Aggregate, ReturnItem
+from hamlet.language.query import Aggregate, ReturnItem
 
 Sums = tuple[list[float], int]  # the count and the components, and the power of two that they are multiplied by
 _WIDE = decimal.Context(prec=30, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)

@@ -22,7 +22,7 @@ from bench.subject import Answer, Case, Contender, Points, Subject
 from datasets import ridesharing, trips
 from datasets.columns import MICROSECONDS
 from datasets.location import real_stream
-from hamlet.schema import UNITS_PER_SECOND
+from hamlet.language.schema import UNITS_PER_SECOND
 
 MINUTES = 10  # of a stream: two windows
 WITHIN = "WITHIN 5 min"

@@ -18,7 +18,7 @@ from bench import answers, streams, workloads
 from bench.answers import WrongAnswer
 from bench.peers.duckdb_groupby import GroupBy
 from bench.subject import Answer, Case, Contender, Subject, Tables, plain
-from hamlet.schema import UNITS_PER_SECOND
+from hamlet.language.schema import UNITS_PER_SECOND
 
 QUICK = 100_000
 FIVE_MINUTES, SLIDING = "WITHIN 300 s", "WITHIN 30 min SLIDE 1 min"

@@ -20,8 +20,8 @@ from bench.peers.duckdb_groupby import GroupBy
 from bench.subject import Answer, Case, Contender, Rows, plain, rows_written
 from datasets.columns import MICROSECONDS
 from datasets.location import real_stream
+from hamlet.language.query import WorkloadText
 from hamlet.output.digits import integer_of
-from hamlet.query import WorkloadText
 
 MINUTE = 60 * MICROSECONDS
 KEYS = {"taxi": "zone", "stock": "symbol", "smarthome": "plug"}  # by what the events of a stream belong together

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import click
 
-from hamlet import calibration
-from hamlet.calibration.measure import calibrate
 from hamlet.cli.progress import run_bar
+from hamlet.engine.calibrate import calibrate
+from hamlet.planner import calibration
 from optimizer.benefit import Costs
 
 _PRICES = ("coefficient", "spread", "application", "join", "snapshot", "event", "burst")

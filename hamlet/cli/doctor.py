@@ -22,9 +22,9 @@ import click
 from hamlet.errors import UnsupportedError
 from hamlet.java import check_java
 from hamlet.oracle import evaluate
-from hamlet.run import run
+from hamlet.parallel.run import run
+from hamlet.planner.workload import Workload
 from hamlet.version import __version__
-from hamlet.workload import Workload
 
 State = Literal["ok", "note", "wrong"]  # note: missing, and not needed for all
 

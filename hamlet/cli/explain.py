@@ -8,7 +8,7 @@ import click
 
 from hamlet.cli.loading import load
 from hamlet.cli.options import COLUMN_OPTIONS, QUERY, QUIET, WORKLOAD, input_option, with_options
-from hamlet.explain import explain as explain_workload
+from hamlet.planner.explain import explain as explain_workload
 
 
 @click.command(

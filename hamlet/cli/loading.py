@@ -14,7 +14,7 @@ import click
 from hamlet.errors import DataError, HamletError, WorkloadError, one_of
 from hamlet.input.events import EventSource, open_events
 from hamlet.input.files import FORMATS, format_of
-from hamlet.workload import Workload, mistakes
+from hamlet.planner.workload import Workload, mistakes
 
 
 def load(

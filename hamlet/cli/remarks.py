@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from hamlet.columns import integers
+from hamlet.input.columns import integers
 from hamlet.input.doubts import unit_doubt
 from hamlet.input.events import EventSource
+from hamlet.language.schema import Clock
 from hamlet.output.files import FORMATS
-from hamlet.schema import Clock
-from hamlet.workload import Workload
+from hamlet.planner.workload import Workload
 
 
 def remarks(workload: Workload, events: EventSource, found: int, stats: Mapping[str, Any]) -> Iterator[str]:

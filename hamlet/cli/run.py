@@ -26,14 +26,14 @@ from hamlet.cli.options import (
 from hamlet.cli.progress import progress_bar, summary_line
 from hamlet.cli.remarks import doubts, folder_doubt, remarks
 from hamlet.cli.show import SHOWN_ROWS, show_tables
+from hamlet.engine.where import FilteredEvents
 from hamlet.input.events import EventSource
 from hamlet.output.files import check_destination, check_format, stream_out, write
 from hamlet.output.place import check_beside
 from hamlet.output.query_rows import QueryRows
 from hamlet.output.result import Results
-from hamlet.run import run as run_workload
-from hamlet.where import FilteredEvents
-from hamlet.workload import Workload
+from hamlet.parallel.run import run as run_workload
+from hamlet.planner.workload import Workload
 
 
 @click.command(

@@ -15,10 +15,10 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
+from hamlet.language.schema import Clock
 from hamlet.output.digits import short_text
 from hamlet.output.query_rows import QueryRows, time_text
 from hamlet.output.result import Results
-from hamlet.schema import Clock
 
 SHOWN_ROWS = 20
 _WIDTH = 160  # of a table that goes into a file or a pipe

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 
-from hamlet.schema import UNITS_PER_SECOND, Clock
+from hamlet.language.schema import UNITS_PER_SECOND, Clock
 
 _EARLIEST, _LATEST = 1980, 2100  # years in which recorded events lie
 

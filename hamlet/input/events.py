@@ -20,7 +20,7 @@ from hamlet.input.input_schema import missing_column, plain_schema, schema_of, u
 from hamlet.input.ordering import PIECE_ROWS, SPILL_ROWS, OrderCheck, SortKey, ordered_batches, slices, sorted_batches
 from hamlet.input.records import table_of_columns, table_of_records
 from hamlet.input.widening import cast, conform, is_readable, validate
-from hamlet.schema import UNITS_PER_SECOND, Schema
+from hamlet.language.schema import UNITS_PER_SECOND, Schema
 
 Progress = Callable[[int], None]
 SAMPLE_ROWS = 1000
@@ -37,14 +37,14 @@ class EventSource:
         All columns in the types that `batches` gives them (`hamlet.input.widening.plain_type`; a time or order
         column of dates is a timestamp of whole seconds; the numbers of a type column that is a dictionary may be
         narrower).
-    schema : hamlet.schema.Schema
+    schema : hamlet.language.schema.Schema
         The same in the language's types. A column of a type that the language lacks has the type None.
     rows : int or None
         Number of events; None where only reading would tell.
     sample : pyarrow.RecordBatch or None
         The first events that were read, to explain a result by; None before.
     condition : str or None
-        What all events fulfil, where some were left out (`hamlet.where`).
+        What all events fulfil, where some were left out (`hamlet.engine.where`).
     """
 
     sample: pa.RecordBatch | None = None

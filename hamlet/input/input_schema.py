@@ -13,8 +13,8 @@ import pyarrow as pa
 from hamlet.errors import DataError, one_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import attribute_type, clock_type, is_clock, is_text, plain_type, timestamp_unit
-from hamlet.query import AttributeType
-from hamlet.schema import Clock, Schema
+from hamlet.language.query import AttributeType
+from hamlet.language.schema import Clock, Schema
 
 
 def schema_of(

@@ -19,8 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet._order import ascending, ascent
-from hamlet.columns import Int64Array
 from hamlet.errors import DataError
+from hamlet.input.columns import Int64Array
 from hamlet.input.widening import cast, clock_type, unified
 
 BATCH_ROWS = 65_536  # rows that are read at once

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet.errors import DataError
-from hamlet.query import AttributeType
+from hamlet.language.query import AttributeType
 
 _FEW = 4096  # events whose places in a dictionary Arrow may look at one by one
 _UNITS = ("s", "ms", "us", "ns")

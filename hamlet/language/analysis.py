@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from hamlet.compiler.automaton import AmbiguousGuards, PatternTooLarge, template, templates
 from hamlet.errors import Diagnostic, Reports, WorkloadError, in_order, near_miss
+from hamlet.language.automaton import AmbiguousGuards, PatternTooLarge, template, templates
 from hamlet.language.meaning import AnalysedQuery, Analysis, Declared, Pair
 from hamlet.language.parser import read
 from hamlet.language.pattern_checks import Variables, check_shape, variables_of
 from hamlet.language.predicates import Predicates, report_unknown, take_apart
 from hamlet.language.printing import name_text
-from hamlet.language.typecheck import SPECIAL_COLUMNS, check
-from hamlet.query import (
+from hamlet.language.query import (
     NOWHERE,
     Aggregate,
     Atom,
@@ -30,7 +29,8 @@ from hamlet.query import (
     WorkloadText,
     atoms,
 )
-from hamlet.schema import Schema
+from hamlet.language.schema import Schema
+from hamlet.language.typecheck import SPECIAL_COLUMNS, check
 from optimizer.template import START, Template
 
 # Columns of every result row.

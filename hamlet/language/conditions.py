@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TypeGuard, TypeVar, Union
 
-from hamlet.query import (
+from hamlet.language.query import (
     And,
     Between,
     Binary,

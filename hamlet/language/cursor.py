@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
 from hamlet.errors import Diagnostic, one_of
+from hamlet.language.query import Span
 from hamlet.language.tokens import Kind, Token
-from hamlet.query import Span
 
 CLAUSES = ("PATTERN", "WHERE", "GROUP-BY", "WITHIN", "SLIDE")
 MAX_DEPTH = 100  # nesting of patterns, of conditions and of arithmetic

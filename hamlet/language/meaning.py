@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hamlet.errors import Diagnostic
-from hamlet.query import AttributeType, Condition, Pattern, Query, WorkloadText
+from hamlet.language.query import AttributeType, Condition, Pattern, Query, WorkloadText
 
 Pair = tuple[str, str]
 Declared = Mapping[str, Mapping[str, AttributeType]]

@@ -9,8 +9,7 @@ from fractions import Fraction
 
 from hamlet.errors import one_of
 from hamlet.language.cursor import Cursor, UnreadableError
-from hamlet.language.tokens import Kind, Token
-from hamlet.query import (
+from hamlet.language.query import (
     Aggregate,
     Attribute,
     AttributeType,
@@ -19,6 +18,7 @@ from hamlet.query import (
     EventDeclaration,
     ReturnItem,
 )
+from hamlet.language.tokens import Kind, Token
 
 _AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 _UNITS = {"ms": ("ms",), "s": ("s", "sec", "second", "seconds"), "min": ("min", "minute", "minutes")}

@@ -19,8 +19,7 @@ from dataclasses import replace
 
 from hamlet.language.conditions import Part, is_condition, parts
 from hamlet.language.cursor import Cursor
-from hamlet.language.tokens import Kind, Token
-from hamlet.query import (
+from hamlet.language.query import (
     And,
     Between,
     Binary,
@@ -37,6 +36,7 @@ from hamlet.query import (
     Shift,
     Unary,
 )
+from hamlet.language.tokens import Kind, Token
 
 _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT = range(1, 7)  # binding, loosest first
 _SYMBOLS = {"|": _OR, "&": _AND, "+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "%": _PRODUCT}

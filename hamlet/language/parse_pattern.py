@@ -16,8 +16,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hamlet.language.cursor import Cursor
-from hamlet.language.tokens import Kind
-from hamlet.query import (
+from hamlet.language.query import (
     Alternation,
     Atom,
     Conjunction,
@@ -28,6 +27,7 @@ from hamlet.query import (
     Span,
     children,
 )
+from hamlet.language.tokens import Kind
 
 _RESERVED = ("AND", "OR", "NOT", "SEQ")
 _POSTFIX = {"+": (1, None), "*": (0, None), "?": (0, 1)}

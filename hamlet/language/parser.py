@@ -27,8 +27,7 @@ from hamlet.language.cursor import CLAUSES, MAX_PROBLEMS, Cursor, TooManyProblem
 from hamlet.language.parse_clause import parse_attributes, parse_declaration, parse_duration, parse_items
 from hamlet.language.parse_condition import condition_hint, parse_condition
 from hamlet.language.parse_pattern import parse_pattern, part_hint
-from hamlet.language.tokens import Kind, tokenize
-from hamlet.query import (
+from hamlet.language.query import (
     Attribute,
     Condition,
     Duration,
@@ -39,6 +38,7 @@ from hamlet.query import (
     Span,
     WorkloadText,
 )
+from hamlet.language.tokens import Kind, tokenize
 
 _SQL = {
     "FROM": "the input is named on the command line or in the call, not in the query",

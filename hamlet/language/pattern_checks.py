@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hamlet.errors import Reports
-from hamlet.query import (
+from hamlet.language.query import (
     Alternation,
     Atom,
     Conjunction,

@@ -15,7 +15,7 @@ from hamlet.language.conditions import conjuncts, depth, is_condition, parts, re
 from hamlet.language.meaning import Pair
 from hamlet.language.pattern_checks import Variables
 from hamlet.language.printing import name_text, to_text
-from hamlet.query import (
+from hamlet.language.query import (
     And,
     Between,
     Binary,

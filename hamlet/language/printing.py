@@ -10,7 +10,7 @@ import re
 from fractions import Fraction
 from typing import Union
 
-from hamlet.query import (
+from hamlet.language.query import (
     Aggregate,
     Alternation,
     And,
@@ -60,7 +60,7 @@ def to_text(node: Printable) -> str:
     Parameters
     ----------
     node : WorkloadText, Query, Pattern, Condition, Expression, or a part of a query
-        Any node of `hamlet.query`.
+        Any node of `hamlet.language.query`.
 
     Returns
     -------

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 
 from hamlet.errors import Diagnostic
-from hamlet.query import Span
+from hamlet.language.query import Span
 
 
 class Kind(enum.Enum):

@@ -12,7 +12,7 @@ from hamlet.errors import Diagnostic, Reports, in_order, near_miss
 from hamlet.language.conditions import Part, references, walk
 from hamlet.language.meaning import AnalysedQuery, Analysis
 from hamlet.language.printing import name_text, to_text
-from hamlet.query import (
+from hamlet.language.query import (
     Aggregate,
     AttributeType,
     Between,
@@ -27,7 +27,7 @@ from hamlet.query import (
     Span,
     Unary,
 )
-from hamlet.schema import Schema
+from hamlet.language.schema import Schema
 
 INT, DOUBLE = AttributeType.INT, AttributeType.DOUBLE
 NUMBERS = (INT, DOUBLE)

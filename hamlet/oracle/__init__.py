@@ -12,10 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hamlet.oracle.aggregates import Occurrences, aggregate, log2, presented
-from hamlet.oracle.conditions import Read, Rules, kind, rules_of
-from hamlet.oracle.words import begins, spellings
-from hamlet.query import (
+from hamlet.language.query import (
     Attribute,
     AttributeType,
     Conjunction,
@@ -28,6 +25,9 @@ from hamlet.query import (
     atoms,
     negations,
 )
+from hamlet.oracle.aggregates import Occurrences, aggregate, log2, presented
+from hamlet.oracle.conditions import Read, Rules, kind, rules_of
+from hamlet.oracle.words import begins, spellings
 
 
 @dataclass(frozen=True, eq=False)

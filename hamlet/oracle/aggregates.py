@@ -10,7 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from hamlet.query import Aggregate
+from hamlet.language.query import Aggregate
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hamlet.errors import DataError
-from hamlet.query import (
+from hamlet.language.query import (
     And,
     Between,
     Binary,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 
-from hamlet.query import Alternation, Atom, Conjunction, Negation, Pattern, Repetition, Sequence
+from hamlet.language.query import Alternation, Atom, Conjunction, Negation, Pattern, Repetition, Sequence
 
 Word = tuple[str, ...]
 Gaps = tuple[frozenset[Pattern], ...]  # per gap, the negated patterns that stand in it

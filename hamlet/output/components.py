@@ -1,6 +1,6 @@
 """Components of closed windows as columns: from the kernel's words to result values, without a Python object per row.
 
-A column of components has one of these forms, by kind (`hamlet.compiler.aggregates`):
+A column of components has one of these forms, by kind (`hamlet.planner.aggregates`):
 
 - counts, occurrences and sums of integers: an int64 array, or Integers where some value needs more than 64 bits;
 - scaled doubles: ScaledDoubles;
@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hamlet._delivery import gathered, logarithms
-from hamlet.columns import Int64Array
-from hamlet.compiler.aggregates import SCALED, SIZES, Component, ComponentKey, Layout
-from hamlet.output import scaled
+from hamlet.input.columns import Int64Array
+from hamlet.language.query import Aggregate, ReturnItem
 from hamlet.output.numbers import Bools, Doubles, Integers, ScaledDoubles
-from hamlet.query import Aggregate, ReturnItem
+from hamlet.planner import scaled
+from hamlet.planner.aggregates import SCALED, SIZES, Component, ComponentKey, Layout
 
 Column = Any  # one of the forms above
 
@@ -120,7 +120,7 @@ def in_columns(
 
 
 def listed(column: Column) -> list[Component]:
-    """A column as Python values (`hamlet.compiler.aggregates`)."""
+    """A column as Python values (`hamlet.planner.aggregates`)."""
     if isinstance(column, ScaledDoubles):
         return column.pairs()
     if isinstance(column, tuple):
@@ -193,7 +193,7 @@ def _summed(numbers: ScaledDoubles, starts: Int64Array) -> ScaledDoubles:
 
 
 def _normal(mantissas: Doubles, exponents: Int64Array) -> ScaledDoubles:
-    """`hamlet.output.scaled.normal` of arrays."""
+    """`hamlet.planner.scaled.normal` of arrays."""
     plain = (mantissas != 0) & np.isfinite(mantissas)
     shifts = np.where(plain, (np.frexp(mantissas)[1].astype(np.int64) + _STEP // 2) // _STEP * _STEP, 0)
     return ScaledDoubles(np.ldexp(mantissas, -shifts.astype(np.int32)), np.where(plain, exponents + shifts, 0))
@@ -210,7 +210,7 @@ def read(item: ReturnItem, columns: Sequence[Column]) -> Values:
     item : ReturnItem
         Of an aggregate.
     columns : sequence of Column
-        Of the components that `hamlet.compiler.aggregates.needed` says of the aggregate.
+        Of the components that `hamlet.planner.aggregates.needed` says of the aggregate.
 
     Returns
     -------

@@ -26,11 +26,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hamlet.errors import OptionError, OutputError, one_of
+from hamlet.language.schema import Clock
 from hamlet.output.digits import number_text
 from hamlet.output.query_rows import QueryRows, ResultColumn, time_text
 from hamlet.output.result import Results
 from hamlet.output.tables import count_infinite, result_schema, to_arrow
-from hamlet.schema import Clock
 
 FORMATS = ("json", "csv", "parquet")
 _EDGES = ("window_start", "window_end")

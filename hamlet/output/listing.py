@@ -7,14 +7,14 @@ from functools import partial
 from typing import Any
 
 from hamlet._listing import Listing
-from hamlet.compiler.aggregates import SCALED, ComponentKey
-from hamlet.compiler.compiled import CompiledClass, CompiledQuery
-from hamlet.output import scaled
+from hamlet.language.query import Aggregate, ReturnItem
+from hamlet.language.schema import Schema
 from hamlet.output.components import read_one
 from hamlet.output.query_rows import ResultColumn
 from hamlet.output.rows import presenter_of, result_columns
-from hamlet.query import Aggregate, ReturnItem
-from hamlet.schema import Schema
+from hamlet.planner import scaled
+from hamlet.planner.aggregates import SCALED, ComponentKey
+from hamlet.planner.compiled import CompiledClass, CompiledQuery
 
 Reading = tuple[str, int, int, Callable[..., Any] | None]  # as `Listing` takes them
 

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from hamlet import _delivery
-from hamlet.columns import Int64Array, fresh
-from hamlet.output import scaled
+from hamlet.input.columns import Int64Array, fresh
+from hamlet.planner import scaled
 
 Doubles = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -122,7 +122,7 @@ class Integers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScaledDoubles:
-    """Doubles with an exponent of their own (`hamlet.output.scaled`).
+    """Doubles with an exponent of their own (`hamlet.planner.scaled`).
 
     Attributes
     ----------

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet.compiler.aggregates import SCALED, Component, ComponentKey, merged
+from hamlet.language.schema import timestamp
 from hamlet.output.rows import GroupRows
-from hamlet.schema import timestamp
+from hamlet.planner.aggregates import SCALED, Component, ComponentKey, merged
 
 SCHEMA = pa.schema(
     [
@@ -74,7 +74,7 @@ class GroupCodec:
         return [self._encoded[group] for group in groups]
 
     def decode(self, encoded: bytes) -> Group:
-        """The group of some bytes, its values as `hamlet.columns.KeyIndex` has them."""
+        """The group of some bytes, its values as `hamlet.input.columns.KeyIndex` has them."""
         group = self._decoded.get(encoded)
         if group is None:
             place, values = 0, []

@@ -10,10 +10,10 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from hamlet.errors import DataError, OutputError
+from hamlet.language.query import AttributeType
+from hamlet.language.schema import Clock, timestamp
 from hamlet.output.components import Values
 from hamlet.output.numbers import Runs
-from hamlet.query import AttributeType
-from hamlet.schema import Clock, timestamp
 
 ColumnKind = Literal["attribute", "count", "sum", "double", "extremum"]
 

@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.errors import OptionError, one_of
+from hamlet.language.schema import Clock
 from hamlet.output.exchange import arrays, union
 from hamlet.output.query_rows import QueryRows, dicts_of
 from hamlet.output.tables import check_count_type, count_infinite, to_arrow
-from hamlet.schema import Clock
 
 
 class Results:

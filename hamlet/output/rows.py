@@ -10,15 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet.columns import Int64Array
-from hamlet.compiler.aggregates import Component, ComponentKey
-from hamlet.compiler.compiled import CompiledQuery
 from hamlet.errors import DataError
+from hamlet.input.columns import Int64Array
+from hamlet.language.query import Aggregate, AttributeType
+from hamlet.language.schema import Schema, is_finer, timestamp
 from hamlet.output.components import Column, Values, columned, listed, read, taken
 from hamlet.output.numbers import Runs
 from hamlet.output.query_rows import Piece, QueryRows, ResultColumn
-from hamlet.query import Aggregate, AttributeType
-from hamlet.schema import Schema, is_finer, timestamp
+from hamlet.planner.aggregates import Component, ComponentKey
+from hamlet.planner.compiled import CompiledQuery
 
 Units = Mapping[str, tuple[str, str | None]]  # TIMESTAMP column -> (unit, zone)
 

@@ -19,15 +19,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet._delivery import placed
-from hamlet.columns import fresh
 from hamlet.errors import OptionError, OutputError, one_of
+from hamlet.input.columns import fresh
 from hamlet.input.widening import plain_type
+from hamlet.language.query import AttributeType
+from hamlet.language.schema import Clock
 from hamlet.output.components import Values
 from hamlet.output.digits import number_text
 from hamlet.output.numbers import BeyondDoubles, Integers
 from hamlet.output.query_rows import Piece, QueryRows, ResultColumn, time_text
-from hamlet.query import AttributeType
-from hamlet.schema import Clock
 
 COUNT_TYPES = ("string", "int64", "double", "decimal")
 Number = int | float | Decimal

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hamlet.columns import Int64Array, integers
+from hamlet.input.columns import Int64Array, integers
+from hamlet.language.schema import Schema
 from hamlet.pages.timeline import Bins
-from hamlet.schema import Schema
 
 MOST_BINS = 180
 _MOST_TYPES = 8

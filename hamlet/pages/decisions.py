@@ -1,4 +1,4 @@
-"""The sharing decisions of a run, from its trace (`hamlet.trace`): sums over time, sets of queries, single bursts.
+"""The sharing decisions of a run, from its trace (`hamlet.engine.trace`): sums over time, sets of queries, single bursts.
 
 A run can have millions of bursts, so their records are added up as they come and not kept: for every bin of time,
 decision and set of queries that shared, and for every bin, type and decision the largest burst. Where only one query
@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hamlet.engine.trace import COUNTS
+from hamlet.language.schema import Clock
 from hamlet.pages.timeline import Bins
-from hamlet.schema import Clock
-from hamlet.trace import COUNTS
 
 DECISIONS = ("shared", "merged", "split", "alone")
 MOST_BINS = 150
@@ -51,7 +51,7 @@ class Decisions:
         self._by_pane = False  # whether single bursts are shown in the order of their panes, not of the trace
 
     def add(self, records: pa.Table) -> None:
-        """Take records of `hamlet.trace.SCHEMA`, in their order."""
+        """Take records of `hamlet.engine.trace.SCHEMA`, in their order."""
         several = records.filter(pc.greater(records.column("k"), 1))
         self.single += records.num_rows - several.num_rows
         for batch in several.to_batches():

@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hamlet.explain import view
+from hamlet.language.schema import Schema
 from hamlet.output.place import check_place
 from hamlet.pages.drawing import Arrow, Drawing, State, draw
 from hamlet.pages.page import EXAMPLE, render, write
-from hamlet.schema import Schema
-from hamlet.workload import Workload
+from hamlet.planner.explain import view
+from hamlet.planner.workload import Workload
 from optimizer.explain import READS, QueryView, Steps, WorkloadView, duration_text, negated_texts
 from optimizer.explain_sharing import REASONS, kleene_text
 from optimizer.explain_sharing_text import benefit_text
@@ -49,7 +49,7 @@ def write_explanation(
     workload : Workload
     path : path
     schema : Schema or None
-        Of the input, as for `hamlet.explain.explain`.
+        Of the input, as for `hamlet.planner.explain.explain`.
     source : str or None
         The input's name, where there is one.
 

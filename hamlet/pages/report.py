@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from hamlet.engine.options import Options
+from hamlet.engine.stages import STAGES
 from hamlet.input.events import EventSource
-from hamlet.options import Options
 from hamlet.output.digits import short_text
 from hamlet.output.place import check_place
 from hamlet.output.result import Results
@@ -22,8 +23,7 @@ from hamlet.pages.decisions import Decisions
 from hamlet.pages.page import EXAMPLE, render, write
 from hamlet.pages.series import MOST_POINTS, Sample, query_lines
 from hamlet.pages.timeline import axis
-from hamlet.stages import STAGES
-from hamlet.workload import Workload
+from hamlet.planner.workload import Workload
 
 OPTION = "--report"
 REST = "rest"  # the stage of all that lies between the others

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from hamlet.language.printing import to_text
+from hamlet.language.query import AttributeType, Query
+from hamlet.language.schema import Clock
 from hamlet.output.digits import leading
 from hamlet.output.query_rows import QueryRows, ResultColumn
-from hamlet.query import AttributeType, Query
-from hamlet.schema import Clock
 
 MOST_POINTS = 30_000  # of a page: about 6 bytes each
 MOST_BINS = 150

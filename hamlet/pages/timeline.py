@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from hamlet.schema import Clock
+from hamlet.language.schema import Clock
 
 # Lengths of bins in seconds; each is a multiple of the one before, so that bins can be joined.
 LENGTHS = (

@@ -11,13 +11,13 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from hamlet.engine.options import options_of
+from hamlet.engine.stages import Stages
 from hamlet.errors import OptionError, OutputError, UnsupportedError
-from hamlet.options import options_of
+from hamlet.input.ticks import Lateness
 from hamlet.output.files import check_destination, check_format, staged
 from hamlet.output.place import check_beside
-from hamlet.stages import Stages
-from hamlet.ticks import Lateness
-from hamlet.workload import Workload
+from hamlet.planner.workload import Workload
 
 try:
     from pyspark.sql import DataFrame, SparkSession
@@ -167,7 +167,7 @@ def submit(
         Where to write an HTML page about the job, as `hamlet.run` does; a file of this machine. Tasks then look at all
         events before they are routed, and keep a record of their decisions.
     trace : str, optional
-        A directory, as `output` is one, for the records of bursts (`hamlet.trace`): a Parquet file per task.
+        A directory, as `output` is one, for the records of bursts (`hamlet.engine.trace`): a Parquet file per task.
     products : {'auto', 'always', 'never'}
         As for `run`; ``auto`` looks at Parquet only, whose times can be read without all else.
     keep : iterable of paths

@@ -10,13 +10,13 @@ from pyspark import StorageLevel
 from pyspark.accumulators import Accumulator
 from pyspark.sql import DataFrame
 
+from hamlet.engine.stages import Stages
 from hamlet.output.files import staged
 from hamlet.spark.counters import Stats
 from hamlet.spark.input import Loaded
 from hamlet.spark.job import Job
 from hamlet.spark.products import Decision, decided, made, put_together
 from hamlet.spark.session import Progress, at_the_end, watched
-from hamlet.stages import Stages
 
 MEASURE = "measure"  # the stage of looking at times or counting keys, in jobs that do
 

@@ -4,7 +4,7 @@ Three kinds of rows travel in the columns of `hamlet.output.partial.SCHEMA`, tol
 
 - a partial row of a query, from 0 on;
 - the *maps* of a partition, of which ``-1 - query`` is the class: ``window`` is the chunk's first time, ``group`` has
-  the partition and ``components`` the maps (`hamlet.chunks.exchange`);
+  the partition and ``components`` the maps (`hamlet.parallel.time.exchange`);
 - events of a *border*, a time that two ranges have in common: ``window`` is the time, ``components`` an Arrow stream.
 
 Source: DESIGN §2, rung 8 ("map-side partial products").
@@ -18,16 +18,16 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from hamlet.chunks import exchange
-from hamlet.chunks.chunk import Chunk, Maps
-from hamlet.chunks.fold import Folds, other_events
-from hamlet.chunks.probes import coordinates_of
-from hamlet.chunks.ranges import Cut, Measure
+from hamlet.engine.keys import Key
 from hamlet.input.ordering import OrderCheck, SortKey, ordered_batches
-from hamlet.keys import Key
 from hamlet.output.partial import SCHEMA, GroupCodec
 from hamlet.output.rows import GroupRows
-from hamlet.slicing.routes import Route, part_of
+from hamlet.parallel.routing.routes import Route, part_of
+from hamlet.parallel.time import exchange
+from hamlet.parallel.time.chunk import Chunk, Maps
+from hamlet.parallel.time.fold import Folds, other_events
+from hamlet.parallel.time.probes import coordinates_of
+from hamlet.parallel.time.ranges import Cut, Measure
 from hamlet.spark.events import check_times, engine_batches, time_steps
 from hamlet.spark.tasks import Shipment, codec_of, columns_of
 
@@ -37,7 +37,7 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def measured(shipment: Shipment, routes: Sequence[Route], names: Sequence[str], batches: Batches) -> Batches:
-    """The time range of a task's events, as a row of `hamlet.chunks.ranges.SCHEMA`.
+    """The time range of a task's events, as a row of `hamlet.parallel.time.ranges.SCHEMA`.
 
     Parameters
     ----------

@@ -35,9 +35,10 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from pyspark.sql.types import StructField, StructType
 
 from hamlet.errors import OptionError, UnsupportedError
+from hamlet.input.ticks import Lateness, ticks_of
 from hamlet.output.files import folder_name, part_file
-from hamlet.slicing.placement import plain
-from hamlet.slicing.routing import MOST_CLASSES, Slicing
+from hamlet.parallel.routing.placement import plain
+from hamlet.parallel.routing.routing import MOST_CLASSES, Slicing
 from hamlet.spark.frames import arrow_schema
 from hamlet.spark.job import Job
 from hamlet.spark.online import CLOSED, COUNTS, PACKED, Online, bucketed, met, packed
@@ -45,7 +46,6 @@ from hamlet.spark.rows import WRITTEN, Presenter, result_batches, write_files
 from hamlet.spark.session import guarded
 from hamlet.spark.slices import Batches, labels_of, mapped
 from hamlet.spark.tasks import Shipment
-from hamlet.ticks import Lateness, ticks_of
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"

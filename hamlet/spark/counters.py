@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
+from hamlet.language.schema import Clock, Schema
 from hamlet.pages.activity import Activity
 from hamlet.pages.decisions import Decisions
-from hamlet.schema import Clock, Schema
-from hamlet.slicing.placement import Balance
+from hamlet.parallel.routing.placement import Balance
 
 CLASS, SLICE, SENT, SEEN, DECIDED = "class", "slice", "sent", "seen", "decided"
 BORDERS, FOLDED = "borders", "folded"  # counters of a class, of other tasks

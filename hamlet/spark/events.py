@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from hamlet.columns import Int64Array
+from hamlet.engine.executor import END_OF_TIME
 from hamlet.errors import DataError
-from hamlet.executor import END_OF_TIME
+from hamlet.input.columns import Int64Array
 from hamlet.input.files import open_path
 from hamlet.input.ordering import BATCH_ROWS, SortKey
+from hamlet.input.ticks import times_of
 from hamlet.input.widening import cast, conform
-from hamlet.schema import Schema
-from hamlet.ticks import times_of
+from hamlet.language.schema import Schema
 
 
 def engine_batches(

@@ -15,9 +15,8 @@ from pyspark.sql import Column
 from pyspark.sql.functions import isnan, lit
 from pyspark.sql.types import BooleanType, DataType, DoubleType, FloatType, IntegralType, StringType
 
-from hamlet.compiler.compiled import CompiledClass
 from hamlet.language.conditions import walk
-from hamlet.query import (
+from hamlet.language.query import (
     And,
     AttributeType,
     Between,
@@ -32,7 +31,8 @@ from hamlet.query import (
     Reference,
     Unary,
 )
-from hamlet.schema import Schema
+from hamlet.language.schema import Schema
+from hamlet.planner.compiled import CompiledClass
 
 _COMPARISONS = {
     "=": Column.__eq__,

@@ -19,9 +19,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from hamlet.engine.options import Options
 from hamlet.input.input_schema import plain_schema
 from hamlet.input.ordering import SortKey
-from hamlet.options import Options
 from hamlet.spark.parts import Part
 
 

@@ -35,19 +35,19 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from hamlet.engine.options import Options
+from hamlet.engine.where import Filter
 from hamlet.errors import DataError, OptionError
 from hamlet.input.files import event_files, format_of, open_path
 from hamlet.input.input_schema import plain_schema, schema_of, unreadable_column
 from hamlet.input.ordering import SortKey
 from hamlet.input.widening import is_readable, is_text
-from hamlet.options import Options
-from hamlet.schema import Schema
+from hamlet.language.schema import Schema
+from hamlet.planner.workload import Workload, workload_of
 from hamlet.spark.events import read_files
 from hamlet.spark.frames import Events, arrow_schema, events_of
 from hamlet.spark.parts import Part, parts_of, row_groups
 from hamlet.spark.slices import mapped
-from hamlet.where import Filter
-from hamlet.workload import Workload, workload_of
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters at least: C:\ is a drive
 _TYPES: dict[pa.DataType, DataType] = {

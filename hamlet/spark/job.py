@@ -28,19 +28,21 @@ from pyspark.sql.types import (
     TimestampNTZType,
 )
 
-from hamlet.compiler.compiled import CompiledWorkload
+from hamlet.engine.options import Options
+from hamlet.engine.where import Filter
 from hamlet.errors import DataError, Diagnostic, WorkloadError
 from hamlet.input.input_schema import unreadable_column
 from hamlet.input.widening import is_readable
-from hamlet.options import Options
+from hamlet.language.schema import Schema
 from hamlet.output.partial import SCHEMA as PARTIAL
 from hamlet.output.rows import result_columns
 from hamlet.output.tables import result_schema
-from hamlet.schema import Schema
-from hamlet.slicing.owners import TimeOwner
-from hamlet.slicing.placement import balanced, plain
-from hamlet.slicing.routes import Route, routes
-from hamlet.slicing.routing import MOST_CLASSES, Slicing
+from hamlet.parallel.routing.owners import TimeOwner
+from hamlet.parallel.routing.placement import balanced, plain
+from hamlet.parallel.routing.routes import Route, routes
+from hamlet.parallel.routing.routing import MOST_CLASSES, Slicing
+from hamlet.planner.compiled import CompiledWorkload
+from hamlet.planner.workload import Workload, workload_of
 from hamlet.spark.counters import CLASS, DECIDED, SLICE, Counters, Stats, counted
 from hamlet.spark.filter import usable
 from hamlet.spark.frames import Events, arrow_schema
@@ -50,8 +52,6 @@ from hamlet.spark.parts import Part, read_part
 from hamlet.spark.rows import Presenter, result_batches
 from hamlet.spark.slices import Batches, mapped, sliced, statistics_of
 from hamlet.spark.tasks import Kernel, Shipment, columns_of
-from hamlet.where import Filter
-from hamlet.workload import Workload, workload_of
 
 PARTIAL_TYPE = from_arrow_schema(PARTIAL)
 ROW = tuple(PARTIAL.names[:3])  # query, window, group: what a partial row is sorted and merged by
@@ -123,7 +123,7 @@ class Job:
         Parameters
         ----------
         where : str, optional
-            A condition: only events for which it is true go on (`hamlet.where`).
+            A condition: only events for which it is true go on (`hamlet.engine.where`).
         stats : Accumulator, optional
             Gets how many events go on.
         watch : bool

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 from pyspark.accumulators import Accumulator
 
+from hamlet.engine.where import Filter
 from hamlet.pages.activity import Activity
 from hamlet.spark.counters import SEEN, Stats, counted
 from hamlet.spark.events import check_times, engine_batches
 from hamlet.spark.tasks import Shipment
-from hamlet.where import Filter
 
 
 def seen(

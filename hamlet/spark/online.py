@@ -16,20 +16,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hamlet.columns import integers
-from hamlet.engine import Engine
-from hamlet.executor import Executor
+from hamlet.engine.executor import Executor
+from hamlet.engine.online import Engine
+from hamlet.input.columns import integers
+from hamlet.language.schema import Schema
 from hamlet.output.partial import SCHEMA as PARTIAL
 from hamlet.output.query_rows import QueryRows
 from hamlet.output.rows import GroupRows
-from hamlet.schema import Schema
-from hamlet.slicing.owners import hashed
-from hamlet.slicing.routes import Route, part_of
-from hamlet.slicing.routing import Ownership, Router, Slicing
+from hamlet.parallel.routing.owners import hashed
+from hamlet.parallel.routing.routes import Route, part_of
+from hamlet.parallel.routing.routing import Ownership, Router, Slicing
+from hamlet.planner.workload import Workload
 from hamlet.spark.events import check_times, engine_batches
 from hamlet.spark.packets import as_bytes, from_bytes
 from hamlet.spark.tasks import MASK, Shipment, codec_of, columns_of
-from hamlet.workload import Workload
 
 UNBOUNDED = 1 << 62  # ticks of lateness: an engine in a slice judges events by the watermark that it is told
 PACKED = pa.schema(

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from hamlet.input.ordering import SortKey, ordered_batches
 from hamlet.input.widening import in_batches
-from hamlet.slicing.routes import Route
+from hamlet.parallel.routing.routes import Route
 from hamlet.spark.tasks import Shipment, columns_of, with_places
 
 PACKETS = pa.schema([pa.field("slice", pa.int32(), nullable=False), pa.field("events", pa.binary(), nullable=False)])

@@ -18,9 +18,9 @@ from pyspark.sql.functions import col, lit, when
 from pyspark.sql.functions import hash as spark_hash
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from hamlet.chunks.ranges import SCHEMA, Cut, cut_of, ranges_of, refused, too_dear, too_few
 from hamlet.errors import OptionError, one_of
 from hamlet.output.partial import SCHEMA as PARTIAL
+from hamlet.parallel.time.ranges import SCHEMA, Cut, cut_of, ranges_of, refused, too_dear, too_few
 from hamlet.spark.chunk_tasks import BORDER, ChunkTask, Sender, measured
 from hamlet.spark.counters import BORDERS, CLASS, FOLDED, SLICE, Stats, counted
 from hamlet.spark.input import Loaded

@@ -20,18 +20,18 @@ from pyspark import SparkContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col, count_distinct, pmod, xxhash64
 
-from hamlet.options import Options
+from hamlet.engine.options import Options
 from hamlet.output.place import check_place
 from hamlet.output.query_rows import QueryRows
 from hamlet.output.result import Results
 from hamlet.pages.page import EXAMPLE, write
 from hamlet.pages.report import OPTION, REST, page, settings_of
 from hamlet.pages.series import MOST_BINS, Sample
-from hamlet.slicing.routing import MOST_CLASSES
+from hamlet.parallel.routing.routing import MOST_CLASSES
+from hamlet.planner.workload import Workload
 from hamlet.spark.counters import Stats, activity_of, decisions_of
 from hamlet.spark.job import ROW, Job
 from hamlet.spark.rows import Presenter
-from hamlet.workload import Workload
 
 MOST_ROWS = 300_000  # that the driver takes; ten times what a page can draw
 _MEANINGS = {

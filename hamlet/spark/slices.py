@@ -1,6 +1,6 @@
 """Events of a whole workload to slices in one scan and one shuffle, as a Spark plan; statistics before it.
 
-What goes where is decided in `hamlet.slicing`; here are the DataFrames. Spark's own hash must not undo the decision:
+What goes where is decided in `hamlet.parallel.routing`; here are the DataFrames. Spark's own hash must not undo the decision:
 16 slice numbers hashed into 16 partitions leave some empty, so partitions are chosen by number (Spark 4.1), or slices
 get labels whose hash is right.
 """
@@ -18,9 +18,9 @@ from pyspark.sql.functions import hash as spark_hash
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from hamlet.slicing.routes import Route
-from hamlet.slicing.routing import Router, Slicing
-from hamlet.slicing.statistics import SUMMARY, ClassStatistics, gathered, rows_of
+from hamlet.parallel.routing.routes import Route
+from hamlet.parallel.routing.routing import Router, Slicing
+from hamlet.parallel.routing.statistics import SUMMARY, ClassStatistics, gathered, rows_of
 from hamlet.spark.counters import SENT, Stats, counted
 from hamlet.spark.packets import PACKETS, packed
 from hamlet.spark.session import guarded, without_pandas_warning

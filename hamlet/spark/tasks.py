@@ -16,24 +16,24 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from hamlet.columns import StringPool
-from hamlet.compiler.compile import compile_workload
-from hamlet.compiler.compiled import CompiledQuery, CompiledWorkload
-from hamlet.executor import Executor, executor_of
+from hamlet.engine.executor import Executor, executor_of
+from hamlet.engine.options import Options
+from hamlet.engine.trace import TraceFile
+from hamlet.input.columns import StringPool
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey
-from hamlet.options import Options
+from hamlet.language.schema import Schema
 from hamlet.output.partial import PartialCodec
 from hamlet.output.query_rows import QueryRows
 from hamlet.output.rows import Closed
 from hamlet.pages.decisions import Decisions
-from hamlet.schema import Schema
-from hamlet.slicing.routes import Route, part_of
-from hamlet.slicing.routing import Ownership, Router, Slicing
-from hamlet.slicing.statistics import Summary, batch_of, reduced, rows_of
+from hamlet.parallel.routing.routes import Route, part_of
+from hamlet.parallel.routing.routing import Ownership, Router, Slicing
+from hamlet.parallel.routing.statistics import Summary, batch_of, reduced, rows_of
+from hamlet.planner.compile import compile_workload
+from hamlet.planner.compiled import CompiledQuery, CompiledWorkload
+from hamlet.planner.workload import Workload
 from hamlet.spark.events import check_times, engine_batches, time_steps
-from hamlet.trace import TraceFile
-from hamlet.workload import Workload
 
 
 @functools.lru_cache(maxsize=8)
@@ -270,7 +270,7 @@ def routed(
 def summarised(
     shipment: Shipment, routes: Sequence[Route], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """The statistics of a task's events as rows of `hamlet.slicing.statistics.SUMMARY`."""
+    """The statistics of a task's events as rows of `hamlet.parallel.routing.statistics.SUMMARY`."""
     compiled = shipment.compiled()
     summary = Summary(compiled, routes)
     for events in engine_batches(batches, columns_of(routes, compiled.schema), shipment.events):

@@ -1,0 +1,1 @@
+"""Saved states as bytes: written, checked, and read again."""

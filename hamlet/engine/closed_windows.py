@@ -1,0 +1,249 @@
+"""Rows of closed windows of one class of queries: out of its kernels, ordered, partitions merged into groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hamlet._core import Kernel
+from hamlet._delivery import by_window
+from hamlet._listing import Listing
+from hamlet.engine.group_order import Ranks
+from hamlet.engine.keys import KeyIndex
+from hamlet.input.columns import Int64Array
+from hamlet.language.schema import Schema
+from hamlet.output.components import Column, columned, decoded, in_columns, listed, merged_runs, taken
+from hamlet.output.listing import listings
+from hamlet.output.numbers import Runs
+from hamlet.output.rows import Closed
+from hamlet.planner.aggregates import Component, has_trends, nothing, paired
+from hamlet.planner.compiled import CompiledClass, CompiledQuery
+
+Drained = tuple[Int64Array, Int64Array, npt.NDArray[np.int32], npt.NDArray[np.uint64]]  # as `Kernel.rows` gives
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ordered:
+    """The order of a query's rows, for other queries whose rows are of the same windows and partitions.
+
+    Attributes
+    ----------
+    keys, windows : int64 array of shape (rows,)
+        Of the rows as the kernel has them.
+    rows : int64 array of shape (rows,)
+        Their places in order.
+    owners : int32 array of shape (rows,)
+        The partitions in order.
+    runs : Runs
+        The windows in order.
+    """
+
+    keys: Int64Array
+    windows: Int64Array
+    rows: Int64Array
+    owners: npt.NDArray[np.int32]
+    runs: Runs
+
+
+Orders = dict[tuple[tuple[int, ...], int], Ordered]  # by the grouping attributes and the number of rows
+
+_ORDERS = 8  # that are kept at once
+
+
+class ClosedRows:
+    """What the kernels of a class have to deliver.
+
+    Parameters
+    ----------
+    compiled : CompiledClass
+    schema : Schema
+    kernels : list of Kernel
+        One per thread.
+    index : KeyIndex
+    """
+
+    def __init__(self, compiled: CompiledClass, schema: Schema, kernels: list[Kernel], index: KeyIndex) -> None:
+        self.compiled = compiled
+        self.kernels = kernels
+        self.index = index
+        self._schema = schema
+        self._ranks = {group: Ranks(index, group) for group in {query.group for query in compiled.queries}}
+        self._closed: dict[int, list[Closed]] = {}  # by query, taken from the kernels and not delivered
+        self._plans: dict[tuple[int, ...], list[Listing]] | None = None
+        self._drawn: dict[int, list[Drained]] = {}  # by query, drained for one that is alike
+
+    def plan_dicts(self) -> dict[tuple[int, ...], list[Listing]]:
+        """How rows are made dicts, found out once: a run that asks for none need not."""
+        if self._plans is None:
+            self._plans = listings(self.compiled, self._schema)
+        return self._plans
+
+    def sequence(self, events: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None:
+        """The order in which rows of a window are asked for, for `Kernel.process`; None where it does not pay."""
+        return self._ranks[self.compiled.queries[0].group].sequence(events)
+
+    @property
+    def waiting(self) -> int:
+        """Rows that nobody has drained."""
+        taken = sum(len(piece.windows) for pieces in self._closed.values() for piece in pieces)
+        drawn = sum(len(keys) for rows in self._drawn.values() for keys, *_ in rows)
+        return taken + drawn + sum(kernel.waiting for kernel in self.kernels)
+
+    def places(self) -> list[int]:
+        """The queries of the class (their places) that have rows to drain."""
+        found = {*self._closed, *self._drawn}
+        for kernel in self.kernels:
+            for part in kernel.closed():
+                found.update(self.compiled.users_of[part])
+        return sorted(found)
+
+    def set_aside(self) -> None:
+        """Take all rows out of the kernels, with the values of their groups: numbers of partitions may change now."""
+        kept = {place: self.drain(place) for place in self.places()}
+        self._closed = {place: pieces for place, pieces in kept.items() if pieces}
+
+    def listed(self) -> list[tuple[int, list[dict[str, Any]]]]:
+        """Take the rows of those queries whose rows can be made dicts in the kernel; each with the query's number."""
+        if len(self.kernels) > 1 or self._closed or self._drawn:
+            return []
+        kernel, index = self.kernels[0], self.index
+        found: list[tuple[int, list[dict[str, Any]]]] = []
+        for group, plans in self.plan_dicts().items():
+            ranks = self._ranks[group]
+            if ranks.are_worth(kernel.waiting):
+                values = [index.listed(place) for place in range(len(index.attributes))]
+                found += kernel.take_listed(plans, ranks.table, ranks.limit, values)
+        return found
+
+    def drain(self, place: int, orders: Orders | None = None) -> list[Closed]:
+        """The closed windows of one query of the class, partitions merged into groups, in the order of time.
+
+        `orders` holds what other queries of the class have found since events were taken, and gets what this one does.
+        """
+        pieces = self._closed.pop(place, [])
+        sheet = self._from_sheet(place)
+        closed = self._taken(place, orders)
+        return [*pieces, *(each for each in (closed, sheet) if each is not None and len(each.windows))]
+
+    def _from_sheet(self, place: int) -> Closed | None:
+        """The rows that a kernel has as columns, in order; no others of the query come behind them."""
+        parts = self.compiled.parts_of[place]
+        found = self.kernels[0].take_sheet(parts[0]) if len(self.kernels) == len(parts) == 1 else None
+        if found is None:
+            return None
+        keys, windows, counts, gathers = found
+        query = self.compiled.queries[place]
+        return self._grouped(query, Runs(windows, counts), keys, in_columns(query.layout, gathers))
+
+    def _taken(self, place: int, orders: Orders | None) -> Closed | None:
+        """The other rows that the kernels have of a query."""
+        query = self.compiled.queries[place]
+        parts = self.compiled.parts_of[place]
+        pairs: list[Column] | None = None
+        if len(parts) == 1:
+            keys, windows, widths, words = self._drawn_for(place, parts[0])
+        else:
+            keys, windows, pairs = self._pairs(query, parts)
+        if not len(keys):
+            self._drop(parts)
+            return None
+        ordered = self._ordered(query.group, keys, windows, orders)
+        if pairs is None:
+            columns = decoded(query.layout, widths, words, ordered.rows)
+        else:
+            columns = [taken(column, ordered.rows) for column in pairs]
+        self._drop(parts)
+        return self._grouped(query, ordered.runs, ordered.owners, columns)
+
+    def _ordered(self, group: tuple[int, ...], keys: Int64Array, windows: Int64Array, orders: Orders | None) -> Ordered:
+        """The order of rows, which queries side by side often have in common; kept where there are `orders`."""
+        known = None if orders is None else orders.get((group, len(keys)))
+        if known is not None and np.array_equal(known.keys, keys) and np.array_equal(known.windows, windows):
+            return known
+        numbers, ranks, limit = self._ranks[group].of(keys)
+        order, owners, found, counts = by_window(windows, keys, numbers, ranks, limit)
+        runs = Runs(found, counts)
+        if orders is not None and (len(orders) < _ORDERS or known is not None):  # the kernel drops its rows
+            orders[group, len(keys)] = Ordered(keys.copy(), windows.copy(), order, owners, runs)
+        return Ordered(keys, windows, order, owners, runs)
+
+    def _grouped(
+        self, query: CompiledQuery, runs: Runs, owners: npt.NDArray[np.int32], columns: list[Column]
+    ) -> Closed:
+        """Rows of partitions, in order, as rows of groups."""
+        if len(query.group) < len(self.compiled.attributes):  # some partitions may be of one group
+            numbers, ranks, _ = self._ranks[query.group].of(owners.astype(np.int64))
+            starts = _group_starts(runs, ranks[numbers])
+            if len(starts) < len(owners):
+                columns = [
+                    merged_runs(key, column, starts) for key, column in zip(query.layout.keys, columns, strict=True)
+                ]
+                owners = owners[starts]
+                edges = np.searchsorted(starts, np.append(0, np.cumsum(runs.counts)))
+                runs = Runs(runs.values, np.diff(edges))
+        return Closed(runs, tuple(self.index.column(each, owners) for each in query.group), columns)
+
+    def _drawn_for(self, place: int, part: int) -> Drained:
+        """The rows of a kernel's query for one of those that it serves; kept for the others."""
+        users = self.compiled.users_of[part]
+        rows = self._waiting(part)
+        if len(users) == 1:
+            return rows
+        if len(rows[0]):
+            copied = rows[0].copy(), rows[1].copy(), rows[2].copy(), rows[3].copy()
+            for user in users:
+                self._drawn.setdefault(user, []).append(copied)
+            self._drop([part])
+        mine = self._drawn.pop(place, [])
+        if len(mine) < 2:
+            return mine[0] if mine else rows
+        keys, windows, widths, words = (np.concatenate([each[column] for each in mine]) for column in range(4))
+        return keys, windows, widths, words
+
+    def _waiting(self, part: int) -> Drained:
+        """The rows of one of the kernels' queries, until they are dropped: partitions, windows, widths, words."""
+        if len(self.kernels) == 1:
+            return self.kernels[0].rows(part)
+        drained = [kernel.rows(part) for kernel in self.kernels]
+        keys = np.concatenate([rows[0] * len(drained) + number for number, rows in enumerate(drained)])
+        windows, widths, words = (np.concatenate([rows[column] for rows in drained]) for column in (1, 2, 3))
+        return keys, windows, widths, words
+
+    def _drop(self, parts: Sequence[int]) -> None:
+        """Forget the rows that have been read."""
+        for kernel in self.kernels:
+            for part in parts:
+                kernel.drop(part)
+
+    def _pairs(self, query: CompiledQuery, parts: Sequence[int]) -> tuple[Int64Array, Int64Array, list[Column]]:
+        """The closed windows of a query over pairs of trends (AND), from those of its two sides and of both."""
+        sides = []
+        for part in parts:
+            keys, windows, widths, words = self._waiting(part)
+            columns = decoded(query.layout, widths, words, np.arange(len(keys)))
+            found = [listed(column) for column in columns]
+            sides.append(
+                dict(zip(zip(keys.tolist(), windows.tolist(), strict=True), zip(*found, strict=True), strict=True))
+            )
+        rows: dict[tuple[int, int], list[Component]] = {}
+        none = nothing(query.layout.keys)
+        for place, one in sides[0].items():
+            if place in sides[1]:
+                pairs = paired(query.layout.keys, one, sides[1][place], sides[2].get(place, none))
+                if has_trends(pairs[0]):
+                    rows[place] = pairs
+        pairs_at = np.array(list(rows), np.int64).reshape(-1, 2)
+        lists = [list(column) for column in zip(*rows.values(), strict=True)] or [[] for _ in none]
+        columns = [columned(key, column) for key, column in zip(query.layout.keys, lists, strict=True)]
+        return np.ascontiguousarray(pairs_at[:, 0]), np.ascontiguousarray(pairs_at[:, 1]), columns
+
+
+def _group_starts(runs: Runs, ranks: Int64Array) -> Int64Array:
+    """The first row of each window and group, given the rank of each row."""
+    fresh = np.append(True, ranks[1:] != ranks[:-1])[: len(ranks)]
+    fresh[(np.cumsum(runs.counts) - runs.counts)] = True
+    return np.nonzero(fresh)[0]

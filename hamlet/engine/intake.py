@@ -1,0 +1,120 @@
+"""What comes in with a push: batches of the columns that are asked for, and what is known of all columns by then.
+
+Most pushes have the columns of the one before, types and all: then their events are only looked at (`check`), and
+nothing is worked out again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from hamlet.engine.options import Options
+from hamlet.input.events import arrived, check, table_of
+from hamlet.input.input_schema import schema_of
+from hamlet.input.ordering import SortKey
+from hamlet.input.stream_schema import conformed, widened
+from hamlet.input.widening import conform, in_batches
+from hamlet.language.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The columns of a push.
+
+    Attributes
+    ----------
+    given : pyarrow.Schema
+        As they came.
+    closed : bool
+        Whether they were all.
+    schema : Schema
+        What was known with them.
+    taken : pyarrow.Schema
+        The columns that the engine takes, and as what.
+    direct : bool
+        Whether nothing but their types has to be changed, and those at once.
+    """
+
+    given: pa.Schema
+    closed: bool
+    schema: Schema
+    taken: pa.Schema
+    direct: bool
+
+
+class Intake:
+    """Reads what is pushed.
+
+    Parameters
+    ----------
+    options : Options
+    wanted : sequence of str
+        The columns that a workload needs.
+    """
+
+    def __init__(self, options: Options, wanted: tuple[str, ...]) -> None:
+        self._options = options
+        self._key = SortKey(options.time_column, options.order_column)
+        self._wanted = wanted
+        self._attributes = [name for name in wanted if name not in (options.time_column, options.type_column)]
+        self._last: _Columns | None = None
+
+    def read(self, events: Any, known: Schema | None, first_event: int) -> tuple[list[pa.RecordBatch], Schema | None]:
+        """The events of a push, not sorted, and what is known with them; `known` itself where they say nothing new.
+
+        Parameters
+        ----------
+        events : pyarrow Table or RecordBatch, dict of numpy arrays, iterable of dicts
+        known : Schema or None
+            What was known before.
+        first_event : int
+            How many events were pushed before, for messages.
+
+        Raises
+        ------
+        DataError
+            A column that is missing or changes its type, a NULL time, data that are damaged.
+        """
+        table, closed = table_of(events, first_event)
+        last = self._last
+        if last is None or last.schema is not known or last.closed != closed or not table.schema.equals(last.given):
+            return self._learn(table, closed, known, first_event)
+        if not last.direct or any(table.column(name).null_count for name in self._key.names):
+            return in_batches(conformed(self._plain(table, closed, first_event), last.schema, self._wanted)), known
+        part = table.select(last.taken.names)
+        for batch in part.to_batches():
+            check(batch)
+        batches = in_batches(part)
+        if not part.schema.equals(last.taken):
+            batches = [conform(batch, last.taken) for batch in batches]
+        return batches, known
+
+    def _learn(
+        self, table: pa.Table, closed: bool, known: Schema | None, first_event: int
+    ) -> tuple[list[pa.RecordBatch], Schema | None]:
+        """Read events whose columns are not those of the push before."""
+        options = self._options
+        plain = self._plain(table, closed, first_event)
+        if not plain.num_rows:
+            return [], known
+        found = schema_of(plain.schema, self._key, options.type_column, options.time_unit, closed=closed)
+        schema = found if known is None else widened(known, found, self._attributes)
+        part = conformed(plain, schema, self._wanted)
+        direct = all(field.type.equals(plain.schema.field(field.name).type) for field in part.schema)
+        self._last = _Columns(table.schema, closed, schema, part.schema, direct)
+        return in_batches(part), schema
+
+    def _plain(self, table: pa.Table, closed: bool, first_event: int) -> pa.Table:
+        """All columns that the engine can read, in plain types."""
+        options = self._options
+        return arrived(
+            table,
+            closed,
+            time_column=options.time_column,
+            type_column=options.type_column,
+            order_column=options.order_column,
+            first_event=first_event,
+        )

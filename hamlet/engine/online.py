@@ -1,0 +1,347 @@
+"""The online engine: events in batches of any size, rows of each window once it has closed.
+
+A time step stays open until a later time arrives, so events of one time may be split over pushes and any split gives
+the same rows. Source: DESIGN §5 ("Engine time"); LANGUAGE.md §2, §7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hamlet._budget import Budget
+from hamlet.engine import checkpointing, trace
+from hamlet.engine.executor import END_OF_TIME, Executor, executor_of
+from hamlet.engine.feed import Feed, process
+from hamlet.engine.intake import Intake
+from hamlet.engine.memory_limit import bytes_of
+from hamlet.engine.options import options_of
+from hamlet.engine.reorder_buffer import Disorder
+from hamlet.engine.stages import Stages
+from hamlet.errors import HamletError
+from hamlet.input.columns import StringPool
+from hamlet.input.ordering import SortKey
+from hamlet.input.stream_schema import check_zones
+from hamlet.input.ticks import Lateness, refuse_far, time_in_ticks
+from hamlet.language.schema import Clock, Schema
+from hamlet.output.query_rows import QueryRows
+from hamlet.planner.workload import Workload, workload_of
+
+
+class Engine:
+    """Counts the trends of a stream as it arrives.
+
+    Parameters
+    ----------
+    workload : Workload
+    lateness : int, float, str or datetime.timedelta
+        How far behind the largest time seen an event may be: a number of ticks of the time column, or a duration such
+        as ``'5 s'``.
+    late : {'error', 'drop'}
+        What becomes of events later than that: an error that takes nothing of the push, or a count in `stats`.
+    **options
+        `Options`.
+
+    Examples
+    --------
+    >>> engine = Engine(Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 s"))
+    >>> engine.push([{"time": 1, "type": "A"}, {"time": 2, "type": "B"}, {"time": 3, "type": "B"}])
+    []
+    >>> engine.advance(10)
+    [{'query': 'q1', 'window_start': 0, 'window_end': 10, 'count': 3}]
+    """
+
+    def __init__(self, workload: Workload, *, lateness: Lateness = 0, late: str = "error", **options: Any) -> None:
+        self.workload = workload_of(workload)
+        self.options = options_of(options)
+        chosen = self.options
+        self._key = SortKey(chosen.time_column, chosen.order_column)
+        self._intake = Intake(chosen, chosen.columns_of(workload))
+        self._schema: Schema | None = None
+        self._strings = StringPool()
+        self._executor: Executor | None = None
+        self._budget = Budget(bytes_of(chosen.max_memory))
+        self._disorder = Disorder(self._key, lateness, late, counted=self._budget.limit is not None)
+        self._promise: Any = None  # a time given before the first event, which says in what unit it is
+        self._feed: Feed | None = None  # of a stream that is complete and in order
+        self._closed = False
+        self._settled = False  # whether types are known for good though names may be missing
+        self._failed: str | None = None
+
+    # ------------------------------------------------------------------------------------------ the public face
+
+    def push(self, events: Any) -> list[dict[str, Any]]:
+        """Take a batch of events in any order within the lateness; give the rows of windows that closed by it.
+
+        Parameters
+        ----------
+        events : pyarrow Table or RecordBatch, dict of numpy arrays, iterable of dicts
+
+        Raises
+        ------
+        DataError
+            Late events, a NULL time, a column that is missing or changes its type: nothing of the push is taken.
+        """
+        self._take(events)
+        return self._dicts()
+
+    def advance(self, time: Any) -> list[dict[str, Any]]:
+        """Promise that no event before `time` will come; give the rows of windows that end at or before it."""
+        self._advance(time)
+        return self._dicts()
+
+    def close(self) -> list[dict[str, Any]]:
+        """End the stream; give all remaining rows."""
+        self._close()
+        return self._dicts()
+
+    def save(self) -> bytes:
+        """All that the engine is, as bytes for `restore`: going on from there is as if it had never stopped.
+
+        Their number is proportional to the open windows, the partitions alive, the strings ever seen, and the events
+        held back (`hamlet.engine.checkpointing`, also for the format). Only doubles that an adjacent comparison adds up may differ
+        afterwards, in their last digits: they are added in another order.
+
+        Raises
+        ------
+        HamletError
+            The engine is closed, or cannot go on after an error.
+        """
+        self._refuse_closed()
+        options = asdict(self.options) | self._disorder.options
+        fed = None if self._feed is None else self._feed.held
+        place = self._disorder.place()
+        state = checkpointing.EngineState(options, place, self._promise, fed, self._schema, self._strings.texts)
+        return checkpointing.write(self.workload, state, self._executor)
+
+    @classmethod
+    def restore(cls, workload: Workload, data: bytes | bytearray | memoryview) -> Engine:
+        """An engine that goes on where another one was saved, with the options of that one.
+
+        Parameters
+        ----------
+        workload : Workload
+            That of the saved engine; comments and layout may differ.
+        data : bytes-like
+            From `save`. Nothing in it is ever run.
+
+        Raises
+        ------
+        RestoreError
+            The bytes are damaged, of another workload, or of another version.
+        MemoryLimitError
+            The states need more than the option `max_memory`.
+
+        Examples
+        --------
+        >>> workload = Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 s")
+        >>> engine = Engine(workload)
+        >>> engine.push([{"time": 1, "type": "A"}, {"time": 2, "type": "B"}])
+        []
+        >>> Engine.restore(workload, engine.save()).close()
+        [{'query': 'q1', 'window_start': 0, 'window_end': 10, 'count': 1}]
+        """
+        saved = checkpointing.Saved(workload, data)
+        state = saved.state
+        with saved.blamed():
+            engine = cls(workload, **state.options)
+            engine._strings = StringPool(state.strings)
+            if state.schema is not None:
+                engine._compile(state.schema)
+                engine._disorder.load(state.place, state.schema.clock)
+            else:
+                engine._disorder.load(state.place, None)
+            saved.load(engine._executor)
+            engine._promise = state.promise
+            if engine._executor is not None and state.fed is not None:
+                engine._feed = Feed(engine._executor, state.fed)
+        return engine
+
+    def trace(self) -> pa.Table:
+        """Take the records of bursts since the last call (`hamlet.engine.trace`); none without the option ``trace``."""
+        return self._executor.trace() if self._executor is not None else trace.SCHEMA.empty_table()
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """Counters of the run so far."""
+        found: dict[str, Any] = {"late_events": self._disorder.late_events}
+        return found | (self._executor.stats if self._executor is not None else {})
+
+    @property
+    def executor(self) -> Executor:
+        """What runs the workload, once the columns are known."""
+        assert self._executor is not None, "no event has come, and `open` was not called"
+        return self._executor
+
+    @property
+    def stages(self) -> Stages:
+        """Where the time of the run went so far."""
+        return self._executor.stages if self._executor is not None else Stages()
+
+    @property
+    def clock(self) -> Clock:
+        """The time column; of whole ticks where no event has come yet."""
+        return (
+            self._schema.clock if self._schema else Clock(self.options.time_column, self.options.time_unit, pa.int64())
+        )
+
+    # ------------------------------------------------------------------------------------------ rows as columns
+
+    def push_columns(self, events: Any) -> list[QueryRows]:
+        """As `push`, the rows as `QueryRows`."""
+        self._take(events)
+        return self.drain()
+
+    def advance_columns(self, time: Any) -> list[QueryRows]:
+        """As `advance`, the rows as `QueryRows`."""
+        self._advance(time)
+        return self.drain()
+
+    def close_columns(self) -> list[QueryRows]:
+        """As `close`, the rows as `QueryRows`."""
+        self._close()
+        return self.drain()
+
+    def open(self, schema: Schema) -> None:
+        """Compile for a schema that is known before the first event (files, tables).
+
+        Raises
+        ------
+        WorkloadError
+            Names and types that do not fit the columns.
+        """
+        self._settled = True
+        self._compile(schema)
+
+    def drain(self) -> list[QueryRows]:
+        """The rows of windows that have closed and were not given yet; queries without any are left out."""
+        if self._executor is None:
+            return []
+        with self._failing():
+            return self._executor.drain()
+
+    def without_rows(self) -> list[QueryRows]:
+        """Every query, without rows."""
+        return self._executor.without_rows() if self._executor is not None else []
+
+    @property
+    def pane(self) -> int:
+        """Ticks between times at which windows may open or close; 1 before the engine knows its columns."""
+        return 1 if self._executor is None else self._executor.pane
+
+    def feed(self, batch: pa.RecordBatch, *, wait: bool = False) -> list[QueryRows]:
+        """Take the next batch of a stream that is complete and in (time, order) order: nothing is checked again.
+
+        With `wait`, rows of closed windows may wait for a later call, so that many are delivered at once; then
+        `close_columns` gives the last of them, and `save` must not come between.
+        """
+        if self._feed is None:
+            self._feed = Feed(self.executor)
+        with self._failing():
+            return self._feed.take(batch, wait=wait)
+
+    # ------------------------------------------------------------------------------------------ inside
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise HamletError("the engine is closed; make a new one for another stream")
+        if self._failed is not None:
+            raise HamletError(f"the engine cannot go on after an error: {self._failed}")
+
+    def _take(self, events: Any) -> None:
+        """Take a batch and process what is due."""
+        self._refuse_closed()
+        disorder = self._disorder
+        batches, schema = self._intake.read(events, self._schema, disorder.events)
+        if not batches or schema is None:
+            return
+        keyed = [self._key.columns_of(batch) for batch in batches]
+        times = keyed[0][0] if len(keyed) == 1 else np.concatenate([times for times, _ in keyed])
+        refuse_far(self.options.time_column, int(times.min()), int(times.max()))
+        if self._promise is not None:
+            disorder.promise(time_in_ticks(self._promise, schema.clock))
+            self._promise = None
+        fresh = disorder.judge(times, schema.clock)
+        if schema is not self._schema:
+            self._compile(schema)
+        if fresh is None:
+            for batch, (times, orders) in zip(batches, keyed, strict=True):
+                disorder.take(batch, times, orders, schema.clock)
+        else:
+            self._take_fresh(batches, fresh, schema.clock)
+        self._release()
+
+    def _take_fresh(self, batches: Sequence[pa.RecordBatch], fresh: npt.NDArray[np.bool_], clock: Clock) -> None:
+        """Take the events of a push that are not late."""
+        self._disorder.leave_out(int(len(fresh) - fresh.sum()))
+        start = 0
+        for batch in batches:
+            part = batch.filter(pa.array(fresh[start : start + batch.num_rows]))
+            start += batch.num_rows
+            self._disorder.take(part, *self._key.columns_of(part), clock)
+
+    def _advance(self, time: Any) -> None:
+        """Process what is due once no event before `time` will come."""
+        self._refuse_closed()
+        if self._schema is None and not isinstance(time, (int, np.integer)):
+            self._promise = time
+            return
+        self._disorder.promise(time_in_ticks(time, self.clock))
+        self._release()
+
+    def _close(self) -> None:
+        """Process what is held."""
+        self._refuse_closed()
+        self._closed = True
+        self._disorder.promise(END_OF_TIME)
+        if self._feed is None:
+            self._release()
+        else:
+            with self._failing():
+                self._feed.finish(END_OF_TIME)
+
+    def _compile(self, schema: Schema) -> None:
+        self.workload.check(schema)
+        check_zones(schema)
+        settled = schema.closed or self._settled
+        executor = executor_of(self.workload, schema, self._strings, self.options, self._budget, settled=settled)
+        if self._executor is not None:
+            executor.adopt(self._executor)
+        self._executor = executor
+        self._schema = schema
+
+    def _release(self) -> None:
+        """Process the held events whose time step is over and close what ends by then."""
+        watermark = self._disorder.watermark
+        if watermark is None or self._executor is None:
+            return
+        self._process(self._disorder.release(watermark), watermark)
+
+    def _process(self, batches: Sequence[pa.RecordBatch], watermark: int) -> None:
+        """Process events in order, whole time steps, and close what ends by then."""
+        if self._budget.limit is not None:
+            self.executor.held_back = self._disorder.nbytes
+        with self._failing():
+            process(self.executor, batches, watermark)
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Whatever goes wrong inside ends the engine."""
+        try:
+            yield
+        except BaseException as error:  # the kernels may have stopped anywhere, by an interrupt too
+            self._failed = str(error) or type(error).__name__
+            raise
+
+    def _dicts(self) -> list[dict[str, Any]]:
+        """As `drain`, the rows as dicts."""
+        if self._executor is None:
+            return []
+        with self._failing():
+            return self._executor.drain_dicts()

@@ -1,0 +1,103 @@
+"""How to run a workload: the options that the command line, `run`, `Engine` and the Spark jobs have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+from hamlet.engine.memory_limit import Size, bytes_of
+from hamlet.engine.sharing import Model, Policy, Sharing
+from hamlet.errors import OptionError, one_of
+from hamlet.language.schema import UNITS_PER_SECOND
+from hamlet.output.tables import COUNT_TYPES
+from hamlet.planner.workload import Workload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to run a workload; the command line has the same names and defaults (DESIGN §5).
+
+    Attributes
+    ----------
+    sharing : {'dynamic', 'static', 'never'}
+        Whether queries share work: as the cost model says, burst by burst; always; or never. Rows do not depend on it.
+    benefit : {'measured', 'paper'}
+        The cost model that decides: prices measured on this engine, or Eq. 7 of the paper.
+    numbers : {'exact', 'float'}
+        Integers of any size, or doubles with an exponent of their own, within 1e-9.
+    count_type : {'string', 'int64', 'double', 'decimal'}
+        What COUNT and SUM are in tables and Parquet; only the first always fits, and the third may be infinite.
+    threads : int
+        Threads that compute, each with the groups, or stretches of time, of its own; 1 to 1,024.
+    time_column, type_column : str
+        Names of the columns that hold each event's time and type.
+    order_column : str or None
+        Of what orders events of equal time; without it they have no order.
+    time_unit : {'s', 'ms', 'us', 'ns'}
+        What 1 means in an integer time column; timestamps know their own unit.
+    max_memory : int, str or None
+        The most memory that the run may take: bytes, or text such as ``'2 GiB'`` or ``'500 MB'``. A run that needs
+        more stops with a `MemoryLimitError`. `hamlet.engine.memory_limit` says what is counted. On Spark it holds for each class of
+        queries in a task.
+    trace : bool
+        Whether the engine keeps a record of every burst for `Engine.trace`.
+
+    Raises
+    ------
+    OptionError
+        A value that an option cannot have.
+    """
+
+    sharing: str = "dynamic"
+    benefit: str = "measured"
+    numbers: str = "exact"
+    count_type: str = "string"
+    threads: int = 1
+    time_column: str = "time"
+    type_column: str = "type"
+    order_column: str | None = None
+    time_unit: str = "s"
+    max_memory: Size | None = None
+    trace: bool = False
+
+    def __post_init__(self) -> None:
+        for name, choices in (
+            ("sharing", ("dynamic", "static", "never")),
+            ("benefit", ("measured", "paper")),
+            ("numbers", ("exact", "float")),
+            ("count_type", COUNT_TYPES),
+            ("time_unit", tuple(UNITS_PER_SECOND)),
+        ):
+            value = getattr(self, name)
+            if value not in choices:
+                raise OptionError(f"{name} is {value!r}; it must be {one_of([repr(choice) for choice in choices])}")
+        bytes_of(self.max_memory)
+        for name in ("time_column", "type_column", "order_column"):
+            value = getattr(self, name)
+            if not (isinstance(value, str) and value) and not (name == "order_column" and value is None):
+                raise OptionError(f"{name} is {value!r}; it must be the name of a column")
+        if self.order_column is not None and self.order_column == self.time_column:
+            raise OptionError(f"the order column is the time column ({self.time_column!r}); name another one, or none")
+        if not isinstance(self.trace, bool):
+            raise OptionError(f"trace is {self.trace!r}; it must be True or False")
+        if isinstance(self.threads, bool) or not isinstance(self.threads, int) or not 1 <= self.threads <= 1024:
+            raise OptionError(f"threads is {self.threads!r}; it must be a whole number from 1 to 1024")
+
+    @property
+    def decided_by(self) -> Sharing:
+        """Who decides which queries share a burst."""
+        return Sharing(cast(Policy, self.sharing), cast(Model, self.benefit), self.trace)
+
+    def columns_of(self, workload: Workload) -> tuple[str, ...]:
+        """The columns that a workload needs: time, type, order, and every attribute that some query reads."""
+        special = (self.time_column, self.type_column, self.order_column)
+        return tuple(dict.fromkeys(name for name in (*special, *workload.attributes) if name is not None))
+
+
+def options_of(options: dict[str, Any]) -> Options:
+    """Options by name; raises OptionError where there is none of a name."""
+    known = Options.__dataclass_fields__
+    for name in options:
+        if name not in known:
+            raise OptionError(f"there is no option {name!r}; the options are {', '.join(known)}")
+    return Options(**options)

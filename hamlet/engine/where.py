@@ -1,0 +1,230 @@
+"""A condition over the columns of the input, for ``--where``: events that fail it are never seen by a query.
+
+The language's own conditions (LANGUAGE §5) without variables: a word that names a column is that column (``event.name``
+says the same), any other word is text. NULL, NaN, types and overflow are as in a query's WHERE, because parser, checks
+and expression machine are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+
+from hamlet._expression import OverflowInExpression
+from hamlet.errors import Diagnostic, Reports, WorkloadError, near_miss
+from hamlet.input.columns import StringPool, values
+from hamlet.input.events import EventSource, Progress
+from hamlet.language.conditions import conjuncts, is_condition, parts, references, walk
+from hamlet.language.cursor import Cursor, UnreadableError
+from hamlet.language.meaning import AnalysedQuery, Analysis
+from hamlet.language.parse_condition import condition_hint, parse_condition
+from hamlet.language.printing import name_text
+from hamlet.language.query import (
+    And,
+    Atom,
+    AttributeType,
+    Condition,
+    Duration,
+    Equivalence,
+    Literal,
+    Not,
+    Or,
+    Query,
+    Reference,
+    Shift,
+    WorkloadText,
+)
+from hamlet.language.schema import UNITS_PER_SECOND, Schema
+from hamlet.language.tokens import Kind, Token, tokenize
+from hamlet.language.typecheck import check, type_of_attribute
+from hamlet.planner.classify import EVENT, overflow_error
+from hamlet.planner.program import ProgramWriter
+
+SOURCE = "--where"  # stands for the file in messages
+_PREFIX = f"{name_text(EVENT)}."
+
+
+class Filter:
+    """A condition that is ready to select events.
+
+    Parameters
+    ----------
+    text : str
+        The condition.
+    schema : Schema
+        Of the input.
+
+    Raises
+    ------
+    WorkloadError
+        With every mistake of the condition.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        What it reads.
+    """
+
+    def __init__(self, text: str, schema: Schema) -> None:
+        condition = _read(text, schema)
+        query = _as_query(text, condition, schema)
+        self._strings = StringPool()
+        self._program = ProgramWriter(
+            lambda reference: type_of_attribute(EVENT, reference.attribute, query, schema),
+            lambda _: True,
+            self._strings,
+            lambda reference: UNITS_PER_SECOND[schema.units.get(reference.attribute, ("s", None))[0]],
+        ).program(query.local[EVENT])
+        self.columns = self._program.vector_columns
+        self._types = [type_of_attribute(EVENT, name, query, schema) for name in self.columns]
+
+    def chosen(self, batch: pa.RecordBatch) -> pa.BooleanArray:
+        """For which events of a batch the condition is true.
+
+        Raises
+        ------
+        DataError
+            INT arithmetic beyond 64 bits.
+        """
+        columns = [
+            values(batch, name, kind, self._strings) for name, kind in zip(self.columns, self._types, strict=True)
+        ]
+        try:
+            chosen = self._program.select(columns, batch.num_rows, self._strings.ranks)
+        except OverflowInExpression as error:
+            raise overflow_error(batch, error.text.replace(_PREFIX, ""), error.row) from None
+        return pa.array(chosen.astype(np.bool_))
+
+
+class FilteredEvents(EventSource):
+    """The events of a source for which a condition is true.
+
+    Parameters
+    ----------
+    source : EventSource
+    condition : str
+
+    Raises
+    ------
+    WorkloadError
+        With every mistake of the condition.
+    """
+
+    def __init__(self, source: EventSource, condition: str) -> None:
+        self.name = source.name
+        self.schema = source.schema
+        self.rows = source.rows
+        self.arrow_schema = source.arrow_schema
+        self.condition = condition
+        self._source = source
+        self._filter = Filter(condition, source.schema)
+
+    def batches(
+        self, columns: Sequence[str] | None = None, *, progress: Progress | None = None, pane: int = 1
+    ) -> Iterator[pa.RecordBatch]:
+        """As `EventSource.batches`; columns that the condition reads are there too, and progress counts all events."""
+        wanted = None if columns is None else list(dict.fromkeys([*columns, *self._filter.columns]))
+        for batch in self._source.batches(wanted, progress=progress, pane=pane):
+            self.sample = self._source.sample
+            kept = batch.filter(self._filter.chosen(batch))
+            if kept.num_rows:
+                yield kept
+
+
+# ------------------------------------------------------------------------------------------------ text to condition
+
+
+def _read(text: str, schema: Schema) -> Condition:
+    """The condition, columns as attributes of the variable `EVENT`."""
+    tokens, problems = tokenize(text, SOURCE)
+    columns = schema.columns.keys() | {schema.clock.column, schema.type_column}
+    cursor = Cursor(text, SOURCE, list(_with_variable(tokens, columns)), problems)
+    condition = None
+    try:
+        condition = parse_condition(cursor)
+        if not cursor.at_kind(Kind.END):
+            raise cursor.expected(["AND", "OR"], condition.span, condition_hint(cursor))
+    except UnreadableError:
+        pass
+    if problems or condition is None:
+        raise WorkloadError(problems)
+    reports = Reports(text, SOURCE)
+    _check(condition, schema, sorted(columns), reports)
+    if reports.errors:
+        raise WorkloadError(reports.errors)
+    return condition
+
+
+def _with_variable(tokens: Sequence[Token], columns: Iterable[str]) -> Iterator[Token]:
+    """Names of columns as the parser wants attributes: with a variable and a point before them."""
+    known = set(columns)
+    inside = False  # the brackets of an equivalence, which has attributes without variables
+    for place, token in enumerate(tokens):
+        if token.kind is Kind.SYMBOL and token.value in "[]":
+            inside = token.value == "["
+        follows, before = tokens[min(place + 1, len(tokens) - 1)], tokens[max(place - 1, 0)]
+        alone = follows.value not in (".", "(") and before.value != "." and token.kind in (Kind.WORD, Kind.NAME)
+        if alone and not inside and token.value in known:
+            yield Token(Kind.WORD, EVENT, token.span)
+            yield Token(Kind.SYMBOL, ".", token.span)
+            yield Token(Kind.NAME, token.value, token.span)
+        else:
+            yield token
+
+
+def _check(condition: Condition, schema: Schema, columns: Sequence[str], reports: Reports) -> None:
+    """Report what a condition over single events cannot say, and words that were meant for columns."""
+    if isinstance(condition, (And, Or, Not)):
+        for part in parts(condition):
+            if is_condition(part):
+                _check(part, schema, columns, reports)
+        return
+    if isinstance(condition, Equivalence):
+        reports.error(
+            "an equivalence speaks of trends; --where looks at single events", condition.span, "write it into a query"
+        )
+        return
+    named = list(references(condition))
+    for reference in named:
+        if reference.shift is not Shift.NONE or reference.variable != EVENT:
+            reports.error(
+                "--where looks at single events, before any pattern: there are no variables, no NEXT and no PREV",
+                reference.span,
+                f"write the column alone: {name_text(reference.attribute, free=True)}",
+            )
+            return
+    words = [part for part in walk(condition) if isinstance(part, Literal) and part.bare]
+    texts = bool(named) and all(_is_text(reference, schema) for reference in named)
+    if words and not texts:
+        word = words[0]
+        meant = near_miss(str(word.value), columns)
+        hint = f"its columns are {', '.join(columns[:12])}{', ...' if len(columns) > 12 else ''}"
+        hint = f"did you mean {name_text(meant, free=True)}?" if meant is not None else hint
+        reports.error(f"the input has no column '{word.value}'", word.span, hint)
+
+
+def _is_text(reference: Reference, schema: Schema) -> bool:
+    known = schema.type_of(reference.attribute)
+    return reference.attribute == schema.type_column or known in (None, AttributeType.STRING)
+
+
+def _as_query(text: str, condition: Condition, schema: Schema) -> AnalysedQuery:
+    """The condition as the WHERE clause of a query over one variable, its names and types checked."""
+    query = Query("", (), Atom(EVENT, EVENT), condition, (), Duration(Fraction(1), "s"), None)
+    analysed = AnalysedQuery(
+        query, 0, {EVENT: EVENT}, frozenset(), (), (), (), {EVENT: tuple(conjuncts(condition))}, {}, (), {}
+    )
+    errors = check(Analysis(WorkloadText(text, SOURCE, (), (query,)), (analysed,), (), {}), schema)
+    if errors:
+        raise WorkloadError(map(_without_variable, errors))
+    return analysed
+
+
+def _without_variable(error: Diagnostic) -> Diagnostic:
+    """The message as of columns: the user has written no variable."""
+    hint = None if error.hint is None else error.hint.replace(_PREFIX, "")
+    return replace(error, message=error.message.replace(_PREFIX, ""), hint=hint)

@@ -1,0 +1,104 @@
+"""Times and lengths of time in ticks of the time column: as users give them, and as events have them.
+
+Source: DESIGN §5 ("Engine time"); LANGUAGE.md §2.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hamlet.errors import DataError, OptionError
+from hamlet.input.columns import Int64Array, integers
+from hamlet.language.query import SECONDS
+from hamlet.language.schema import Clock
+
+MOST_TICKS = 1 << 61  # of a time; beyond it, window edges could pass 64 bits
+
+Lateness = int | float | str | datetime.timedelta
+
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|sec|seconds?|min|minutes?|h|hours?|d|days?)\s*", re.IGNORECASE)
+
+
+def seconds_of(lateness: Lateness) -> Fraction | None:
+    """A duration in seconds, or None for a number of ticks.
+
+    Raises
+    ------
+    OptionError
+        If it is neither.
+    """
+    if isinstance(lateness, str) and (match := _DURATION.fullmatch(lateness)):
+        unit = next(name for name in ("ms", "min", "s", "h", "d") if match[2].lower().startswith(name))
+        return Fraction(match[1]) * SECONDS[unit]
+    if isinstance(lateness, datetime.timedelta) and lateness >= datetime.timedelta(0):
+        return Fraction(lateness // datetime.timedelta(microseconds=1), 10**6)
+    is_number = isinstance(lateness, (int, float, np.integer)) and not isinstance(lateness, bool)
+    if is_number and 0 <= lateness < np.inf and lateness == int(lateness):  # type: ignore[arg-type, operator]
+        return None
+    raise OptionError(f"lateness is {lateness!r}; it must be a number of ticks >= 0 or a duration such as '5 s'")
+
+
+def ticks_of(lateness: Lateness, clock: Clock) -> int:
+    """The lateness in ticks of the time column, rounded up."""
+    seconds = seconds_of(lateness)
+    ticks = Fraction(int(lateness)) if seconds is None else seconds * clock.ticks_per_second  # type: ignore[arg-type]
+    return min(-(-ticks.numerator // ticks.denominator), 2 * MOST_TICKS)
+
+
+def time_in_ticks(time: Any, clock: Clock) -> int:
+    """A time as the user gives it, in ticks.
+
+    Raises
+    ------
+    OptionError
+        If it is no time of the time column, or beyond 2^61 ticks.
+    """
+    ticks = None
+    if isinstance(time, (int, np.integer)) and not isinstance(time, bool):
+        ticks = int(time)
+    elif clock.is_timestamp:
+        try:
+            if isinstance(time, np.datetime64):
+                time = time.astype(f"datetime64[{clock.unit}]")
+            given = pa.scalar(time)
+            if not pa.types.is_timestamp(given.type) or (given.type.tz is None) == (clock.type.tz is None):
+                ticks = int(given.cast(clock.type).value)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            pass
+    if ticks is None:
+        raise OptionError(f"cannot read {time!r} as a time of column '{clock.column}' ({clock.type})")
+    if abs(ticks) > MOST_TICKS:
+        raise OptionError(f"cannot advance to {time!r}: times are at most 2^61 ticks; close() ends the stream")
+    return ticks
+
+
+def refuse_far(column: str, first: int, last: int) -> None:
+    """Raise DataError unless times from `first` to `last` are so few ticks that no sum of two overflows."""
+    if first < -MOST_TICKS or last > MOST_TICKS:
+        raise DataError(
+            f"the time column '{column}' holds a time beyond 2^61 ticks\n"
+            "hint: is it in a coarser unit than the data (nanoseconds read as seconds)?"
+        )
+
+
+def times_of(events: pa.Table | pa.RecordBatch, column: str) -> Int64Array:
+    """The times of events, int64 (rows,).
+
+    Raises
+    ------
+    DataError
+        At a time beyond 2^61 ticks.
+    """
+    chunk = events.column(column)
+    if isinstance(chunk, pa.ChunkedArray):
+        chunk = chunk.chunk(0) if chunk.num_chunks == 1 else chunk.combine_chunks()
+    times = integers(chunk, column)[0]
+    if len(times):
+        refuse_far(column, int(times.min()), int(times.max()))
+    return times

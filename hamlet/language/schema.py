@@ -1,0 +1,121 @@
+"""What the engine knows of the events before it reads them: the names and types of attributes, and the clock.
+
+A `Schema` comes from a file's or table's columns (closed: a missing name is a mistake) or grows from dicts (open: a
+missing name is NULL). Source: LANGUAGE.md §2, §6.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from hamlet.errors import DataError
+from hamlet.language.query import AttributeType
+
+UNITS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The time column: its name, its unit, and the Arrow type that result windows come back in.
+
+    Attributes
+    ----------
+    column : str
+        Name of the time column.
+    unit : str
+        ``s``, ``ms``, ``us`` or ``ns``: what one step of the integer means.
+    type : pyarrow.DataType
+        An integer type or a timestamp type (with its zone).
+    """
+
+    column: str
+    unit: str
+    type: pa.DataType
+
+    @property
+    def ticks_per_second(self) -> int:
+        """How many steps of the time column make one second."""
+        return UNITS_PER_SECOND[self.unit]
+
+    @property
+    def is_timestamp(self) -> bool:
+        """Whether the time column is a timestamp, so that results carry timestamps too."""
+        return bool(pa.types.is_timestamp(self.type))
+
+    def present(self, ticks: int) -> int | datetime.datetime | np.datetime64:
+        """Ticks in the type of the time column: integers as they are, timestamps as datetimes (`timestamp`).
+
+        What is finer than a datetime, a tick of nanoseconds that are no whole microseconds, is a `numpy.datetime64`
+        where no time zone is to be kept.
+        """
+        if not self.is_timestamp:
+            return ticks
+        if self.type.tz is None and is_finer(ticks, self.unit):
+            return np.datetime64(ticks, "ns")
+        return timestamp(ticks, self.unit, self.type.tz)
+
+
+def is_finer(ticks: int, unit: str) -> bool:
+    """Whether a timestamp is finer than the microseconds of a datetime."""
+    return unit == "ns" and ticks % 1000 != 0
+
+
+def timestamp(ticks: int, unit: str, zone: str | None) -> datetime.datetime:
+    """A timestamp from ticks since 1970; nanoseconds are cut to microseconds, which is all that datetime holds.
+
+    Raises
+    ------
+    DataError
+        Outside the years 1 to 9999, or in a time zone that is not known here.
+    """
+    micros = ticks // 1000 if unit == "ns" else ticks * (1_000_000 // UNITS_PER_SECOND[unit])
+    try:
+        moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=micros)
+        if zone is None:
+            return moment
+        value: datetime.datetime = pa.scalar(micros, pa.timestamp("us", zone)).as_py()
+    except (OverflowError, ValueError) as error:  # also pyarrow's errors
+        if isinstance(error, pa.ArrowInvalid):
+            raise DataError(f"the time zone {zone!r} is not known on this machine") from error
+        raise DataError(f"the time {ticks} {unit} from 1970 is outside the years 1 to 9999") from error
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """Names and types of the attributes of a stream.
+
+    Attributes
+    ----------
+    columns : mapping of str to AttributeType or None
+        None where no value has been seen yet (an all-NULL column).
+    clock : Clock
+        The time column.
+    type_column : str
+        The column that holds the event type.
+    order_column : str or None
+        The column that orders events of equal time.
+    units : mapping of str to (str, str or None)
+        Unit and zone of each TIMESTAMP column.
+    arrow_types : mapping of str to pyarrow.DataType
+        The columns' types as the engine reads them.
+    closed : bool
+        Whether a name that is not in `columns` is a mistake (files, tables) or NULL (dicts).
+    """
+
+    columns: Mapping[str, AttributeType | None]
+    clock: Clock
+    type_column: str = "type"
+    order_column: str | None = None
+    closed: bool = True
+    units: Mapping[str, tuple[str, str | None]] = field(default_factory=dict)
+    arrow_types: Mapping[str, pa.DataType] = field(default_factory=dict)
+
+    def type_of(self, attribute: str) -> AttributeType | None:
+        """The type of an attribute; None where it is not known."""
+        return self.columns.get(attribute)

@@ -1,0 +1,1 @@
+"""One stream on several threads or machines: by time, and by key."""

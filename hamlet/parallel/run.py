@@ -1,0 +1,143 @@
+"""`hamlet.run`: a workload over a complete stream, in this process."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from hamlet.engine.online import Engine
+from hamlet.engine.options import Options
+from hamlet.engine.trace import TraceFile
+from hamlet.input.events import EventSource, open_events
+from hamlet.output.query_rows import QueryRows
+from hamlet.output.result import Results
+from hamlet.parallel.time.side_by_side import side_by_side
+from hamlet.planner.workload import Workload
+
+if TYPE_CHECKING:
+    from hamlet.pages.report import Report
+
+
+def run(
+    workload: Workload,
+    events: Any,
+    *,
+    progress: Callable[[int], None] | None = None,
+    input_format: str | None = None,
+    trace: str | os.PathLike[str] | None = None,
+    report: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> Results:
+    """Run a workload over events.
+
+    Parameters
+    ----------
+    workload : Workload
+    events : path, pyarrow Table or RecordBatchReader, dict of numpy arrays, iterable of dicts
+    progress : callable, optional
+        Called with the number of events read so far.
+    input_format : {'parquet', 'csv', 'json'}, optional
+        Of a path; by default its extension says.
+    trace : path, optional
+        A file for a record per burst: what was decided, and why (`hamlet.engine.trace`). Parquet or, by its extension, JSON
+        lines.
+    report : path, optional
+        Where to write an HTML page about the run: results over time, events by type, where the time went, and the
+        sharing decisions. A file that is there is replaced.
+    **options
+        `hamlet.engine.options.Options`: sharing, benefit, numbers, count_type, threads, time_column, type_column,
+        order_column, time_unit, max_memory. Threads compute stretches of time side by side where windows do not
+        overlap, or there is one group only; else groups.
+
+    Returns
+    -------
+    Results
+        Rows in the order of LANGUAGE §9.
+
+    Raises
+    ------
+    WorkloadError, DataError, OptionError, OutputError, UnsupportedError, MemoryLimitError
+        All are `HamletError`: a user's mistake, said in words.
+
+    Examples
+    --------
+    >>> workload = Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 s")
+    >>> run(workload, [{"time": t, "type": "ABB"[t]} for t in range(3)]).rows()
+    [{'query': 'q1', 'window_start': 0, 'window_end': 10, 'count': 3}]
+    """
+    engine = Engine(workload, trace=trace is not None or report is not None, **options)
+    chosen: Options = engine.options
+    begin = time.perf_counter()
+    source: EventSource = open_events(
+        events,
+        time_column=chosen.time_column,
+        type_column=chosen.type_column,
+        order_column=chosen.order_column,
+        time_unit=chosen.time_unit,
+        input_format=input_format,
+    )
+    engine.open(source.schema)
+    observer = _observer(workload, source, chosen, report)
+    collected = {each.name: each for each in engine.without_rows()}
+    chunks = side_by_side(engine, source.rows)
+    batches = source.batches(_columns(workload, source), progress=progress, pane=engine.pane)
+    kept = (workload.analysis.text.source, source.name)
+    with TraceFile(trace, kept) if trace is not None else nullcontext() as file, chunks or nullcontext():
+        for batch in engine.stages.measured_steps("read", batches):
+            engine.executor.distinct = source.distinct
+            _extend(collected, engine.feed(batch, wait=True) if chunks is None else chunks.feed(batch))
+            _hand_on(engine, file, observer, batch)
+        _extend(collected, engine.close_columns() if chunks is None else chunks.close())
+        _hand_on(engine, file, observer)
+    stats = engine.stats | (chunks.stats if chunks is not None else {})
+    stats |= {
+        "seconds": time.perf_counter() - begin,
+        "stages": engine.stages.seconds,
+        "rows": sum(map(len, collected.values())),
+    }
+    results = Results(list(collected.values()), engine.clock, chosen.count_type, stats)
+    if observer is not None:
+        observer.write(results)
+    return results
+
+
+def _observer(
+    workload: Workload, source: EventSource, options: Options, report: str | os.PathLike[str] | None
+) -> Report | None:
+    """What watches the run for a page about it, if one is wanted."""
+    if report is None:
+        return None
+    from hamlet.pages.report import Report  # brings in jinja2, which nothing else needs
+
+    return Report(workload, source, options, report)
+
+
+def _hand_on(
+    engine: Engine, file: TraceFile | None, observer: Report | None, batch: pa.RecordBatch | None = None
+) -> None:
+    """The events just read, and the records of bursts since the last call, to whom they are for."""
+    if file is None and observer is None:
+        return
+    with engine.stages.measured("watch"):
+        records = engine.trace()
+        if file is not None:
+            file.write(records)
+        if observer is not None:
+            observer.decided(records)
+            if batch is not None:
+                observer.see(batch)
+
+
+def _columns(workload: Workload, source: EventSource) -> list[str]:
+    """The columns that some query reads."""
+    return [name for name in workload.attributes if name in source.schema.columns]
+
+
+def _extend(collected: dict[str, QueryRows], rows: list[QueryRows]) -> None:
+    for more in rows:
+        collected[more.name].extend(more)

@@ -1,0 +1,336 @@
+"""From an analysed workload and a schema to what an executor runs (`hamlet.planner.compiled`).
+
+Source: DESIGN §1 (the journey), §2 (the kernel's tables).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from hamlet._expression import Program
+from hamlet.input.columns import StringPool
+from hamlet.language.automaton import templates
+from hamlet.language.conditions import references
+from hamlet.language.meaning import AnalysedQuery, Analysis, Pair
+from hamlet.language.query import (
+    Aggregate,
+    AttributeType,
+    Condition,
+    Duration,
+    Expression,
+    Reference,
+    Shift,
+)
+from hamlet.language.schema import UNITS_PER_SECOND, Schema
+from hamlet.planner.adjacent import Keys, keys_of
+from hamlet.planner.aggregates import Layout, Types, components
+from hamlet.planner.alike import form
+from hamlet.planner.classify import Classifier, Loads, Role
+from hamlet.planner.compiled import CompiledClass, CompiledHost, CompiledQuery, CompiledWorkload
+from hamlet.planner.hosts import Host
+from hamlet.planner.predicate_facts import adjacent_predicates, local_predicates
+from hamlet.planner.program import ProgramWriter
+from hamlet.planner.roles import role_keys
+from hamlet.planner.tables import QueryTables, TableWriter
+from hamlet.planner.together import alone, find_together, names_in
+from optimizer.plan import AggregateFacts, Plan, QueryFacts, plan
+from optimizer.template import Template
+
+
+def ticks(duration: Duration, schema: Schema) -> int:
+    """A duration in ticks of the time column; the check has refused what does not come out whole."""
+    whole, rest = duration.ticks(schema.clock.ticks_per_second)
+    assert rest == 0, "checked by hamlet.language.typecheck"
+    return whole
+
+
+def window(query: AnalysedQuery, schema: Schema) -> tuple[int, int]:
+    """(within, slide) in ticks; SLIDE defaults to WITHIN (LANGUAGE §7)."""
+    within = ticks(query.query.within, schema)
+    return within, ticks(query.query.slide, schema) if query.query.slide else within
+
+
+def facts(analysis: Analysis, schema: Schema) -> list[QueryFacts]:
+    """What the optimizer knows of each query."""
+    return [_facts(analysis, query, schema) for query in analysis.queries]
+
+
+def _facts(analysis: Analysis, query: AnalysedQuery, schema: Schema) -> QueryFacts:
+    type_of = partial(compiled_type, analysis, schema, query)
+    aggregates = (item.value for item in query.query.items if isinstance(item.value, Aggregate))
+    return QueryFacts(
+        query.query.name,
+        templates(query.patterns),
+        frozenset(query.partition),
+        *window(query, schema),
+        tuple(AggregateFacts(each.function, each.variable, each.attribute) for each in aggregates),
+        local_predicates(query, type_of),
+        adjacent_predicates(query, type_of),
+    )
+
+
+def compiled_type(
+    analysis: Analysis, schema: Schema, query: AnalysedQuery, variable: str, attribute: str
+) -> AttributeType | None:
+    """What an attribute is compiled as: its type as declared for the variable's event type, else the column's."""
+    declared = analysis.declared.get(query.types[variable], {}).get(attribute)
+    return declared if declared is not None else schema.type_of(attribute)
+
+
+def compile_workload(
+    analysis: Analysis,
+    schema: Schema,
+    strings: StringPool,
+    *,
+    exact: bool = True,
+    together: bool = False,
+    settled: bool = True,
+) -> CompiledWorkload:
+    """Compile a workload for a schema.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        Checked against the schema (`hamlet.language.typecheck.check`).
+    schema : Schema
+    strings : StringPool
+        Numbers strings for as long as the kernels live.
+    exact : bool
+        Whether counts and sums of integers are exact (LANGUAGE §8).
+    together : bool
+        Whether queries that are alike are evaluated once, and sums that several have in common.
+    settled : bool
+        Whether the schema knows the types for good.
+    """
+    known = facts(analysis, schema)
+    chosen: Plan = plan(known)
+    classifier = Classifier(strings)
+    same = role_keys(analysis, known, settled=settled)
+    special = (schema.clock.column, schema.type_column)  # every event has them
+    classes = []
+    for each in chosen.classes:
+        compiler = _ClassCompiler(analysis, schema, strings, classifier, same, each.attributes, exact)
+        given = [(analysis.queries[place], known[place]) for place in each.queries]
+        queries, hosts = compiler.queries(given, together)
+        carried = {
+            type: tuple(
+                place
+                for place, attribute in enumerate(each.attributes)
+                if attribute in analysis.declared.get(type, (attribute,)) or attribute in special
+            )
+            for query in queries
+            for type in query.analysed.types.values()
+        }
+        classes.append(CompiledClass(each.attributes, queries, hosts, tuple(compiler.columns), carried))
+    return CompiledWorkload(tuple(classes), classifier, strings, schema)
+
+
+@dataclass
+class _ClassCompiler:
+    analysis: Analysis
+    schema: Schema
+    strings: StringPool
+    classifier: Classifier
+    same: Mapping[tuple[int, str], Hashable]
+    attributes: tuple[str, ...]
+    exact: bool
+
+    def __post_init__(self) -> None:
+        self.columns: dict[tuple[str, AttributeType | None], int] = {}
+        self.windows: dict[int, tuple[int, int]] = {}  # of queries by their index, in ticks
+        self.written: dict[Hashable, tuple[QueryTables, dict[str, str]]] = {}  # with the names of its variables
+
+    def queries(
+        self, given: Sequence[tuple[AnalysedQuery, QueryFacts]], together: bool
+    ) -> tuple[tuple[CompiledQuery, ...], tuple[CompiledHost, ...]]:
+        """Compile queries; those that are alike get the tables of the first one. And hosts of several."""
+        drafts = [self.draft(analysed, known.templates) for analysed, known in given]
+        self.windows.update({analysed.index: (known.within, known.slide) for analysed, known in given})
+        names = names_in(drafts)
+        windows = [self.windows[each.analysed.index] for each in drafts]
+        chosen = find_together(drafts, windows, names) if together else alone(drafts)
+        for places in chosen.alike:
+            if len(places) > 1:
+                for place in places:
+                    layout = chosen.layouts[place]
+                    types = self.types(drafts[place].analysed, layout)
+                    drafts[place] = replace(drafts[place], layout=layout, types=types)
+        hosts = [self.hosted(drafts, number, *each) for number, each in enumerate(chosen.hosts)]
+        for first, *others in chosen.alike:
+            leader = drafts[first]
+            if leader.host is None:
+                own = names[first] if len(leader.templates) == 1 else None
+                tables = [
+                    self.tables(leader.analysed, each, leader.layout, leader.types, own) for each in leader.templates
+                ]
+                leader = drafts[first] = leader.with_tables(tuple(tables))
+            for place in others:
+                drafts[place] = replace(drafts[place], tables=leader.tables, like=first, host=leader.host)
+        number_outputs(drafts, hosts)
+        return tuple(drafts), tuple(hosts)
+
+    def hosted(self, drafts: list[CompiledQuery], number: int, places: tuple[int, ...], host: Host) -> CompiledHost:
+        """Compile a host; its queries get tables without anything but a layout."""
+        tables = self.host_tables([drafts[place] for place in places], host)
+        for place in places:
+            each = drafts[place]
+            components = each.layout.rows({}, partial(self.column, each.analysed), each.types)
+            layout = components, each.layout.fixed, each.layout.wide
+            own = QueryTables(tables.within, tables.slide, self.exact, *layout, hosted=True)
+            drafts[place] = replace(each, tables=(own,), host=number)
+        return CompiledHost(places, tables, host.roles)
+
+    def host_tables(self, queries: Sequence[CompiledQuery], host: Host) -> QueryTables:
+        """The tables of a host."""
+        own = [{common: variable for variable, common in names.items()} for names in host.names]
+
+        def whose(variable: str) -> tuple[CompiledQuery, str]:
+            number = next(number for number, names in enumerate(own) if variable in names)
+            return queries[number], own[number][variable]
+
+        def pair_of(pair: Pair) -> tuple[AnalysedQuery, Pair]:
+            number, its = host.pairs[pair]
+            return queries[number].analysed, its
+
+        def column_of(variable: str, attribute: str) -> int:
+            query, its = whose(variable)
+            return self.column(query.analysed, its, attribute)
+
+        types: dict[tuple[str, str], AttributeType | None] = {}
+        for key in host.layout.keys:
+            if key.variable is not None and key.attribute is not None:
+                query, its = whose(key.variable)
+                types[key.variable, key.attribute] = self.type_of(query.analysed, its, key.attribute)
+        within, slide = self.windows[queries[0].analysed.index]
+        variables = {variable: number for number, variable in enumerate(host.template.variables)}
+        components = host.layout.rows(variables, column_of, types)
+        writer = TableWriter(
+            host.template,
+            {pair: queries[number].analysed.adjacent[its] for pair, (number, its) in host.pairs.items()},
+            lambda pair: self.pair_program(*pair_of(pair)),
+            lambda pair: read_attributes(pair_of(pair)[0].adjacent[pair_of(pair)[1]]),
+            column_of,
+            lambda pair: self.pair_keys(*pair_of(pair)),
+            lambda pair, expression: self.key_program(pair_of(pair)[0], expression),
+            QueryTables(within, slide, self.exact, components, host.layout.fixed, host.layout.wide),
+            host,
+        )
+        return writer.write()
+
+    def types(self, analysed: AnalysedQuery, layout: Layout) -> dict[tuple[str, str], AttributeType | None]:
+        """The types of the attributes that a query's components measure."""
+        places = [(key.variable, key.attribute) for key in layout.keys if key.variable and key.attribute]
+        return {place: self.type_of(analysed, *place) for place in dict.fromkeys(places)}
+
+    def draft(self, analysed: AnalysedQuery, templates: tuple[Template, ...]) -> CompiledQuery:
+        """A query without its tables."""
+        types: dict[tuple[str, str], AttributeType | None] = {}
+        for item in analysed.query.items:
+            if isinstance(item.value, Aggregate) and item.value.attribute is not None:
+                place = (item.value.variable or "", item.value.attribute)
+                types[place] = self.type_of(analysed, *place)
+        layout = components(analysed.query.items, types, exact=self.exact)
+        roles = {variable: self.role(analysed, variable) for variable in analysed.types}
+        group = tuple(self.attributes.index(name) for name in analysed.grouping)
+        return CompiledQuery(analysed, templates, (), layout, types, roles, group)
+
+    def tables(
+        self,
+        analysed: AnalysedQuery,
+        template: Template,
+        layout: Layout,
+        types: Types,
+        names: Mapping[str, str] | None = None,
+    ) -> QueryTables:
+        """The tables of a template; with `names`, those of one that differs in names only are used again."""
+        column_of = partial(self.column, analysed)
+        within, slide = self.windows[analysed.index]
+        variables = {variable: number for number, variable in enumerate(template.variables)}
+        components = layout.rows(variables, column_of, types)
+        same = None
+        if names is not None and not analysed.adjacent:
+            same = within, slide, form(template, names), tuple(components)
+            if same in self.written:
+                tables, theirs = self.written[same]
+                own = {common: variable for variable, common in names.items()}
+                return tables.renamed({variable: own[common] for variable, common in theirs.items()})
+        writer = TableWriter(
+            template,
+            analysed.adjacent,
+            lambda pair: self.pair_program(analysed, pair),
+            lambda pair: read_attributes(analysed.adjacent[pair]),
+            column_of,
+            lambda pair: self.pair_keys(analysed, pair),
+            lambda _, expression: self.key_program(analysed, expression),
+            QueryTables(within, slide, self.exact, components, layout.fixed, layout.wide),
+        )
+        tables = writer.write()
+        if same is not None and names is not None:
+            self.written[same] = tables, {variable: names[variable] for variable in tables.variables}
+        return tables
+
+    def type_of(self, analysed: AnalysedQuery, variable: str, attribute: str) -> AttributeType | None:
+        """An attribute's type."""
+        return compiled_type(self.analysis, self.schema, analysed, variable, attribute)
+
+    def column(self, analysed: AnalysedQuery, variable: str, attribute: str) -> int:
+        """Number of a kernel column."""
+        return self.columns.setdefault((attribute, self.type_of(analysed, variable, attribute)), len(self.columns))
+
+    def writer(self, analysed: AnalysedQuery, is_vector: Callable[[Reference], bool]) -> ProgramWriter:
+        return ProgramWriter(
+            lambda reference: self.type_of(analysed, reference.variable, reference.attribute),
+            is_vector,
+            self.strings,
+            lambda reference: UNITS_PER_SECOND[self.schema.units.get(reference.attribute, ("s", None))[0]],
+        )
+
+    def pair_program(self, analysed: AnalysedQuery, pair: Pair) -> Program:
+        """The adjacent predicate of a pair: the earlier event is the vector side."""
+        writer = self.writer(analysed, lambda reference: reference.shift is not Shift.NEXT)
+        return writer.program(analysed.adjacent[pair])
+
+    def pair_keys(self, analysed: AnalysedQuery, pair: Pair) -> tuple[Keys, ...]:
+        """The searches that answer the adjacent predicate of a pair."""
+        writer = self.writer(analysed, lambda _: True)
+        return keys_of(analysed.adjacent[pair], writer.kind, writer.scale)
+
+    def key_program(self, analysed: AnalysedQuery, expression: Expression) -> tuple[Program, bool]:
+        """The program of one side of a comparison, over the columns of that side's event."""
+        writer = self.writer(analysed, lambda _: True)
+        return writer.value_program(expression), writer.kind(expression) is AttributeType.DOUBLE
+
+    def role(self, analysed: AnalysedQuery, variable: str) -> Role:
+        conditions = analysed.local.get(variable, ())
+        if not conditions:
+            return self.classifier.plain(analysed.types[variable])
+
+        def compiled() -> tuple[Program, Loads]:
+            program = self.writer(analysed, lambda _: True).program(conditions)
+            return program, [(name, self.type_of(analysed, variable, name)) for name in program.vector_columns]
+
+        same = self.same.get((analysed.index, variable))
+        return self.classifier.role(analysed.types[variable], conditions, same, compiled)
+
+
+def number_outputs(queries: Sequence[CompiledQuery], hosts: Sequence[CompiledHost]) -> None:
+    """Write the kernel's numbers of queries that are hosted into the tables of their hosts."""
+    numbers: dict[int, int] = {}
+    parts = 0
+    for place, query in enumerate(queries):
+        if query.like is None:
+            numbers[place] = parts
+            parts += len(query.tables)
+    for host in hosts:
+        outputs = zip(host.queries, host.tables.outputs, strict=True)
+        host.tables.outputs = [(numbers[place], *output[1:]) for place, output in outputs]
+
+
+def read_attributes(conditions: Sequence[Condition]) -> tuple[list[str], list[str]]:
+    """The attributes that conditions read of the earlier and of the later event of a pair."""
+    found: tuple[dict[str, None], dict[str, None]] = ({}, {})
+    for reference in (each for condition in conditions for each in references(condition)):
+        found[reference.shift is Shift.NEXT][reference.attribute] = None
+    return list(found[0]), list(found[1])

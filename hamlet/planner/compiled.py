@@ -1,0 +1,279 @@
+"""What an executor runs: queries as integer tables, classes of queries of one partition, a workload."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from hamlet.input.columns import StringPool
+from hamlet.language.meaning import AnalysedQuery
+from hamlet.language.query import Aggregate, AttributeType, ReturnItem
+from hamlet.language.schema import Schema
+from hamlet.planner.aggregates import ComponentKey, Layout, is_double, needed
+from hamlet.planner.bands import Band, bands
+from hamlet.planner.classify import Classifier, Role, Signature
+from hamlet.planner.tables import QueryTables
+from optimizer.template import Template
+
+Entry = tuple[int, list[int], list[int], Role]  # as of `CompiledClass.entries`
+
+
+@dataclass(frozen=True)
+class CompiledQuery:
+    """One query as its kernel runs it.
+
+    Attributes
+    ----------
+    analysed : AnalysedQuery
+    templates : tuple of Template
+        One, or three for AND: both operands, and the trends that are in both.
+    tables : tuple of QueryTables
+        One per template.
+    layout : Layout
+        What a row of the kernel holds.
+    types : dict of (variable, attribute) to AttributeType or None
+        Of the aggregated attributes.
+    roles : dict of str to Role
+        What accepts events for each variable.
+    group : tuple of int
+        Place of each grouping attribute among the partition attributes of the class.
+    like : int or None
+        Place in the class of the query whose kernel query serves this one too (`hamlet.planner.alike`).
+    host : int or None
+        Which of the hosts of the class keeps its sums.
+    """
+
+    analysed: AnalysedQuery
+    templates: tuple[Template, ...]
+    tables: tuple[QueryTables, ...]
+    layout: Layout
+    types: dict[tuple[str, str], AttributeType | None]
+    roles: dict[str, Role]
+    group: tuple[int, ...]
+    like: int | None = None
+    host: int | None = None
+
+    def with_tables(self, tables: tuple[QueryTables, ...]) -> CompiledQuery:
+        """This query with its tables."""
+        found = object.__new__(CompiledQuery)  # a workload may have a thousand: `replace` takes ten times as long
+        vars(found).update(vars(self), tables=tables)
+        return found
+
+    @cached_property
+    def reads(self) -> tuple[tuple[ReturnItem, tuple[ComponentKey, ...], tuple[int, ...]], ...]:
+        """The RETURN items, each with the components that it is read from, and their places in the layout.
+
+        An attribute has no component, and the place is that among the grouping attributes.
+        """
+        found: list[tuple[ReturnItem, tuple[ComponentKey, ...], tuple[int, ...]]] = []
+        for item in self.analysed.query.items:
+            if isinstance(item.value, Aggregate):
+                keys = needed(item.value, is_double(item.value, self.types), self.exact)
+                found.append((item, keys, tuple(map(self.layout.keys.index, keys))))
+            else:
+                found.append((item, (), (self.analysed.grouping.index(item.value.name),)))
+        return tuple(found)
+
+    @property
+    def name(self) -> str:
+        """The query's name."""
+        return self.analysed.query.name
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """(within, slide) in ticks."""
+        return self.tables[0].within, self.tables[0].slide
+
+    @property
+    def exact(self) -> bool:
+        """Whether counts and sums of integers are exact."""
+        return self.tables[0].exact
+
+
+@dataclass(frozen=True)
+class CompiledHost:
+    """A kernel's query that keeps the sums of several queries (`hamlet.planner.beginnings`).
+
+    Attributes
+    ----------
+    queries : tuple of int
+        Places in the class of those that have tables: its outputs.
+    tables : QueryTables
+    roles : mapping of str to Role
+        What accepts events for the variables of the tables.
+    """
+
+    queries: tuple[int, ...]
+    tables: QueryTables
+    roles: Mapping[str, Role]
+
+
+@dataclass(frozen=True)
+class CompiledClass:
+    """Queries with equal partition attributes, run by one kernel.
+
+    Attributes
+    ----------
+    attributes : tuple of str
+        The partition attributes.
+    queries : tuple of CompiledQuery
+    hosts : tuple of CompiledHost
+        Which the kernel has behind the others.
+    columns : tuple of (str, AttributeType or None)
+        The event columns that the kernel reads, in its order.
+    carried : dict of str to tuple of int
+        Event type -> places of the partition attributes that its events carry (LANGUAGE §6).
+    """
+
+    attributes: tuple[str, ...]
+    queries: tuple[CompiledQuery, ...]
+    hosts: tuple[CompiledHost, ...]
+    columns: tuple[tuple[str, AttributeType | None], ...]
+    carried: dict[str, tuple[int, ...]]
+
+    @property
+    def broadcasts(self) -> bool:
+        """Whether some type's events belong to several partitions."""
+        return any(len(places) < len(self.attributes) for places in self.carried.values())
+
+    @cached_property
+    def parts(self) -> tuple[tuple[int, int], ...]:
+        """The kernel's queries that have rows: place in `queries`, place in its tables."""
+        return tuple(
+            (place, part)
+            for place, query in enumerate(self.queries)
+            if query.like is None
+            for part in range(len(query.tables))
+        )
+
+    @property
+    def kernel_queries(self) -> int:
+        """How many the kernel has: the parts, and behind them the hosts."""
+        return len(self.parts) + len(self.hosts)
+
+    @cached_property
+    def parts_of(self) -> tuple[tuple[int, ...], ...]:
+        """For each place in `queries` its numbers among the kernel's queries."""
+        found: list[list[int]] = [[] for _ in self.queries]
+        for number, (place, _) in enumerate(self.parts):
+            found[place].append(number)
+        leaders = (place if query.like is None else query.like for place, query in enumerate(self.queries))
+        return tuple(tuple(found[place]) for place in leaders)
+
+    @cached_property
+    def users_of(self) -> tuple[tuple[int, ...], ...]:
+        """For each part the places of the queries that it serves."""
+        found: list[list[int]] = [[] for _ in self.parts]
+        for place, parts in enumerate(self.parts_of):
+            for part in parts:
+                found[part].append(place)
+        return tuple(map(tuple, found))
+
+    @cached_property
+    def listed(self) -> tuple[int, ...]:
+        """The parts whose rows are those of one query, and asked for in the order of the first query's groups."""
+        return tuple(
+            self.parts_of[users[0]][0]
+            for users in self.users_of
+            if len(users) == 1
+            and len(self.parts_of[users[0]]) == 1
+            and self.queries[users[0]].group == self.queries[0].group
+        )
+
+    @cached_property
+    def kept_by(self) -> tuple[tuple[int, ...], ...]:
+        """For each of the kernel's queries the places of the queries whose sums it keeps."""
+        found: list[list[int]] = [[] for _ in range(self.kernel_queries)]
+        for number, users in enumerate(self.users_of):
+            host = self.queries[self.parts[number][0]].host
+            found[number if host is None else len(self.parts) + host] += users
+        return tuple(map(tuple, found))
+
+    def tables(self, number: int) -> QueryTables:
+        """The tables of one of the kernel's queries."""
+        if number >= len(self.parts):
+            return self.hosts[number - len(self.parts)].tables
+        place, part = self.parts[number]
+        return self.queries[place].tables[part]
+
+    def roles(self, number: int) -> Mapping[str, Role]:
+        """What accepts events for the variables of these tables."""
+        if number >= len(self.parts):
+            return self.hosts[number - len(self.parts)].roles
+        return self.queries[self.parts[number][0]].roles
+
+    @cached_property
+    def touched(self) -> dict[str, list[tuple[int, list[str]]]]:
+        """For each event type the kernel's queries that have variables of it, and these."""
+        found: dict[str, list[tuple[int, list[str]]]] = {}
+        for number in range(self.kernel_queries):
+            if self.tables(number).hosted:
+                continue
+            own: dict[str, list[str]] = {}
+            for variable, role in self.roles(number).items():
+                own.setdefault(role.type, []).append(variable)
+            for type, variables in own.items():
+                found.setdefault(type, []).append((number, variables))
+        return found
+
+    def entries(self, signature: Signature) -> list[Entry]:
+        """What an event does: to which of the kernel's queries, by which arrivals and guard arrivals, in which role."""
+        found = self._entries.get(signature)
+        if found is None:
+            found = []
+            for number, variables in self.touched.get(signature.type, ()):
+                tables, roles = self.tables(number), self.roles(number)
+                fitting = [variable for variable in variables if signature.fits(roles[variable])]
+                bound = [variable for variable in fitting if variable in tables.arrivals_of]
+                arrivals = [arrival for variable in bound for arrival in tables.arrivals_of[variable]]
+                guards = [arrival for variable in fitting for arrival in tables.guard_arrivals_of.get(variable, ())]
+                if arrivals or guards:
+                    found.append((number, arrivals, guards, roles[(bound or fitting)[0]]))
+            self._entries[signature] = found
+        return found
+
+    @cached_property
+    def _entries(self) -> dict[Signature, list[Entry]]:
+        """Those found so far."""
+        return {}
+
+    def likeness(self, number: int) -> tuple[tuple[object, ...], ...]:
+        """The steps of a part, and its event types, those that may repeat first: like events meet like lanes."""
+        place, part = self.parts[number]
+        query = self.queries[place]
+        template = query.templates[part]
+        types = tuple(query.analysed.types[template.variable(state)] for state in range(1, template.size))
+        steps = sorted((each.target, each.source) for each in template.transitions)
+        return tuple(steps), tuple(types[target - 1] for target, source in steps if target == source), types
+
+    @cached_property
+    def bands(self) -> list[Band]:
+        """Those of the kernel's queries that it runs side by side."""
+        numbers = range(len(self.parts))
+        return bands([self.tables(number) for number in numbers], [self.likeness(number) for number in numbers])
+
+
+@dataclass(frozen=True)
+class CompiledWorkload:
+    """All that an executor needs besides events."""
+
+    classes: tuple[CompiledClass, ...]
+    classifier: Classifier
+    strings: StringPool
+    schema: Schema
+
+    @property
+    def queries(self) -> list[CompiledQuery]:
+        """All queries in the order of the workload."""
+        found = [query for each in self.classes for query in each.queries]
+        return sorted(found, key=lambda query: query.analysed.index)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether no predicate was compiled: programs number strings, and have memory that one thread uses."""
+        return not (self.classifier.has_programs or any(query.analysed.adjacent for query in self.queries))
+
+    def anew(self, strings: StringPool) -> CompiledWorkload:
+        """The same, where it `is_plain`, for another run, which numbers its own strings."""
+        return CompiledWorkload(self.classes, self.classifier.anew(strings), strings, self.schema)

@@ -1,0 +1,275 @@
+"""How a workload will run, before any event is read: what `optimizer.explain` shows, taken from the engine's tables.
+
+Source: DESIGN §2, §5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+
+import pyarrow as pa
+
+from hamlet._core import SOURCES
+from hamlet.errors import OptionError, one_of
+from hamlet.input.columns import StringPool
+from hamlet.language.meaning import AnalysedQuery, Analysis, Pair
+from hamlet.language.printing import name_text, to_text
+from hamlet.language.query import NOWHERE, And, AttributeType, Condition, Duration, Query
+from hamlet.language.schema import UNITS_PER_SECOND, Clock, Schema
+from hamlet.planner.calibration import constants
+from hamlet.planner.compile import compile_workload, facts
+from hamlet.planner.compiled import CompiledClass, CompiledQuery
+from hamlet.planner.coordinates import refusal
+from hamlet.planner.memory import bound
+from hamlet.planner.tables import QueryTables
+from hamlet.planner.together import find_together, names_in
+from hamlet.planner.workload import Workload
+from optimizer.explain import Cause, LinearMaps, Memory, QueryView, Step, Steps, Variable, Window, WorkloadView
+from optimizer.explain_dot import as_dot
+from optimizer.explain_json import as_json
+from optimizer.explain_sharing import Prices, SharingView
+from optimizer.explain_text import as_text
+from optimizer.plan import QueryFacts, plan
+from optimizer.template import START, Template
+
+RENDERINGS: Mapping[str, Callable[[WorkloadView], str]] = {"text": as_text, "dot": as_dot, "json": as_json}
+
+_PARTS = {1: (None,), 3: ("left", "right", "both")}
+_MERGING = {0: "scan", 1: "sums", 2: "scan"}
+_SOURCE_NAMES = {number: name for name, number in SOURCES.items()}
+
+
+def explain(workload: Workload, schema: Schema | None = None, shown_as: str = "text") -> str:
+    """Show templates, classes, panes, the rung of the ladder and the memory class of every query.
+
+    Parameters
+    ----------
+    workload : Workload
+    schema : Schema or None
+        Of the input; without it the unit of time is unknown, and attributes without a declared type are taken for
+        numbers.
+    shown_as : {'text', 'dot', 'json'}
+        The JSON document is described in `optimizer.explain_json`.
+
+    Raises
+    ------
+    OptionError
+        Another rendering.
+    WorkloadError
+        Names, types or durations that do not fit the schema.
+
+    Examples
+    --------
+    >>> text = explain(Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, NOT C, B+) WITHIN 10 min SLIDE 4 min"))
+    >>> print(text[text.index("    window") : text.index("    rung")])
+        window      10 min, a new one every 4 min; up to 3 are open at a time
+        template    start -> 1 A
+                    1 A   -> 2 B  if no C between
+                    2 B   -> 2 B
+                    2 B   -> end
+    <BLANKLINE>
+    """
+    if shown_as not in RENDERINGS:
+        raise OptionError(f"the format is {shown_as!r}; it must be {one_of([repr(name) for name in RENDERINGS])}")
+    return RENDERINGS[shown_as](view(workload, schema))
+
+
+def view(workload: Workload, schema: Schema | None) -> WorkloadView:
+    """What there is to show of a workload; raises as `explain`."""
+    analysis = workload.analysis
+    read = _open_schema(workload) if schema is None else schema
+    workload.check(read)
+    exact, scaled = (compile_workload(analysis, read, StringPool(), exact=numbers) for numbers in (True, False))
+    known = facts(analysis, read)
+    maps = {name: found for each in scaled.classes for name, found in _maps(each)}
+    lacks = {query.name: _lacks(each, query) for each in exact.classes for query in each.queries}
+    queries = tuple(
+        _query(analysis, one, other, lacks[one.name], maps[one.name])
+        for one, other in zip(exact.queries, scaled.queries, strict=True)
+    )
+    return WorkloadView(
+        queries,
+        plan(known),
+        read.clock.ticks_per_second,
+        None if schema is None else schema.clock.unit,
+        _sharing(analysis, known, queries),
+        tuple(some for each in exact.classes for some in _together(each)),
+    )
+
+
+def _together(each: CompiledClass) -> Iterator[tuple[int, ...]]:
+    """The queries of each host."""
+    queries = each.queries
+    found = find_together(queries, [query.window for query in queries], names_in(queries))
+    for places in found.kept_once():
+        yield tuple(queries[place].analysed.index for place in places)
+
+
+def _sharing(analysis: Analysis, known: Sequence[QueryFacts], queries: Sequence[QueryView]) -> SharingView:
+    """What the queries share, with their predicates as they are written."""
+    predicates: dict[tuple[int, str], str] = {}
+    looks_back: dict[tuple[int, str, str], str] = {}
+    for place, (query, shown) in enumerate(zip(analysis.queries, queries, strict=True)):
+        predicates |= {(place, name): _all(found) for name, found in query.local.items() if found}
+        predicates |= {(place, f"{one} {other}"): _all(found) for (one, other), found in query.adjacent.items()}
+        for steps in shown.templates:
+            for step, how in zip(steps.template.transitions, steps.steps, strict=True):
+                if how.reads in ("search", "scan"):
+                    pair = steps.template.variable(step.source), steps.template.variable(step.target)
+                    looks_back[place, *pair] = how.reads
+    return SharingView(tuple(known), predicates, looks_back, _prices())
+
+
+def _prices() -> Prices:
+    used = constants()
+    file, when = (None, None) if used.path is None or used.measured_at is None else (str(used.path), used.measured_at)
+    return Prices(used.text, used.origin, used.costs, file, None if when is None else when.isoformat())
+
+
+def _all(conditions: tuple[Condition, ...]) -> str:
+    return to_text(conditions[0] if len(conditions) == 1 else And(conditions))
+
+
+def _open_schema(workload: Workload) -> Schema:
+    """A schema in the coarsest unit from ms on that holds all durations; it takes undeclared attributes for numbers."""
+    queries = workload.queries
+    durations = [each for query in queries for each in (query.within, query.slide) if each]
+    unit = next((unit for unit in ("ms", "us") if all(_is_whole(duration, unit) for duration in durations)), "ns")
+    columns = dict.fromkeys((*workload.attributes, "time"), AttributeType.INT) | {"type": AttributeType.STRING}
+    for declared in workload.analysis.declared.values():
+        columns |= {name: type for name, type in declared.items() if name in columns and name not in ("time", "type")}
+    return Schema(columns, Clock("time", unit, pa.int64()), closed=False)
+
+
+def _is_whole(duration: Duration, unit: str) -> bool:
+    return (duration.seconds * UNITS_PER_SECOND[unit]).denominator == 1
+
+
+# --------------------------------------------------------------------------------------------------------- queries
+
+
+def _maps(each: CompiledClass) -> Iterator[tuple[str, LinearMaps]]:
+    """What is computed as linear maps, by query of a class that is compiled for numbers of floating point."""
+    refused = refusal(each)
+    mapped = {number for band in each.bands if band.maps for number in band.queries}
+    for query, parts in zip(each.queries, each.parts_of, strict=True):
+        yield query.name, LinearMaps(bool(parts) and mapped.issuperset(parts), refused)
+
+
+def _lacks(each: CompiledClass, query: CompiledQuery) -> dict[str, tuple[str, ...]]:
+    """The partition attributes that the events of a type do not carry (LANGUAGE §6), by variable."""
+    return {
+        variable: tuple(name for place, name in enumerate(each.attributes) if place not in each.carried[type])
+        for variable, type in query.analysed.types.items()
+    }
+
+
+def _query(
+    analysis: Analysis,
+    exact: CompiledQuery,
+    scaled: CompiledQuery,
+    lacks: Mapping[str, tuple[str, ...]],
+    maps: LinearMaps,
+) -> QueryView:
+    """One query, compiled for exact numbers and for numbers of floating point."""
+    query = exact.analysed
+    return QueryView(
+        name=exact.name,
+        pattern=to_text(query.query.pattern),
+        returns=tuple(to_text(item) for item in query.query.items),
+        variables=tuple(_variable(query, name, lacks[name]) for name in query.types),
+        grouping=query.grouping,
+        equivalence=query.equivalence,
+        window=_window(analysis, query.query, *exact.window),
+        templates=tuple(
+            _steps(part, template, query, tables)
+            for part, template, tables in zip(_PARTS[len(exact.templates)], exact.templates, exact.tables, strict=True)
+        ),
+        memory=Memory(
+            _causes(exact),
+            tuple(dict.fromkeys(query.types[name] for name, attributes in lacks.items() if attributes)),
+            bound(exact.tables),
+            bound(scaled.tables),
+        ),
+        maps=maps,
+    )
+
+
+def _variable(query: AnalysedQuery, name: str, lacks: tuple[str, ...]) -> Variable:
+    return Variable(
+        name_text(name),
+        name_text(query.types[name]),
+        name in query.negated,
+        tuple(to_text(condition) for condition in query.local.get(name, ())),
+        lacks,
+    )
+
+
+def _window(analysis: Analysis, query: Query, within: int, slide: int) -> Window:
+    def written(duration: Duration) -> str:
+        if duration.span == NOWHERE:
+            return to_text(duration)
+        return " ".join(analysis.text.text[duration.span.start : duration.span.end].split())
+
+    return Window(written(query.within), written(query.slide or query.within), within, slide, -(-within // slide))
+
+
+# ----------------------------------------------------------------------------------------------------- transitions
+
+
+def _steps(part: str | None, template: Template, query: AnalysedQuery, tables: QueryTables) -> Steps:
+    """A template with what the tables say of its transitions; the tables of its guards follow one another."""
+    guards, begin = [], 0
+    for guard in template.guards:
+        end = begin + guard.template.size - 1
+        sources = [(row[2], row[3]) for row in tables.guard_arrivals[begin:end]]
+        guards.append(Steps(None, guard.template, _transitions(guard.template, query, tables, sources), ()))
+        begin = end
+    sources = [(row[1], row[2]) for row in tables.arrivals]
+    return Steps(part, template, _transitions(template, query, tables, sources), tuple(guards))
+
+
+def _transitions(
+    template: Template, query: AnalysedQuery, tables: QueryTables, sources: Sequence[tuple[int, int]]
+) -> tuple[Step, ...]:
+    """What each transition reads; `sources` has the range of sources of every state behind the start."""
+    reads = {state: _reads(tables, *each) for state, each in enumerate(sources, START + 1)}
+    found = []
+    for step in template.transitions:
+        pair = None if step.source == START else (template.variable(step.source), template.variable(step.target))
+        found.append(Step(next(reads[step.target]), _predicate(query, pair)))
+    return tuple(found)
+
+
+def _reads(tables: QueryTables, begin: int, end: int) -> Iterator[str]:
+    """Names, in `optimizer.explain.READS`, of what a state's transitions read: in their order, one each.
+
+    A transition has one source, or several searches that differ in nothing but the index.
+    """
+    for (kind, place, _, _), rows in groupby(tables.sources[begin:end], key=lambda source: source[:4]):
+        name = _SOURCE_NAMES[kind]
+        if name == "store":
+            name = "search" if all(row[4] >= 0 for row in rows) else _MERGING[tables.stores[place][2]]
+        yield "sum" if name == "cell" else name
+
+
+def _predicate(query: AnalysedQuery, pair: Pair | None) -> str | None:
+    if pair is None or pair not in query.adjacent:
+        return None
+    return _all(query.adjacent[pair])
+
+
+def _causes(query: CompiledQuery) -> tuple[Cause, ...]:
+    """The predicates for which single events are kept."""
+    found: dict[Cause, None] = {}
+    for template, tables in zip(query.templates, query.tables, strict=True):
+        for _, _, _, number, index in tables.sources:
+            if number < 0:
+                continue
+            pair = tables.predicate_pairs[number]
+            predicate = _predicate(query.analysed, pair)
+            assert predicate is not None
+            inside = [guard.text for guard in template.guards if pair in guard.template.neighbours]
+            found[Cause(predicate, inside[0] if inside else None, "search" if index >= 0 else "scan")] = None
+    return tuple(found)

@@ -1,0 +1,130 @@
+"""Static memory analysis: what the kernel allocates for a query at most, read from its tables before any event comes.
+
+The sizes below are those of the structs of ``_state.pxd`` and ``_kernel.pxd`` on a 64-bit machine; tests compare the
+bound with what the C allocator says. Source: LANGUAGE.md §8 (counts of any size); Faymonville et al. 2017 (static
+bounds of RTLola).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hamlet._core import COMPONENTS, SOURCES
+from hamlet.planner.tables import QueryTables
+from optimizer.explain import Bound, Line
+
+WORD = 8
+STATE = 136  # struct State
+STORE = 128  # struct Store
+INDEX = 56  # struct Index
+RUN = 56  # struct Run
+ALLOCATION = 16  # what the C allocator adds to a block, padding included
+PAST = 56  # struct Past, in an array that grows by halves
+PLACE = (8 + PAST) * 3 // 2 + 2 * 16  # its pointer and its entry of the calendar, which grows by doubling
+BURST = 8 * 1024 + 16  # the rows of the longest burst
+CHOICES = 2 * 8 * 256 + 16  # what is known of earlier decisions
+PENDING = 2 * 1024  # struct Pending, the bursts that wait for a query, and struct Chain
+FORM = 240  # struct Form, of an arrival
+NODE = 16  # step and time of a node
+START_NODE = 16  # its value in a store of starts: a step and a time
+COLUMN = 9  # a value and whether there is one
+MERGED = 8  # a merging store is thinned out past this many nodes and one per state of a negated pattern
+SPARE = 4  # stores double once they are more than half full, and what an index merges is there twice
+SMALLEST = 8  # nodes
+RECENT = 16  # nodes that an index keeps unsorted
+SCAN_BLOCK = 512  # nodes of a scan whose weights have one exponent
+SCALE = 2  # words of that exponent
+FROM_STORE = SOURCES["store"]
+SCALED = {COMPONENTS[name] for name in ("sum_double", "count_scaled", "occurrences_scaled")}
+RUNS = 8  # of an index; more of them take thousands of nodes, and vanish beside what is counted for those
+WIDER = 1.25  # a state that needs more limbs takes a quarter more than it needs
+STEP_BITS = 64  # head-room for one step: the kernel adds fewer than 2^62 numbers, and keeps 2 bits free
+
+
+def bound(parts: Sequence[QueryTables]) -> Bound:
+    """What a query needs at most.
+
+    Parameters
+    ----------
+    parts : sequence of QueryTables
+        All tables of the query, under the kind of numbers that the bound is for.
+    """
+    each = [_bound(tables) for tables in parts]
+    return Bound(
+        sum(one.partition for one in each),
+        _sum([one.window for one in each]),
+        sum(one.event for one in each),
+        _sum([one.event_window for one in each]),
+        _sum([one.thread for one in each]),
+    )
+
+
+def _bound(tables: QueryTables) -> Bound:
+    cell = _cell(tables)
+    cells, most = len(tables.cell_guards), _merged_nodes(tables)
+    numbers = 4 * tables.guard_states + 3 * len(tables.simple) + 1
+    partition = STATE + PLACE + (len(tables.stores) + 1) * STORE + (len(tables.indexes) + 1) * INDEX
+    partition += WORD * (numbers + 1) + 3 * ALLOCATION
+    nodes, event, kept = 0, 0, 0  # nodes that are there without any event; bytes per event; sums per event
+    weights = WORD * sum(kind in SCALED for kind, *_ in tables.components)  # of one node, where its store is scanned
+    weighed = 0
+    for place, (begin, end, merging, _, starts) in enumerate(tables.stores):
+        if (
+            weights
+            and not starts
+            and any(
+                kind == FROM_STORE and store == place and predicate >= 0 > index
+                for kind, store, _, predicate, index in tables.sources
+            )
+        ):
+            partition += 2 * ALLOCATION
+            weighed += 1
+        head = NODE + COLUMN * (end - begin) + (START_NODE if starts else 0)
+        always = most if merging == 1 else SMALLEST
+        partition += always * head + WORD + 1 + 5 * ALLOCATION
+        nodes += 0 if starts else always
+        if merging != 1:
+            event += SPARE * head
+            kept += not starts
+    for _, _, keys, *_ in tables.indexes:
+        entry = WORD * (1 + keys)  # its number and its keys
+        partition += RECENT * entry + RUNS * (RUN + 3 * (WORD + ALLOCATION)) + 3 * ALLOCATION
+        event += SPARE * entry
+        kept += 1
+    arrivals = len(tables.arrivals) + 1
+    step = _times(cell, 3 * arrivals + max(cells, most, SMALLEST))
+    return Bound(
+        partition,
+        _plus(_times(cell, cells + nodes), weighed * weights * (SMALLEST + SCALE)),
+        event,
+        _plus(_times(cell, SPARE * kept), weighed * weights * SPARE * (1 + SCALE / SCAN_BLOCK)),
+        # sums of a step, of which old and new exist while they move to a larger area; a copy of what is being widened;
+        # the burst of each type, the one that is put in order, and those that wait
+        Line(step.constant + BURST + tables.types * (BURST + CHOICES) + PENDING + arrivals * FORM, step.per_bit),
+    )
+
+
+def _cell(tables: QueryTables) -> Line:
+    """Bytes of one cell: its limbs have room for the bits of the largest count and those of a step."""
+    limbs = WIDER * tables.wide
+    return Line(WORD * (tables.fixed + limbs * (1 + STEP_BITS / 64)), WORD * limbs / 64)
+
+
+def _merged_nodes(tables: QueryTables) -> int:
+    """The capacity of a merging store: smallest doubling that holds its nodes twice."""
+    capacity = SMALLEST
+    while capacity < 2 * (MERGED + tables.guard_states):
+        capacity *= 2
+    return capacity
+
+
+def _plus(line: Line, constant: float) -> Line:
+    return Line(line.constant + constant, line.per_bit)
+
+
+def _times(line: Line, factor: int) -> Line:
+    return Line(line.constant * factor, line.per_bit * factor)
+
+
+def _sum(lines: Sequence[Line]) -> Line:
+    return Line(sum(line.constant for line in lines), sum(line.per_bit for line in lines))

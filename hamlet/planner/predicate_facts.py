@@ -1,0 +1,90 @@
+"""The predicates of a query in the optimizer's neutral form.
+
+Source: LANGUAGE.md §5; `optimizer.condition`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from hamlet.language.meaning import AnalysedQuery, Pair
+from hamlet.language.query import (
+    And,
+    AttributeType,
+    Between,
+    Binary,
+    Comparison,
+    Condition,
+    Expression,
+    Literal,
+    Membership,
+    NullTest,
+    Or,
+    Reference,
+    Shift,
+    Unary,
+)
+from optimizer import condition as neutral
+
+TypeOf = Callable[[str, str], AttributeType | None]  # (variable, attribute)
+
+
+def local_predicates(query: AnalysedQuery, type_of: TypeOf) -> dict[str, neutral.Condition]:
+    """What each variable's events must satisfy; variables without a local predicate are left out.
+
+    Parameters
+    ----------
+    query : AnalysedQuery
+    type_of : callable
+        Type of a variable's attribute, None where it is not known.
+    """
+    return {variable: _all(conditions, type_of) for variable, conditions in query.local.items() if conditions}
+
+
+def adjacent_predicates(query: AnalysedQuery, type_of: TypeOf) -> dict[Pair, neutral.Condition]:
+    """What neighbours must satisfy, by pair of variables; pairs without an adjacent predicate are left out.
+
+    Parameters are those of `local_predicates`.
+    """
+    return {pair: _all(conditions, type_of) for pair, conditions in query.adjacent.items() if conditions}
+
+
+def _all(conditions: Iterable[Condition], type_of: TypeOf) -> neutral.Condition:
+    return neutral.normal(neutral.AllOf(tuple(_condition(each, type_of) for each in conditions)))
+
+
+def _condition(condition: Condition, type_of: TypeOf) -> neutral.Condition:
+    match condition:
+        case And(operands=operands):
+            return neutral.AllOf(tuple(_condition(each, type_of) for each in operands))
+        case Or(operands=operands):
+            return neutral.AnyOf(tuple(_condition(each, type_of) for each in operands))
+        case Comparison(operator=operator, left=left, right=right):
+            return neutral.Compare(operator, _value(left, type_of), _value(right, type_of))
+        case NullTest(operand=operand, negated=negated):
+            return neutral.IsNull(_value(operand, type_of), negated)
+        case Membership(operand=operand, choices=choices, negated=negated):
+            tested = _value(operand, type_of)
+            operator = "<>" if negated else "="
+            found = tuple(neutral.Compare(operator, tested, _value(choice, type_of)) for choice in choices)
+            return neutral.AllOf(found) if negated else neutral.AnyOf(found)
+        case Between(operand=operand, low=low, high=high, negated=negated):
+            tested = _value(operand, type_of)
+            above = neutral.Compare("<" if negated else ">=", tested, _value(low, type_of))
+            below = neutral.Compare(">" if negated else "<=", tested, _value(high, type_of))
+            return neutral.AnyOf((above, below)) if negated else neutral.AllOf((above, below))
+    raise TypeError(f"analysis leaves no {type(condition).__name__} in a predicate")
+
+
+def _value(expression: Expression, type_of: TypeOf) -> neutral.Value:
+    match expression:
+        case Literal(value=value):
+            return neutral.constant(value)
+        case Reference(variable=variable, attribute=attribute, shift=shift):
+            kind = type_of(variable, attribute)
+            return neutral.Field(attribute, None if kind is None else kind.value, shift is Shift.NEXT)
+        case Unary(operator=operator, operand=operand):
+            inner = _value(operand, type_of)
+            return neutral.Negative(inner) if operator == "-" else neutral.Negative(neutral.Negative(inner))
+        case Binary(operator=operator, left=left, right=right):
+            return neutral.Arithmetic(operator, _value(left, type_of), _value(right, type_of))

@@ -1,0 +1,220 @@
+"""A workload: queries that have been read and checked as a whole, before any event is seen."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+
+from hamlet.errors import Diagnostic, OptionError, WorkloadError, near_miss
+from hamlet.input.columns import StringPool
+from hamlet.input.files import similar_file
+from hamlet.language.analysis import analyse_text, column_errors
+from hamlet.language.conditions import references
+from hamlet.language.meaning import Analysis
+from hamlet.language.printing import to_text
+from hamlet.language.query import Aggregate, Query
+from hamlet.language.schema import Schema
+from hamlet.language.typecheck import check
+from hamlet.planner.compile import compile_workload
+from hamlet.planner.compiled import CompiledWorkload
+
+_NOT_A_LINE_END = re.compile(r"[^\r\n]")
+
+
+class Workload:
+    """Queries in the order of their text.
+
+    Attributes
+    ----------
+    analysis : hamlet.language.analysis.Analysis
+        What the check found: variables, predicates by kind, partition attributes.
+
+    Examples
+    --------
+    >>> workload = Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 s")
+    >>> workload.names
+    ('q1',)
+    """
+
+    def __init__(self, analysis: Analysis) -> None:
+        self.analysis = analysis
+        self._compiled: tuple[object, CompiledWorkload] | None = None  # for what it was asked for last
+        self._checked: tuple[Schema, tuple[Diagnostic, ...]] | None = None
+
+    @classmethod
+    def parse(cls, text: str, source: str = "<workload>") -> Workload:
+        """Read and check a workload's text.
+
+        Raises
+        ------
+        OptionError
+            If it is no text.
+        WorkloadError
+            With every mistake of the text, not only the first.
+        """
+        if not isinstance(text, str):
+            raise OptionError(f"the text of a workload is a str, not a {type(text).__name__}")
+        return cls(analyse_text(text, source))
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> Workload:
+        """Read and check a workload file (UTF-8).
+
+        Raises
+        ------
+        OptionError
+            If the file cannot be read.
+        WorkloadError
+            With every mistake of the text.
+        """
+        return cls.parse(_text_of(path), os.fspath(path))
+
+    def select(self, names: Iterable[str]) -> Workload:
+        """Some of the queries, in the order of the text.
+
+        Parameters
+        ----------
+        names : iterable of str
+            A text is the name of one.
+
+        Raises
+        ------
+        OptionError
+            A name that no query has, or no name at all.
+
+        Examples
+        --------
+        >>> text = "a: RETURN COUNT(*) PATTERN A+ WITHIN 1 s; b: RETURN COUNT(*) PATTERN B+ WITHIN 1 s"
+        >>> Workload.parse(text).select(["b"]).names
+        ('b',)
+        """
+        wanted = {names} if isinstance(names, str) else set(names)
+        if not wanted:
+            raise OptionError(f"name a query to select; the queries are {', '.join(self.names)}")
+        for name in sorted(wanted.difference(self.names)):
+            meant = near_miss(name, self.names)
+            hint = f"did you mean {meant!r}?" if meant else f"the queries are {', '.join(self.names)}"
+            raise OptionError(f"there is no query {name!r}; {hint}")
+        whole = self.analysis.text
+        chosen = tuple(query for query in self.queries if query.name in wanted)
+        if any(query.name_span is None for query in chosen):  # its name was its place, which will be another
+            return self.parse(to_text(replace(whole, queries=chosen)), whole.source)
+        text = whole.text
+        for query in self.queries:
+            if query.name not in wanted:  # blanks in its place, so that messages still point at the right line
+                start, end = query.span.start, query.span.end
+                text = text[:start] + _NOT_A_LINE_END.sub(" ", text[start:end]) + text[end:]
+        return self.parse(text, whole.source)
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """The queries as written."""
+        return self.analysis.text.queries
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The queries' names."""
+        return tuple(query.name for query in self.queries)
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """What is legal and probably not meant."""
+        return self.analysis.warnings
+
+    @cached_property
+    def attributes(self) -> tuple[str, ...]:
+        """Every attribute that some query reads: what a reader has to load besides time, type and order."""
+        found: dict[str, None] = {}
+        for query in self.analysis.queries:
+            found.update(dict.fromkeys(query.partition))
+            for conditions in (*query.local.values(), *query.adjacent.values()):
+                found.update((each.attribute, None) for one in conditions for each in references(one))
+            for item in query.query.items:
+                if isinstance(item.value, Aggregate) and item.value.attribute is not None:
+                    found[item.value.attribute] = None
+        return tuple(found)
+
+    def check(self, schema: Schema) -> Sequence[Diagnostic]:
+        """Check names and types against the columns of an input.
+
+        Returns
+        -------
+        sequence of Diagnostic
+            Warnings.
+
+        Raises
+        ------
+        WorkloadError
+            With every mistake.
+        """
+        if self._checked is None or self._checked[0] != schema:
+            self._checked = schema, tuple(check(self.analysis, schema))
+        found = list(self._checked[1])
+        errors = [each for each in found if each.severity == "error"]
+        if errors:
+            raise WorkloadError(errors)
+        return found
+
+    def compiled(
+        self, schema: Schema, strings: StringPool, *, exact: bool, together: bool, settled: bool
+    ) -> CompiledWorkload:
+        """The workload for a run over such columns (`compile_workload`).
+
+        It is kept for the next run over the same ones, unless there are predicates: many runs are short.
+        """
+        asked = schema, exact, together, settled
+        if self._compiled is None or self._compiled[0] != asked:
+            found = compile_workload(self.analysis, schema, strings, exact=exact, together=together, settled=settled)
+            if not found.is_plain:
+                return found
+            self._compiled = asked, found
+        return self._compiled[1].anew(strings)
+
+    def __str__(self) -> str:
+        return to_text(self.analysis.text)
+
+
+def workload_of(given: object) -> Workload:
+    """What was given for a workload, if it is one.
+
+    Raises
+    ------
+    OptionError
+        Says how a text or a file becomes one.
+    """
+    if isinstance(given, Workload):
+        return given
+    raise OptionError(
+        f"the workload is a {type(given).__name__}; read it first, with hamlet.Workload.from_file(path) or "
+        "hamlet.Workload.parse(text)"
+    )
+
+
+def mistakes(path: str | os.PathLike[str], schema: Schema) -> list[Diagnostic]:
+    """What is wrong with a workload file in view of an input's columns, also where the text itself has mistakes.
+
+    Raises
+    ------
+    OptionError
+        If the file cannot be read.
+    """
+    return column_errors(_text_of(path), os.fspath(path), schema)
+
+
+def _text_of(path: str | os.PathLike[str]) -> str:
+    try:
+        return Path(path).read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise OptionError(f"there is no workload {os.fspath(path)!r}{similar_file(Path(path))}") from None
+    except IsADirectoryError:
+        raise OptionError(f"the workload {os.fspath(path)!r} is a folder; name a file in it") from None
+    except OSError as error:
+        raise OptionError(f"cannot read the workload {os.fspath(path)!r}: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise OptionError(
+            f"the workload {os.fspath(path)!r} is not UTF-8 text (byte {error.start}); save it as UTF-8"
+        ) from None
