@@ -92,6 +92,27 @@ def test_imports_run_one_way() -> None:
     assert not offences, listed(offences)
 
 
+def room_of(name: str) -> str:
+    """The folder of hamlet/ that a module lies in; its own name for the few files beside them."""
+    parts = name.split(".")
+    return "_core" if parts[1].startswith("_") else parts[1]
+
+
+def test_rooms_import_each_other_one_way() -> None:
+    """Folders of hamlet/ never import in a circle, so that each can be read after those that it builds on."""
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in python_files("hamlet")}
+    rooms = {room_of(name) for name in modules if name.count(".") > 1} - {"__init__"}
+    uses: dict[str, set[str]] = {room: set() for room in rooms}
+    for path, _, name in all_imports():
+        if path.parts[0] == "hamlet" and len(path.parts) > 2 and name.startswith("hamlet.") and room_of(name) in rooms:
+            uses[path.parts[1]].add(room_of(name))
+    for room, used in uses.items():
+        used.discard(room)
+    while free := {room for room, used in uses.items() if not used}:
+        uses = {room: used - free for room, used in uses.items() if room not in free}
+    assert not uses, f"folders that import each other in a circle: {uses}"
+
+
 def test_only_the_spark_modules_import_pyspark() -> None:
     """Spark is quarantined; the tests and the programmes that we are compared with have sessions of their own."""
     offences = [
