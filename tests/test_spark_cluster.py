@@ -6,17 +6,19 @@ Takes a minute or two, and so runs only where HAMLET_CLUSTER=1 says so. With HAM
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -132,7 +134,17 @@ def test_an_executor_dies_and_the_rows_are_there(master: str, tmp_path: Path) ->
         assert read(tmp_path / "out", name, "parquet") == results.table(name).drop_columns(["query"]).to_pylist()
 
 
-def test_a_stream_is_killed_again_and_again(tmp_path: Path) -> None:
+WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {
+    "parquet": lambda table, path: pq.write_table(table, path),
+    "csv": lambda table, path: pa_csv.write_csv(table, path),
+    "json": lambda table, path: (
+        path.write_text("".join(f"{json.dumps(each)}\n" for each in table.to_pylist())) and None
+    ),
+}
+
+
+@pytest.mark.parametrize("form", WRITERS)
+def test_a_stream_is_killed_again_and_again(form: str, tmp_path: Path) -> None:
     """SIGKILL at random moments; the job goes on from its checkpoint, and each row is there once."""
     size, files, kills = 40_000, 20, int(os.environ.get("HAMLET_KILLS", "10"))
     chance = np.random.default_rng(11)
@@ -141,9 +153,9 @@ def test_a_stream_is_killed_again_and_again(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for number in range(files):
         part = table.slice(number * size // files, size // files)
-        pq.write_table(part, tmp_path / "in" / f"{number:03}.parquet")
+        WRITERS[form](part, tmp_path / "in" / f"{number:03}.{form}")
         time.sleep(0.02)  # Spark takes files in the order of their times
-    pq.write_table(end, tmp_path / "in" / "end.parquet")
+    WRITERS[form](end, tmp_path / "in" / f"end.{form}")
     (tmp_path / "w.sase").write_text(WORKLOAD)
     command = [sys.executable, "-m", "hamlet", "submit", str(tmp_path / "w.sase"), "--stream", "--available-now"]
     command += ["--input", str(tmp_path / "in"), "--output", str(tmp_path / "out"), "--master", "local[2]"]

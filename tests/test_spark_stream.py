@@ -139,3 +139,47 @@ def test_what_a_stream_asks_for(spark: SparkSession) -> None:
         hamlet.spark.stream(workload, rate)
     with pytest.raises(OptionError, match="takes a streaming DataFrame"):
         hamlet.spark.stream(workload, spark.range(1))
+
+
+def test_a_bad_file_stops_the_stream_and_loses_nothing(store: SparkSession, tmp_path: Path) -> None:
+    """Nothing of its micro-batch is written, and the job goes on once the file is mended."""
+    workload = hamlet.Workload.parse("q: RETURN COUNT(*), SUM(B.v) AS s PATTERN SEQ(A, B+) WHERE [k] WITHIN 100 s")
+    files = ["1,A,1,5\n2,B,1,7", "11,A,1,5\n12,B,1,oops", "21,A,1,5\n22,B,1,7\n145,A,1,0"]
+    (tmp_path / "in").mkdir()
+
+    def put(number: int, rows: str) -> None:
+        path = tmp_path / "in" / f"{number}.csv"
+        path.write_text(f"time,type,k,v\n{rows}\n")
+        os.utime(path, (time.time() + number - 10,) * 2)
+
+    def others_come(query: Any) -> None:
+        query.processAllAvailable()
+        put(1, files[1])
+        put(2, files[2])
+
+    def go(**options: Any) -> dict[str, Any]:
+        places = [str(tmp_path / name) for name in ("in", "out", "state")]
+        return hamlet.spark.submit_stream(workload, *places, partitions=2, output_format="json", **options)
+
+    put(0, files[0])
+    with pytest.raises(DataError, match=r"1\.csv:3: column 'v' holds 'oops', and in the files before it is INT"):
+        go(files_per_batch=1, started=others_come)
+    assert not read(tmp_path / "out", "q", "json")
+    put(1, "12,B,1,7\n11,A,1,5")
+    go(available_now=True)
+    expected = {"window_start": 0, "window_end": 100, "count": 11, "s": 119}
+    assert read(tmp_path / "out", "q", "json") == [expected]
+
+
+def test_names_are_case_sensitive(spark: SparkSession, tmp_path: Path) -> None:
+    """Whatever the session says: `V` of one file is not `v` of another, and a file may have both."""
+    workload = hamlet.Workload.parse("q: RETURN SUM(B.v) AS s PATTERN SEQ(A, B+) WITHIN 10 s")
+    (tmp_path / "in").mkdir()
+    both = {"time": [1, 2], "type": ["A", "B"], "v": [1, 20], "V": [3, 4]}
+    pq.write_table(pa.table(both), tmp_path / "in" / "0.parquet")
+    other = {"time": [11, 12], "type": ["A", "B"], "V": [3, 4]}
+    pq.write_table(pa.table(other), tmp_path / "in" / "1.parquet")
+    hamlet.spark.submit(workload, str(tmp_path / "in"), str(tmp_path / "out"), output_format="json")
+    found = read(tmp_path / "out", "q", "json")
+    assert [row["s"] for row in found] == [20, None]
+    assert [row["s"] for row in hamlet.run(workload, tmp_path / "in").rows()] == [20, None]

@@ -147,7 +147,7 @@ def test_what_files_hold_comes_out_as_in_process(spark: SparkSession, tmp_path: 
     write_text(tmp_path / "a.csv", ["at,type,n,g", "2024-01-31T12:00:00,A,1,", "2024-01-31T12:00:01.5,A,NA,x"])
     write_text(tmp_path / "a.jsonl", ['{"at": 5, "type": "A", "n": 1}', '{"at": 3, "type": "A", "g": "x", "n": 2.5}'])
     (tmp_path / "texts").mkdir()
-    write_text(tmp_path / "texts" / "1.csv", ["at,type,n", "5,A,1"])
+    write_text(tmp_path / "texts" / "1.csv", ["at,type,n,g", "5,A,1,"])
     write_text(tmp_path / "texts" / "2.csv", ["type,at,n,g", "A,4,2.5,x"])
     (tmp_path / "w.sase").write_text("RETURN g, COUNT(*), SUM(A.n), MAX(A.at) PATTERN A+ GROUP-BY g WITHIN 1 h")
     (tmp_path / "v.sase").write_text(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from hamlet.errors import DataError
+from hamlet.input.input_schema import missing_column, other_type
 from hamlet.input.ordering import OrderCheck, SortKey
 from hamlet.input.widening import is_clock, is_text, widen
 
@@ -49,10 +50,16 @@ class CsvFile:
         The time column, which must not widen to text, and the order column.
     type_column : str
         The column of the event types, which is text whatever it looks like.
+    known : mapping of str to pyarrow.DataType, optional
+        Columns that must be there, and the types of their values in files that were read before: a value of another
+        type is an error, where without it the type would widen.
     """
 
-    def __init__(self, path: Path, key: SortKey, type_column: str) -> None:
+    def __init__(
+        self, path: Path, key: SortKey, type_column: str, known: Mapping[str, pa.DataType] | None = None
+    ) -> None:
         self.name = str(path)
+        self._known = known or {}
         self._type_column = type_column
         self._key = key
         self._types = self._first_types()
@@ -105,6 +112,10 @@ class CsvFile:
         types = {field.name: _preferred(field.type) for field in schema}
         if self._type_column in types and self._type_column not in self._key.names:
             types[self._type_column] = pa.string()
+        for name in self._known:
+            if name not in types:
+                raise DataError(f"{self.name}:1: {missing_column(name, names)}")
+        types |= self._known
         for name in self._key.names:
             if is_text(types.get(name, pa.null())):
                 first = next(self._scan({name: types[name]}, threads=False)).column(0)[0].as_py()
@@ -157,6 +168,8 @@ class CsvFile:
         name = list(self._types)[int(found["column"])]
         value = found["value"] or found["zoned"] or ""
         known = self._types[name]
+        if name in self._known:
+            self._raise_other_type(name, value)
         wide = widen(known, _preferred(_type_of(value)))
         if wide is None or wide.equals(known):
             # The value looks like the type and yet does not fit: finer fractions of a second, or just text.
@@ -194,6 +207,18 @@ class CsvFile:
             f"{self.name}{line}: the {role} column {name!r} holds {value!r}; it must hold integers or timestamps such "
             "as 2024-01-31T12:00:00, all with a zone or all without"
         )
+
+    def _raise_other_type(self, name: str, value: str) -> NoReturn:
+        """The error for a value that is not of the type that its column has in the files before."""
+        line = ""
+        try:
+            for _ in self._scan({name: self._types[name]}, threads=False):
+                pass
+        except pa.ArrowException as error:
+            found = _BAD_VALUE.search(str(error))
+            if found is not None:
+                line, value = f":{found['line']}", found["value"] or found["zoned"] or ""
+        raise DataError(f"{self.name}{line}: {other_type(name, repr(value), self._types[name])}")
 
     def _raise_unreadable(self, error: pa.ArrowException) -> NoReturn:
         """The error for a row with too many or too few fields, or a file that is no CSV at all."""

@@ -6,7 +6,7 @@ A reader knows the schema of all its rows before it delivers the first, and can 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 
 from hamlet.errors import DataError, OptionError, near_miss, one_of
 from hamlet.input.csvfile import CsvFile
+from hamlet.input.input_schema import missing_column, other_type
 from hamlet.input.jsonfile import JsonFile
 from hamlet.input.ordering import BATCH_ROWS, SortKey
-from hamlet.input.widening import conform, merged_schema, validate
+from hamlet.input.widening import conform, merged_schema, validate, widen
 
 FORMATS = ("parquet", "csv", "json")
 _EXTENSIONS = {
@@ -86,8 +87,24 @@ def format_of(path: Path, input_format: str | None) -> str:
     return found
 
 
-def open_path(path: Path, key: SortKey, type_column: str, input_format: str | None = None) -> Reader:
+def open_path(
+    path: Path,
+    key: SortKey,
+    type_column: str,
+    input_format: str | None = None,
+    known: Mapping[str, pa.DataType] | None = None,
+) -> Reader:
     """A reader of a file, or of all files in a folder.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+    key : SortKey
+    type_column : str
+    input_format : {'parquet', 'csv', 'json'}, optional
+        By default the extension says.
+    known : mapping of str to pyarrow.DataType, optional
+        Of a file that comes after others: the types that columns have there. A value of another type is an error.
 
     Raises
     ------
@@ -113,8 +130,8 @@ def open_path(path: Path, key: SortKey, type_column: str, input_format: str | No
         with path.open("rb") as file:
             _check_first_bytes(path, file.read(2), kind)
         if kind == "parquet":
-            return ParquetFile(path)
-        return CsvFile(path, key, type_column) if kind == "csv" else JsonFile(path, key)
+            return ParquetFile(path, known)
+        return CsvFile(path, key, type_column, known) if kind == "csv" else JsonFile(path, key, known)
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error
 
@@ -185,7 +202,7 @@ class ParquetFile:
 
     ordered: bool | None = None
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, known: Mapping[str, pa.DataType] | None = None) -> None:
         self.name = str(path)
         try:
             with pq.ParquetFile(path) as file:
@@ -198,6 +215,11 @@ class ParquetFile:
                 _ = self.schema.names  # names that are no UTF-8 raise here, a ValueError
         except (pa.ArrowException, ValueError) as error:
             raise DataError(f"{path} is not a readable Parquet file: {error}") from error
+        for name, kind in (known or {}).items():
+            found = self.schema.field(name).type if name in self.schema.names else kind
+            wide = widen(kind, found)
+            if wide is None or not wide.equals(kind):
+                raise DataError(f"{path}: {other_type(name, f'values of the type {found}', kind)}")
 
     def batches(self, columns: Sequence[str], groups: Sequence[int] | None = None) -> Iterator[pa.RecordBatch]:
         """The rows of these row groups, by default of all, in their order."""
@@ -229,8 +251,29 @@ def _dictionaries(file: pq.ParquetFile) -> list[str]:
     return [name for name in schema.names if name in names] if metadata.num_row_groups else []
 
 
+def own_columns(reader: Reader, columns: Sequence[str]) -> list[str]:
+    """The columns that a file has of those that its folder has; the others are NULL there.
+
+    Raises
+    ------
+    DataError
+        If a CSV file lacks one, which is a header that is wrong or missing; or if it has none of them.
+    """
+    own = [column for column in columns if column in reader.schema.names]
+    if isinstance(reader, CsvFile) and len(own) < len(columns):
+        absent = next(column for column in columns if column not in own)
+        raise DataError(f"{reader.name}:1: {missing_column(absent, reader.schema.names)}")
+    if not own and columns:
+        raise DataError(f"{reader.name} has none of the columns {', '.join(columns)}")
+    return own
+
+
 class Folder:
-    """Files with one schema, read one after the other; a file that lacks a column has NULL there."""
+    """Files with one schema, read one after the other.
+
+    Names are case-sensitive. Where a Parquet file or JSON lines lack a column it is NULL; a CSV file must have all that
+    are read, or its header may be wrong.
+    """
 
     ordered: bool | None = None
 
@@ -245,8 +288,5 @@ class Folder:
         """The rows of all files, in the order of the file names."""
         schema = pa.schema([self.schema.field(column) for column in columns])
         for reader in self._readers:
-            own = [column for column in columns if column in reader.schema.names]
-            if not own:
-                raise DataError(f"{reader.name} has none of the columns {', '.join(columns)}")
-            for batch in reader.batches(own):
+            for batch in reader.batches(own_columns(reader, columns)):
                 yield conform(batch, schema)

@@ -127,6 +127,15 @@ def missing_column(name: str, names: Sequence[str], role: str = "", option: str 
     return text + (f" ({option} names the {role} column)" if option else "")
 
 
+def other_type(name: str, value: str, kind: pa.DataType) -> str:
+    """The message for a value that is not of the type that its column has in other files."""
+    known = attribute_type(kind)
+    return (
+        f"column {name!r} holds {value}, and in the files before it is "
+        f"{'without values' if known is None else known.value}; mend this file, or move it away, and start again"
+    )
+
+
 def unreadable_column(name: str, kind: object) -> str:
     """The message for a column of a type that no attribute can have."""
     text = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pa_json
 
 from hamlet.errors import DataError
+from hamlet.input.input_schema import other_type
 from hamlet.input.ordering import OrderCheck, SortKey
 from hamlet.input.widening import is_clock, is_text, widen
 
@@ -42,9 +43,11 @@ class JsonFile:
     key : SortKey
         The time and order columns; text there is read as ISO 8601 timestamps, and so is an attribute that holds nothing
         else. Arrow's reader knows those of whole seconds only, and forgets their zones.
+    known : mapping of str to pyarrow.DataType, optional
+        Types of attributes in files that were read before: a value of another type is an error.
     """
 
-    def __init__(self, path: Path, key: SortKey) -> None:
+    def __init__(self, path: Path, key: SortKey, known: Mapping[str, pa.DataType] | None = None) -> None:
         self.name = str(path)
         self._key = key
         self._parsed: dict[str, pa.DataType] = {}  # columns that come as text: the timestamps that it means
@@ -63,7 +66,28 @@ class JsonFile:
             if not pa.types.is_null(self._types.get(name, pa.null())):
                 raise DataError(f"{self.name}:{line}: the column {name!r}, which orders the events, is NULL")
         self._parsed |= self._times_throughout()
+        for name, kind in (known or {}).items():
+            self._keep_to(name, kind)
         self.schema = pa.schema([(name, self._parsed.get(name, kind)) for name, kind in self._types.items()])
+
+    def _keep_to(self, name: str, kind: pa.DataType) -> None:
+        """Read an attribute as the type that it has in the files before; raises DataError where a value is another."""
+        found = self._types.get(name)
+        if found is None:
+            return
+        if is_text(kind) and (is_text(found) or pa.types.is_timestamp(found)):  # text that looks like a time is text
+            self._parsed.pop(name, None)
+            self._types[name] = pa.string()
+            return
+        wide = widen(kind, self._parsed.get(name, found))
+        if wide is not None and wide.equals(kind):
+            return
+        for line, chunk in self._chunks():
+            for number, text in enumerate(chunk.split(b"\n"), line):
+                value = self._object_at(text, number).get(name) if text.strip() else None
+                if value is not None and not _is_of(value, kind):
+                    raise DataError(f"{self.name}:{number}: {other_type(name, _brief(value), kind)}")
+        raise DataError(f"{self.name}: {other_type(name, f'values of the type {found}', kind)}")
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows in the order of the file."""
@@ -285,6 +309,14 @@ _KIND_NAMES = {
     list: "a list",
     dict: "an object",
 }
+
+
+def _is_of(value: Any, kind: pa.DataType) -> bool:
+    """Whether a JSON value is one of a type."""
+    try:
+        return widen(kind, pa.scalar(value).type) == kind and (not pa.types.is_timestamp(kind))
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        return False
 
 
 def _means(texts: pa.ChunkedArray, kind: pa.DataType) -> bool:

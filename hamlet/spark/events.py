@@ -11,7 +11,7 @@ import pyarrow as pa
 from hamlet.engine.executor import END_OF_TIME
 from hamlet.errors import DataError
 from hamlet.input.columns import Int64Array
-from hamlet.input.files import open_path
+from hamlet.input.files import open_path, own_columns
 from hamlet.input.ordering import BATCH_ROWS, SortKey
 from hamlet.input.ticks import times_of
 from hamlet.input.widening import cast, conform
@@ -134,6 +134,43 @@ def read_files(
     for batch in batches:
         for number in batch.column(0).to_pylist():
             reader = open_path(Path(paths[number]), key, type_column, input_format)
-            own = [name for name in schema.names if name in reader.schema.names]
-            for events in reader.batches(own):
+            for events in reader.batches(own_columns(reader, schema.names)):
+                yield pa.RecordBatch.from_arrays(conform(events, schema).columns, numbered)
+
+
+def read_arrivals(
+    key: SortKey,
+    type_column: str,
+    input_format: str | None,
+    known: pa.Schema,
+    schema: pa.Schema,
+    batches: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """Files that came to a folder after the job had begun, read as `hamlet.run` reads them.
+
+    Parameters
+    ----------
+    key : SortKey
+    type_column : str
+    input_format : {'parquet', 'csv', 'json'}, optional
+        By default the extension says.
+    known : pyarrow.Schema
+        The columns to read, in the types that they had when the job began.
+    schema : pyarrow.Schema
+        The same in the types that Spark takes.
+    batches : iterable of pyarrow.RecordBatch
+        Their first column holds the paths, as Hadoop writes them.
+
+    Raises
+    ------
+    DataError
+        A file cannot be read, lacks a column, or has a value of another type; the text says where.
+    """
+    numbered = [f"c{place}" for place in range(len(schema))]
+    types = {field.name: field.type for field in known}
+    for batch in batches:
+        for path in batch.column(0).to_pylist():
+            place = Path("/" + path.removeprefix("file:").lstrip("/"))
+            reader = open_path(place, key, type_column, input_format, types)
+            for events in reader.batches(own_columns(reader, schema.names)):
                 yield pa.RecordBatch.from_arrays(conform(events, schema).columns, numbered)

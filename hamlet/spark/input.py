@@ -44,7 +44,7 @@ from hamlet.input.ordering import SortKey
 from hamlet.input.widening import is_readable, is_text
 from hamlet.language.schema import Schema
 from hamlet.planner.workload import Workload, workload_of
-from hamlet.spark.events import read_files
+from hamlet.spark.events import read_arrivals, read_files
 from hamlet.spark.frames import Events, arrow_schema, events_of
 from hamlet.spark.parts import Part, parts_of, row_groups
 from hamlet.spark.slices import mapped
@@ -67,6 +67,7 @@ _TYPES: dict[pa.DataType, DataType] = {
 }
 
 
+_BINARY_FILE = "path string, modificationTime timestamp, length long, content binary"  # Spark's own columns
 _TEXT_OPTIONS: dict[str, dict[str, bool]] = {"csv": {"header": True, "inferSchema": True}}
 
 
@@ -170,6 +171,8 @@ class LocalFiles:
         if where is not None:
             needed |= {*Filter(where, schema).columns}
         self._fields = [field for field in reader.schema if field.name in needed]
+        folded = [name.casefold() for name in reader.schema.names]
+        self._alike = len({*folded}) < len(folded)
         for field in self._fields:
             if not is_readable(field.type):
                 raise DataError(f"{reader.name}: {unreadable_column(field.name, field.type)}")
@@ -179,9 +182,10 @@ class LocalFiles:
         numbers = [f"c{place}" for place in range(len(self._fields))]
         parts: tuple[Part, ...] | None = None
         if self._format != "parquet":
-            frame = self._text(spark)
+            frame = self._by_tasks(spark)
         else:
-            frame = self._parquet(spark)
+            # Spark takes names that differ by case for one, unless its session says otherwise.
+            frame = self._by_tasks(spark) if self._alike else self._parquet(spark)
             groups = row_groups(self._paths, self._key.time)
             parts = tuple(parts_of(groups, spark.sparkContext.defaultParallelism))
         numbered = frame.toDF(*numbers)
@@ -191,9 +195,24 @@ class LocalFiles:
         return Loaded(Events(numbered, names, schema, parts), self._rows, self._format == "parquet")
 
     def follow(self, spark: SparkSession, files: int | None) -> DataFrame:
-        """The events as they come, files that will be there included; their columns are those of the files now."""
-        schema = StructType([StructField(field.name, spark_type(field.type)) for field in self._fields])
-        return _followed(spark, _as_glob(str(self._path.resolve())), self._format, schema, files)
+        """The events as they come, files that will be there included; columns and types are those of the files now."""
+        reader = spark.readStream.format("binaryFile").schema(_BINARY_FILE)
+        if files is not None:
+            reader = reader.option("maxFilesPerTrigger", files)
+        # Only the paths are asked for, so Spark reads no file: the tasks do, as everywhere else.
+        paths = reader.load(_as_glob(str(self._path.resolve()))).select("path")
+        schema, arrow = self._carried()
+        known = pa.schema([field.with_type(_values(field.type)) for field in self._fields])
+        read = partial(read_arrivals, self._key, self._options.type_column, self._input_format, known, arrow)
+        return mapped(paths, read, schema).toDF(*known.names)
+
+    def _carried(self) -> tuple[StructType, pa.Schema]:
+        """The columns as tasks give them to Spark: numbered, and by name in Arrow's types."""
+        schema = StructType(
+            [StructField(f"c{place}", spark_type(field.type)) for place, field in enumerate(self._fields)]
+        )
+        types = arrow_schema(schema).types
+        return schema, pa.schema([field.with_type(type) for field, type in zip(self._fields, types, strict=True)])
 
     def _parquet(self, spark: SparkSession) -> DataFrame:
         ancient = _int96_columns(self._paths[0])
@@ -209,12 +228,8 @@ class LocalFiles:
             *(frame[f"p{numbers[name]}"] if name in numbers else lit(None).cast("string") for name in types)
         )
 
-    def _text(self, spark: SparkSession) -> DataFrame:
-        schema = StructType(
-            [StructField(f"c{place}", spark_type(field.type)) for place, field in enumerate(self._fields)]
-        )
-        types = arrow_schema(schema).types
-        arrow = pa.schema([field.with_type(type) for field, type in zip(self._fields, types, strict=True)])
+    def _by_tasks(self, spark: SparkSession) -> DataFrame:
+        schema, arrow = self._carried()
         read = partial(read_files, self._paths, self._key, self._options.type_column, self._input_format, arrow)
         count = len(self._paths)
         return mapped(spark.range(0, count, 1, count), read, schema)

@@ -166,7 +166,8 @@ def session(master: str | None) -> Iterator[SparkSession]:
 
 
 def _stop(spark: SparkSession) -> None:
-    with at_the_end():
+    with at_the_end(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of a JVM that an interrupt has reached first
         spark.stop()
 
 
