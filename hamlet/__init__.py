@@ -1,5 +1,7 @@
 """Hamlet: how many event trends a stream holds and what they add up to, for whole workloads of pattern queries.
 
+What is public is loaded on first use, so that ``import hamlet`` takes some hundredths of a second.
+
 Source: HAMLET (SIGMOD'21), "To Share, or not to Share Online Event Trend Aggregation Over Bursty Event Streams".
 """
 
@@ -12,27 +14,25 @@ from hamlet import starting
 
 starting.listen()  # before anything else is imported
 
-# ruff: noqa: E402
-from hamlet.engine.online import Engine
-from hamlet.errors import (
-    DataError,
-    HamletError,
-    JobError,
-    MemoryLimitError,
-    OptionError,
-    OutputError,
-    RestoreError,
-    UnsupportedError,
-    WorkloadError,
-)
-from hamlet.output.result import Results
-from hamlet.parallel.run import run
-from hamlet.planner.workload import Workload
-from hamlet.reference.symbolic import symbolic
-from hamlet.version import __version__
-
 if TYPE_CHECKING:
     import hamlet.spark as spark
+    from hamlet.engine.online import Engine
+    from hamlet.errors import (
+        DataError,
+        HamletError,
+        JobError,
+        MemoryLimitError,
+        OptionError,
+        OutputError,
+        RestoreError,
+        UnsupportedError,
+        WorkloadError,
+    )
+    from hamlet.output.result import Results
+    from hamlet.parallel.run import run
+    from hamlet.planner.workload import Workload
+    from hamlet.reference.symbolic import symbolic
+    from hamlet.version import __version__
 
 __all__ = [
     "DataError",
@@ -53,8 +53,26 @@ __all__ = [
     "symbolic",
 ]
 
+_PLACES = {
+    "Engine": "hamlet.engine.online",
+    "Results": "hamlet.output.result",
+    "Workload": "hamlet.planner.workload",
+    "__version__": "hamlet.version",
+    "run": "hamlet.parallel.run",
+    "symbolic": "hamlet.reference.symbolic",
+}
+_PACKAGES = ("errors", "policies", "spark", "streams", "testing")  # spark brings in pyspark
+
 
 def __getattr__(name: str) -> Any:
-    if name == "spark":  # loads pyspark, so only on first use
-        return importlib.import_module("hamlet.spark")
-    raise AttributeError(f"module 'hamlet' has no attribute {name!r}")
+    if name in _PACKAGES:
+        return importlib.import_module(f"hamlet.{name}")
+    if name not in __all__:
+        raise AttributeError(f"module 'hamlet' has no attribute {name!r}")
+    found = getattr(importlib.import_module(_PLACES.get(name, "hamlet.errors")), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_PACKAGES})
