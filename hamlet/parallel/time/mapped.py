@@ -26,11 +26,12 @@ def have_maps(compiled: CompiledWorkload) -> bool:
 
 @dataclass(frozen=True)
 class _Made:
-    """What a chunk has made."""
+    """What a chunk has made; `last` is the time of its last event, in ticks."""
 
     closed: dict[int, list[Closed]]
     maps: Maps | None
     stats: Mapping[str, int]
+    last: int
 
 
 class MappedChunks:
@@ -76,17 +77,18 @@ class MappedChunks:
             pieces += chunk.closed(place)
         maps = chunk.finish().get(())
         self._own.compiled = chunk.executor.workload
-        return _Made(closed, maps, chunk.stats | {"events": sum(each.num_rows for each in batches)})
+        events = sum(each.num_rows for each in batches)
+        return _Made(closed, maps, chunk.stats | {"events": events}, chunk.last)
 
     def taken(self, made: _Made) -> list[QueryRows]:
         """The rows that are ready with the next chunk."""
         for name, count in made.stats.items():
             before = self.stats.get(name, 0)
             self.stats[name] = max(before, count) if name in ("largest_count_bits", "partitions") else before + count
-        rows: list[QueryRows] = []
         if made.maps is not None:
             self._folds.take(made.maps)
-            rows += self._folded()
+        self._folds.close(made.last)  # a chunk without an event of the group has no maps
+        rows = self._folded()
         units = self._schema.units
         for place, pieces in made.closed.items():
             query, columns = self._queries[place], self._columns[place]
