@@ -40,7 +40,7 @@ def extension(source: Path) -> Extension:
         extra_compile_args=[
             "-fno-strict-aliasing",
             "-ffp-contract=off",
-            *(["-O0", "-g", "-UNDEBUG"] if DEBUG else ["-O3"]),
+            *(["-O0", "-g", "-UNDEBUG"] if DEBUG else ["-O3", "-g0"]),
         ],
         define_macros=[] if DEBUG else [("CYTHON_WITHOUT_ASSERTIONS", "1")],
     )
@@ -57,6 +57,7 @@ setup(
         [] if LATER else [extension(source) for source in sources()],
         compiler_directives=DIRECTIVES,
         build_dir="build/cython-debug" if DEBUG else "build/cython",  # no generated C beside the sources
+        nthreads=os.cpu_count() or 1,
     ),
     options={"build_ext": {"parallel": os.cpu_count() or 1}},
 )

@@ -4,9 +4,9 @@ Contract
 --------
 **Complete up to a time.** After a chunk has been taken, all windows that end at or before its last time have been
 closed, and no others. The chunk itself delivers just those that began in it and ended by then. So the rows that follow
-each other are in the order of their windows, wherever the stream is cut: also where a window ends before the first event
-that a partition has in a chunk, where a chunk has no event of it at all, and where a window, or the events of one time,
-take more than a chunk.
+each other are in the order of their windows, wherever the stream is cut: also where a window ends before the first
+event that a partition has in a chunk, where a chunk has no event of it at all, and where a window, or the events of one
+time, take more than a chunk.
 
 Source: DESIGN §2, rung 8; a row vector times the matrices of the chunks that a window spans.
 """

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
@@ -24,13 +25,27 @@ def have_maps(compiled: CompiledWorkload) -> bool:
     return all(not each.attributes and refusal(each) is None for each in compiled.classes)
 
 
+def added(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Counters by name, or mappings of such, added up.
+
+    Examples
+    --------
+    >>> added({"simd": {"events": 2}}, {"simd": {"events": 3}, "scalar": {"events": 1}})
+    {'simd': {'events': 5}, 'scalar': {'events': 1}}
+    """
+    return dict(one) | {
+        name: added(one.get(name, {}), more) if isinstance(more, Mapping) else one.get(name, 0) + more
+        for name, more in other.items()
+    }
+
+
 @dataclass(frozen=True)
 class _Made:
     """What a chunk has made; `last` is the time of its last event, in ticks."""
 
     closed: dict[int, list[Closed]]
     maps: Maps | None
-    stats: Mapping[str, int]
+    stats: Mapping[str, Any]
     last: int
 
 
@@ -53,7 +68,7 @@ class MappedChunks:
     spreads = False
 
     def __init__(self, engine: Engine) -> None:
-        self.stats: dict[str, int] = {}
+        self.stats: dict[str, Any] = {}
         compiled = engine.executor.workload
         self._workload, self._options, self._schema = engine.workload, engine.options, compiled.schema
         self._queries = {query.analysed.index: query for query in compiled.queries}
@@ -83,6 +98,9 @@ class MappedChunks:
     def taken(self, made: _Made) -> list[QueryRows]:
         """The rows that are ready with the next chunk."""
         for name, count in made.stats.items():
+            if name in ("operators", "features"):
+                self.stats[name] = added(self.stats.get(name, {}), count)
+                continue
             before = self.stats.get(name, 0)
             self.stats[name] = max(before, count) if name in ("largest_count_bits", "partitions") else before + count
         if made.maps is not None:
