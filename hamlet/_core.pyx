@@ -227,7 +227,7 @@ cdef class Kernel:
             k.trace.on = sharing.trace
         self.remembers = k.trace.on or k.policy == DYNAMIC
         k.operators, k.features = operators, features
-        if not may_use(k, AVX512):
+        if not (may_use(k, AVX2) and may_use(k, AVX512)):
             k.widest = 4 if may_use(k, AVX2) else LANES_PLAIN
         self.programs = []
         k.whole_from = whole_from if operators >> COMPLETE_WINDOW & 1 else INT64_MAX

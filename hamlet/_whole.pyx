@@ -246,7 +246,7 @@ cdef int take_window(
     k.whole_windows += 1
     k.work[COMPLETE_WINDOW].events += n
     k.reached[ACTIVE_QUERIES] += chosen != &w.every
-    k.reached[ROW_COLUMNS] += w.ordered
+    k.reached[ROW_COLUMNS] += w.ordered and may_use(k, ROW_COLUMNS)
     for number in range(k.bands):
         if kinds & w.starting[number]:
             k.windows += k.band[number].queries

@@ -51,7 +51,7 @@ FEATURES: Mapping[str, str] = {
     "plain_doubles": "simd, numbers='float': doubles have no exponents of their own until they grow large",
     "index": "event_store finds earlier events by ordered sums instead of looking at each",
     "avx2": "simd, pane_matrix and complete_window use vectors of 256 bits",
-    "avx512": "the same with 512 bits",
+    "avx512": "the same with 512 bits; only together with avx2",
     "merged_queries": "queries that differ in RETURN only, or begin alike, are computed once",
     "time_partitions": "threads compute stretches of the stream side by side, and not only groups",
 }
