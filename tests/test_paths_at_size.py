@@ -8,7 +8,7 @@ from hamlet.planner.paths import OPERATORS
 from tests.compare_paths import Reached, absent, compare, different
 from tests.path_cases import KINDS, draw
 
-CASES = 84
+CASES = 150
 
 
 @pytest.mark.slow
