@@ -16,6 +16,7 @@ from setuptools import Extension, setup
 DEBUG = os.environ.get("HAMLET_DEBUG_BUILD") == "1"
 LATER = os.environ.get("HAMLET_LATER") == "1"
 PACKAGES = ("hamlet", "optimizer")
+SHARED = "hamlet._shared"  # what Cython would else write into each module that knows memory views
 BASELINES = "bench/baselines"  # compiled beside their sources for the benchmarks, never part of a wheel
 
 # One place for all compiler directives, so that no .pyx differs from the others in secret.
@@ -30,7 +31,7 @@ DIRECTIVES = {
 
 
 def extension(source: Path) -> Extension:
-    """One extension module per .pyx, named after its place: hamlet/_core.pyx is ``hamlet._core``."""
+    """One extension module per source, named after its place: hamlet/_core.pyx is ``hamlet._core``."""
     return Extension(
         name=".".join(source.with_suffix("").parts),
         sources=[source.as_posix()],
@@ -40,7 +41,11 @@ def extension(source: Path) -> Extension:
         extra_compile_args=[
             "-fno-strict-aliasing",
             "-ffp-contract=off",
-            *(["-O0", "-g", "-UNDEBUG"] if DEBUG else ["-O3"]),
+            *(
+                ["-O0", "-g", "-UNDEBUG"]
+                if DEBUG
+                else ["-O3", "-g0", "-Wno-maybe-uninitialized", "-Wno-unused-variable"]
+            ),
         ],
         define_macros=[] if DEBUG else [("CYTHON_WITHOUT_ASSERTIONS", "1")],
     )
@@ -54,9 +59,11 @@ def sources() -> list[Path]:
 
 setup(
     ext_modules=cythonize(
-        [] if LATER else [extension(source) for source in sources()],
+        [] if LATER else [extension(source) for source in [Path(*SHARED.split(".")).with_suffix(".c"), *sources()]],
         compiler_directives=DIRECTIVES,
         build_dir="build/cython-debug" if DEBUG else "build/cython",  # no generated C beside the sources
+        nthreads=os.cpu_count() or 1,
+        shared_utility_qualified_name=SHARED,
     ),
     options={"build_ext": {"parallel": os.cpu_count() or 1}},
 )

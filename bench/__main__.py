@@ -12,6 +12,9 @@ from typing import Any
 import click
 
 from bench import machine
+from bench.ablate import CASES as ABLATED
+from bench.ablate import ablate as ablated
+from bench.ablate import lines
 from bench.cases import CASES
 from bench.compare import compare_files
 from bench.harness import Failed, run_case
@@ -71,6 +74,27 @@ def _list_cases() -> None:
         click.echo(f"{name:22} {case.seconds[0]:9,.0f} {case.seconds[1]:9,.0f}  {case.title}")
     full, quick = (sum(case.seconds[place] for case in CASES.values()) for place in (0, 1))
     click.echo(f"{'all':22} {full:9,.0f} {quick:9,.0f}  about, with five repeats on one core of 2025")
+
+
+@main.command()
+@click.argument("cases", metavar="[CASE]...", nargs=-1, type=click.Choice(list(ABLATED)))
+@click.option("--scale", default=1.0, show_default=True, help="Events, as a part of each case's size.")
+@click.option("--rounds", default=9, show_default=True, type=click.IntRange(2), help="Runs of each variant.")
+@click.option("--path", "paths", multiple=True, help="Only without this operator or feature; may be repeated.")
+@click.option("--output", type=click.Path(path_type=Path), help="A JSON file for what was measured.")
+@click.option("--note", default="", help="Kept in it, such as 'noisy: others were working'.")
+def ablate(
+    cases: tuple[str, ...], scale: float, rounds: int, paths: tuple[str, ...], output: Path | None, note: str
+) -> None:
+    """Run the main cases with everything, and without each operator and feature: what each is worth."""
+    found = []
+    for name in cases or ABLATED:
+        found.append(ablated(ABLATED[name], scale=scale, rounds=rounds, paths=paths or None))
+        for line in lines(found[-1]):
+            click.echo(line)
+    if output is not None:
+        whole = {"note": note, **machine.commit(), "machine": machine.description(), "cases": found}
+        output.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
 
 
 @main.command("list")

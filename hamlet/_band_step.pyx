@@ -15,7 +15,17 @@ from libc.string cimport memset
 from hamlet._blocks cimport hand_over, has_room, in_lanes, reach
 from hamlet._burst cimport Tally
 from hamlet._cells cimport bit_length
-from hamlet._kernel cimport Core, Graphlet, kind_of, ones, take_own
+from hamlet._kernel cimport (
+    PANE_MATRIX,
+    PLAIN_DOUBLES,
+    SIMD,
+    Core,
+    Graphlet,
+    Work,
+    kind_of,
+    ones,
+    take_own,
+)
 from hamlet._lanes cimport (
     LANES_GREATEST,
     LANES_LEAST,
@@ -162,8 +172,19 @@ cdef int step_band(
     ):
         done[0] = False
         return hand_over(k, number, key)
+    note(k, band, block, 1)
     apply_step(band, block, program, 1, NULL)
     return NO_FAILURE
+
+
+cdef inline Work* note(Core* k, const Band* band, const Block* block, int64_t events) noexcept nogil:
+    """Count events that all lanes of a band take."""
+    cdef Work* work = &k.work[PANE_MATRIX if block.mapped else SIMD]
+    work.events += events
+    k.reached[PLAIN_DOUBLES] += block.plain
+    if band.feature >= 0:
+        k.reached[band.feature] += 1
+    return work
 
 
 cdef inline bint starts_any(const Core* k, const Band* band, const int64_t* rows, int events) noexcept nogil:
@@ -212,6 +233,7 @@ cdef int step_ties(
         return hand_over(k, number, key)
     block.steps += 1
     leave_plain(band, block)
+    note(k, band, block, events)
     for window in range(first_apart(block) - maps, block.last + 1):
         place = window - first_apart(block) + maps
         if place < maps:
@@ -369,5 +391,6 @@ cdef int burst_band(Core* k, int number, const Graphlet* g, int role, uint64_t* 
     ):
         band.reached = False
         return hand_over(k, number, g.key)
+    note(k, band, block, events).bursts += 1
     apply_step(band, block, program, events, found)
     return NO_FAILURE

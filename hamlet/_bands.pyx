@@ -10,7 +10,7 @@ from libc.string cimport memset
 
 from hamlet._blocks cimport drop_block, free_block
 from hamlet._cells cimport words_of
-from hamlet._kernel cimport MOST_GRAPHLETS, Core, Graphlet, grown, take_own
+from hamlet._kernel cimport MOST_GRAPHLETS, PANE_MATRIX, Core, Graphlet, grown, take_own
 from hamlet._lanes cimport (
     CAST_COUNT,
     CAST_DOUBLE,
@@ -42,9 +42,8 @@ from hamlet._lanes cimport (
     Word,
     aligned_again,
     lanes_fold_words,
-    lanes_machine_for,
-    lanes_machine_of,
 )
+from hamlet._simd cimport feature_of, machine_of, machine_within
 from hamlet._tables cimport (
     COUNT,
     FROM_START,
@@ -96,16 +95,17 @@ cdef void load_band(Core* k, Band* band, object given, dict held) except *:
     band.lane = ints(held, "lanes", [lanes.get(query, -1) for query in range(k.queries)])
     band.within, band.slide, band.windows, band.exact = q.within, q.slide, q.lanes, q.exact
     band.most_bits = 61 if band.exact else LANES_PLAIN_BITS
-    band.machine = lanes_machine_of(given.width) if given.width else lanes_machine_for(band.queries)
+    band.machine = machine_of(given.width) if given.width else machine_within(band.queries, k.widest)
     band.narrow = given.width != 0
     if band.machine == NULL:
         raise ValueError(f"this processor has no vectors of {given.width} numbers")
+    band.feature = feature_of(band.machine)
     band.shape.width = band.machine.width
     band.shape.chunks = (band.queries + band.shape.width - 1) // band.shape.width
     band.shape.slots, band.shape.planes = given.slots, given.planes
     band.shape.whole, band.shape.linear, band.shape.ranks = given.whole, given.linear, given.ranks
     band.shape.vectors = given.vectors
-    band.maps = given.maps
+    band.maps = given.maps if k.operators >> PANE_MATRIX & 1 else 0
     band.cells = <Word**> grown(NULL, (band.windows + band.maps) * sizeof(Word*))
     band.words = <Py_ssize_t> band.shape.chunks * band.shape.slots * band.shape.vectors * band.shape.width
     band.places = max(map(len, given.places))

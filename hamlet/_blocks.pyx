@@ -21,7 +21,7 @@ from libc.string cimport memset
 from hamlet._budget cimport ALLOCATION, take
 from hamlet._calendar cimport schedule, schedule_slot
 from hamlet._cells cimport bit_length, first_kept, floor_divide, lane_of, scaled_normal, scaled_store
-from hamlet._kernel cimport Core
+from hamlet._kernel cimport PANE_MATRIX, PLAIN_DOUBLES, SIMD, Core, may_use
 from hamlet._lanes cimport (
     ALIGNMENT,
     CAST_COUNT,
@@ -77,7 +77,7 @@ cdef Block* new_block(Core* k, Band* band) noexcept nogil:
     block.first = block.bits = block.steps = 0
     block.last = -1
     block.mapped = False
-    block.plain = not band.exact
+    block.plain = not band.exact and may_use(k, PLAIN_DOUBLES)
     block.weight = 0
     block.border = INT64_MIN
     k.states += band.queries
@@ -171,7 +171,7 @@ cdef int turn_block(Core* k, int number, Block* block, int64_t key, int64_t time
         return OUT_OF_MEMORY
     if block.last < block.first:
         block.mapped = False
-        block.plain = not band.exact
+        block.plain = not band.exact and may_use(k, PLAIN_DOUBLES)
         block.first = low
         block.last = low - 1
         block.bits = 0
@@ -210,6 +210,7 @@ cdef void begin_starts(const Band* band, Word* cells) noexcept nogil:
 cdef int close_block(Core* k, Band* band, Block* block, int64_t key, int64_t low) noexcept nogil:
     """Deliver and close all open windows below `low`."""
     while block.first <= block.last and block.first < low:
+        k.work[PANE_MATRIX if block.mapped and block.first <= block.early else SIMD].windows += band.queries
         fold_window(band, block, block.first)
         if block.bits and deliver_cells(k, band, window_of(band, block, block.first), key, block.first):
             return OUT_OF_MEMORY

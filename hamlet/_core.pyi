@@ -11,6 +11,8 @@ from hamlet.engine.sharing import Sharing
 COMPONENTS: dict[str, int]
 SOURCES: dict[str, int]
 POLICIES: dict[str, int]
+OPERATORS: dict[str, int]
+FEATURES: dict[str, int]
 DECISIONS: dict[int, str]
 RECORD: np.dtype[np.void]
 
@@ -23,6 +25,10 @@ class KernelOverflow(Exception):
 class Kernel:
     @property
     def counters(self) -> dict[str, int]: ...
+    @property
+    def work(self) -> dict[str, tuple[int, int, int]]: ...
+    @property
+    def reached(self) -> dict[str, int]: ...
     def __init__(
         self,
         tables: Sequence[Any],
@@ -32,6 +38,8 @@ class Kernel:
         bands: Sequence[Any] = (),
         whole_from: int = ...,
         sheets: Sequence[int] = (),
+        operators: int = ...,
+        features: int = ...,
     ) -> None: ...
     def add_class(self, entries: Sequence[tuple[int, Sequence[int], Sequence[int], int]], type: int) -> int: ...
     def adopt(self, other: Kernel, widened: Sequence[Sequence[tuple[int, int]]]) -> None: ...

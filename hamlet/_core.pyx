@@ -38,14 +38,30 @@ from hamlet._burst cimport Tally
 from hamlet._decision cimport free_decisions, prepare_decisions
 from hamlet._expression cimport Column, Program, Register
 from hamlet._kernel cimport (
+    ACTIVE_QUERIES,
     ALONE,
+    AVX2,
+    AVX512,
+    BYTES,
+    COMPLETE_WINDOW,
+    DECISION_CACHE,
+    DEFERRED_BURSTS,
     DYNAMIC,
+    EVENT_STORE,
+    INDEX,
+    INT32,
     LONGEST_BURST,
     MERGED,
     MOST_GRAPHLETS,
     NEVER,
+    PANE_MATRIX,
+    PLAIN_DOUBLES,
     RANDOM,
+    ROW_COLUMNS,
+    RUN_LENGTH,
+    SCALAR,
     SHARED,
+    SIMD,
     SPLIT,
     STATIC,
     Calendar,
@@ -54,10 +70,13 @@ from hamlet._kernel cimport (
     Past,
     Record,
     Rows,
+    Work,
     column_bit,
     grown,
+    may_use,
     take_own,
 )
+from hamlet._lanes cimport LANES_PLAIN
 from hamlet._listing cimport listed_rows
 from hamlet._members cimport find_plain, free_graphlets, join_graphlet
 from hamlet._order cimport MOST_ARRANGED, Area, Portion, area_for, give_back
@@ -113,9 +132,9 @@ from hamlet._tables cimport (
     Source,
     StoreTable,
 )
+from hamlet._timers cimport advance_time
 from hamlet._sheets cimport comes_last, free_sheets, load_sheets, taken_sheet, unroll
 from hamlet._whole cimport forget_chosen, prepare_whole, tries_whole
-from hamlet._windows cimport advance_time
 from optimizer.benefit cimport facts_of_costs
 
 COMPONENTS = {
@@ -127,6 +146,17 @@ COMPONENTS = {
 cdef enum:
     FEWEST = 1024        # rows of a batch that are worth being taken as stretches
     MOST_PATIENT = 63    # batches between two of which that is tried
+
+# Who computes, and on which faster paths; `hamlet.planner.paths` says what each is.
+OPERATORS = {
+    "scalar": SCALAR, "event_store": EVENT_STORE, "simd": SIMD, "pane_matrix": PANE_MATRIX,
+    "complete_window": COMPLETE_WINDOW,
+}
+FEATURES = {
+    "active_queries": ACTIVE_QUERIES, "int32": INT32, "row_columns": ROW_COLUMNS, "run_length": RUN_LENGTH,
+    "bytes": BYTES, "decision_cache": DECISION_CACHE, "deferred_bursts": DEFERRED_BURSTS,
+    "plain_doubles": PLAIN_DOUBLES, "index": INDEX, "avx2": AVX2, "avx512": AVX512,
+}
 
 POLICIES = {"never": NEVER, "static": STATIC, "dynamic": DYNAMIC, "random": RANDOM}
 
@@ -161,6 +191,10 @@ cdef class Kernel:
         In batches of so many events and more, windows that are whole may be taken at once (``_whole``).
     sheets : sequence of int
         Queries whose rows are asked for in the `sequence` that `process` gets: they may come as columns.
+    operators : int
+        Bits of the `OPERATORS` that may be used; those for which a query has no other are used anyway.
+    features : int
+        Bits of the `FEATURES` that may be used. Results depend on neither.
 
     Notes
     -----
@@ -175,7 +209,8 @@ cdef class Kernel:
     cdef bint remembers  # whether live graphlets are kept per key
 
     def __cinit__(
-        self, tables, floating=(), sharing=None, budget=None, bands=(), int64_t whole_from=INT64_MAX, sheets=()
+        self, tables, floating=(), sharing=None, budget=None, bands=(), int64_t whole_from=INT64_MAX, sheets=(),
+        uint64_t operators=~(<uint64_t> 0), uint64_t features=~(<uint64_t> 0),
     ):
         cdef Core* k = &self.core
         cdef int i, j, most = 0, depth = 0
@@ -191,8 +226,11 @@ cdef class Kernel:
             k.chance = sharing.seed
             k.trace.on = sharing.trace
         self.remembers = k.trace.on or k.policy == DYNAMIC
+        k.operators, k.features = operators, features
+        if not (may_use(k, AVX2) and may_use(k, AVX512)):
+            k.widest = 4 if may_use(k, AVX2) else LANES_PLAIN
         self.programs = []
-        k.whole_from = whole_from
+        k.whole_from = whole_from if operators >> COMPLETE_WINDOW & 1 else INT64_MAX
         k.event_columns = len(floating)
         k.floating = self._ints(floating)
         k.role_tally = <Tally*> calloc(64 * k.event_columns + 1, sizeof(Tally))
@@ -220,8 +258,8 @@ cdef class Kernel:
         k.registers = <Register*> allocate((depth + 1) * sizeof(Register))
         if k.used == NULL or k.registers == NULL or not prepare_decisions(k):
             raise MemoryError
-        load_bands(k, bands, self.programs)
-        load_sheets(k, sheets)
+        load_bands(k, bands if operators >> SIMD & 1 else (), self.programs)
+        load_sheets(k, sheets if may_use(k, ROW_COLUMNS) else ())
 
     def __dealloc__(self):
         cdef Core* k = &self.core
@@ -405,6 +443,8 @@ cdef class Kernel:
         for i in range(counters_of(k, counter)):
             counters_of(old, before)
             counter[i][0] = before[i][0]
+        memcpy(k.work, old.work, sizeof(k.work))
+        memcpy(k.reached, old.reached, sizeof(k.reached))
         k.past, old.past = old.past, NULL
         old.state = NULL
         old.keys = 0
@@ -490,7 +530,7 @@ cdef class Kernel:
         cdef Column* bound = <Column*> calloc(len(columns) + 1, sizeof(Column))
         cdef const int64_t* arranged[MOST_ARRANGED]
         cdef Stretches stretches = None
-        cdef bint tries = orders is None and FEWEST <= n and key_count <= n // 16
+        cdef bint tries = orders is None and FEWEST <= n and key_count <= n // 16 and may_use(&self.core, RUN_LENGTH)
         cdef Portion batch
         cdef Job job
         cdef int failure
@@ -524,6 +564,8 @@ cdef class Kernel:
                     stretches = self._stretches(&job, n, key_count, arranged)
             k.stretched = stretches is not None
             if stretches is not None:
+                k.reached[RUN_LENGTH] += 1
+                k.reached[BYTES] += stretches.job.byte_number != NULL
                 with nogil:
                     failure = process_stretches(k, stretches, until)
                 give_back_stretches(stretches)
@@ -570,7 +612,8 @@ cdef class Kernel:
         """Whether `process` would rather get the keys and classes of so many rows as bytes, -1 where there is none."""
         cdef Core* k = &self.core
         return (
-            not k.words and k.patience == 0 and rows >= FEWEST and 0 < key_count <= rows // 16
+            may_use(k, BYTES) and may_use(k, RUN_LENGTH)
+            and not k.words and k.patience == 0 and rows >= FEWEST and 0 < key_count <= rows // 16
             and key_count < STRETCH_KEYS and reads_bytes()
         )
 
@@ -906,6 +949,17 @@ cdef class Kernel:
             "splits": k.splits,
             "merges": k.merges,
         }
+
+    @property
+    def work(self):
+        """What each operator was given: (events, bursts, windows) by the names of `OPERATORS`."""
+        cdef const Work* work = self.core.work
+        return {name: (work[i].events, work[i].bursts, work[i].windows) for name, i in OPERATORS.items()}
+
+    @property
+    def reached(self):
+        """How often each of the `FEATURES` was used, by name, since the kernel was made or adopted another one."""
+        return {name: self.core.reached[i] for name, i in FEATURES.items()}
 
     def take_trace(self):
         """Take the records of bursts since the last call.

@@ -22,6 +22,7 @@ from hamlet._cells cimport lowest_window
 from hamlet._kernel cimport (
     ALONE,
     CHOICES,
+    DECISION_CACHE,
     MERGED,
     MET_WORDS,
     METS,
@@ -40,6 +41,7 @@ from hamlet._kernel cimport (
     Record,
     Trace,
     enlarged,
+    may_use,
     mixed,
     ones,
 )
@@ -112,7 +114,8 @@ cdef uint64_t decide(Core* k, Graphlet* g) noexcept nogil:
             burst += mixed(<uint64_t> i << 32 | roughly(k.kin_lives[i]))
     burst = mixed(burst) | 1
     known = &g.choices[(burst >> 8) % CHOICES]
-    if not k.paper and known.burst == burst:
+    if not k.paper and known.burst == burst and may_use(k, DECISION_CACHE):
+        k.reached[DECISION_CACHE] += 1
         return known.shared
     begun = now()
     shared = choose_roles(k, g)
@@ -135,12 +138,13 @@ cdef bint is_met_again(Core* k, Graphlet* g, const uint64_t* found, int marks) n
     """
     cdef const Met* last = &g.last[magnitude(g.events) % METS]
     cdef int i
-    if k.paper or last.marks != marks or last.burst != burst_of(g):
+    if k.paper or last.marks != marks or last.burst != burst_of(g) or not may_use(k, DECISION_CACHE):
         return False
     for i in range(marks):
         if last.found[i] != found[i]:
             return False
     k.decisions += last.lives > 0
+    k.reached[DECISION_CACHE] += 1
     g.lives, g.every, g.lone = last.lives, last.lives > 0, 0
     if g.lives:
         g.sharing = last.shared

@@ -26,16 +26,30 @@ from hamlet._cells cimport (
     words_of,
 )
 from hamlet._decision cimport decide, is_met_again, meet, note_burst, note_single
-from hamlet._kernel cimport DYNAMIC, LONGEST_BURST, STATIC, Core, Graphlet, Member, Pending, column_bit, mixed
+from hamlet._kernel cimport (
+    DYNAMIC,
+    EVENT_STORE,
+    LONGEST_BURST,
+    SCALAR,
+    STATIC,
+    Core,
+    Graphlet,
+    Member,
+    Pending,
+    Work,
+    column_bit,
+    mixed,
+)
 from hamlet._lanes cimport Band, is_found
 from hamlet._members cimport list_live
 from hamlet._order cimport MOST_ARRANGED, Event
 from hamlet._pending cimport begin_pending, put_off
+from hamlet._scratch cimport reserve_scratch
 from hamlet._state cimport State, cell_of, start_alive, widen
 from hamlet._step cimport read_source
 from hamlet._stretches cimport Stretch
 from hamlet._tables cimport FROM_CELL, NO_FAILURE, OUT_OF_MEMORY, Arrival, Query, Source
-from hamlet._windows cimport open_state, reserve_scratch, turn_pane
+from hamlet._windows cimport open_state, turn_pane
 
 cdef extern from *:
     int lowest_bit "__builtin_ctzll"(uint64_t bits) noexcept nogil
@@ -227,7 +241,7 @@ cdef int end_single(Core* k, Graphlet* g) noexcept nogil:
                 return failure
     for i in range(g.lone):
         member = &g.member[g.live[i]]
-        failure = put_off(k, g, member) if member.form != NULL else serve(k, g, member)
+        failure = take_burst(k, g, member)
         if failure:
             return failure
     k.applied = applied  # no coefficients
@@ -460,7 +474,7 @@ cdef int apply_coefficients(Core* k, Graphlet* g, uint64_t shared) noexcept nogi
             k.coefficients += 1
             k.snapshots += 1
         if not in_block(k, g, member):
-            failure = put_off(k, g, member) if member.form != NULL else serve(k, g, member)
+            failure = take_burst(k, g, member)
             if failure:
                 return failure
     return serve_bands(k, g, in_bands) if in_bands else NO_FAILURE
@@ -486,7 +500,7 @@ cdef int serve_bands(Core* k, Graphlet* g, uint64_t roles) noexcept nogil:
                 if k.band_of[member.query] == number and roles >> member.role & 1 and member.role >= role:
                     if is_found(band, k.lane_of[member.query]):
                         k.applied -= 1
-                        failure = put_off(k, g, member) if member.form != NULL else serve(k, g, member)
+                        failure = take_burst(k, g, member)
                         if failure:
                             return failure
     return NO_FAILURE
@@ -625,6 +639,18 @@ cdef void tally_member(Core* k, const Graphlet* g, const Member* member) noexcep
     for i in range(g.kinds):
         if k.class_roles[g.kind[i]] >> member.role & 1:
             tally_columns(k, tally, member.columns, k.kind_end[i - 1] if i else 0, k.kind_end[i])
+
+
+cdef inline int take_burst(Core* k, const Graphlet* g, const Member* member) noexcept nogil:
+    """Let a query of its own take a burst that extends a trend of it, at once or later. Returns a Failure."""
+    cdef Work* work = &k.work[EVENT_STORE if k.query[member.query].stores else SCALAR]
+    cdef bint waits = False
+    cdef int failure = NO_FAILURE
+    work.events += k.role_events[member.role]
+    work.bursts += 1
+    if member.form != NULL:
+        failure = put_off(k, g, member, &waits)
+    return failure if failure or waits else serve(k, g, member)
 
 
 cdef int serve(Core* k, const Graphlet* g, const Member* member) noexcept nogil:

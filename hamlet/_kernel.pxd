@@ -25,6 +25,28 @@ cdef enum:
     MOST_NUMBERS = 4     # of a cell, if bursts may wait: its count, and sums
     MOST_HELD = 1024     # windows of which rows are not written yet
 
+cdef enum:               # Operator: who computes; `hamlet.planner.paths` says what each is
+    SCALAR
+    EVENT_STORE
+    SIMD
+    PANE_MATRIX
+    COMPLETE_WINDOW
+    OPERATORS            # how many there are
+
+cdef enum:               # Feature: faster paths on which no result depends, likewise
+    ACTIVE_QUERIES
+    INT32
+    ROW_COLUMNS
+    RUN_LENGTH
+    BYTES
+    DECISION_CACHE
+    DEFERRED_BURSTS
+    PLAIN_DOUBLES
+    INDEX
+    AVX2
+    AVX512
+    FEATURES             # how many there are
+
 cdef enum Standing:
     STRANGER
     MEMBER
@@ -203,6 +225,8 @@ cdef struct Calendar:    # when the next window of each state closes; a binary h
 cdef struct LiveLanes:   # as many queries side by side as a vector has elements (`_live.h`)
     LiveChunk live
     const Machine* machine
+    int feature          # of the machine, as that of a band
+    bint halves          # whether the machine takes small integers two for one
     int lanes
     int query[LANES_WIDEST]
     int before[3]        # planes before those that hold integers, doubles, ranks
@@ -295,6 +319,11 @@ cdef struct Rows:        # of closed windows of one query
     int64_t* window
     int32_t* width
     uint64_t* word       # row after row, as many words as a cell of that width has
+
+cdef struct Work:        # what an operator was given, added up over queries, or over groups of queries side by side
+    int64_t events       # also those of bursts
+    int64_t bursts
+    int64_t windows      # closed, per query and key
 
 cdef struct Core:
     int queries
@@ -397,6 +426,17 @@ cdef struct Core:
     int64_t decision_ns  # what the model took
     int64_t splits
     int64_t merges
+    # paths
+    uint64_t operators   # bits of those that may be used: Operator
+    uint64_t features    # and of these: Feature
+    int widest           # vectors have at most so many elements; 0 for what the processor has
+    Work work[OPERATORS]
+    int64_t reached[FEATURES]  # how often each was used
+
+
+cdef inline bint may_use(const Core* k, int feature) noexcept nogil:
+    """Whether a path on which no result depends may be taken."""
+    return k.features >> feature & 1
 
 
 cdef inline int ones(uint64_t bits) noexcept nogil:

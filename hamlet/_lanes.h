@@ -14,8 +14,9 @@
  * the slots that are read, the slots that are added to, and the planes that the event's own values go into. All reads
  * of a step come before its writes; where no group reads what another one writes, both are done at once (`direct`).
  *
- * The source of the loops, _lanes_body.h, is compiled for several instruction sets, each at its own vector width; the
- * choice is made at run time, so that wheels stay portable.
+ * The source of the loops, _lanes_body.h, is compiled for several instruction sets, each at its own vector width and in
+ * a module of its own (_simd_*.pyx), so that they can be compiled side by side. The choice is made at run time (_simd.pyx),
+ * so that wheels stay portable.
  */
 #ifndef HAMLET_LANES_H
 #define HAMLET_LANES_H
@@ -152,45 +153,7 @@ static inline void *lanes_aligned_again(void *old, size_t had, size_t size) {
 #define LANES_JOIN(a, b) LANES_JOIN_(a, b)
 #define LANES_NAME(name) LANES_JOIN(name##_, LANES_SUFFIX)
 
-#ifdef LANES_TARGETS
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")
-#define LANES_WIDTH 8
-#define LANES_SUFFIX 8
-#include "_lanes_body.h"
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-#define LANES_WIDTH 4
-#define LANES_SUFFIX 4
-#include "_lanes_body.h"
-#define LANES_WIDTH 2 /* the instructions are better than those that every processor has, the vectors as long */
-#define LANES_SUFFIX 2_better
-#include "_lanes_body.h"
-#pragma GCC pop_options
-#endif
-#define LANES_WIDTH 2
-#define LANES_SUFFIX 2
-#include "_lanes_body.h"
-#define LANES_WIDTH 1 /* for a lone query whose windows are many: no memory is left for a second lane */
-#define LANES_SUFFIX 1
-#include "_lanes_body.h"
-
 #define LANES_PLAIN (-2) /* two lanes, without an instruction that some processor lacks */
-
-/* The machine of a width, or of the widest vectors that this processor has (0); a null pointer where it lacks them. */
-static inline const lanes_machine *lanes_machine_of(int width) {
-#ifdef LANES_TARGETS
-    __builtin_cpu_init();
-    if ((width == 8 || width == 0) && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl"))
-        return &lanes_machine_8;
-    if ((width == 4 || width == 2 || width == 0) && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        return width == 2 ? &lanes_machine_2_better : &lanes_machine_4;
-#endif
-    if (width == 1) return &lanes_machine_1;
-    return width == 2 || width == LANES_PLAIN || width == 0 ? &lanes_machine_2 : (const lanes_machine *)0;
-}
 
 /* Where doubles are not scaled: the largest sum of counts over a window's slots in one lane, and of magnitudes per lane
  * in the other whole planes; a bound of everything that is in the cells but the doubles. */
@@ -227,21 +190,6 @@ static inline int64_t lanes_bits(double x) {
     if (x <= 0) return 0;
     frexp(x, &bits);
     return bits < 1 ? 1 : bits;
-}
-
-/* The machine for so many lanes: no wider than they need. */
-static inline const lanes_machine *lanes_machine_for(int lanes) {
-    int width = lanes_machine_of(0)->width;
-    while (width > 2 && width / 2 >= lanes) width /= 2;
-    return lanes_machine_of(width);
-}
-
-/* The machine for so many live lanes, all of integers or not. Small ones go eight at a time where 64-bit ones go four. */
-static inline const lanes_machine *live_machine_for(int lanes, int integers) {
-#ifdef LANES_TARGETS
-    if (integers && lanes_machine_of(0)->width == 4) return &live_machine_halves;
-#endif
-    return lanes_machine_for(lanes);
 }
 
 #endif

@@ -106,9 +106,6 @@ cdef extern from "_lanes.h" nogil:
         void (*size)(const Shape*, Word** cells, int windows, double* counts, double* sums) noexcept nogil
         void (*scale)(const Shape*, Word* cells) noexcept nogil
     int lanes_fold_words(const Shape* s)
-    const Machine* lanes_machine_of(int width)
-    const Machine* lanes_machine_for(int lanes)
-    const Machine* live_machine_for(int lanes, int integers)
     void lanes_measure(const Shape* s, const Word* cells, double* counts, double* sums)
     int64_t lanes_bits(double x)
     double lanes_power(int64_t bits)
@@ -146,6 +143,7 @@ cdef extern from "_lanes.h" nogil:
     void* aligned_again "lanes_aligned_again"(void* old, size_t had, size_t size)
     int LANES_START
     int LANES_STEP
+    int LANES_PLAIN
     int LANES_MOST_PLANES
 
 cdef enum Casting:       # what a plane becomes in a row
@@ -195,6 +193,7 @@ cdef struct Band:
     int maps             # of the size of a window, that a pane map takes: 1 + slots, or 0 where there is none
     bint exact
     bint narrow          # whether the width of vectors was asked for
+    int feature          # the Feature that its vectors are, -1 where every processor has them
     int64_t most_bits    # of the largest number that a whole plane, or a plain double, is to hold
     Shape shape
     const Machine* machine

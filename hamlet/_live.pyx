@@ -29,10 +29,10 @@ from hamlet._lanes cimport (
     Input,
     LiveChunk,
     Machine,
-    live_machine_for,
     plane_form,
     plane_ordinal,
 )
+from hamlet._simd cimport feature_of, live_machine_within, takes_halves
 from hamlet._tables cimport FROM_CELL, Arrival, Component, Entry, Query, Source
 
 cdef enum:
@@ -101,7 +101,7 @@ cdef bint fill_all(
     Core* k, Chosen* chosen, const Lane* lane, int lanes, const Entries* entries, Draft* draft
 ) noexcept nogil:
     """The tables of all lanes, a vector of them after the other; False as in `choose`."""
-    cdef const Machine* machine = k.band[0].machine if k.band[0].narrow else live_machine_for(lanes, k.band[0].exact)
+    cdef const Machine* machine = live_machine(k, lanes)
     cdef LiveLanes* chunk
     cdef int done = 0
     chosen.chunk = <LiveLanes*> kept(k, chosen, lanes // machine.width + 1, sizeof(LiveLanes))
@@ -110,13 +110,21 @@ cdef bint fill_all(
     while done < lanes:
         chunk = &chosen.chunk[chosen.chunks]
         chosen.chunks += 1
-        chunk.machine = machine if k.band[0].narrow else live_machine_for(lanes - done, k.band[0].exact)
+        chunk.machine = live_machine(k, lanes - done)
+        chunk.feature, chunk.halves = feature_of(chunk.machine), takes_halves(chunk.machine)
         chunk.lanes = chunk.live.lanes = min(chunk.machine.width, lanes - done)
         if not fill(k, chosen, chunk, lane + done, entries, draft):
             return False
         done += chunk.lanes
     place_results(k, chosen)
     return True
+
+
+cdef inline const Machine* live_machine(const Core* k, int lanes) noexcept nogil:
+    """The loops for so many lanes."""
+    if k.band[0].narrow:
+        return k.band[0].machine
+    return live_machine_within(lanes, k.band[0].exact, k.widest)
 
 
 cdef void place_results(const Core* k, Chosen* chosen) noexcept nogil:

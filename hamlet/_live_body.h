@@ -210,11 +210,16 @@ static uint64_t LANES_NAME(live_part)(
     }
 #define PLANE(holds, whole) LANES_NAME(live_plane)( \
         c, plane, kind, ends, n, x, inputs, each, trends, result + i * stride, c->slots, c->edges, holds, whole)
+#ifdef LANES_FEW_SHAPES /* processors and cases that are rare: the loops for any shape will do, and compile fast */
+    if (0) {
+    } else {
+#else
     if (c->shape >= 0 && c->slots == 2) {
         GRAPH(2, LIVE_TWO)
     } else if (c->shape >= 0) {
         GRAPH(3, LIVE_THREE)
     } else {
+#endif
         for (int i = 0; i < c->planes; i++) {
             const live_plane *plane = &c->plane[i];
             if (plane->holds == LIVE_INTEGERS) PLANE(LIVE_INTEGERS, 1);

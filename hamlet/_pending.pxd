@@ -4,7 +4,7 @@ from hamlet._kernel cimport Core, Graphlet, Member
 from hamlet._state cimport State
 
 cdef void begin_pending(Core* k, int query, State* s) noexcept nogil
-cdef int put_off(Core* k, const Graphlet* g, const Member* member) noexcept nogil
+cdef int put_off(Core* k, const Graphlet* g, const Member* member, bint* waits) noexcept nogil
 cdef int settle_all(Core* k) noexcept nogil
 cdef int settle_pending(Core* k, int query) noexcept nogil
 cdef void make_pending(Core* k) except *

@@ -14,8 +14,8 @@ from libc.stdlib cimport calloc, free
 
 from hamlet._burst cimport Tally
 from hamlet._cells cimport has_trends, lane_of
-from hamlet._graphlet cimport serve
 from hamlet._kernel cimport (
+    DEFERRED_BURSTS,
     GIVES_FLAG,
     GIVES_TOTAL,
     MOST_NUMBERS,
@@ -28,6 +28,7 @@ from hamlet._kernel cimport (
     Member,
     Pending,
     Step,
+    may_use,
 )
 from hamlet._runs cimport apply_steps, find_chain, starts_in
 from hamlet._state cimport State, cell_of
@@ -48,7 +49,7 @@ cdef void make_pending(Core* k) except *:
     k.begun = <int*> calloc(k.queries + 1, sizeof(int))
     if k.pending == NULL or k.chain == NULL or k.begun == NULL:
         raise MemoryError
-    for i in range(k.queries):
+    for i in range(k.queries if may_use(k, DEFERRED_BURSTS) else 0):
         find_chain(&k.query[i], &k.chain[i])
 
 
@@ -88,8 +89,11 @@ cdef void begin_pending(Core* k, int query, State* s) noexcept nogil:
         k.begins += 1
 
 
-cdef int put_off(Core* k, const Graphlet* g, const Member* member) noexcept nogil:
-    """Note a burst that extends a trend of a query. Returns a Failure."""
+cdef int put_off(Core* k, const Graphlet* g, const Member* member, bint* waits) noexcept nogil:
+    """Note a burst that extends a trend of a query. Returns a Failure.
+
+    Where its values are too large to wait, `waits` is False: the state has taken in what was before, not the burst.
+    """
     cdef const Form* form = member.form
     cdef const Tally* tally = k.role_tally + member.role * k.event_columns
     cdef Pending* p = &k.pending[member.query]
@@ -98,6 +102,7 @@ cdef int put_off(Core* k, const Graphlet* g, const Member* member) noexcept nogi
     cdef int64_t events = k.role_events[member.role], value[2 * MOST_NUMBERS]
     cdef int i
     cdef bint joins
+    waits[0] = False
     if p.state == NULL:
         begin_pending(k, member.query, k.state[g.key * k.queries + member.query])
     joins = p.form == form
@@ -106,13 +111,15 @@ cdef int put_off(Core* k, const Graphlet* g, const Member* member) noexcept nogi
         value[i] = events if gift.column < 0 else tally[gift.column].present
         if gift.what == GIVES_TOTAL:
             if not -MOST_TOTAL < tally[gift.column].total < MOST_TOTAL:
-                return settle_pending(k, member.query) or serve(k, g, member)
+                return settle_pending(k, member.query)
             value[i] = <int64_t> tally[gift.column].total
             if joins and not -MOST_TOTAL < p.step[p.steps - 1].value[gift.number] + value[i] < MOST_TOTAL:
                 joins = False
     if p.steps + (not joins) > MOST_PENDING and take_in(k, member.query):
         return OUT_OF_MEMORY
+    waits[0] = True
     k.applied += 1
+    k.reached[DEFERRED_BURSTS] += 1
     p.steps += not joins
     p.form = form
     p.live |= form.writes

@@ -30,6 +30,7 @@ from hamlet._kernel cimport (
     Pending,
     Step,
 )
+from hamlet._scratch cimport reserve_words
 from hamlet._state cimport State, cell_of, start_alive, widen
 from hamlet._tables cimport (
     FROM_CELL,
@@ -43,7 +44,6 @@ from hamlet._tables cimport (
     Query,
     Source,
 )
-from hamlet._windows cimport reserve_words
 
 cdef extern from "_limb_bursts.h" nogil:
     void limbs_add_small(uint64_t* a, int n, int64_t x)

@@ -13,9 +13,9 @@ from hamlet._kernel cimport Core
 from hamlet._lanes cimport Band, Block, Word
 from hamlet._panes cimport end_map, window_of
 from hamlet._rows cimport append_row, new_row
+from hamlet._scratch cimport reserve_scratch
 from hamlet._state cimport State, cell_of, start_alive
 from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY, Query
-from hamlet._windows cimport reserve_scratch
 
 
 cdef int stand(Core* k, int query, int place) noexcept nogil:

@@ -17,9 +17,10 @@ from hamlet._cells cimport (
     words_of,
 )
 from hamlet._index cimport read_index
-from hamlet._kernel cimport Core
+from hamlet._kernel cimport EVENT_STORE, INDEX, SCALAR, Core
 from hamlet._pending cimport settle
 from hamlet._scan cimport scan_starts, scan_sums
+from hamlet._scratch cimport reserve_scratch
 from hamlet._state cimport (
     State,
     Store,
@@ -43,7 +44,7 @@ from hamlet._tables cimport (
     Query,
     Source,
 )
-from hamlet._windows cimport open_state, reserve_scratch, turn_pane
+from hamlet._windows cimport open_state, turn_pane
 
 cdef int step_query(
     Core* k, int query, const Entry* only, int64_t key, int64_t time, const int64_t* rows, int events
@@ -76,6 +77,7 @@ cdef int step_query(
             return OUT_OF_MEMORY
     if reserve_scratch(k, q, s):
         return OUT_OF_MEMORY
+    k.work[EVENT_STORE if q.stores else SCALAR].events += events
     for i in range(events):
         entry = only if only != NULL else entry_of(k, k.class_of[rows[i]], query)
         if entry == NULL:
@@ -151,6 +153,7 @@ cdef int read_source(
     cdef int words = words_of(q, s.width), lane = lane_of(q, s.first), failure, place = 0
     cdef int64_t window
     if source.kind == FROM_STORE and source.index >= 0:
+        k.reached[INDEX] += 1
         failure = read_index(q, s, source.index, k.columns, row, k.ranks, sum, &place)
         if failure == OVERFLOW:
             k.failed_query = query

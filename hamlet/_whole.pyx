@@ -25,7 +25,22 @@ from hamlet._band_step cimport load_input
 from hamlet._blocks cimport cell_of_lane
 from hamlet._cells cimport bit_length, words_of
 from hamlet._held cimport free_held, hold, make_held
-from hamlet._kernel cimport DYNAMIC, STATIC, Chosen, Core, LiveLanes, Whole, mixed, take_own, take_own_spare
+from hamlet._kernel cimport (
+    ACTIVE_QUERIES,
+    COMPLETE_WINDOW,
+    DYNAMIC,
+    INT32,
+    ROW_COLUMNS,
+    STATIC,
+    Chosen,
+    Core,
+    LiveLanes,
+    Whole,
+    may_use,
+    mixed,
+    take_own,
+    take_own_spare,
+)
 from hamlet._lanes cimport (
     LANES_LEAST,
     LANES_NUMBER,
@@ -77,6 +92,7 @@ cdef void prepare_whole(Core* k) noexcept nogil:
     """
     cdef Whole* w = &k.whole
     cdef int number, kind, slots = 0
+    cdef bint several = False
     if w.classes == k.classes:
         return
     forget_chosen(k)
@@ -96,10 +112,10 @@ cdef void prepare_whole(Core* k) noexcept nogil:
             if k.band[number].every[kind].starts or k.band[number].starts:
                 w.starting[number] |= <uint64_t> 1 << kind
     for number in range(w.every.chunks):
-        if w.every.chunk[number].live.planes > 1:
-            slots = max(slots, w.every.chunk[number].live.slots)
+        several = several or w.every.chunk[number].live.planes > 1
+        slots = max(slots, w.every.chunk[number].live.slots)  # lanes of a set of classes may come in other chunks
     w.input = reserved(k, MOST_EVENTS * w.every.loads)
-    w.trends = reserved(k, MOST_EVENTS * slots * WIDEST)
+    w.trends = reserved(k, MOST_EVENTS * slots * WIDEST if several else 0)
     w.plane = reserved(k, 2 * LIVE_PLANES * WIDEST)
     if w.input == NULL or w.trends == NULL or w.plane == NULL or not make_held(k):
         give_up(k)
@@ -142,7 +158,7 @@ cdef Chosen* chosen_for(Core* k, uint64_t kinds) noexcept nogil:
     cdef uint64_t place = mixed(kinds)
     cdef Chosen* chosen
     cdef int i
-    for i in range(PROBES):
+    for i in range(PROBES if may_use(k, ACTIVE_QUERIES) else 0):
         chosen = &w.chosen[(place + i) % SETS]
         if chosen.kinds == 0:
             chosen.kinds = kinds
@@ -228,9 +244,13 @@ cdef int take_window(
     done[0] = True
     w.taken += 1
     k.whole_windows += 1
+    k.work[COMPLETE_WINDOW].events += n
+    k.reached[ACTIVE_QUERIES] += chosen != &w.every
+    k.reached[ROW_COLUMNS] += w.ordered and may_use(k, ROW_COLUMNS)
     for number in range(k.bands):
         if kinds & w.starting[number]:
             k.windows += k.band[number].queries
+            k.work[COMPLETE_WINDOW].windows += k.band[number].queries
     return compute(
         k, chosen, kind, ends if ties else NULL, n, size_of_numbers(k, bits, weight, near), key, window
     )
@@ -272,7 +292,7 @@ cdef inline bint has_room(const Core* k, int64_t bits, double weight) noexcept n
 
 cdef inline int size_of_numbers(const Core* k, int64_t bits, double weight, bint near) noexcept nogil:
     """What holds of the numbers of a window (`_live.h`); as `has_room` and `load_window` have it."""
-    if not k.band[0].exact or bits > 31 or weight >= lanes_power(31 - bits):
+    if not k.band[0].exact or bits > 31 or weight >= lanes_power(31 - bits) or not may_use(k, INT32):
         return LIVE_LARGE
     return LIVE_SMALL_RANKS if near else LIVE_SMALL
 
@@ -351,6 +371,10 @@ cdef int compute(
         return OUT_OF_MEMORY
     for number in range(chosen.chunks):
         chunk = &chosen.chunk[number]
+        if chunk.feature >= 0:
+            k.reached[chunk.feature] += 1
+        if chunk.halves:
+            k.reached[INT32] += small != LIVE_LARGE and chunk.live.shape >= 0
         some = chunk.machine.window(
             &chunk.live, kind, ends, n, w.input, chosen.loads, small, w.trends, result + chunk.place
         )
@@ -384,14 +408,17 @@ cdef int append_lane(
     Core* k, const LiveLanes* chunk, int lane, const Word* result, int64_t key, int64_t window
 ) noexcept nogil:
     """A row that is in no order. Returns a Failure."""
-    cdef int query = chunk.query[lane], plane, number
+    cdef int query = chunk.query[lane], i, plane, number, width
     cdef const Band* band = &k.band[k.band_of[query]]
     cdef uint64_t* row = new_row(k, &k.rows[query], key, window, 1, words_of(&k.query[query], 1))
     if row == NULL:
         return OUT_OF_MEMORY
-    for plane in range(band.shape.planes):  # exponents, behind these, are all 0
-        if plane_ordinal(band, plane) < chunk.live.planes - chunk.before[plane_form(band, plane)]:
-            number = chunk.before[plane_form(band, plane)] + plane_ordinal(band, plane)
-            k.whole.plane[plane * band.shape.width] = result[number * chunk.machine.width + lane]
+    width = band.shape.width
+    for i in range(k.query[query].components):
+        plane = band.place[k.lane_of[query] * band.places + i]
+        number = chunk.before[plane_form(band, plane)] + plane_ordinal(band, plane)
+        k.whole.plane[plane * width] = result[number * chunk.machine.width + lane]
+        # the numbers are plain; where an exponent lies, a band of other planes may have had a number before
+        k.whole.plane[(band.shape.planes + plane) * width].i = 0
     cell_of_lane(band, k.lane_of[query], k.whole.plane, row)
     return NO_FAILURE

@@ -8,6 +8,3 @@ cdef int open_state(Core* k, int query, int64_t key, int64_t time, State** state
 cdef int turn_pane(Core* k, int query, State* s, int64_t key, int64_t time) noexcept nogil
 cdef int close_windows(Core* k, int query, State* s, int64_t key, int64_t low) noexcept nogil
 cdef int64_t lowest(Core* k, const Query* q, int64_t time) noexcept nogil
-cdef int advance_time(Core* k, int64_t time) noexcept nogil
-cdef int reserve_words(Core* k, Py_ssize_t words) noexcept nogil
-cdef int reserve_scratch(Core* k, const Query* q, const State* s) noexcept nogil

@@ -1,15 +1,13 @@
 """Windows open, close and are delivered; a pane is the time between two such borders (HAMLET §3.1)."""
 
-from libc.stdint cimport INT64_MIN, int64_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from hamlet._blocks cimport advance_block
-from hamlet._calendar cimport pop_due, schedule
+from hamlet._calendar cimport schedule
 from hamlet._cells cimport (
     add_cell,
     add_components,
     bit_length,
-    first_kept,
     floor_divide,
     has_trends,
     lane_of,
@@ -21,9 +19,10 @@ from hamlet._cells cimport (
     words_of,
 )
 from hamlet._index cimport forget_lane
-from hamlet._kernel cimport Core, enlarged
+from hamlet._kernel cimport EVENT_STORE, SCALAR, Core
 from hamlet._pending cimport settle
 from hamlet._rows cimport new_row
+from hamlet._scratch cimport reserve_scratch
 from hamlet._state cimport (
     State,
     Store,
@@ -31,7 +30,6 @@ from hamlet._state cimport (
     clear_state,
     first_alive,
     forget_weights,
-    free_state,
     killed_before,
     new_state,
     widen,
@@ -97,6 +95,7 @@ cdef int close_windows(Core* k, int query, State* s, int64_t key, int64_t low) n
         if deliver(k, query, s, key, s.first):
             return OUT_OF_MEMORY
         k.windows += 1
+        k.work[EVENT_STORE if k.query[query].stores else SCALAR].windows += 1
         s.first += 1
     return NO_FAILURE
 
@@ -196,52 +195,4 @@ cdef int append_sum(
             row + place_in_cell(to, narrower), sum + place_in_cell(c, width),
             (words_in_cell(c, narrower)) * sizeof(uint64_t),
         )
-    return NO_FAILURE
-
-
-cdef int advance_time(Core* k, int64_t time) noexcept nogil:
-    cdef int64_t slot, low
-    cdef int query
-    cdef State* s
-    cdef const Query* q
-    k.advanced = max(k.advanced, time)
-    while k.calendar.dues and k.calendar.due[0].time <= time:
-        slot = pop_due(k)
-        if slot < 0:
-            if advance_block(k, <int> (~slot % k.bands), ~slot // k.bands, time):
-                return OUT_OF_MEMORY
-            continue
-        query = <int> (slot % k.queries)
-        q = &k.query[query]
-        s = k.state[slot]
-        s.scheduled = False
-        low = first_kept(time, q.within, q.slide)
-        if close_windows(k, query, s, slot // k.queries, low):
-            return OUT_OF_MEMORY
-        if s.last < s.first:
-            free_state(q, s)
-            k.state[slot] = NULL
-            k.states -= 1
-        else:
-            s.border = INT64_MIN  # the next event looks at the windows anew
-            if schedule(k, s, slot, s.first * q.slide + q.within):
-                return OUT_OF_MEMORY
-    return NO_FAILURE
-
-
-cdef int reserve_scratch(Core* k, const Query* q, const State* s) noexcept nogil:
-    """Room for one cell per arrival and lane, and for two more arrivals."""
-    return reserve_words(k, <Py_ssize_t> (q.arrivals + 3) * q.lanes * words_of(q, s.width))
-
-
-cdef int reserve_words(Core* k, Py_ssize_t words) noexcept nogil:
-    """Room in the scratch."""
-    cdef uint64_t* scratch
-    if words <= k.scratch_words:
-        return NO_FAILURE
-    scratch = <uint64_t*> enlarged(k, k.scratch, k.scratch_words, 2 * words, sizeof(uint64_t))
-    if scratch == NULL:
-        return OUT_OF_MEMORY
-    k.scratch = scratch
-    k.scratch_words = 2 * words
     return NO_FAILURE

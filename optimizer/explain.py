@@ -184,9 +184,37 @@ class LinearMaps:
     refused: str | None
 
 
+OPERATORS = {
+    "complete_window": "queries side by side, each window at once where a batch has all its events",
+    "pane_matrix": "queries side by side, a busy pane once for all windows that overlap in it",
+    "simd": "queries side by side, one element of a vector each",
+    "scalar": "the query by itself, its sums per open window",
+    "event_store": "the query by itself; it looks back at events that are kept",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Which operator computes a query.
+
+    Attributes
+    ----------
+    operator : str
+        A key of `OPERATORS`.
+    instead : str or None
+        The next faster operator that the query might have had; None where it has the fastest.
+    reason : str or None
+        Why it does not have that one: the first reason that holds.
+    """
+
+    operator: str
+    instead: str | None
+    reason: str | None
+
+
 @dataclass(frozen=True)
 class QueryView:
-    """One query as it is shown."""
+    """One query as it is shown; `exact` and `scaled` say what computes it, by what numbers are."""
 
     name: str
     pattern: str
@@ -198,6 +226,8 @@ class QueryView:
     templates: tuple[Steps, ...]
     memory: Memory
     maps: LinearMaps
+    exact: Served
+    scaled: Served
 
     @property
     def rung(self) -> str:

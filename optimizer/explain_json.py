@@ -14,7 +14,7 @@ It is stable: keys may be added, `version` changes when one is renamed, removed 
     What queries share, and the prices that decide about it: `optimizer.explain_sharing`.
 ``queries[]``
     ``name``, ``pattern``, ``returns`` (texts), ``class`` (place in ``classes``), ``variables``, ``partition``,
-    ``window``, ``templates``, ``rung``, ``memory``, ``maps``.
+    ``window``, ``templates``, ``rung``, ``operator``, ``memory``, ``maps``.
 ``queries[].variables[]``
     ``name``, ``type``, ``negated``, ``conditions`` (texts), ``broadcast`` (partition attributes that its type lacks).
 ``queries[].partition``
@@ -30,6 +30,9 @@ It is stable: keys may be added, `version` changes when one is renamed, removed 
 ``queries[].rung``
     ``name`` (``state-grained``, ``indexed`` or ``event-grained``), ``because[]`` (``predicate``; ``inside``: the
     negated pattern that it belongs to, or null; ``reads``: ``search`` or ``scan``).
+``queries[].operator``
+    ``exact`` and ``float``, by what numbers are: ``operator`` (a key of `optimizer.explain.OPERATORS`), ``instead``
+    (the next faster one that the query might have had, or null), ``reason`` (why it does not have that one, or null).
 ``queries[].memory``
     ``class`` (``independent of the event rate`` or ``linear in the window's matched events``); ``because[]`` as above;
     ``kept_types`` (types whose events are kept because they belong to several partitions); ``exact`` and ``float``:
@@ -95,6 +98,7 @@ def _query(place: int, query: QueryView, workload: WorkloadView) -> dict[str, An
         "templates": [{"part": each.part, **_template(each)} for each in query.templates],
         "rung": {"name": query.rung, "because": [asdict(cause) for cause in query.memory.because]},
         "memory": _memory(query.memory),
+        "operator": {"exact": asdict(query.exact), "float": asdict(query.scaled)},
         "maps": asdict(query.maps),
     }
 

@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Sequence
 
 from optimizer.explain import (
+    OPERATORS,
     Bound,
     Cause,
     Line,
@@ -86,6 +87,7 @@ def _query(place: int, workload: WorkloadView) -> str:
     for steps in query.templates:
         lines += _template(steps)
     lines += wrapped("rung", *rung_lines(query))
+    lines += wrapped("operator", *operator_lines(query))
     lines += wrapped("memory", *memory_lines(query.memory, query.window))
     lines += wrapped("maps", *maps_lines(query))
     return "\n".join(lines)
@@ -171,6 +173,16 @@ def rung_lines(query: QueryView) -> list[str]:
         lines.append(f"event-grained: looks back at single events because of {_causes(scanned)} (scan)")
     if searched:
         lines.append(f"indexed: searches among sorted events because of {_causes(searched)} (index)")
+    return lines
+
+
+def operator_lines(query: QueryView) -> list[str]:
+    """Which operator computes a query, and why not the next faster one."""
+    lines = [f"{query.exact.operator}: {OPERATORS[query.exact.operator]}"]
+    if query.exact.instead is not None:
+        lines.append(f"not {query.exact.instead}: {query.exact.reason}")
+    if query.scaled.operator != query.exact.operator:
+        lines.append(f"with --numbers float {query.scaled.operator}: {OPERATORS[query.scaled.operator]}")
     return lines
 
 

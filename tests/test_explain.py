@@ -60,6 +60,8 @@ slow (class 1)
                 2 T   -> 2 T
                 2 T   -> end  if no Pickup P after
     rung        state-grained: one addition per event and transition
+    operator    simd: queries side by side, one element of a vector each
+                not pane_matrix: products of exact numbers could pass 64 bits, those of --numbers float cannot
     memory      independent of the event rate
                 exact: at most N bytes per partition + (60 + 0.469 x bits) bytes per open window
                 float: at most N bytes per partition + 48 bytes per open window
@@ -79,6 +81,8 @@ faster (class 2)
                 3 T      -> 3 T       if T.speed < NEXT(T).speed; searches the events kept
                 3 T      -> end
     rung        indexed: searches among sorted events because of T.speed < NEXT(T).speed (index)
+    operator    event_store: the query by itself; it looks back at events that are kept
+                not simd: it compares an event with earlier ones, which have to be kept
     memory      linear in the window's matched events, because of T.speed < NEXT(T).speed
                 exact: at most N bytes per partition + (360 + 2.813 x bits) bytes per open window
                     + 328 bytes per kept event + (320 + 2.5 x bits) bytes per kept event and open window
@@ -184,7 +188,7 @@ def test_another_rendering_is_an_error() -> None:
 
 # ------------------------------------------------------------------------------------------------------------ JSON
 
-QUERY = "name pattern returns class variables partition window templates rung memory maps"
+QUERY = "name pattern returns class variables partition window templates rung operator memory maps"
 KEYS = {
     "": "version time_unit classes sharing constants queries",
     "sharing": "groups left_out same apart",
@@ -204,6 +208,8 @@ KEYS = {
     "queries[].templates[].guards[]": "pattern template",
     "queries[].rung": "name because",
     "queries[].rung.because[]": "predicate inside reads",
+    "queries[].operator": "exact float",
+    "queries[].operator.exact": "operator instead reason",
     "queries[].maps": "panes refused",
     "queries[].memory": "class because kept_types exact float",
     "queries[].memory.exact": "partition window event event_window thread",

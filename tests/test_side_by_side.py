@@ -106,6 +106,51 @@ def test_differential_one_group(chunk_rows: int, numbers: str, kinds: list[tuple
     assert all((made > 5) == (chunk_rows < 100) for _, made, _ in kinds)
 
 
+@pytest.mark.parametrize("numbers", ["exact", "float"])
+@pytest.mark.parametrize("chunk_rows", [64, 600], indirect=True)
+def test_windows_that_end_before_the_next_event_of_a_chunk(chunk_rows: int, numbers: str) -> None:
+    """Ties, bursts, gaps, and events that no query asks for: rows stay in the order of their windows.
+
+    Among them are windows, and events of one time, that take more than a chunk, and chunks without a matched event.
+    """
+    text = """
+        EVENT A(v INT); EVENT B(v INT);
+        RETURN COUNT(*) PATTERN SEQ(A+, B) WITHIN 20 s SLIDE 2 s;
+        RETURN COUNT(*), SUM(A.v) PATTERN SEQ(A, NOT N, B+) WITHIN 100 s SLIDE 10 s;
+        RETURN COUNT(*), MAX(B.v) PATTERN SEQ(A, B) WITHIN 1500 s SLIDE 500 s
+    """
+    workload = hamlet.Workload.parse(text)
+    for seed in range(6):
+        chance, times, types, time = random.Random(seed), [], [], 0
+        while len(times) < 2_000:
+            length = chance.choice([1, 1, 2, 8, 20, 150 if chance.random() < 0.3 else 3])
+            ties, type = chance.random() < 0.5, chance.choice("AABCCN")
+            for _ in range(length):
+                time += 0 if ties else chance.choice([0, 1, 1, 2])
+                times.append(time)
+                types.append(type)
+            time += chance.choice([0, 1, 5, 30, 100] if seed % 2 else [1, 2])
+        table = pa.table({"time": times, "type": types, "v": [chance.randrange(9) for _ in times]})
+        expected = hamlet.run(workload, table, numbers=numbers)
+        got = hamlet.run(workload, table, numbers=numbers, threads=2)
+        assert (wrong := difference(got.rows(), expected.rows(), floats=numbers == "float")) is None, wrong
+        assert len(expected) > 50
+
+
+def test_windows_that_end_before_the_next_event_of_a_chunk_of_the_shipped_size() -> None:
+    """Where most events are of no type that is asked for, a window may end before the first matched one of a chunk."""
+    rows = 4 * MappedChunks.sizes[0]
+    types = np.full(rows, 2, np.int32)
+    types[3::13_000], types[4::13_000] = 0, 1
+    table = pa.table(
+        {"time": np.arange(rows), "type": pa.DictionaryArray.from_arrays(types, ["A", "B", "C"])},
+    )
+    workload = hamlet.Workload.parse("RETURN COUNT(*) PATTERN SEQ(A+, B) WITHIN 9000 s SLIDE 3000 s")
+    got, expected = hamlet.run(workload, table, threads=2), hamlet.run(workload, table)
+    assert got.rows() == expected.rows()
+    assert len(expected) > 100
+
+
 # ---------------------------------------------------------------------------------------------------- whole windows
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from functools import partial
 from typing import Any
 
@@ -12,6 +13,9 @@ import pytest
 import hamlet
 from hamlet.engine import class_runner
 from hamlet.engine.closed_windows import ClosedRows
+from hamlet.input.columns import StringPool
+from hamlet.input.events import open_events
+from hamlet.language.schema import Schema
 from hamlet.output.rows import Closed
 from hamlet.planner import compiled
 from hamlet.planner.bands import bands
@@ -227,3 +231,50 @@ def test_small_batches_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(class_runner, "WHOLE_FROM", 1024)
     events: Rows = stream(9, 900)
     assert hamlet.run(workload(), events).stats["whole_windows"] == 0
+
+
+@pytest.mark.parametrize("width", [0, 4])
+def test_bands_that_share_a_kernel(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows in no order are written from numbers of lanes in bands with other planes: exponents are those of the row's.
+
+    Before they were cleared, a number that a lane of one band had left was the exponent of a lane of another.
+    """
+    aggregates = [
+        "COUNT(*)", "COUNT(*), SUM(B.x)", "AVG(B.x)", "MIN(B.x)", "MAX(B.x), SUM(B.y)", "AVG(B.x), MAX(B.y)",
+        "COUNT(B), SUM(B.x), MIN(B.y)", "COUNT(B), SUM(B.x), SUM(B.y), AVG(B.y)",
+    ]  # fmt: skip
+    if width:
+        monkeypatch.setattr(compiled, "bands", partial(bands, width=width))
+    several = 0
+    for seed in range(8):
+        chance = random.Random(seed)
+        texts = [
+            f"RETURN {chance.choice(aggregates)} PATTERN B+ "
+            f"{chance.choice(['', f'WHERE B.x > {chance.randrange(-5, 5)}'])} WITHIN 4 s"
+            for _ in range(15)
+        ]
+        texts += [f"RETURN {chance.choice(aggregates)} PATTERN SEQ(A, B+, C) WITHIN 4 s" for _ in range(4)]
+        queries = hamlet.Workload.parse("; ".join([*texts, "RETURN AVG(B.x) PATTERN SEQ(A{2,3}, B) WITHIN 4 s"]))
+        events = pa.table(
+            {
+                "time": range(400),
+                "type": [chance.choice("AABBC") for _ in range(400)],
+                "x": [float(chance.randrange(-9, 9)) for _ in range(400)],
+                "y": [chance.randrange(-9, 9) for _ in range(400)],
+            }
+        )
+        try:
+            one, other = both(monkeypatch, queries, events, numbers="float")
+        except ValueError as error:
+            if not str(error).startswith(NO_VECTORS):
+                raise
+            pytest.skip(str(error))
+        assert difference(one.rows(), other.rows(), floats=True) is None
+        found = queries.compiled(queries_schema(events), StringPool(), exact=False, together=True, settled=True)
+        several += len(found.classes[0].bands) > 1
+    assert several > 2
+
+
+def queries_schema(events: pa.Table) -> Schema:
+    """The columns of a table, as a run reads them."""
+    return open_events(events).schema

@@ -45,6 +45,8 @@ def described_options(options: Mapping[str, Any]) -> Json:
         if isinstance(value, datetime.timedelta):
             seconds, micros = divmod(value // _MICROSECOND, 10**6)
             described[name] = f"{seconds}.{micros:06d} s"
+        elif isinstance(value, (list, tuple, set, frozenset)):
+            described[name] = ",".join(value)
         elif isinstance(value, (float, np.integer)):
             described[name] = int(value)
     return described

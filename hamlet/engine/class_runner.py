@@ -24,6 +24,7 @@ from hamlet.input.columns import BatchColumns, Int64Array
 from hamlet.language.query import AttributeType
 from hamlet.planner.classify import FOREIGN, Coded, Role, Signature, overflow_error
 from hamlet.planner.compiled import CompiledClass, CompiledWorkload
+from hamlet.planner.paths import EVERY, Paths
 from hamlet.planner.tables import QueryTables
 
 WHOLE_FROM = 1024  # events of a batch; in smaller ones few windows are whole
@@ -66,7 +67,13 @@ class ClassRunner:
     """One class of queries: its keys, and a kernel per thread."""
 
     def __init__(
-        self, compiled: CompiledClass, workload: CompiledWorkload, workers: Workers, sharing: Sharing, budget: Budget
+        self,
+        compiled: CompiledClass,
+        workload: CompiledWorkload,
+        workers: Workers,
+        sharing: Sharing,
+        budget: Budget,
+        paths: Paths = EVERY,
     ) -> None:
         self.compiled = compiled
         self.workload = workload
@@ -75,8 +82,9 @@ class ClassRunner:
         self.tables = [compiled.tables(number) for number in range(compiled.kernel_queries)]
         floating = [int(type is AttributeType.DOUBLE) for _, type in compiled.columns]
         self.pane = gcd(*(ticks for each in self.tables for ticks in (each.within, each.slide)))
+        allowed = paths.operator_bits, paths.feature_bits
         self.kernels = [
-            Kernel(self.tables, floating, sharing, budget, compiled.bands, WHOLE_FROM, compiled.listed)
+            Kernel(self.tables, floating, sharing, budget, compiled.bands, WHOLE_FROM, compiled.listed, *allowed)
             for _ in range(workers.threads)
         ]
         self.closed = ClosedRows(compiled, workload.schema, self.kernels, self.index)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from hamlet import _core
 from hamlet._budget import Budget, BudgetExceeded
 from hamlet.engine import trace
 from hamlet.engine.class_runner import ClassRunner, RunnerState
@@ -34,6 +35,7 @@ from hamlet.output.query_rows import QueryRows, dicts_of
 from hamlet.output.rows import Closed, GroupRows, group_rows, piece_of, result_columns
 from hamlet.planner.classify import Signature
 from hamlet.planner.compiled import CompiledClass, CompiledQuery, CompiledWorkload
+from hamlet.planner.paths import EVERY, OPERATORS, Paths
 from hamlet.planner.workload import Workload
 
 _UNLIMITED = contextlib.nullcontext()
@@ -52,6 +54,8 @@ class Executor:
         Who decides which queries share a burst.
     budget : Budget or None
         The memory of the run; executors that adopt one another share it.
+    paths : Paths
+        The operators and features that may be used.
     """
 
     def __init__(
@@ -61,6 +65,7 @@ class Executor:
         *,
         sharing: Sharing = DYNAMIC,
         budget: Budget | None = None,
+        paths: Paths = EVERY,
     ) -> None:
         self.workload = workload
         self.events = 0
@@ -70,7 +75,10 @@ class Executor:
         self.held_back = 0  # bytes of events that the engine holds; counted in the budget
         schema = workload.schema
         self._workers = Workers(threads)
-        self._classes = [ClassRunner(each, workload, self._workers, sharing, self.budget) for each in workload.classes]
+        self.paths = paths
+        self._classes = [
+            ClassRunner(each, workload, self._workers, sharing, self.budget, paths) for each in workload.classes
+        ]
         self._sharing = sharing
         self._trace: list[pa.RecordBatch] = []
         self._places = {
@@ -272,12 +280,12 @@ class Executor:
         return QueryRows(query.name, columns, pieces=pieces)
 
     @property
-    def stats(self) -> dict[str, int]:
+    def stats(self) -> dict[str, Any]:
         """Counters of the run: events, matched events, groups, windows, largest count in bits, live states."""
         return stats_of([self])
 
 
-def stats_of(executors: Sequence[Executor]) -> dict[str, int]:
+def stats_of(executors: Sequence[Executor]) -> dict[str, Any]:
     """Counters, as `Executor.stats`, of executors of one workload that each have had a part of the stream.
 
     A partition that several of them know counts once.
@@ -292,7 +300,25 @@ def stats_of(executors: Sequence[Executor]) -> dict[str, int]:
             name: (max if name == "largest_count_bits" else sum)(counters[name] for counters in counted)
             for name in (counted[0] if counted else ())
         },
+    } | paths_taken(executors)
+
+
+def paths_taken(executors: Sequence[Executor]) -> dict[str, dict[str, Any]]:
+    """What each operator was given, and how often each feature was used, for `Executor.stats`.
+
+    Events count once for each query, or group of queries side by side, that an operator runs; those of bursts too.
+    """
+    kernels = [kernel for each in executors for runner in each._classes for kernel in runner.kernels]
+    names = ("events", "bursts", "windows")
+    work = {
+        operator: {name: sum(kernel.work[operator][i] for kernel in kernels) for i, name in enumerate(names)}
+        for operator in OPERATORS
     }
+    reached = {name: sum(kernel.reached[name] for kernel in kernels) for name in _core.FEATURES}
+    merged = sum(
+        query.like is not None or query.host is not None for each in executors[:1] for query in each.workload.queries
+    )
+    return {"operators": work, "features": reached | {"merged_queries": merged, "time_partitions": 0}}
 
 
 def _holders(compiled: CompiledClass) -> Iterator[tuple[CompiledQuery, Sequence[int]]]:
@@ -317,8 +343,11 @@ def executor_of(
 
     Attributes may still widen their types where they are not `settled`.
     """
-    exact, together = options.numbers == "exact", options.sharing != "never"
+    paths = options.paths
+    exact, together = options.numbers == "exact", options.sharing != "never" and paths.uses("merged_queries")
     budget = Budget(bytes_of(options.max_memory)) if budget is None else budget
     with resting():
-        compiled = workload.compiled(schema, strings, exact=exact, together=together, settled=settled)
-        return Executor(compiled, options.threads, sharing=options.decided_by, budget=budget)
+        compiled = workload.compiled(
+            schema, strings, exact=exact, together=together, settled=settled, indexed=paths.uses("index")
+        )
+        return Executor(compiled, options.threads, sharing=options.decided_by, budget=budget, paths=paths)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -10,6 +11,7 @@ from hamlet.engine.sharing import Model, Policy, Sharing
 from hamlet.errors import OptionError, one_of
 from hamlet.language.schema import UNITS_PER_SECOND
 from hamlet.output.tables import COUNT_TYPES
+from hamlet.planner.paths import FEATURES, OPERATORS, Paths, names_of, paths_of
 from hamlet.planner.workload import Workload
 
 
@@ -41,6 +43,10 @@ class Options:
         for each class of queries in a task.
     trace : bool
         Whether the engine keeps a record of every burst for `Engine.trace`.
+    operators, features : str, iterable of str, or None
+        For tests and measurements: the only operators, and features, that may be used (`hamlet.planner.paths` has their
+        names), as names or as one text with commas between them. Rows do not depend on them. ``scalar`` and
+        ``event_store`` are always there.
 
     Raises
     ------
@@ -59,6 +65,8 @@ class Options:
     time_unit: str = "s"
     max_memory: Size | None = None
     trace: bool = False
+    operators: str | Iterable[str] | None = None
+    features: str | Iterable[str] | None = None
 
     def __post_init__(self) -> None:
         for name, choices in (
@@ -82,6 +90,14 @@ class Options:
             raise OptionError(f"trace is {self.trace!r}; it must be True or False")
         if isinstance(self.threads, bool) or not isinstance(self.threads, int) or not 1 <= self.threads <= 1024:
             raise OptionError(f"threads is {self.threads!r}; it must be a whole number from 1 to 1024")
+
+        object.__setattr__(self, "operators", names_of("operators", self.operators, OPERATORS))
+        object.__setattr__(self, "features", names_of("features", self.features, FEATURES))
+
+    @property
+    def paths(self) -> Paths:
+        """The operators and features that may be used."""
+        return paths_of(cast("str | None", self.operators), cast("str | None", self.features))
 
     @property
     def decided_by(self) -> Sharing:

@@ -20,7 +20,7 @@ from hamlet.planner.workload import Workload
 from optimizer.explain import READS, QueryView, Steps, WorkloadView, duration_text, negated_texts
 from optimizer.explain_sharing import REASONS, kleene_text
 from optimizer.explain_sharing_text import benefit_text
-from optimizer.explain_text import maps_lines, memory_lines, partition_text, rung_lines, window_text
+from optimizer.explain_text import maps_lines, memory_lines, operator_lines, partition_text, rung_lines, window_text
 from optimizer.merge import SharingGroup
 from optimizer.pasts import Place
 from optimizer.roles import Part
@@ -294,6 +294,7 @@ def _query(place: int, query: QueryView, shown: WorkloadView) -> dict[str, Any]:
         "window": window_text(query, shown),
         "rung": query.rung,
         "why": rung_lines(query),
+        "operator": operator_lines(query),
         "memory": memory_lines(query.memory, query.window),
         "maps": maps_lines(query),
         "drawings": [*_drawings(query.templates)],

@@ -87,6 +87,7 @@ def compile_workload(
     exact: bool = True,
     together: bool = False,
     settled: bool = True,
+    indexed: bool = True,
 ) -> CompiledWorkload:
     """Compile a workload for a schema.
 
@@ -103,6 +104,8 @@ def compile_workload(
         Whether queries that are alike are evaluated once, and sums that several have in common.
     settled : bool
         Whether the schema knows the types for good.
+    indexed : bool
+        Whether earlier events are found by ordered sums where they can be; else each of them is looked at.
     """
     known = facts(analysis, schema)
     chosen: Plan = plan(known)
@@ -111,7 +114,7 @@ def compile_workload(
     special = (schema.clock.column, schema.type_column)  # every event has them
     classes = []
     for each in chosen.classes:
-        compiler = _ClassCompiler(analysis, schema, strings, classifier, same, each.attributes, exact)
+        compiler = _ClassCompiler(analysis, schema, strings, classifier, same, each.attributes, exact, indexed)
         given = [(analysis.queries[place], known[place]) for place in each.queries]
         queries, hosts = compiler.queries(given, together)
         carried = {
@@ -136,6 +139,7 @@ class _ClassCompiler:
     same: Mapping[tuple[int, str], Hashable]
     attributes: tuple[str, ...]
     exact: bool
+    indexed: bool
 
     def __post_init__(self) -> None:
         self.columns: dict[tuple[str, AttributeType | None], int] = {}
@@ -294,6 +298,8 @@ class _ClassCompiler:
 
     def pair_keys(self, analysed: AnalysedQuery, pair: Pair) -> tuple[Keys, ...]:
         """The searches that answer the adjacent predicate of a pair."""
+        if not self.indexed:
+            return ()
         writer = self.writer(analysed, lambda _: True)
         return keys_of(analysed.adjacent[pair], writer.kind, writer.scale)
 

@@ -22,10 +22,11 @@ from hamlet.planner.compile import compile_workload, facts
 from hamlet.planner.compiled import CompiledClass, CompiledQuery
 from hamlet.planner.coordinates import refusal
 from hamlet.planner.memory import bound
+from hamlet.planner.physical import physical_plan
 from hamlet.planner.tables import QueryTables
 from hamlet.planner.together import find_together, names_in
 from hamlet.planner.workload import Workload
-from optimizer.explain import Cause, LinearMaps, Memory, QueryView, Step, Steps, Variable, Window, WorkloadView
+from optimizer.explain import Cause, LinearMaps, Memory, QueryView, Served, Step, Steps, Variable, Window, WorkloadView
 from optimizer.explain_dot import as_dot
 from optimizer.explain_json import as_json
 from optimizer.explain_sharing import Prices, SharingView
@@ -84,9 +85,10 @@ def view(workload: Workload, schema: Schema | None) -> WorkloadView:
     known = facts(analysis, read)
     maps = {name: found for each in scaled.classes for name, found in _maps(each)}
     lacks = {query.name: _lacks(each, query) for each in exact.classes for query in each.queries}
+    whole, plain = (_served(analysis, read, numbers) for numbers in (True, False))
     queries = tuple(
-        _query(analysis, one, other, lacks[one.name], maps[one.name])
-        for one, other in zip(exact.queries, scaled.queries, strict=True)
+        _query(analysis, one, other, lacks[one.name], maps[one.name], (whole[number], plain[number]))
+        for number, (one, other) in enumerate(zip(exact.queries, scaled.queries, strict=True))
     )
     return WorkloadView(
         queries,
@@ -96,6 +98,13 @@ def view(workload: Workload, schema: Schema | None) -> WorkloadView:
         _sharing(analysis, known, queries),
         tuple(some for each in exact.classes for some in _together(each)),
     )
+
+
+def _served(analysis: Analysis, schema: Schema, exact: bool) -> dict[int, Served]:
+    """Which operator computes each query, by number: those of a run with default options."""
+    compiled = compile_workload(analysis, schema, StringPool(), exact=exact, together=True)
+    found = physical_plan(compiled).served
+    return {number: Served(each.operator, each.instead, each.reason) for number, each in found.items()}
 
 
 def _together(each: CompiledClass) -> Iterator[tuple[int, ...]]:
@@ -171,6 +180,7 @@ def _query(
     scaled: CompiledQuery,
     lacks: Mapping[str, tuple[str, ...]],
     maps: LinearMaps,
+    served: tuple[Served, Served],
 ) -> QueryView:
     """One query, compiled for exact numbers and for numbers of floating point."""
     query = exact.analysed
@@ -193,6 +203,8 @@ def _query(
             bound(scaled.tables),
         ),
         maps=maps,
+        exact=served[0],
+        scaled=served[1],
     )
 
 

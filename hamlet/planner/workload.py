@@ -160,15 +160,17 @@ class Workload:
         return found
 
     def compiled(
-        self, schema: Schema, strings: StringPool, *, exact: bool, together: bool, settled: bool
+        self, schema: Schema, strings: StringPool, *, exact: bool, together: bool, settled: bool, indexed: bool = True
     ) -> CompiledWorkload:
         """The workload for a run over such columns (`compile_workload`).
 
         It is kept for the next run over the same ones, unless there are predicates: many runs are short.
         """
-        asked = schema, exact, together, settled
+        asked = schema, exact, together, settled, indexed
         if self._compiled is None or self._compiled[0] != asked:
-            found = compile_workload(self.analysis, schema, strings, exact=exact, together=together, settled=settled)
+            found = compile_workload(
+                self.analysis, schema, strings, exact=exact, together=together, settled=settled, indexed=indexed
+            )
             if not found.is_plain:
                 return found
             self._compiled = asked, found

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -82,7 +83,7 @@ class Chunk:
         if compiled is None:
             self.executor = executor_of(workload, schema, StringPool(), replace(options, threads=1))
         else:
-            self.executor = Executor(compiled, sharing=options.decided_by)
+            self.executor = Executor(compiled, sharing=options.decided_by, paths=options.paths)
         (self.compiled,) = self.executor.workload.classes
         self._queries = {each.analysed.index: each for each in self.compiled.queries}
         self.first: int | None = None
@@ -99,7 +100,7 @@ class Chunk:
         self._maps: dict[Key, Maps] = {}
 
     @property
-    def stats(self) -> dict[str, int]:
+    def stats(self) -> dict[str, Any]:
         """Counters, as `Executor.stats`."""
         found = self.executor.stats
         return found | {"matched_events": found["matched_events"] + self._outside}
@@ -144,7 +145,9 @@ class Chunk:
         ]
         self._due = deque(sorted(due))
         if due:
-            self._probes = Probes(self.compiled, self.executor.workload, self._sharing, self.executor.budget)
+            self._probes = Probes(
+                self.compiled, self.executor.workload, self._sharing, self.executor.budget, self.executor.paths
+            )
 
     def _probe(self, probes: Probes, batch: pa.RecordBatch) -> None:
         """Feed the probes; what comes before the chunk's first window is counted here, all else by the executor."""

@@ -1,5 +1,13 @@
 """Chunks put together in the order of time: the rows of the windows that reach beyond one chunk.
 
+Contract
+--------
+**Complete up to a time.** After a chunk has been taken, all windows that end at or before its last time have been
+closed, and no others. The chunk itself delivers just those that began in it and ended by then. So the rows that follow
+each other are in the order of their windows, wherever the stream is cut: also where a window ends before the first
+event that a partition has in a chunk, where a chunk has no event of it at all, and where a window, or the events of one
+time, take more than a chunk.
+
 Source: DESIGN §2, rung 8; a row vector times the matrices of the chunks that a window spans.
 """
 
@@ -72,6 +80,7 @@ class Fold:
             for window in self._of.ends_after(maps.first):
                 if window * slide + within > maps.last:
                     self._open[window] = applied(self._of, self._open.get(window, beginning), matrix)
+        self.close(maps.last)  # windows without an entry end before the first event of the partition here
         for (number, window), vector in maps.begun.items():
             if number == self._number:
                 self._open[window] = vector
@@ -128,10 +137,10 @@ class Folds:
         for each in self._folds:
             each.take(maps)
 
-    def close(self) -> None:
-        """Close all windows: there are no more chunks."""
+    def close(self, time: int | None = None) -> None:
+        """Close the windows that end at or before a time, up to which all chunks have been taken; without one all."""
         for each in self._folds:
-            each.close()
+            each.close(time)
 
     def rows(self, key: Key) -> dict[int, GroupRows]:
         """The rows of windows closed since the last call, by the place of their query in the workload."""

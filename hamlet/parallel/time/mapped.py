@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
@@ -24,13 +25,28 @@ def have_maps(compiled: CompiledWorkload) -> bool:
     return all(not each.attributes and refusal(each) is None for each in compiled.classes)
 
 
+def added(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Counters by name, or mappings of such, added up.
+
+    Examples
+    --------
+    >>> added({"simd": {"events": 2}}, {"simd": {"events": 3}, "scalar": {"events": 1}})
+    {'simd': {'events': 5}, 'scalar': {'events': 1}}
+    """
+    return dict(one) | {
+        name: added(one.get(name, {}), more) if isinstance(more, Mapping) else one.get(name, 0) + more
+        for name, more in other.items()
+    }
+
+
 @dataclass(frozen=True)
 class _Made:
-    """What a chunk has made."""
+    """What a chunk has made; `last` is the time of its last event, in ticks."""
 
     closed: dict[int, list[Closed]]
     maps: Maps | None
-    stats: Mapping[str, int]
+    stats: Mapping[str, Any]
+    last: int
 
 
 class MappedChunks:
@@ -52,7 +68,7 @@ class MappedChunks:
     spreads = False
 
     def __init__(self, engine: Engine) -> None:
-        self.stats: dict[str, int] = {}
+        self.stats: dict[str, Any] = {}
         compiled = engine.executor.workload
         self._workload, self._options, self._schema = engine.workload, engine.options, compiled.schema
         self._queries = {query.analysed.index: query for query in compiled.queries}
@@ -76,17 +92,21 @@ class MappedChunks:
             pieces += chunk.closed(place)
         maps = chunk.finish().get(())
         self._own.compiled = chunk.executor.workload
-        return _Made(closed, maps, chunk.stats | {"events": sum(each.num_rows for each in batches)})
+        events = sum(each.num_rows for each in batches)
+        return _Made(closed, maps, chunk.stats | {"events": events}, chunk.last)
 
     def taken(self, made: _Made) -> list[QueryRows]:
         """The rows that are ready with the next chunk."""
         for name, count in made.stats.items():
+            if name in ("operators", "features"):
+                self.stats[name] = added(self.stats.get(name, {}), count)
+                continue
             before = self.stats.get(name, 0)
             self.stats[name] = max(before, count) if name in ("largest_count_bits", "partitions") else before + count
-        rows: list[QueryRows] = []
         if made.maps is not None:
             self._folds.take(made.maps)
-            rows += self._folded()
+        self._folds.close(made.last)  # a chunk without an event of the group has no maps
+        rows = self._folded()
         units = self._schema.units
         for place, pieces in made.closed.items():
             query, columns = self._queries[place], self._columns[place]

@@ -24,6 +24,7 @@ from hamlet.planner.aggregates import merged
 from hamlet.planner.classify import Coded
 from hamlet.planner.compiled import CompiledClass, CompiledQuery, CompiledWorkload
 from hamlet.planner.coordinates import SHIFT, Coordinates, Sums, coordinates, probe
+from hamlet.planner.paths import EVERY, Paths
 
 Entries = dict[tuple[int, int], Sums]  # (row, column) of a matrix -> what stands there; nothing elsewhere
 
@@ -71,15 +72,23 @@ class Probes(ClassRunner):
         What the class is of.
     sharing : Sharing
     budget : Budget
+    paths : Paths
     """
 
-    def __init__(self, compiled: CompiledClass, workload: CompiledWorkload, sharing: Sharing, budget: Budget) -> None:
+    def __init__(
+        self,
+        compiled: CompiledClass,
+        workload: CompiledWorkload,
+        sharing: Sharing,
+        budget: Budget,
+        paths: Paths = EVERY,
+    ) -> None:
         self.of = coordinates_of(compiled)
         sizes = [each.size for each in self.of]
         self._first = np.cumsum([0, *sizes]).tolist()  # of a query of the class: its first probe
         numbers = iter(self.of)
         queries = tuple(_probing(query, numbers) for query in compiled.queries)
-        super().__init__(replace(compiled, queries=queries), workload, Workers(1), sharing, budget)
+        super().__init__(replace(compiled, queries=queries), workload, Workers(1), sharing, budget, paths)
         self._seeded = 0
         type = self._types.setdefault(_SEED, len(self._types))
         seeds: list[tuple[int, list[int], list[int], int]] = [

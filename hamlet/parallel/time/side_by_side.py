@@ -55,7 +55,7 @@ class Work(Protocol):
         """All remaining rows, when all chunks have been taken."""
 
     @property
-    def stats(self) -> dict[str, int]:
+    def stats(self) -> dict[str, Any]:
         """Counters, as `Executor.stats`."""
 
 
@@ -71,6 +71,8 @@ def side_by_side(engine: Engine, rows: int | None) -> SideBySide | None:
     """
     options, compiled = engine.options, engine.executor.workload
     if options.threads == 1 or options.trace or options.max_memory is not None:
+        return None
+    if not options.paths.uses("time_partitions"):
         return None
     if have_maps(compiled):
         return SideBySide(engine, MappedChunks(engine), rows)
@@ -105,9 +107,10 @@ class SideBySide:
         self._broken = False
 
     @property
-    def stats(self) -> dict[str, int]:
+    def stats(self) -> dict[str, Any]:
         """Counters, as `Executor.stats`."""
-        return self._work.stats
+        found = self._work.stats
+        return found | {"features": found.get("features", {}) | {"time_partitions": self._started}}
 
     def __enter__(self) -> SideBySide:
         return self

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from math import lcm
+from typing import Any
 
 import pyarrow as pa
 
@@ -53,7 +54,7 @@ class WholeChunks:
         self._feeds: list[Feed] = []  # those of all
 
     @property
-    def stats(self) -> dict[str, int]:
+    def stats(self) -> dict[str, Any]:
         """Counters, as `Executor.stats`, of all threads."""
         return stats_of([self._engine.executor, *(each.executor for each in self._feeds)])
 

@@ -1,0 +1,46 @@
+"""Operators and features against the scalar operator, on streams of some thousand events (`tests.compare_paths`)."""
+
+from __future__ import annotations
+
+import pytest
+
+from hamlet.planner.paths import OPERATORS
+from tests.compare_paths import Reached, absent, compare, different
+from tests.path_cases import KINDS, draw
+
+CASES = 150
+
+
+@pytest.mark.slow
+def test_differential_paths() -> None:
+    """The scalar operator itself is compared with the oracle elsewhere."""
+    reached = Reached()
+    for seed in range(CASES):
+        report = compare(seed, 6_000, reached)
+        assert report is None, report
+    assert reached.missing() == [], str(reached)
+    assert {name for name, count in reached.events.items() if count > 10_000} == set(OPERATORS)
+    assert reached.sizes["saves"] > 20
+
+
+def test_what_is_different_is_found() -> None:
+    rows = [{"count": 2**70, "avg_v": 1.0}, {"count": 1, "avg_v": None}]
+    assert different(rows, rows) is None
+    assert different([{**rows[0], "avg_v": 1 + 1e-12}, rows[1]], rows) is None
+    assert different([{**rows[0], "avg_v": 1 + 1e-8}, rows[1]], rows) is not None
+    assert different([{**rows[0], "count": 2**70 + 1}, rows[1]], rows) is not None
+    assert different([{**rows[0], "count": float(2**70)}, rows[1]], rows) is None
+    assert different([rows[0], {**rows[1], "avg_v": 0.0}], rows) is not None
+    assert different(rows[:1], rows) == "1 rows instead of 2"
+
+
+def test_cases_are_drawn_alike_each_time() -> None:
+    for seed in range(len(KINDS)):
+        one, other = draw(seed, 3_000), draw(seed, 3_000)
+        assert one.kind == KINDS[seed]
+        assert one.text == other.text
+        assert one.events.equals(other.events)
+
+
+def test_what_the_processor_lacks_is_known() -> None:
+    assert absent() <= {"avx2", "avx512", "int32"}
