@@ -27,9 +27,3 @@ def _unsupported(query: AnalysedQuery) -> Iterator[str]:
         yield "COUNT(DISTINCT ..)"
     if query.upstream:
         yield "the rows of other queries"
-    if query.query.having is not None:
-        yield "HAVING"
-    if query.query.top is not None:
-        yield "TOP"
-    if any(item.place for item in query.query.items):
-        yield "an expression in RETURN"
