@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ import numpy.typing as npt
 
 from hamlet.input.columns import Int64Array
 from hamlet.language.conditions import aggregates, attributes
-from hamlet.language.query import Aggregate, And, Attribute, AttributeType, Condition, Expression, ReturnItem, Top
-from hamlet.output.components import Column, Values, read
+from hamlet.language.query import Aggregate, And, Attribute, AttributeType, Condition, Expression, Log2, ReturnItem, Top
+from hamlet.output.components import Column, Values, read, taken
 from hamlet.output.numbers import Bools, Integers
 from hamlet.planner.compiled import CompiledQuery
 from hamlet.results.single import truth_of, value_of
@@ -48,14 +49,38 @@ class Table:
 
     def holds(self, condition: Condition) -> Bools:
         """Where a condition is true, shape (rows,)."""
+        doubts: list[Bools] = []
         try:
-            true, _ = truths(condition, self._vector)
-            return np.broadcast_to(true, self.size)
+            true = np.broadcast_to(truths(condition, self._vector, doubts)[0], self.size)
         except Inexact:
-            return np.array([truth_of(condition, lookup) is True for lookup in self._lookups(condition)], np.bool_)
+            wide = self._wide()
+            if wide.all():
+                return np.array([truth_of(condition, lookup) is True for lookup in self._lookups(condition)], np.bool_)
+            true = np.zeros(self.size, np.bool_)
+            true[~wide] = self.at(np.nonzero(~wide)[0]).holds(condition)
+            doubts = [wide]
+        unknown = np.nonzero(reduce(np.logical_or, doubts, np.zeros(self.size, np.bool_)))[0]
+        if len(unknown):
+            true = true.copy()
+            lookups = self.at(unknown)._lookups(condition)
+            true[unknown] = [truth_of(condition, lookup) is True for lookup in lookups]
+        return true
+
+    def at(self, rows: Int64Array) -> Table:
+        """Some of the rows."""
+        components = [taken(column, rows) for column in self.components]
+        return Table(self.query, lambda place: self.groups(place).chosen(rows), components, len(rows), self.present)
+
+    def _wide(self) -> Bools:
+        """The rows in which some number needs more than 64 bits; all of them where that is not why arrays do not do."""
+        sizes = [column.sizes for column in self.components if isinstance(column, Integers)]
+        wide = reduce(np.logical_or, [each > 1 for each in sizes]) if sizes else np.zeros(self.size, np.bool_)
+        return wide if wide.any() else np.ones(self.size, np.bool_)
 
     def column(self, expression: Expression) -> Values:
         """The values of an expression."""
+        if isinstance(expression, (Attribute, Aggregate)):
+            return self._read(expression)
         try:
             found = evaluated(expression, self._vector)
         except Inexact:
@@ -70,6 +95,8 @@ class Table:
             found = vector_of(column)
         except Inexact:
             found = _places_of(column.tolist())
+        if found.rounded:
+            found = _places_of(column.tolist())
         data = found.data if ascending else ~found.data if found.is_integer else -found.data
         _, places = np.unique(data, return_inverse=True)
         places = np.asarray(places, np.int64)
@@ -82,25 +109,28 @@ class Table:
         if found is None:
             if isinstance(operand, Attribute):
                 found = self.groups(self.query.analysed.grouping.index(operand.name))
+            elif isinstance(operand, Log2):
+                assert isinstance(operand.operand, Aggregate)
+                found = self._aggregate(operand.operand, log2=True)
             else:
                 assert isinstance(operand, Aggregate)
-                _, places = self.query.components_of(operand)
-                found = read(ReturnItem(operand), [self.components[place] for place in places])
+                found = self._aggregate(operand, log2=False)
                 if self._is_time(operand):
                     present = self.present(operand)
                     found = Values([present(value) for value in found.tolist()])
             self._values[operand] = found
         return found
 
+    def _aggregate(self, aggregate: Aggregate, *, log2: bool) -> Values:
+        _, places = self.query.components_of(aggregate)
+        return read(ReturnItem(aggregate, log2), [self.components[place] for place in places])
+
     def _is_time(self, operand: Aggregate) -> bool:
         kind = self.query.types.get((operand.variable or "", operand.attribute or ""))
         return operand.function in ("MIN", "MAX") and kind is AttributeType.TIMESTAMP
 
     def _vector(self, operand: Expression) -> Vector:
-        values = self._read(operand)
-        if isinstance(values.data, Integers) and values.places is None and (values.data.sizes == 1).all():
-            values = Values(values.data.words[values.data.starts].view(np.int64), values.valid)
-        return vector_of(values)
+        return vector_of(self._read(operand))
 
     def _lookups(self, part: Condition | Expression) -> list[Callable[[Expression], Any]]:
         """For every row what gives the values of operands there."""

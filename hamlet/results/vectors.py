@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from hamlet._delivery import logarithms
 from hamlet.language.query import (
+    Aggregate,
     And,
     Between,
     Binary,
@@ -31,7 +32,7 @@ from hamlet.language.query import (
     Unary,
 )
 from hamlet.output.components import Values
-from hamlet.output.numbers import Bools, Integers
+from hamlet.output.numbers import BeyondDoubles, Bools, Integers
 
 _EXACT = 1 << 53  # integers up to it are doubles
 _LARGEST = 1 << 63
@@ -63,10 +64,14 @@ class Vector:
         Of shape (1,) where all rows have one value.
     valid : bool array of shape (rows,), or None
         Where there is a value; None: everywhere.
+    rounded : bool
+        Whether these are the doubles nearest to larger numbers, infinite beyond their range. Such numbers can be
+        compared: where the doubles differ, the numbers differ alike.
     """
 
     data: npt.NDArray[Any]
     valid: Bools | None = None
+    rounded: bool = False
 
     @property
     def is_integer(self) -> bool:
@@ -80,12 +85,14 @@ class Vector:
 
     def doubles(self) -> npt.NDArray[np.float64]:
         """The values as doubles, exactly."""
+        if self.rounded:
+            raise Inexact
         if self.is_integer and self.most > _EXACT:
             raise Inexact
         return self.data.astype(np.float64, copy=False)
 
 
-Lookup = Callable[[Expression], Vector]  # of an attribute or an aggregate; raises Inexact
+Lookup = Callable[[Expression], Vector]  # of an attribute, an aggregate, or LOG2 of one; raises Inexact
 
 
 def vector_of(values: Values) -> Vector:
@@ -98,8 +105,12 @@ def vector_of(values: Values) -> Vector:
         if valid is not None and not valid.all():
             data = np.where(valid, data, 0)  # what stands where no value is must not look large
         return _without_nan(data, valid) if data.dtype == np.float64 else Vector(data, valid)
-    if isinstance(data, Integers):
-        raise Inexact
+    if isinstance(data, Integers) and values.places is None:
+        if (data.sizes == 1).all():
+            return vector_of(Values(data.words[data.starts].view(np.int64), values.valid))
+        return Vector(data.doubles(), values.valid, rounded=True)
+    if isinstance(data, BeyondDoubles) and values.places is None:
+        return Vector(data.nearest, values.valid, rounded=True)
     listed = values.tolist()
     if not all(type(value) is int or value is None for value in listed):
         raise Inexact
@@ -117,13 +128,17 @@ def evaluated(expression: Expression, lookup: Lookup) -> Vector:
             raise Inexact
         case Literal(value=value):
             return Vector(np.array([value]))
+        case Log2(operand=Aggregate()):
+            return lookup(expression)
         case Log2(operand=operand):
             number = evaluated(operand, lookup)
+            if number.rounded:
+                raise Inexact
             found, above = logarithms(number.data.astype(np.float64))
             return Vector(found, _both(number.valid, above))
         case Unary(operator=sign, operand=operand):
             number = evaluated(operand, lookup)
-            if sign == "-" and number.is_integer and number.most >= _LARGEST:
+            if number.rounded or (sign == "-" and number.is_integer and number.most >= _LARGEST):
                 raise Inexact
             return Vector(-number.data, number.valid) if sign == "-" else number
         case Binary(operator=sign, left=left, right=right):
@@ -187,27 +202,36 @@ def _both(one: Bools | None, two: Bools | None) -> Bools | None:
 Truths = tuple[Bools, Bools]  # where a condition is true, and where it is false; elsewhere it is unknown
 
 
-def truths(condition: Condition, lookup: Lookup) -> Truths:
-    """Where a condition holds, in three-valued logic; raises Inexact."""
+def truths(condition: Condition, lookup: Lookup, doubts: list[Bools]) -> Truths:
+    """Where a condition holds, in three-valued logic; raises Inexact.
+
+    Parameters
+    ----------
+    condition : Condition
+    lookup : callable
+    doubts : list of bool array
+        Gets masks of rows for which rounded numbers do not tell, so that what comes back says nothing of them.
+    """
     match condition:
         case And(operands=operands):
-            return reduce(_and, [truths(operand, lookup) for operand in operands])
+            return reduce(_and, [truths(operand, lookup, doubts) for operand in operands])
         case Or(operands=operands):
-            false, true = reduce(_and, [truths(operand, lookup)[::-1] for operand in operands])
+            false, true = reduce(_and, [truths(operand, lookup, doubts)[::-1] for operand in operands])
             return true, false
         case Not(operand=operand):
-            true, false = truths(operand, lookup)
+            true, false = truths(operand, lookup, doubts)
             return false, true
         case Comparison(operator=sign, left=left, right=right):
-            return _compared(sign, evaluated(left, lookup), evaluated(right, lookup))
+            return _compared(sign, evaluated(left, lookup), evaluated(right, lookup), doubts)
         case Membership(operand=tested, choices=choices, negated=negated):
             value = evaluated(tested, lookup)
-            out, inside = reduce(_and, [_compared("<>", value, evaluated(choice, lookup)) for choice in choices])
+            others = [evaluated(choice, lookup) for choice in choices]
+            out, inside = reduce(_and, [_compared("<>", value, other, doubts) for other in others])
             return (out, inside) if negated else (inside, out)
         case Between(operand=tested, low=low, high=high, negated=negated):
             value = evaluated(tested, lookup)
-            ends = _compared(">=", value, evaluated(low, lookup)), _compared("<=", value, evaluated(high, lookup))
-            true, false = _and(*ends)
+            above = _compared(">=", value, evaluated(low, lookup), doubts)
+            true, false = _and(above, _compared("<=", value, evaluated(high, lookup), doubts))
             return (false, true) if negated else (true, false)
         case NullTest(operand=tested, negated=negated):
             number = evaluated(tested, lookup)
@@ -220,8 +244,13 @@ def _and(one: Truths, two: Truths) -> Truths:
     return one[0] & two[0], one[1] | two[1]
 
 
-def _compared(sign: str, one: Vector, two: Vector) -> Truths:
-    first, second = (one.data, two.data) if one.is_integer == two.is_integer else (one.doubles(), two.doubles())
-    found = _UFUNCS[sign](first, second)
+def _compared(sign: str, one: Vector, two: Vector, doubts: list[Bools]) -> Truths:
+    first, second = one.data, two.data
     valid = _both(one.valid, two.valid)
+    if one.rounded or two.rounded:
+        first, second = first.astype(np.float64), second.astype(np.float64)
+        doubts.append(first == second if valid is None else (first == second) & valid)
+    elif one.is_integer != two.is_integer:
+        first, second = one.doubles(), two.doubles()
+    found = _UFUNCS[sign](first, second)
     return (found, ~found) if valid is None else (found & valid, ~found & valid)
