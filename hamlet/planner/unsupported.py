@@ -1,0 +1,35 @@
+"""What the language has and the engine does not run yet: refused, so that no row is computed with another meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hamlet.errors import UnsupportedError
+from hamlet.language.meaning import AnalysedQuery, Analysis
+from hamlet.language.query import DISTINCT, Semantics
+
+
+def refuse_unsupported(analysis: Analysis) -> None:
+    """Raise UnsupportedError where a query asks for what the engine does not run."""
+    for query in analysis.queries:
+        for what in _unsupported(query):
+            raise UnsupportedError(f"the query {query.query.name} asks for {what}, which the engine does not run yet")
+
+
+def _unsupported(query: AnalysedQuery) -> Iterator[str]:
+    if query.query.semantics is not Semantics.ANY:
+        yield f"SEMANTICS {query.query.semantics.value}"
+    if query.query.longest is not None:
+        yield "SPAN"
+    if query.query.session:
+        yield "WITHIN SESSION"
+    if any(each.function in DISTINCT for each in query.aggregates):
+        yield "COUNT(DISTINCT ..)"
+    if query.upstream:
+        yield "the rows of other queries"
+    if query.query.having is not None:
+        yield "HAVING"
+    if query.query.top is not None:
+        yield "TOP"
+    if any(item.place for item in query.query.items):
+        yield "an expression in RETURN"
