@@ -19,6 +19,7 @@ from hamlet.output.numbers import Runs
 from hamlet.output.query_rows import Piece, QueryRows, ResultColumn
 from hamlet.planner.aggregates import Component, ComponentKey
 from hamlet.planner.compiled import CompiledQuery
+from hamlet.planner.matching import SESSION_END
 
 Units = Mapping[str, tuple[str, str | None]]  # TIMESTAMP column -> (unit, zone)
 
@@ -125,7 +126,11 @@ def piece_of(query: CompiledQuery, columns: tuple[ResultColumn, ...], closed: Cl
             present = presenter_of(result, keys[0], units)
             column = Values([present(value) for value in column.tolist()])
         values.append(column)
-    return Piece(*closed.windows.edges(*query.window), tuple(values))
+    begin, end = closed.windows.edges(*query.window)
+    if query.analysed.query.session:
+        last = closed.components[query.layout.keys.index(ComponentKey("greatest_int", None, SESSION_END))]
+        end = Runs.of(last[0] + query.window[0])
+    return Piece(begin, end, tuple(values))
 
 
 def presenter_of(column: ResultColumn, key: ComponentKey, units: Units) -> Callable[[int | None], Any]:
