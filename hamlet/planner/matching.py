@@ -66,6 +66,11 @@ class Reach:
     gap: int = NONE
 
     @property
+    def stays(self) -> bool:
+        """Whether all that matters to a window lies in it, and it begins and ends at known times."""
+        return self.span < 0 and self.gap < 0
+
+    @property
     def looks_back(self) -> int:
         """Events of so many ticks may matter to a later one."""
         return max(self.within, 2 * self.span + 1)
