@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from hamlet.errors import DataError
 from hamlet.input.columns import Int64Array
-from hamlet.language.query import Aggregate, AttributeType
+from hamlet.language.query import DISTINCT, Aggregate, AttributeType
 from hamlet.language.schema import Schema, is_finer, timestamp
 from hamlet.output.components import Column, Values, columned, listed, read, taken
 from hamlet.output.numbers import Runs
@@ -97,12 +97,14 @@ def result_columns(query: CompiledQuery, schema: Schema) -> tuple[ResultColumn, 
             continue
         function, place = item.value.function, (item.value.variable or "", item.value.attribute or "")
         type = query.types.get(place) or AttributeType.INT
+        if function in DISTINCT:
+            type = AttributeType.INT
         if item.log2 or function == "AVG":
             found.append(ResultColumn(item.column, "double", AttributeType.DOUBLE))
         elif function in ("MIN", "MAX"):
             found.append(ResultColumn(item.column, "extremum", type, schema.arrow_types.get(place[1])))
         else:
-            found.append(ResultColumn(item.column, "count" if function == "COUNT" else "sum", type))
+            found.append(ResultColumn(item.column, "sum" if function == "SUM" else "count", type))
     return tuple(found)
 
 

@@ -22,6 +22,7 @@ from hamlet.language.query import (
     Expression,
     Reference,
     Shift,
+    atoms,
 )
 from hamlet.language.schema import UNITS_PER_SECOND, Schema
 from hamlet.planner.adjacent import Keys, keys_of
@@ -132,7 +133,8 @@ def compile_workload(
     same = role_keys(analysis, known, settled=settled)
     special = (schema.clock.column, schema.type_column)  # every event has them
     classes = []
-    rows = frozenset(name for query in analysis.queries for name in query.upstream)
+    asked = analysis.text.queries
+    rows = frozenset(query.name for query in asked) & {atom.type for query in asked for atom in atoms(query.pattern)}
     if any(map(sees_all, analysis.queries)):
         for type in (*analysis.declared, *rows):
             classifier.plain(type)  # some query has to tell them from types that nobody knows
