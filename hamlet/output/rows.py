@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from hamlet.errors import DataError
 from hamlet.input.columns import Int64Array
-from hamlet.language.query import Aggregate, Attribute, AttributeType
+from hamlet.language.query import DISTINCT, Aggregate, Attribute, AttributeType
 from hamlet.language.schema import Schema, is_finer, timestamp
 from hamlet.language.typecheck import type_of
 from hamlet.output.components import Column, Values, columned, listed, read, taken
@@ -20,6 +20,7 @@ from hamlet.output.numbers import Runs
 from hamlet.output.query_rows import Piece, QueryRows, ResultColumn
 from hamlet.planner.aggregates import Component, ComponentKey
 from hamlet.planner.compiled import CompiledQuery
+from hamlet.planner.matching import SESSION_END
 from hamlet.results.selection import Table, best, conjuncts
 
 Units = Mapping[str, tuple[str, str | None]]  # TIMESTAMP column -> (unit, zone)
@@ -107,12 +108,14 @@ def result_columns(query: CompiledQuery, schema: Schema) -> tuple[ResultColumn, 
         assert isinstance(item.value, Aggregate)
         function, place = item.value.function, (item.value.variable or "", item.value.attribute or "")
         type = query.types.get(place) or AttributeType.INT
+        if function in DISTINCT:
+            type = AttributeType.INT
         if item.log2 or function == "AVG":
             found.append(ResultColumn(item.column, "double", AttributeType.DOUBLE))
         elif function in ("MIN", "MAX"):
             found.append(ResultColumn(item.column, "extremum", type, schema.arrow_types.get(place[1])))
         else:
-            found.append(ResultColumn(item.column, "count" if function == "COUNT" else "sum", type))
+            found.append(ResultColumn(item.column, "sum" if function == "SUM" else "count", type))
     return tuple(found)
 
 
@@ -138,7 +141,11 @@ def piece_of(query: CompiledQuery, columns: tuple[ResultColumn, ...], closed: Cl
             present = presenter_of(result, keys[0], units)
             column = Values([present(value) for value in column.tolist()])
         values.append(column)
-    return Piece(*closed.windows.edges(*query.window), tuple(values))
+    begin, end = closed.windows.edges(*query.window)
+    if query.analysed.query.session:
+        last = closed.components[query.layout.keys.index(ComponentKey("greatest_int", None, SESSION_END))]
+        end = Runs.of(last[0] + query.window[0])
+    return Piece(begin, end, tuple(values))
 
 
 def selected(query: CompiledQuery, closed: Closed, units: Units) -> Closed:

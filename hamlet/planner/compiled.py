@@ -13,6 +13,7 @@ from hamlet.language.schema import Schema
 from hamlet.planner.aggregates import ComponentKey, Layout, is_double, needed
 from hamlet.planner.bands import Band, bands
 from hamlet.planner.classify import Classifier, Role, Signature
+from hamlet.planner.matching import MatchingTables, Reach, sees_all
 from hamlet.planner.tables import QueryTables
 from optimizer.template import Template
 
@@ -42,6 +43,12 @@ class CompiledQuery:
         Place in the class of the query whose kernel query serves this one too (`hamlet.planner.alike`).
     host : int or None
         Which of the hosts of the class keeps its sums.
+    matching : tuple of MatchingTables
+        One per template where the matching operator serves the query, else none.
+    reach : Reach or None
+        Of such a query.
+    hidden : frozenset of str
+        Event types that are no part of its stream: the rows of queries that it does not ask about.
     """
 
     analysed: AnalysedQuery
@@ -53,6 +60,9 @@ class CompiledQuery:
     group: tuple[int, ...]
     like: int | None = None
     host: int | None = None
+    matching: tuple[MatchingTables, ...] = ()
+    reach: Reach | None = None
+    hidden: frozenset[str] = frozenset()
 
     def with_tables(self, tables: tuple[QueryTables, ...]) -> CompiledQuery:
         """This query with its tables."""
@@ -244,6 +254,44 @@ class CompiledClass:
                 if arrivals or guards:
                     found.append((number, arrivals, guards, roles[(bound or fitting)[0]]))
             self._entries[signature] = found
+        return found
+
+    @property
+    def matching(self) -> bool:
+        """Whether the matching operator runs the class, not the kernel."""
+        return any(query.reach is not None for query in self.queries)
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether events of types that no pattern names matter."""
+        return any(sees_all(query.analysed) for query in self.queries)
+
+    @property
+    def retention(self) -> int:
+        """Events of so many ticks may matter to a later one."""
+        return max(query.window[0] if query.reach is None else query.reach.looks_back for query in self.queries)
+
+    def matching_tables(self, number: int) -> MatchingTables:
+        """The matching operator's tables of a part."""
+        place, part = self.parts[number]
+        return self.queries[place].matching[part]
+
+    def seen(self, signature: Signature | None) -> list[tuple[int, list[int], list[int], bool]]:
+        """What an event does: to which parts, by which arrivals and guard arrivals, and whether their pattern names it.
+
+        Without a signature it is of a type that no query of the workload names, or of none.
+        """
+        found = []
+        for number, (place, _) in enumerate(self.parts):
+            query, tables = self.queries[place], self.matching_tables(number)
+            types = query.analysed.types
+            named = signature is not None and signature.type in types.values()
+            fitting = [name for name, role in query.roles.items() if signature is not None and signature.fits(role)]
+            arrivals = [arrival for name in fitting for arrival in tables.arrivals_of.get(name, ())]
+            guards = [arrival for name in fitting for arrival in tables.guard_arrivals_of.get(name, ())]
+            hidden = signature is not None and signature.type in query.hidden
+            if arrivals or guards or (sees_all(query.analysed) and not hidden) or (tables.gap >= 0 and named):
+                found.append((number, arrivals, guards, named))
         return found
 
     @cached_property

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from hamlet.errors import UnsupportedError
 from hamlet.language.meaning import AnalysedQuery, Analysis
-from hamlet.language.query import DISTINCT, Semantics
 
 
 def refuse_unsupported(analysis: Analysis) -> None:
@@ -17,13 +16,5 @@ def refuse_unsupported(analysis: Analysis) -> None:
 
 
 def _unsupported(query: AnalysedQuery) -> Iterator[str]:
-    if query.query.semantics is not Semantics.ANY:
-        yield f"SEMANTICS {query.query.semantics.value}"
-    if query.query.longest is not None:
-        yield "SPAN"
-    if query.query.session:
-        yield "WITHIN SESSION"
-    if any(each.function in DISTINCT for each in query.aggregates):
-        yield "COUNT(DISTINCT ..)"
     if query.upstream:
         yield "the rows of other queries"
