@@ -46,7 +46,6 @@ from hamlet.planner.program import ProgramWriter
 from hamlet.planner.roles import role_keys
 from hamlet.planner.tables import QueryTables, TableWriter
 from hamlet.planner.together import alone, find_together, names_in
-from hamlet.planner.unsupported import refuse_unsupported
 from optimizer.plan import AggregateFacts, Plan, QueryFacts, plan
 from optimizer.template import Template
 
@@ -124,7 +123,6 @@ def compile_workload(
     settled : bool
         Whether the schema knows the types for good.
     """
-    refuse_unsupported(analysis)
     known = facts(analysis, schema)
     chosen: Plan = plan(known)
     classifier = Classifier(strings)
