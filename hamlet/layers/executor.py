@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -119,7 +119,7 @@ class UnitRun:
         """Keep those events of the input that matter here until the rows of their time are known."""
         if self.unit.types is not None:
             column = batch.column(self.input.type_column)
-            batch = batch.filter(pc.is_in(column, pa.array(sorted(self.unit.types)).cast(_plain(column.type))))
+            batch = batch.filter(_is_one_of(column, self.unit.types))
         if batch.num_rows:
             self.held.append(batch)
 
@@ -135,13 +135,19 @@ class UnitRun:
             self._widen(fresh)
         self.rows.append(events)
 
+    def anew(self, strings: StringPool, wide: frozenset[str]) -> UnitRun:
+        """The same unit before any event, some columns of rows being doubles."""
+        whole, sources, options, budget, settled = self._given
+        found = UnitRun(
+            self.unit, whole, self.input, sources, options, budget, strings, settled=settled, wide=wide
+        )  # fmt: skip
+        found.lag = self.lag
+        return found
+
     def _widen(self, names: set[str]) -> None:
         """Go on with columns of doubles."""
-        whole, sources, options, budget, settled = self._given
-        other = UnitRun(
-            self.unit, whole, self.input, sources, options, budget, self.strings,
-            settled=settled, wide=self.wide | names,
-        )  # fmt: skip
+        other = self.anew(self.strings, self.wide | names)
+        other.executor.stages = self.executor.stages
         other.executor.adopt(self.executor)
         self.executor, self.workload, self.schema, self.wide = other.executor, other.workload, other.schema, other.wide
 
@@ -209,6 +215,13 @@ class UnitRun:
                 )
             orders[row] = next(iter(found))
         return table.set_column(table.column_names.index(name), name, pa.array(orders).cast(column.type))
+
+
+def _is_one_of(column: pa.Array, names: Collection[str]) -> pa.BooleanArray:
+    """Which events have one of these types."""
+    if pa.types.is_null(column.type):
+        return pa.array(np.zeros(len(column), np.bool_))
+    return pc.is_in(column, pa.array(sorted(names)).cast(_plain(column.type)))
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
@@ -298,8 +311,8 @@ class LayeredExecutor:
     @property
     def held_back(self) -> int:
         """Bytes of events that wait for earlier ones, or for rows."""
-        waiting = (each.nbytes for run in self.units for each in (*run.held, *run.rows))
-        return self._held_back + sum(waiting)
+        waiting: int = sum(each.nbytes for run in self.units for each in (*run.held, *run.rows))
+        return self._held_back + waiting
 
     @held_back.setter
     def held_back(self, size: int) -> None:
@@ -340,8 +353,7 @@ class LayeredExecutor:
 
     def _refuse_types(self, batch: pa.RecordBatch) -> None:
         column = batch.column(self.schema.type_column)
-        names = pa.array(sorted(self.asked)).cast(_plain(column.type))
-        found = pc.is_in(column, names)
+        found = _is_one_of(column, self.asked)
         if pc.any(found).as_py():
             name = column.filter(found)[0].as_py()
             raise DataError(
@@ -375,6 +387,13 @@ class LayeredExecutor:
                     for other in self.units:
                         if rows.name in other.unit.reads:
                             other.give(rows.name, table)
+
+    def replace(self, number: int, strings: StringPool, wide: frozenset[str]) -> UnitRun:
+        """Begin a unit anew that knows strings, and columns of doubles; before any event."""
+        run = self.units[number].anew(strings, wide)
+        self.units[number] = run
+        self._share()
+        return run
 
     def _keep(self, place: int, rows: QueryRows) -> None:
         if place in self._ready:
