@@ -76,25 +76,27 @@ class UnitRun:
         self._given = whole, sources, options, budget, settled
         exact = options.numbers == "exact"
         arrow = {name: row_schema(columns, schema.clock, exact=exact) for name, columns in sources.items()}
+        types: Columns = {}
         if unit.reads:
-            types: Columns = {name: self._widened(name, row_types(each)) for name, each in arrow.items()}
+            types = {name: self._widened(name, row_types(each, sources[name])) for name, each in arrow.items()}
             special = {schema.clock.column, schema.type_column}
             self.workload = workload_of_unit(whole.analysis, unit, types, special)
         else:
             self.workload = whole.select([whole.names[place] for place in unit.places])
         self.keys = tuple({name for query in self.workload.analysis.queries for name in query.partition})
         self.wanted = self.workload.attributes
-        self.schema = with_rows(schema, self._columns(arrow)) if unit.reads else schema
+        unknown = {name for each in types.values() for name, kind in each.items() if kind is None}
+        self.schema = with_rows(schema, self._columns(arrow, unknown)) if unit.reads else schema
         kept = settled and not unit.reads  # a column of rows may become one of doubles
         self.executor = executor_of(self.workload, self.schema, strings, options, budget, settled=kept)
 
-    def _widened(self, name: str, types: dict[str, AttributeType]) -> dict[str, AttributeType]:
+    def _widened(self, name: str, types: dict[str, AttributeType | None]) -> dict[str, AttributeType | None]:
         return {
             column: AttributeType.DOUBLE if column_of(name, column) in self.wide else kind
             for column, kind in types.items()
         }
 
-    def _columns(self, arrow: dict[str, pa.Schema]) -> dict[str, pa.DataType]:
+    def _columns(self, arrow: dict[str, pa.Schema], unknown: Collection[str]) -> dict[str, pa.DataType]:
         """The columns of rows that the unit reads, by its names of them."""
         found: dict[str, pa.DataType] = {}
         for name, schema in arrow.items():
@@ -102,7 +104,8 @@ class UnitRun:
                 called = column_of(name, field.name)
                 if called in self.wanted:
                     found[called] = pa.float64() if called in self.wide else field.type
-                if field.name in self.keys and self.input.type_of(field.name) is None:
+                of_rows = field.name not in unknown and self.input.type_of(field.name) is None
+                if field.name in self.keys and of_rows:
                     found[field.name] = field.type
         return found
 

@@ -20,9 +20,14 @@ def row_schema(columns: Sequence[ResultColumn], clock: Clock, *, exact: bool) ->
     return result_schema(columns, clock, "int64" if exact else "double")
 
 
-def row_types(schema: pa.Schema) -> dict[str, AttributeType]:
-    """The same as types of attributes."""
-    return {field.name: attribute_type(field.type) or AttributeType.INT for field in schema}
+def row_types(schema: pa.Schema, columns: Sequence[ResultColumn]) -> dict[str, AttributeType | None]:
+    """The same as types of attributes; None for a key of which no value has been seen."""
+    unknown = {column.name for column in columns if column.kind == "attribute" and _is_unknown(column)}
+    return {field.name: None if field.name in unknown else attribute_type(field.type) for field in schema}
+
+
+def _is_unknown(column: ResultColumn) -> bool:
+    return column.arrow_type is None or pa.types.is_null(column.arrow_type)
 
 
 def row_table(rows: QueryRows, clock: Clock, *, exact: bool) -> pa.Table:

@@ -1,6 +1,6 @@
-"""A workload cut into units: queries that ask about the rows of the same queries, with those as declared event types.
+"""A workload cut into units: queries that ask about the rows of the same queries, those being declared event types.
 
-A unit is a workload of its own. What it reads of rows has names of its own, too (``surge.n``), so that it never meets a
+A unit is a workload of its own. What it reads of rows has names of its own, too (``n of surge``), so that it never meets a
 column of the input; only keys, on which rows and events agree, keep theirs.
 """
 
@@ -30,7 +30,9 @@ from hamlet.language.query import (
 from hamlet.language.query import Sequence as SequencePattern
 from hamlet.planner.workload import Workload
 
-Columns = Mapping[str, Mapping[str, AttributeType]]  # of the rows of queries, by their names
+Columns = Mapping[
+    str, Mapping[str, AttributeType | None]
+]  # of the rows of queries, by their names; None: not known yet
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,7 @@ def _ends_with_guard(pattern: Any) -> bool:
 
 def column_of(query: str, column: str) -> str:
     """What a unit calls a column of the rows of a query."""
-    return f"{query}.{column}"
+    return f"{column} of {query}"
 
 
 def workload_of_unit(whole: Analysis, unit: Unit, columns: Columns, special: Collection[str]) -> Workload:
@@ -117,8 +119,10 @@ def workload_of_unit(whole: Analysis, unit: Unit, columns: Columns, special: Col
     keys = {name for query in queries for name in query.partition}
     declarations = list(whole.text.declarations)
     for name in unit.reads:
-        attributes = [DeclaredAttribute(column_of(name, each), kind) for each, kind in columns[name].items()]
-        attributes += [DeclaredAttribute(each, kind) for each, kind in columns[name].items() if each in keys]
+        named = {column_of(name, each): kind for each, kind in columns[name].items()}
+        named |= {each: kind for each, kind in columns[name].items() if each in keys}
+        # A type that is not known is checked when it is, as that of an attribute of the input.
+        attributes = [DeclaredAttribute(each, kind) for each, kind in named.items()]  # type: ignore[arg-type]
         declarations.append(EventDeclaration(name, tuple(attributes)))
     written = tuple(_rewritten(query, unit.reads, special) for query in queries)
     text = WorkloadText(whole.text.text, whole.text.source, tuple(declarations), written)
