@@ -30,13 +30,17 @@ DIRECTIVES = {
 }
 
 
+HEADERS = sorted(header for package in PACKAGES for header in Path(package).rglob("*.h"))
+
+
 def extension(source: Path) -> Extension:
     """One extension module per source, named after its place: hamlet/_core.pyx is ``hamlet._core``."""
+    near = [source.parent, *dict.fromkeys(header.parent for header in HEADERS)]
     return Extension(
         name=".".join(source.with_suffix("").parts),
         sources=[source.as_posix()],
-        depends=[header.as_posix() for header in sorted(source.parent.glob("*.h"))],
-        include_dirs=[source.parent.as_posix()],  # the generated C lies elsewhere than the headers
+        depends=[header.as_posix() for header in HEADERS if header.parent in source.parents],
+        include_dirs=[folder.as_posix() for folder in dict.fromkeys(near)],  # the generated C lies elsewhere
         # no contraction: sums of doubles come out alike on processors with fused multiply-add and without
         extra_compile_args=[
             "-fno-strict-aliasing",

@@ -23,6 +23,7 @@ from hamlet.language.parser import parse
 from hamlet.language.query import Pattern, atoms
 from tests import pattern_parts
 from tests.conditions import Conditions
+from tests.result_expressions import Expressions
 
 T = TypeVar("T")
 
@@ -63,6 +64,12 @@ class Features:
         AND of patterns; declared types that lack a key.
     tumbling : bool
         Every query has the same window, without SLIDE.
+    semantics, span, session : bool
+        SEMANTICS; SPAN; WITHIN SESSION.
+    expressions, having, top, distinct : bool
+        Arithmetic in RETURN; HAVING; TOP; COUNT(DISTINCT ..) and APPROX_COUNT_DISTINCT.
+    chained : bool
+        Queries that ask about the rows of earlier ones.
     large : bool
         Integers near 2^63, doubles near both ends of their range and infinite ones; not together with arithmetic in
         predicates.
@@ -86,6 +93,14 @@ class Features:
     broadcast: bool = False
     tumbling: bool = False
     large: bool = False
+    semantics: bool = False
+    span: bool = False
+    session: bool = False
+    expressions: bool = False
+    having: bool = False
+    top: bool = False
+    distinct: bool = False
+    chained: bool = False
 
 
 DEFAULT = Features()
@@ -159,6 +174,7 @@ class Draft:
     types: list[str] = field(default_factory=list)  # types that some query asks for, often ones more than once
     lacking: list[str] = field(default_factory=list)  # types declared without a key
     atoms_left: int = 0
+    asked: int = 0  # the number of the query whose rows the query drawn now asks about
 
     # -------------------------------------------------------------------------------------------- decisions
 
@@ -272,24 +288,60 @@ class Draft:
     # ---------------------------------------------------------------------------------------------- queries
 
     def query(self, number: int, span: int, options: dict[str, Any]) -> str:
+        if not (self.features.chained and number > 0 and self.percent(65)):
+            return self.some_query(number, span, options)
+        return replace(self, asked=self.chance.integer(1, number)).of_rows().some_query(number, span, options)
+
+    def of_rows(self) -> Draft:
+        """The same decisions, for a query about the rows of another one."""
+        self.positive = [f"q{self.asked} r", *self.positive[: self.pick([0, 1, 2])]]
+        self.negated = [f"q{self.asked} nr", *self.negated[:1]]
+        self.shared = []
+        return self
+
+    def some_query(self, number: int, span: int, options: dict[str, Any]) -> str:
         pattern = self.pattern()
         if number == 0 or self.percent(30):
             self.shared = [f"{self.pick(self.positive)}+"]
         parsed = parse(pattern_only(pattern)).queries[0].pattern
-        self.types += [atom.type for atom in atoms(parsed)]
+        self.types += [atom.type for atom in atoms(parsed) if not atom.type.startswith("q")]
+        session = self.features.session and self.percent(30)
         present = sorted(pattern_parts.variables(parsed))
         group_by = self.pick([[], [], ["k"], ["g"], ["g", "k"]]) if self.features.grouping else []
-        condition = self.condition(parsed)
+        condition = (
+            self.condition_of_rows(parsed) if self.asked else self.condition(parsed, group_by if session else None)
+        )
         lines = [f"RETURN {', '.join(self.items(present, group_by))}", f"  PATTERN {pattern}"]
+        if self.features.semantics and self.percent(60):
+            lines.append(f"  SEMANTICS {self.pick(['NEXT', 'contiguous', 'skip-till-next-match', 'ANY'])}")
         lines += [f"  WHERE {condition}"] * bool(condition)
         lines += [f"  GROUP-BY {', '.join(group_by)}"] * bool(group_by)
-        return "\n".join([*lines, f"  {self.window(span, options)};"])
+        results = Expressions(self, present, group_by)
+        if self.features.having and self.percent(40):
+            lines.append(f"  HAVING {results.condition()}")
+        if self.features.top and not session and self.percent(40):
+            lines.append(f"  TOP {self.pick([1, 2, 3])} BY {results.value()}{self.pick([' ASC', ' DESC', ''])}")
+        unit = options.get("time_unit", "s")
+        if self.features.span and self.percent(45):
+            lines.append(f"  SPAN {self.pick([max(1, span // 3), 1, 2, max(1, span // 2), span])} {unit}")
+        window = f"WITHIN SESSION {self.pick([1, 2, 3])} {unit}" if session else self.window(span, options)
+        return "\n".join([*lines, f"  {window};"])
 
     def items(self, present: Sequence[str], group_by: Sequence[str]) -> list[str]:
         items = [name for name in group_by if self.percent(70)]
         if not self.features.aggregates:
             return [*items, "COUNT(*)"]
         items += ["COUNT(*)"] * self.percent(85)
+        if self.features.chained:
+            items += ["COUNT(*) AS v", f"{self.pick(['SUM', 'MIN', 'AVG'])}({self.pick(present)}.w) AS w"]
+        if self.features.expressions:
+            results = Expressions(self, present, group_by)
+            items += [results.item(number) for number in range(self.pick([1, 2, 0]))]
+        if self.features.distinct:
+            counted = (
+                f"{self.pick(present)}.{self.pick(['v', 'w', 'time'] if self.asked else ['v', 's', 'w', 'k', 'g'])}"
+            )
+            items += self.pick([[f"COUNT(DISTINCT {counted})"], [f"APPROX_COUNT_DISTINCT({counted})"], []])
         for _ in range(self.pick([0, 1, 2, 3])):
             variable = self.pick(present)
             attribute = self.pick(["v", "v", "w", "time"])
@@ -309,10 +361,23 @@ class Draft:
         slide = self.pick([0, 0, max(1, width // 2), 1 + width // 3, width + 2, max(1, width - 1)])
         return f"WITHIN {width} {unit}" + f" SLIDE {slide} {unit}" * bool(slide)
 
-    def condition(self, pattern: Pattern) -> str:
+    def condition_of_rows(self, pattern: Pattern) -> str:
+        """A condition on rows of other queries, which have v and w only."""
+        terms = []
+        for one in sorted(pattern_parts.variables(pattern)):
+            if self.features.local and self.percent(25):
+                terms.append(f"{one}.{self.pick('vw')} {self.pick(['>', '<=', '<>'])} {self.pick([0, 1, 2, 1.5])}")
+        pairs = sorted(pattern_parts.neighbours(pattern))
+        if self.features.adjacent and pairs and self.percent(40):
+            one, two = self.pick(pairs)
+            terms.append(f"{one}.v {self.pick(['<', '>=', '='])} NEXT({two}).{self.pick('vw')}")
+        return " AND ".join(terms)
+
+    def condition(self, pattern: Pattern, keys: Sequence[str] | None = None) -> str:
         terms = []
         if self.features.equivalence and self.percent(35):
-            terms.append(self.pick(["[k]", "[g]", "[k, g]"]))
+            known = ["[k]", "[g]", "[k, g]"] if keys is None else [f"[{name}]" for name in keys]
+            terms += [self.pick(known)] if known else []
         conditions = Conditions(self, keys=not self.lacking)
         negated = list(pattern_parts.negated(pattern))
         if self.features.local and self.percent(30):

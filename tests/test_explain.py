@@ -20,7 +20,7 @@ from hamlet.language.schema import Clock, Schema
 from hamlet.planner.explain import RENDERINGS, explain
 from hamlet.planner.workload import Workload
 from optimizer.explain import READS, duration_text
-from tests.case_files import cases
+from tests.case_files import PENDING, cases
 
 ROOT = Path(__file__).resolve().parent.parent
 WORKLOADS = sorted((ROOT / "workloads").glob("*.sase"))
@@ -364,6 +364,6 @@ def test_every_workload_is_explained(path: Path) -> None:
 
 
 def test_every_golden_case_is_explained() -> None:
-    for case in cases():
+    for case in (each for each in cases() if each.feature not in PENDING):
         for shown_as in RENDERINGS:
             check_rendering(explain(Workload.parse(case.text, case.name), None, shown_as), shown_as)

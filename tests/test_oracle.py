@@ -14,6 +14,7 @@ import pytest
 from hamlet import oracle
 from hamlet.errors import DataError
 from hamlet.language.parser import parse
+from hamlet.oracle import search
 from tests.case_files import Case, cases, oracle_options
 from tests.comparison import difference
 from tests.dumb import dumb_trends
@@ -126,7 +127,7 @@ def test_the_order_of_the_input_does_not_matter() -> None:
 def test_looking_ahead_in_words_only_saves_time(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = [random_case(seed, Features(events=6)) for seed in range(40)]
     expected = [oracle.evaluate(parse(text), stream, **oracle_options(options)) for text, stream, options in drawn]
-    monkeypatch.setattr(oracle, "begins", lambda pattern, word: True)
+    monkeypatch.setattr(search, "begins", lambda pattern, word: True)
     got = [oracle.evaluate(parse(text), stream, **oracle_options(options)) for text, stream, options in drawn]
     assert got == expected
 

@@ -20,7 +20,7 @@ from hamlet.language.automaton import template
 from hamlet.language.parser import parse
 from hamlet.language.printing import to_text
 from hamlet.language.query import negations
-from hamlet.oracle import Event, Search, Stream
+from hamlet.oracle import Event, Search, Stream, Window
 from optimizer.template import START
 from tests.case_files import oracle_options
 from tests.strategies import Case, Features, case_strategy
@@ -198,7 +198,7 @@ class Prefixes:
             columns.get("type_column", "type"),
             columns.get("order_column"),
         )
-        self.search = Search(self.query, stream, 0, 10**9)
+        self.search = Search(self.query, stream, Window(0, 10**9))
         self.template = template(self.query.pattern)
         bodies = {to_text(each.body): each.body for each in negations(self.query.pattern)}
         self.guards = [bodies[guard.text] for guard in self.template.guards]

@@ -157,7 +157,7 @@ class Broadcast:
         """Rows of the combined batch by the attributes that they carry; of kept ones only the batch's are here."""
         rows: dict[Places, list[int]] = {}
         for row, type in enumerate(types, kept):
-            rows.setdefault(self._of_type[type], []).append(row)
+            rows.setdefault(self._of_type.get(type, self._whole), []).append(row)
         return {places: np.array(found, np.int64) for places, found in rows.items()}
 
     def _partial_rows(

@@ -21,9 +21,11 @@ from hamlet.engine.keys import KeyIndex
 from hamlet.engine.sharing import Sharing
 from hamlet.engine.workers import Workers
 from hamlet.input.columns import BatchColumns, Int64Array
+from hamlet.kernel.operators.matching import Matching, hash_texts
 from hamlet.language.query import AttributeType
 from hamlet.planner.classify import FOREIGN, Coded, Role, Signature, overflow_error
 from hamlet.planner.compiled import CompiledClass, CompiledWorkload
+from hamlet.planner.matching import MatchingTables
 from hamlet.planner.paths import EVERY, Paths
 from hamlet.planner.tables import QueryTables
 
@@ -83,25 +85,43 @@ class ClassRunner:
         floating = [int(type is AttributeType.DOUBLE) for _, type in compiled.columns]
         self.pane = gcd(*(ticks for each in self.tables for ticks in (each.within, each.slide)))
         allowed = paths.operator_bits, paths.feature_bits
-        self.kernels = [
-            Kernel(self.tables, floating, sharing, budget, compiled.bands, WHOLE_FROM, compiled.listed, *allowed)
-            for _ in range(workers.threads)
-        ]
-        self.closed = ClosedRows(compiled, workload.schema, self.kernels, self.index)
+        self.matching = (
+            [compiled.matching_tables(number) for number in range(len(compiled.parts))] if compiled.matching else []
+        )
+        self.kernels: Sequence[Any]
+        if self.matching:
+            self.kernels = [Matching(self.matching, budget) for _ in range(workers.threads)]
+        else:
+            self.kernels = [
+                Kernel(self.tables, floating, sharing, budget, compiled.bands, WHOLE_FROM, compiled.listed, *allowed)
+                for _ in range(workers.threads)
+            ]
+        self._hashes = np.zeros(0, np.uint64)  # of strings, by number, where a query estimates how many there are
+        self._hashes_texts = any(
+            approximate and text for each in self.matching for _, _, approximate, _, text in each.sets
+        )
+        self.closed = ClosedRows(compiled, workload.schema, self.kernels, self.index, workload.strings)
         self.broadcast = _broadcast(compiled, self.index) if compiled.broadcasts else None
         self.class_of = np.zeros(0, np.int32)  # signature -> kernel class, FOREIGN, or UNMAPPED
         self.matched = 0
         self._types: dict[str, int] = {}
         self._roles: dict[Role, int] = {}
+        self._passive: set[int] = set()  # classes of events that only lie between others
+        self._stranger = self._add_seen(None) if compiled.sees_all else FOREIGN  # class of types that nobody knows
 
     def adopt(self, other: ClassRunner) -> None:
         """Take over keys, groups and kernel states of a runner that knew less of the attributes' types."""
         self.index, self.matched = other.index, other.matched
-        self.closed = ClosedRows(self.compiled, self.workload.schema, self.kernels, self.index)
-        widened = [
+        self.closed = ClosedRows(self.compiled, self.workload.schema, self.kernels, self.index, self.workload.strings)
+        widened: list[Any] = [
             _widened(new, self.compiled.columns, old, other.compiled.columns)
             for new, old in zip(self.tables, other.tables, strict=True)
         ]
+        if self.matching:
+            widened = [
+                _widened_matching(new, self.compiled.columns, old, other.compiled.columns)
+                for new, old in zip(self.matching, other.matching, strict=True)
+            ]
         for kernel, old_kernel in zip(self.kernels, other.kernels, strict=True):
             kernel.adopt(old_kernel, widened)
         if self.broadcast is not None and other.broadcast is not None:
@@ -161,9 +181,9 @@ class ClassRunner:
             matched = len(classes) if chosen is None else len(chosen)
         else:
             keys, classes, matched = small
-        self.matched += matched
         if not matched:
             return []
+        self.matched += matched - self._count_passive(classes, chosen)
         if self.broadcast is not None:
             chosen, distinct = None, False  # several partitions may get one event
             batch, keys, classes = self._delivered(self.broadcast, batch, looked_up(*coded), classes)
@@ -176,10 +196,11 @@ class ClassRunner:
         count = -(-self.index.size // parts)
         whole = parts == 1 and self.kernels[0].takes_whole(len(keys))
         sequence = self.closed.sequence(len(keys)) if whole else None
+        hashes = {"hashes": self._text_hashes()} if self._hashes_texts else {}
         arguments = (keys, times, orders, classes, columns, self.workload.strings.ranks, count)
         return [
             lambda kernel=kernel, part=part: self._process(  # type: ignore[misc]
-                kernel, batch.batch, *arguments, part, parts, until, chosen, sequence, distinct
+                kernel, batch.batch, *arguments, part, parts, until, chosen, sequence, distinct, **hashes
             )
             for part, kernel in enumerate(self.kernels)
         ]
@@ -187,7 +208,12 @@ class ClassRunner:
     def _in_bytes(self, batch: BatchColumns, coded: Coded) -> Small | None:
         """Keys, classes and the number of matched rows where the kernel would rather have them so; else None."""
         codes, table = coded
-        if self.broadcast is not None or len(self.kernels) > 1 or self.workload.schema.order_column is not None:
+        if (
+            self.broadcast is not None
+            or self.matching
+            or len(self.kernels) > 1
+            or self.workload.schema.order_column is not None
+        ):
             return None
         if not self.kernels[0].reads_bytes(len(codes), self.index.size):
             return None
@@ -212,7 +238,7 @@ class ClassRunner:
         self._workers.settle()
         known, clock = self.workload.classifier.signatures, self.workload.schema.clock.column
         rows = np.nonzero(classes != FOREIGN)[0]
-        types = [known[signature].type for signature in signatures[rows].tolist()]
+        types = [known[signature].type if signature >= 0 else "" for signature in signatures[rows].tolist()]
         part = batch.batch.take(pa.array(rows))
         times = batch.integers(clock)[rows]
         live = np.nonzero(self.live())[0]
@@ -255,10 +281,39 @@ class ClassRunner:
                 self.class_of[number] = self._register(known[number])
             self.class_of[-1] = UNMAPPED
         lookup = self.class_of.copy()
-        lookup[-1] = FOREIGN  # signature FOREIGN (-1) reads the last place
+        lookup[-1] = self._stranger  # signature FOREIGN (-1) reads the last place
         return lookup
 
+    def _add_seen(self, signature: Signature | None) -> int:
+        """Register what the matching operator sees of a signature, or of types that no query names."""
+        entries = self.compiled.seen(signature)
+        if not entries:
+            return FOREIGN
+        self._workers.settle()
+        numbers = {kernel.add_class(entries, 0) for kernel in self.kernels}
+        assert len(numbers) == 1, "the kernels of a class register alike"
+        (number,) = numbers
+        if not any(arrivals or guards for _, arrivals, guards, _ in entries):
+            self._passive.add(number)
+        return int(number)
+
+    def _count_passive(self, classes: npt.NDArray[Any], chosen: npt.NDArray[np.int32] | None) -> int:
+        """How many of the chosen events take part in nothing."""
+        if not self._passive:
+            return 0
+        passive = np.isin(classes if chosen is None else classes[chosen], list(self._passive))
+        return int(np.count_nonzero(passive))
+
+    def _text_hashes(self) -> npt.NDArray[np.uint64]:
+        """Hashes of all strings that have a number."""
+        strings = self.workload.strings
+        if len(self._hashes) < len(strings):
+            self._hashes = np.concatenate([self._hashes, hash_texts(strings.texts[len(self._hashes) :])])
+        return self._hashes
+
     def _register(self, signature: Signature) -> int:
+        if self.matching:
+            return self._add_seen(signature)
         found = self.compiled.entries(signature)
         if not found:
             return FOREIGN
@@ -273,16 +328,19 @@ class ClassRunner:
         """The number of a role: a type and a local predicate."""
         return self._roles.setdefault(role, len(self._roles))
 
-    def _process(self, kernel: Kernel, batch: pa.RecordBatch, *arguments: Any) -> None:
+    def _process(self, kernel: Any, batch: pa.RecordBatch, *arguments: Any, **more: Any) -> None:
         try:
-            kernel.process(*arguments)
+            kernel.process(*arguments, **more)
         except KernelOverflow as error:
-            program = self.tables[error.query].predicates[error.predicate][0]
+            tables: Sequence[Any] = self.matching or self.tables
+            program = tables[error.query].predicates[error.predicate][0]
             text = program.texts[error.place] if error.place >= 0 else program.texts[-1]
             raise overflow_error(batch, text, error.row) from None
 
     def trace(self) -> list[pa.RecordBatch]:
-        """Take the records of bursts since the last call."""
+        """Take the records of bursts since the last call; the matching operator has none."""
+        if self.matching:
+            return []
         types = sorted(self._types, key=self._types.__getitem__)
         names = [[self.compiled.queries[place].name for place in users] for users in self.compiled.kept_by]
         found = []
@@ -302,8 +360,7 @@ def _broadcast(compiled: CompiledClass, index: KeyIndex) -> Broadcast:
         for variable, type in query.analysed.types.items()
         if variable not in query.analysed.negated
     }
-    retention = max(query.window[0] for query in compiled.queries)
-    return Broadcast(compiled.attributes, compiled.carried, positive, index, retention)
+    return Broadcast(compiled.attributes, compiled.carried, positive, index, compiled.retention)
 
 
 def _widened(new: QueryTables, columns: Columns, old: QueryTables, old_columns: Columns) -> list[tuple[int, int]]:
@@ -315,3 +372,22 @@ def _widened(new: QueryTables, columns: Columns, old: QueryTables, old_columns: 
         if columns[new.members[begin + place]][1] is AttributeType.DOUBLE
         and old_columns[old.members[old_begin + place]][1] is AttributeType.INT
     ]
+
+
+def _widened_matching(
+    new: MatchingTables, columns: Columns, old: MatchingTables, old_columns: Columns
+) -> tuple[list[tuple[int, int]], list[int]]:
+    """The (list, place) of what nodes keep that turns from INT into DOUBLE, and the exact sets of such values."""
+    kept = [
+        (number, place)
+        for (number, place, column), (_, _, before) in zip(new.kept(), old.kept(), strict=True)
+        if columns[column][1] is AttributeType.DOUBLE and old_columns[before][1] is AttributeType.INT
+    ]
+    sets = [
+        place
+        for place, ((_, column, approximate, *_), (_, before, *_)) in enumerate(zip(new.sets, old.sets, strict=True))
+        if not approximate
+        and columns[column][1] is AttributeType.DOUBLE
+        and old_columns[before][1] is AttributeType.INT
+    ]
+    return kept, sets

@@ -14,16 +14,20 @@ from hamlet._delivery import by_window
 from hamlet._listing import Listing
 from hamlet.engine.group_order import Ranks
 from hamlet.engine.keys import KeyIndex
-from hamlet.input.columns import Int64Array
+from hamlet.input.columns import Int64Array, StringPool
+from hamlet.kernel.operators.matching import Matching
 from hamlet.language.schema import Schema
 from hamlet.output.components import Column, columned, decoded, in_columns, listed, merged_runs, taken
+from hamlet.output.distinct import below, set_columns
 from hamlet.output.listing import listings
 from hamlet.output.numbers import Runs
 from hamlet.output.rows import Closed
 from hamlet.planner.aggregates import Component, has_trends, nothing, paired
 from hamlet.planner.compiled import CompiledClass, CompiledQuery
 
-Drained = tuple[Int64Array, Int64Array, npt.NDArray[np.int32], npt.NDArray[np.uint64]]  # as `Kernel.rows` gives
+# as `Kernel.rows` gives, and columns of sets of values
+Drained = tuple[Int64Array, Int64Array, npt.NDArray[np.int32], npt.NDArray[np.uint64], list[Column]]
+AnyKernel = Kernel | Matching
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,15 +65,25 @@ class ClosedRows:
     ----------
     compiled : CompiledClass
     schema : Schema
-    kernels : list of Kernel
+    kernels : list of Kernel or Matching
         One per thread.
     index : KeyIndex
+    strings : StringPool
+        What the numbers of strings stand for.
     """
 
-    def __init__(self, compiled: CompiledClass, schema: Schema, kernels: list[Kernel], index: KeyIndex) -> None:
+    def __init__(
+        self,
+        compiled: CompiledClass,
+        schema: Schema,
+        kernels: Sequence[AnyKernel],
+        index: KeyIndex,
+        strings: StringPool,
+    ) -> None:
         self.compiled = compiled
         self.kernels = kernels
         self.index = index
+        self._strings = strings
         self._schema = schema
         self._ranks = {group: Ranks(index, group) for group in {query.group for query in compiled.queries}}
         self._closed: dict[int, list[Closed]] = {}  # by query, taken from the kernels and not delivered
@@ -79,7 +93,7 @@ class ClosedRows:
     def plan_dicts(self) -> dict[tuple[int, ...], list[Listing]]:
         """How rows are made dicts, found out once: a run that asks for none need not."""
         if self._plans is None:
-            self._plans = listings(self.compiled, self._schema)
+            self._plans = {} if self.compiled.matching else listings(self.compiled, self._schema)
         return self._plans
 
     def sequence(self, events: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]] | None:
@@ -90,7 +104,7 @@ class ClosedRows:
     def waiting(self) -> int:
         """Rows that nobody has drained."""
         taken = sum(len(piece.windows) for pieces in self._closed.values() for piece in pieces)
-        drawn = sum(len(keys) for rows in self._drawn.values() for keys, *_ in rows)
+        drawn = sum(len(rows[0]) for waiting in self._drawn.values() for rows in waiting)
         return taken + drawn + sum(kernel.waiting for kernel in self.kernels)
 
     def places(self) -> list[int]:
@@ -111,6 +125,8 @@ class ClosedRows:
         if len(self.kernels) > 1 or self._closed or self._drawn:
             return []
         kernel, index = self.kernels[0], self.index
+        if isinstance(kernel, Matching):
+            return []
         found: list[tuple[int, list[dict[str, Any]]]] = []
         for group, plans in self.plan_dicts().items():
             ranks = self._ranks[group]
@@ -145,7 +161,7 @@ class ClosedRows:
         parts = self.compiled.parts_of[place]
         pairs: list[Column] | None = None
         if len(parts) == 1:
-            keys, windows, widths, words = self._drawn_for(place, parts[0])
+            keys, windows, widths, words, sets = self._drawn_for(place, parts[0])
         else:
             keys, windows, pairs = self._pairs(query, parts)
         if not len(keys):
@@ -153,7 +169,8 @@ class ClosedRows:
             return None
         ordered = self._ordered(query.group, keys, windows, orders)
         if pairs is None:
-            columns = decoded(query.layout, widths, words, ordered.rows)
+            columns = decoded(query.layout.cells, widths, words, ordered.rows)
+            columns += [taken(column, ordered.rows) for column in sets]
         else:
             columns = [taken(column, ordered.rows) for column in pairs]
         self._drop(parts)
@@ -194,7 +211,7 @@ class ClosedRows:
         if len(users) == 1:
             return rows
         if len(rows[0]):
-            copied = rows[0].copy(), rows[1].copy(), rows[2].copy(), rows[3].copy()
+            copied = rows[0].copy(), rows[1].copy(), rows[2].copy(), rows[3].copy(), rows[4]
             for user in users:
                 self._drawn.setdefault(user, []).append(copied)
             self._drop([part])
@@ -202,16 +219,33 @@ class ClosedRows:
         if len(mine) < 2:
             return mine[0] if mine else rows
         keys, windows, widths, words = (np.concatenate([each[column] for each in mine]) for column in range(4))
-        return keys, windows, widths, words
+        return (
+            keys,
+            windows,
+            widths,
+            words,
+            [below(columns) for columns in zip(*(each[4] for each in mine), strict=True)],
+        )
 
     def _waiting(self, part: int) -> Drained:
-        """The rows of one of the kernels' queries, until they are dropped: partitions, windows, widths, words."""
+        """The rows of one of the kernels' queries, until they are dropped."""
+        sets = [self._sets(kernel, part) for kernel in self.kernels]
         if len(self.kernels) == 1:
-            return self.kernels[0].rows(part)
+            keys, windows, widths, words = self.kernels[0].rows(part)
+            return keys, windows, widths, words, sets[0]
         drained = [kernel.rows(part) for kernel in self.kernels]
         keys = np.concatenate([rows[0] * len(drained) + number for number, rows in enumerate(drained)])
         windows, widths, words = (np.concatenate([rows[column] for rows in drained]) for column in (1, 2, 3))
-        return keys, windows, widths, words
+        return keys, windows, widths, words, [below(columns) for columns in zip(*sets, strict=True)]
+
+    def _sets(self, kernel: AnyKernel, part: int) -> list[Column]:
+        """The sets of values of the rows that a kernel has of one of its queries."""
+        place, number = self.compiled.parts[part]
+        query = self.compiled.queries[place]
+        if not isinstance(kernel, Matching) or not query.layout.sets:
+            return []
+        texts = self._strings.texts if any(each[4] for each in query.matching[number].sets) else None
+        return set_columns(query.matching[number].sets, *kernel.sets(part), texts)
 
     def _drop(self, parts: Sequence[int]) -> None:
         """Forget the rows that have been read."""
@@ -223,8 +257,8 @@ class ClosedRows:
         """The closed windows of a query over pairs of trends (AND), from those of its two sides and of both."""
         sides = []
         for part in parts:
-            keys, windows, widths, words = self._waiting(part)
-            columns = decoded(query.layout, widths, words, np.arange(len(keys)))
+            keys, windows, widths, words, sets = self._waiting(part)
+            columns = [*decoded(query.layout.cells, widths, words, np.arange(len(keys))), *sets]
             found = [listed(column) for column in columns]
             sides.append(
                 dict(zip(zip(keys.tolist(), windows.tolist(), strict=True), zip(*found, strict=True), strict=True))

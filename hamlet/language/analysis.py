@@ -1,40 +1,39 @@
 """From the syntax tree to what the queries mean: everything that can be checked without data, all errors at once.
 
-Source: LANGUAGE.md §§1-9; HAMLET (SIGMOD'21) Def. 2.2.
+Source: HAMLET (SIGMOD'21) Def. 2.2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from hamlet.errors import Diagnostic, Reports, WorkloadError, in_order, near_miss
-from hamlet.language.automaton import AmbiguousGuards, PatternTooLarge, template, templates
+from hamlet.language.automaton import AmbiguousGuards, PatternTooLarge, check_beginnings, template, templates
+from hamlet.language.layering import layers_of, order_of
 from hamlet.language.meaning import AnalysedQuery, Analysis, Declared, Pair
 from hamlet.language.parser import read
 from hamlet.language.pattern_checks import Variables, check_shape, variables_of
-from hamlet.language.predicates import Predicates, report_unknown, take_apart
-from hamlet.language.printing import name_text
+from hamlet.language.predicates import Predicates, take_apart
 from hamlet.language.query import (
     NOWHERE,
-    Aggregate,
     Atom,
-    Attribute,
     AttributeType,
     Conjunction,
     Duration,
     EventDeclaration,
     Pattern,
     Query,
+    Semantics,
     Span,
     WorkloadText,
     atoms,
 )
+from hamlet.language.result_checks import aggregates_of, check_results, check_session, warn_of_idle_guards
 from hamlet.language.schema import Schema
-from hamlet.language.typecheck import SPECIAL_COLUMNS, check
+from hamlet.language.typecheck import SPECIAL_COLUMNS, check, row_types
 from optimizer.template import START, Template
 
-# Columns of every result row.
-RESULT_COLUMNS = ("query", "window_start", "window_end")
 MOST_WINDOWS = 1_000_000  # that hold one event: each costs memory and time, and is a row
 
 
@@ -108,12 +107,22 @@ def _analyse(workload: WorkloadText, special: Collection[str]) -> tuple[Analysis
     reports = Reports(workload.text, workload.source)
     declared = _declarations(workload.declarations, reports)
     _check_names(workload.queries, reports)
-    queries = tuple(
-        _Check(query, declared, special, reports).result(index) for index, query in enumerate(workload.queries)
-    )
-    analysis = Analysis(workload, queries, (), declared)
+    order = order_of(workload.queries, declared, reports)
+    found: dict[int, AnalysedQuery] = {}
+    known: dict[str, AnalysedQuery] = {}  # by name
+    types: dict[str, Mapping[str, AttributeType | None]] = dict(declared)
+    used = {atom.type for query in workload.queries for atom in atoms(query.pattern)}
+    for place in order:
+        query = workload.queries[place]
+        found[place] = _Check(query, types, known, special, reports).result(place)
+        if query.name in used and query.name not in types:
+            known[query.name] = found[place]
+            types[query.name] = row_types(found[place])
+    queries = tuple(found[place] for place in range(len(workload.queries)))
+    layers = layers_of([[each.index for each in query.upstream.values()] for query in queries], order)
+    analysis = Analysis(workload, queries, (), types, layers)
     reports.errors += check(analysis, None, special=special)
-    return Analysis(workload, queries, in_order(reports.warnings), declared), reports.errors
+    return replace(analysis, warnings=in_order(reports.warnings)), reports.errors
 
 
 def _declarations(declarations: tuple[EventDeclaration, ...], reports: Reports) -> dict[str, dict[str, AttributeType]]:
@@ -156,8 +165,16 @@ def _check_names(queries: tuple[Query, ...], reports: Reports) -> None:
 class _Check:
     """The checks of one query."""
 
-    def __init__(self, query: Query, declared: Declared, special: Collection[str], reports: Reports) -> None:
+    def __init__(
+        self,
+        query: Query,
+        declared: Declared,
+        known: Mapping[str, AnalysedQuery],
+        special: Collection[str],
+        reports: Reports,
+    ) -> None:
         self.query = query
+        self.known = known  # queries that this one may ask about
         self.declared = declared
         self.special = special
         self.reports = reports
@@ -176,7 +193,9 @@ class _Check:
         grouping = tuple(dict.fromkeys(attribute.name for attribute in query.group_by))
         named = [name for equivalence in predicates.equivalences for name in equivalence.attributes]
         equivalence = tuple(dict.fromkeys(named))
-        self._check_result(variables, grouping)
+        check_results(query, variables, grouping, reports)
+        check_session(query, predicates, grouping, self._carries, reports)
+        warn_of_idle_guards(query, templates, reports)
         self._check_durations()
         self._check_keys(templates, predicates, variables)
         return AnalysedQuery(
@@ -191,6 +210,8 @@ class _Check:
             adjacent={pair: tuple(found) for pair, found in predicates.adjacent.items()},
             patterns=patterns,
             declared={v: self.declared[t] for v, t in variables.types.items() if t in self.declared},
+            aggregates=aggregates_of(query),
+            upstream={t: self.known[t] for t in variables.types.values() if t in self.known},
         )
 
     def _check_types(self) -> None:
@@ -206,6 +227,8 @@ class _Check:
         found = []
         for pattern in patterns:
             try:
+                if self.query.semantics is Semantics.NEXT:
+                    check_beginnings(pattern)
                 found.append(template(pattern))
             except AmbiguousGuards as error:
                 self._refuse_ambiguity(error)
@@ -227,75 +250,20 @@ class _Check:
         guard = self.reports.quote(error.negation.span)
         one, two = sorted(error.places, key=lambda each: each.span.start)
         places = [f"{self.reports.quote(each.span)} ({self.reports.place(each.span)})" for each in (one, two)]
-        message = f"one trend can be read with and without {guard} at one gap: through {' and through '.join(places)}"
+        what = "a trend's beginning" if self.query.semantics is Semantics.NEXT else "one trend"
+        message = f"{what} can be read with and without {guard} at one gap: through {' and through '.join(places)}"
         hint = "write both cases apart as branches of OR, with different variables, so that each trend has one reading"
         if isinstance(one, Atom) and isinstance(two, Atom):
             first, second = f"{one.type} {one.variable.lower()}1", f"{two.type} {two.variable.lower()}2"
             hint = f"use different variables in the two places, {first} and {second}: then each trend has one reading"
         self.reports.error(message, error.negation.span, hint)
 
-    # ------------------------------------------------------------------------------- RETURN and GROUP-BY
-
-    def _check_result(self, variables: Variables, grouping: tuple[str, ...]) -> None:
-        columns = dict.fromkeys(RESULT_COLUMNS, "")
-        for attribute in self.query.group_by:
-            self._check_prefix(attribute, "GROUP-BY", variables)
-        for item in self.query.items:
-            if isinstance(item.value, Attribute):
-                if self._check_prefix(item.value, "RETURN", variables):
-                    self._check_grouped(item.value, grouping)
-            else:
-                self._check_aggregate(item.value, variables)
-            column = item.column
-            if column in columns:
-                text = f"'{columns[column]}'" if columns[column] else "a column that every result has"
-                hint = f"rename it, as in {self.reports.quote(item.value.span)[1:-1]} AS {column}_2"
-                self.reports.error(f"the column name '{column}' is taken by {text}", item.span, hint)
-            columns.setdefault(column, self.reports.quote(item.span)[1:-1])
-
-    def _check_prefix(self, attribute: Attribute, clause: str, variables: Variables) -> bool:
-        if attribute.variable is None:
-            return True
-        name = name_text(attribute.name, free=True)
-        if attribute.variable not in variables.types:
-            report_unknown(attribute.variable, attribute.span, f"{{}}.{name}", variables, self.reports)
-            return False
-        if attribute.variable in variables.negated:
-            message = f"{attribute.variable} stands inside NOT: its events are no part of a trend"
-            hint = f"write {clause} {name_text(attribute.name)} for the attribute of the trend"
-            self.reports.error(message, attribute.span, hint)
-            return False
-        return True
-
-    def _check_grouped(self, attribute: Attribute, grouping: tuple[str, ...]) -> None:
-        if attribute.name in grouping:
-            return
-        meant = near_miss(attribute.name, grouping)
-        text = self.reports.quote(attribute.span)[1:-1]
-        if meant is not None:
-            hint = f"did you mean {name_text(meant)}?"
-        elif grouping:
-            hint = f"add it: GROUP-BY {', '.join(map(name_text, grouping))}, {text}"
-        else:
-            hint = f"add GROUP-BY {text} before WITHIN"
-        self.reports.error(f"{text} is in RETURN but not in GROUP-BY", attribute.span, hint)
-
-    def _check_aggregate(self, aggregate: Aggregate, variables: Variables) -> None:
-        variable = aggregate.variable
-        if variable is None:
-            return
-        if variable not in variables.types:
-            attribute = f".{name_text(aggregate.attribute, free=True)}" if aggregate.attribute is not None else ""
-            report_unknown(variable, aggregate.span, f"{aggregate.function}({{}}{attribute})", variables, self.reports)
-        elif variable in variables.negated:
-            message = f"{variable} stands inside NOT: no trend has such an event to aggregate"
-            hint = f"aggregate one of {', '.join(variables.positive)}"
-            self.reports.error(message, aggregate.span, hint)
-
     # ---------------------------------------------------------------------------------- windows and keys
 
     def _check_durations(self) -> None:
-        for clause, duration in (("WITHIN", self.query.within), ("SLIDE", self.query.slide)):
+        query = self.query
+        within = "WITHIN SESSION" if query.session else "WITHIN"
+        for clause, duration in ((within, query.within), ("SLIDE", query.slide), ("SPAN", query.longest)):
             if isinstance(duration, Duration) and duration.amount <= 0:
                 message = f"{clause} needs a duration above zero"
                 self.reports.error(message, duration.span, f"write {clause} 10 min, for instance")

@@ -20,7 +20,7 @@ from hamlet.language.printing import to_text
 from hamlet.language.query import Negation, Pattern
 from optimizer.template import START, Final, Guard, Template, Transition
 
-__all__ = ["AmbiguousGuards", "PatternTooLarge", "intersection", "template", "templates"]
+__all__ = ["AmbiguousGuards", "PatternTooLarge", "check_beginnings", "intersection", "template", "templates"]
 
 MAX_STATES = 2_000
 MAX_TRANSITIONS = 50_000
@@ -86,6 +86,27 @@ def template(pattern: Pattern) -> Template:
     _refuse_ambiguity(automaton, positions)
     blocks = _minimise(automaton)
     return _assemble(automaton, blocks, variables, positions)
+
+
+@lru_cache(maxsize=KEPT_TEMPLATES)
+def check_beginnings(pattern: Pattern) -> None:
+    """Whether every beginning of a word has one reading, as skip-till-next-match asks, for it looks at beginnings.
+
+    Raises
+    ------
+    AmbiguousGuards
+        A beginning of a word with two spellings whose guards differ before one of its events.
+    PatternTooLarge
+        As `template`.
+    """
+    positions = Positions()
+    fragment = positions.build(pattern)
+    index = {variable: number for number, variable in enumerate(dict.fromkeys(a.variable for a in positions.atoms))}
+    automaton = _determine(positions, fragment, [index[atom.variable] for atom in positions.atoms])
+    for steps in automaton.steps:
+        for found in _by_variable(steps).values():
+            if len(found) > 1:
+                raise _difference(automaton, positions, found[1], found[0])
 
 
 def _determine(positions: Positions, fragment: Fragment, letters: list[int]) -> _Deterministic:

@@ -10,7 +10,9 @@ from dataclasses import replace
 from typing import TypeGuard, TypeVar, Union
 
 from hamlet.language.query import (
+    Aggregate,
     And,
+    Attribute,
     Between,
     Binary,
     Comparison,
@@ -18,6 +20,7 @@ from hamlet.language.query import (
     Equivalence,
     Expression,
     Literal,
+    Log2,
     Membership,
     Not,
     NullTest,
@@ -40,9 +43,9 @@ def is_condition(part: Part) -> TypeGuard[Condition]:
 def parts(node: Part) -> tuple[Part, ...]:
     """The direct parts of a condition or an expression, in the order of the text."""
     match node:
-        case Literal() | Reference() | Equivalence():
+        case Literal() | Reference() | Equivalence() | Attribute() | Aggregate():
             return ()
-        case Unary(operand=inner) | Not(operand=inner) | NullTest(operand=inner):
+        case Unary(operand=inner) | Log2(operand=inner) | Not(operand=inner) | NullTest(operand=inner):
             return (inner,)
         case Binary(left=left, right=right) | Comparison(left=left, right=right):
             return (left, right)
@@ -66,10 +69,20 @@ def references(part: Part) -> Iterator[Reference]:
     return (inner for inner in walk(part) if isinstance(inner, Reference))
 
 
+def aggregates(part: Part) -> Iterator[Aggregate]:
+    """All aggregates of a result expression or of a condition on results, in the order of the text."""
+    return (inner for inner in walk(part) if isinstance(inner, Aggregate))
+
+
+def attributes(part: Part) -> Iterator[Attribute]:
+    """All attributes of the trend in a result expression or in a condition on results, in the order of the text."""
+    return (inner for inner in walk(part) if isinstance(inner, Attribute))
+
+
 def depth(part: Part) -> int:
     """How many values are held at once while a part is computed, left to right, at most."""
     match part:
-        case Literal() | Equivalence():
+        case Literal() | Equivalence() | Attribute() | Aggregate():
             return 1
         case Reference():
             return 2  # a TIMESTAMP is multiplied where units differ

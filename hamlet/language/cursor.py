@@ -11,10 +11,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
 from hamlet.errors import Diagnostic, one_of
-from hamlet.language.query import Span
+from hamlet.language.query import Expression, Span
 from hamlet.language.tokens import Kind, Token
 
-CLAUSES = ("PATTERN", "WHERE", "GROUP-BY", "WITHIN", "SLIDE")
+CLAUSES = ("PATTERN", "SEMANTICS", "WHERE", "GROUP-BY", "HAVING", "TOP", "SPAN", "WITHIN", "SLIDE")
 MAX_DEPTH = 100  # nesting of patterns, of conditions and of arithmetic
 MAX_PROBLEMS = 1000  # a file that is no workload at all is not listed to its end
 
@@ -49,6 +49,7 @@ class Cursor:
         self.source = source
         self.problems = problems
         self.depth = 0
+        self.operand: Callable[[Cursor], Expression] | None = None  # reads operands of results, in place of WHERE's
         self._tokens = tokens
         self.index = 0
 
@@ -83,7 +84,19 @@ class Cursor:
         if word == "GROUP":
             dashed = int(self.at("-", offset=offset + 1))
             return ("GROUP-BY", 2 + dashed) if self.at_word("BY", offset=offset + 1 + dashed) else None
+        if word in ("SPAN", "TOP"):  # before a number only: they are common names
+            signed = int(self.at("-", offset=offset + 1))
+            return (word, 1) if self.at_kind(Kind.NUMBER, offset=offset + 1 + signed) else None
+        if word in ("SEMANTICS", "HAVING") and self._is_name_here(offset):
+            return None
         return (word, 1) if word in CLAUSES else None
+
+    def _is_name_here(self, offset: int) -> bool:
+        """Whether HAVING or SEMANTICS is the name of something: nothing that could follow the keyword follows."""
+        following = self.peek(offset + 1)
+        if following.kind is Kind.WORD:
+            return self.clause(offset + 1) is not None or self.at_word("AND", "OR", offset=offset + 1)
+        return following.kind is Kind.SYMBOL and not self.at("-", "(", "[", offset=offset + 1)
 
     def starts_statement(self, offset: int = 0) -> bool:
         """Whether a query or a declaration begins here: ``name :``, ``RETURN item`` or ``EVENT Name (``."""

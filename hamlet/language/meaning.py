@@ -1,18 +1,20 @@
 """What the queries of a checked workload mean: what `hamlet.language.analysis` gives to everything behind it.
 
-Source: LANGUAGE.md §§3-6; HAMLET (SIGMOD'21) Def. 2.2.
+Source: HAMLET (SIGMOD'21) Def. 2.2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hamlet.errors import Diagnostic
-from hamlet.language.query import AttributeType, Condition, Pattern, Query, WorkloadText
+from hamlet.language.query import Aggregate, AttributeType, Condition, Pattern, Query, WorkloadText
 
 Pair = tuple[str, str]
-Declared = Mapping[str, Mapping[str, AttributeType]]
+# Event type -> its attributes with their types; None is a type that is not known before the input is, as that of a
+# result column (`AnalysedQuery.upstream`).
+Declared = Mapping[str, Mapping[str, AttributeType | None]]
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,11 @@ class AnalysedQuery:
     patterns : tuple of Pattern
         The pattern, or the two operands of AND.
     declared : mapping of str to mapping of str to AttributeType
-        For variables whose type is declared, its attributes.
+        For variables whose type is declared, its attributes. The rows of a query count as declared with its columns.
+    aggregates : tuple of Aggregate
+        All different ones of RETURN, HAVING and TOP, in the order of the text.
+    upstream : mapping of str to AnalysedQuery
+        Those event types of the pattern that are names of queries of the workload, with the query.
     """
 
     query: Query
@@ -57,6 +63,8 @@ class AnalysedQuery:
     adjacent: Mapping[Pair, tuple[Condition, ...]]
     patterns: tuple[Pattern, ...]
     declared: Declared
+    aggregates: tuple[Aggregate, ...] = ()
+    upstream: Mapping[str, AnalysedQuery] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -72,10 +80,14 @@ class Analysis:
     warnings : tuple of Diagnostic
         What is allowed but probably not meant.
     declared : mapping of str to mapping of str to AttributeType
-        Attributes of every declared event type.
+        Attributes of every declared event type, and of the rows of every query that another one asks about.
+    layers : tuple of tuple of int
+        Places of queries: first those that read the input only, then those that read rows of the queries before them.
+        One layer where no query asks about another.
     """
 
     text: WorkloadText
     queries: tuple[AnalysedQuery, ...]
     warnings: tuple[Diagnostic, ...]
     declared: Declared
+    layers: tuple[tuple[int, ...], ...] = ()

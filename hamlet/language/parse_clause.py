@@ -1,4 +1,4 @@
-"""Tokens to RETURN items, grouping attributes, durations and EVENT declarations.
+"""Tokens to the lists of RETURN and GROUP-BY, durations and EVENT declarations.
 
 The grammar stands in `hamlet.language.parser`. Source: LANGUAGE.md §1.
 """
@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from hamlet.errors import one_of
+from hamlet.errors import near_miss, one_of
 from hamlet.language.cursor import Cursor, UnreadableError
+from hamlet.language.parse_result import as_item, parse_attribute, parse_result
 from hamlet.language.query import (
     Aggregate,
     Attribute,
@@ -17,10 +18,10 @@ from hamlet.language.query import (
     Duration,
     EventDeclaration,
     ReturnItem,
+    Semantics,
 )
 from hamlet.language.tokens import Kind, Token
 
-_AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX")
 _UNITS = {"ms": ("ms",), "s": ("s", "sec", "second", "seconds"), "min": ("min", "minute", "minutes")}
 _UNITS |= {"h": ("h", "hour", "hours"), "d": ("d", "day", "days")}
 _UNIT_OF = {spelling: unit for unit, spellings in _UNITS.items() for spelling in spellings}
@@ -59,7 +60,7 @@ def _items(cursor: Cursor) -> list[ReturnItem]:
         try:
             if items and cursor.clause() is not None:
                 raise cursor.expected(["a result column"], None, "remove the comma")
-            items.append(_item(cursor))
+            items.append(_item(cursor, 1 + sum(item.place > 0 for item in items)))
         except UnreadableError:
             open_parentheses = 0
             while not (cursor.clause() or cursor.ends_statement() or (cursor.at(",") and open_parentheses <= 0)):
@@ -69,29 +70,16 @@ def _items(cursor: Cursor) -> list[ReturnItem]:
             return items
 
 
-def _item(cursor: Cursor) -> ReturnItem:
+def _item(cursor: Cursor, place: int) -> ReturnItem:
     start = cursor.peek().span
-    value: Attribute | Aggregate
-    log2 = False
-    if cursor.at_word("LOG2") and cursor.at("(", offset=1):
-        log2 = True
-        cursor.index += 2
-        if not (cursor.at_word(*_AGGREGATES) and cursor.at("(", offset=1)):
-            hint = "LOG2 takes an aggregate, as in LOG2(COUNT(*))"
-            raise cursor.expected(["COUNT, SUM, AVG, MIN or MAX"], None, hint)
-        value = _aggregate(cursor)
-        if not cursor.take(")"):
-            raise cursor.expected(["')'"], cursor.since(start), "close LOG2(")
-    elif cursor.at_kind(Kind.WORD) and cursor.at("(", offset=1):
-        value = _aggregate(cursor)
-    else:
-        value = _attribute(cursor, "a result column", "COUNT(*), SUM(T.duration) and T.district are result columns")
+    value, log2 = as_item(parse_result(cursor))
     alias = None
     if cursor.take_word("AS"):
         if not _at_alias(cursor):
             raise cursor.expected(["a name"], None, "AS gives the column a name, as in COUNT(*) AS trips")
         alias = cursor.advance().value
-    return ReturnItem(value, log2, alias, span=cursor.since(start))
+    lone = isinstance(value, (Attribute, Aggregate))
+    return ReturnItem(value, log2, alias, 0 if lone else place, span=cursor.since(start))
 
 
 def _at_alias(cursor: Cursor) -> bool:
@@ -101,72 +89,44 @@ def _at_alias(cursor: Cursor) -> bool:
     return cursor.at_kind(Kind.WORD) or (cursor.at_kind(Kind.NAME) and cursor.peek().value != "")
 
 
-def _aggregate(cursor: Cursor) -> Aggregate:
-    token = cursor.advance()
-    function = token.value.upper()
-    if function not in _AGGREGATES:
-        hint = "the aggregates are COUNT, SUM, AVG, MIN and MAX, and LOG2 of one of them"
-        raise cursor.fail(f"there is no aggregate '{token.value}'", token.span, hint)
-    cursor.advance()  # the parenthesis
-    usage = "write COUNT(*) for trends or COUNT(T) for events" if function == "COUNT" else f"write {function}(T.speed)"
-    variable = attribute = None
-    if function == "COUNT" and cursor.take("*"):
-        pass
-    else:
-        if cursor.at_word("DISTINCT") and cursor.at_kind(Kind.WORD, Kind.NAME, offset=1):
-            raise cursor.fail(f"{function} knows no DISTINCT", cursor.peek().span, usage)
-        if not cursor.at_kind(Kind.WORD, Kind.NAME):
-            what = "'*' or a variable" if function == "COUNT" else "a variable and its attribute"
-            raise cursor.expected([what], cursor.since(token.span), usage)
-        variable = cursor.take_name()
-        if function != "COUNT":
-            if not cursor.at("."):
-                hint = f"name the variable too: {function}(T.{variable})"
-                raise cursor.expected(["'.' and an attribute"], cursor.since(token.span), hint)
-            attribute = _attribute_name(cursor)
-        elif cursor.at("."):
-            hint = f"write COUNT({variable}); it counts the events of {variable} in all trends"
-            span = cursor.peek().span.to(cursor.peek(1).span)
-            raise cursor.fail("COUNT takes a variable, not an attribute", span, hint)
-    if not cursor.take(")"):
-        raise cursor.expected(["')'"], cursor.since(token.span), f"{usage}; arithmetic on attributes is for WHERE")
-    return Aggregate(function, variable, attribute, span=cursor.since(token.span))
-
-
 def parse_attributes(cursor: Cursor) -> tuple[Attribute, ...]:
     """Read the attributes of GROUP-BY; raises UnreadableError with the message recorded."""
     found = []
     while True:
-        found.append(_attribute(cursor, "an attribute", "groups are written GROUP-BY T.district, T.hour"))
+        found.append(parse_attribute(cursor, "an attribute", "groups are written GROUP-BY T.district, T.hour"))
         if not cursor.take(","):
             return tuple(found)
 
 
-def _attribute(cursor: Cursor, what: str, hint: str) -> Attribute:
-    token = cursor.peek()
-    keyword = (cursor.clause() or cursor.starts_statement()) and not cursor.at(".", offset=1)
-    if keyword or not cursor.at_kind(Kind.WORD, Kind.NAME):
-        raise cursor.expected([what], None, hint)
-    name, variable = cursor.take_name(), None
-    if cursor.at("."):
-        name, variable = _attribute_name(cursor), name
-    return Attribute(name, variable, span=cursor.since(token.span))
+# ------------------------------------------------------------------------------------------------ semantics
+
+_SEMANTICS = {each.name: each for each in Semantics} | {each.value.upper(): each for each in Semantics}
+_SEMANTICS_USAGE = "the semantics are skip-till-any-match, skip-till-next-match and contiguous"
 
 
-def _attribute_name(cursor: Cursor) -> str:
-    """A point and the name behind it."""
-    start = cursor.peek(-1).span
-    cursor.advance()
-    if not cursor.at_kind(Kind.WORD, Kind.NAME):
-        raise cursor.expected(["an attribute"], cursor.since(start))
-    return cursor.take_name()
+def parse_semantics(cursor: Cursor) -> Semantics:
+    """Read the name behind SEMANTICS; raises UnreadableError with the message recorded."""
+    start = cursor.peek()
+    if start.kind is not Kind.WORD or cursor.clause() is not None:
+        raise cursor.expected(["a semantics"], None, _SEMANTICS_USAGE)
+    words = [cursor.advance().value]
+    while cursor.at("-") and cursor.at_kind(Kind.WORD, offset=1):
+        cursor.advance()
+        words.append(cursor.advance().value)
+    name = "-".join(words)
+    found = _SEMANTICS.get(name.upper().replace("_", "-"))
+    if found is None:
+        meant = near_miss(name, [each.value for each in Semantics])
+        hint = f"did you mean {meant}?" if meant is not None else _SEMANTICS_USAGE
+        raise cursor.fail(f"there is no semantics '{name}'", cursor.since(start.span), hint)
+    return found
 
 
 # ------------------------------------------------------------------------------------------------ durations
 
 
 def parse_duration(cursor: Cursor, clause: str) -> Duration:
-    """Read the length of WITHIN or SLIDE; raises UnreadableError with the message recorded.
+    """Read the length of WITHIN, SLIDE or SPAN; raises UnreadableError with the message recorded.
 
     A minus is read here and refused by the analysis, which says what a duration must be.
     """

@@ -9,7 +9,8 @@
                 var.name, NEXT(var).name, PREV(var).name and bare words (which are strings)
 
 Conditions and values are read by the same functions, since a parenthesis may hold either; what does not fit together
-is refused where it is joined. A minus directly before a number belongs to the number. Source: LANGUAGE.md §1, §5.
+is refused where it is joined. A minus directly before a number belongs to the number. Conditions on result
+rows (HAVING) are read by the same functions over other operands (`hamlet.language.parse_result`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from hamlet.language.conditions import Part, is_condition, parts
 from hamlet.language.cursor import Cursor
 from hamlet.language.query import (
     And,
+    Attribute,
     Between,
     Binary,
     Comparison,
@@ -48,7 +50,7 @@ _LARGEST = 2**63
 
 
 def parse_condition(cursor: Cursor) -> Condition:
-    """Read one whole condition.
+    """Read one whole condition: of WHERE, or over the operands that the cursor reads.
 
     Raises
     ------
@@ -59,6 +61,14 @@ def parse_condition(cursor: Cursor) -> Condition:
     condition = _condition(cursor, part)
     cursor.check_depth(part, parts, part.span, "condition")
     return condition
+
+
+def parse_value(cursor: Cursor) -> Expression:
+    """Read one whole expression; raises UnreadableError with the message recorded."""
+    part = _value(cursor, _operators(cursor, _SUM))
+    whole: Part = part
+    cursor.check_depth(whole, parts, part.span, "expression")
+    return part
 
 
 # --------------------------------------------------------------------------------------------- operators
@@ -159,7 +169,7 @@ def _prefix(cursor: Cursor) -> Part:
         return Not(inner, span=token.span.to(inner.span))
     if cursor.take("-", "+"):
         if token.value == "-" and cursor.at_kind(Kind.NUMBER):
-            return _number(cursor, token)
+            return parse_number(cursor, token)
         cursor.deeper(token.span, "condition")
         operand = _value(cursor, _prefix(cursor))
         cursor.depth -= 1
@@ -177,9 +187,11 @@ def _prefix(cursor: Cursor) -> Part:
 
 
 def _operand(cursor: Cursor) -> Part:
+    if cursor.operand is not None:
+        return cursor.operand(cursor)
     token = cursor.peek()
     if token.kind is Kind.NUMBER:
-        return _number(cursor, None)
+        return parse_number(cursor)
     if token.kind is Kind.STRING:
         return Literal(cursor.advance().value, span=token.span)
     if cursor.at("["):
@@ -196,7 +208,8 @@ def _operand(cursor: Cursor) -> Part:
     raise cursor.expected(["a value or a condition"], None, _operand_hint(cursor))
 
 
-def _number(cursor: Cursor, minus: Token | None) -> Literal:
+def parse_number(cursor: Cursor, minus: Token | None = None) -> Literal:
+    """Read a number, behind its minus if one was read; raises UnreadableError where it fits no type."""
     token = cursor.advance()
     span = token.span if minus is None else minus.span.to(token.span)
     sign = 1 if minus is None else -1
@@ -264,7 +277,7 @@ def _bare_word(cursor: Cursor) -> Literal:
     if cursor.at("("):
         function = token.value.upper()
         if function in ("COUNT", "SUM", "AVG", "MIN", "MAX", "LOG2"):
-            hint = "WHERE looks at single events; filter on aggregates when you read the results"
+            hint = "WHERE looks at single events; a condition on aggregates is written HAVING, behind GROUP-BY"
             raise cursor.fail(f"{function} cannot stand in WHERE", token.span, hint)
         hint = "conditions know + - * / %, NEXT(T).speed and PREV(T).speed"
         raise cursor.fail(f"there is no function '{token.value}'", token.span, hint)
@@ -286,7 +299,9 @@ def _condition(cursor: Cursor, part: Part) -> Condition:
     if follows and cursor.clause() is None and not cursor.ends_statement() and _binding(cursor) is None:
         raise cursor.expected(["a comparison such as = or <"], part.span, condition_hint(cursor))
     words = " ".join(cursor.text[part.span.start : part.span.end].split())
-    hint = f"write {words} = TRUE" if isinstance(part, Reference) else "compare it with something, as in T.speed < 10"
+    hint = "compare it with something, as in " + ("T.speed < 10" if cursor.operand is None else "COUNT(*) > 3")
+    if isinstance(part, (Reference, Attribute)):
+        hint = f"write {words} = TRUE"
     raise cursor.fail(f"'{_shorten(words)}' is a value where a condition is expected", part.span, hint)
 
 

@@ -4,29 +4,40 @@
 
     workload  = { event | query }
     event     = EVENT Name "(" name TYPE { "," name TYPE } ")" ";"        TYPE = INT DOUBLE STRING BOOLEAN TIMESTAMP
-    query     = [ name ":" ] RETURN item {"," item} PATTERN pattern [WHERE condition]
-                [GROUP-BY attr {"," attr}] WITHIN duration [SLIDE duration] [";"]
-    item      = ( attr | aggregate | LOG2 "(" aggregate ")" ) [AS name]
-    aggregate = COUNT "(" "*" ")" | COUNT "(" var ")" | (SUM|AVG|MIN|MAX) "(" var "." name ")"
+    query     = [ name ":" ] RETURN item {"," item} PATTERN pattern [SEMANTICS semantics] [WHERE condition]
+                [GROUP-BY attr {"," attr}] [HAVING hcond] [TOP k BY rexpr [ASC | DESC]]
+                WITHIN ( duration [SLIDE duration] | SESSION duration ) [";"]
+                and SPAN duration, right before WITHIN or right after WITHIN and SLIDE; HAVING and TOP may come last
+    semantics = skip-till-any-match | skip-till-next-match | contiguous | ANY | NEXT
+    item      = rexpr [AS name]
+    aggregate = COUNT "(" "*" ")" | COUNT "(" var ")" | (SUM|AVG|MIN|MAX|APPROX_COUNT_DISTINCT) "(" var "." name ")"
+                | COUNT "(" DISTINCT var "." name ")"
     attr      = [var "."] name
     duration  = number (ms | s sec second(s) | min minute(s) | h hour(s) | d day(s))
     name      = letters, digits and _ | "any text", a quote inside written twice
 
-`parse_pattern` and `parse_condition` hold the grammar of patterns and conditions. Keywords are found by their place, in
-any case, so that most of them may be names too; after a point, in brackets and in declarations all may. After a mistake
-reading goes on at the next clause of the query, or at the next statement.
-Source: LANGUAGE.md §1.
+`parse_pattern`, `parse_condition` and `parse_result` hold the rest of the grammar. Keywords are found by their place,
+in any case, so that most of them may be names too; after a point, in brackets and in declarations all may. After a
+mistake reading goes on at the next clause of the query, or at the next statement.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from hamlet.errors import Diagnostic, WorkloadError, one_of
 from hamlet.language.cursor import CLAUSES, MAX_PROBLEMS, Cursor, TooManyProblemsError, UnreadableError
-from hamlet.language.parse_clause import parse_attributes, parse_declaration, parse_duration, parse_items
+from hamlet.language.parse_clause import (
+    parse_attributes,
+    parse_declaration,
+    parse_duration,
+    parse_items,
+    parse_semantics,
+)
 from hamlet.language.parse_condition import condition_hint, parse_condition
 from hamlet.language.parse_pattern import parse_pattern, part_hint
+from hamlet.language.parse_result import parse_having, parse_top
 from hamlet.language.query import (
     Attribute,
     Condition,
@@ -35,22 +46,30 @@ from hamlet.language.query import (
     Pattern,
     Query,
     ReturnItem,
+    Semantics,
     Span,
+    Top,
     WorkloadText,
 )
 from hamlet.language.tokens import Kind, tokenize
 
 _SQL = {
     "FROM": "the input is named on the command line or in the call, not in the query",
-    "HAVING": "filter on aggregates when you read the results",
-    "ORDER": "rows come in the order of query, window and group",
-    "LIMIT": "every window and group has its row; cut the results when you read them",
-    "MATCHING": "the semantics is skip-till-any-match, always",
+    "HAVING": "conditions on results are written HAVING COUNT(*) > 3",
+    "ORDER": "rows come in the order of query, window and group; TOP 3 BY COUNT(*) keeps the largest",
+    "LIMIT": "write TOP 3 BY COUNT(*) for the three rows of a window with the largest count",
+    "TOP": "rows are kept by TOP 3 BY COUNT(*)",
+    "SPAN": "the longest time of a trend is written SPAN 10 min",
+    "SEMANTICS": "write SEMANTICS skip-till-next-match or SEMANTICS contiguous",
+    "MATCHING": "write SEMANTICS skip-till-next-match or SEMANTICS contiguous",
     "ON": "write WHERE",
     "IF": "write WHERE",
     "SELECT": "a query starts with RETURN",
     "EVERY": "write SLIDE 1 min",
 }
+
+
+_RARE = ("SEMANTICS", "HAVING", "TOP", "SPAN")  # clauses that messages do not list
 
 
 def parse(text: str, source: str = "<workload>") -> WorkloadText:
@@ -133,6 +152,11 @@ class _Draft:
     group_by: tuple[Attribute, ...] = ()
     within: Duration | None = None
     slide: Duration | None = None
+    semantics: Semantics = Semantics.ANY
+    session: bool = False
+    longest: Duration | None = None
+    having: Condition | None = None
+    top: Top | None = None
     seen: list[str] = field(default_factory=list)
     last: Span | None = None  # of what the last clause read
 
@@ -162,6 +186,7 @@ def _query(cursor: Cursor, place: int) -> Query | None:
         return None
     return Query(
         name, draft.items, draft.pattern, draft.condition, draft.group_by, draft.within, draft.slide,
+        draft.semantics, draft.session, draft.longest, draft.having, draft.top,
         span=span, name_span=name_span,
     )  # fmt: skip
 
@@ -210,37 +235,72 @@ def _clause(cursor: Cursor, draft: _Draft) -> None:
     keyword = keyword.to(cursor.peek(width - 1).span)
     if name in draft.seen:
         cursor.report(f"{name} stands twice in this query", keyword, f"keep one {name}")
-    elif any(CLAUSES.index(name) < CLAUSES.index(earlier) for earlier in draft.seen):
-        later = next(each for each in CLAUSES if each in draft.seen and CLAUSES.index(each) > CLAUSES.index(name))
-        order = "the order is RETURN, PATTERN, WHERE, GROUP-BY, WITHIN, SLIDE"
-        cursor.report(f"{name} must stand before {later}", keyword, order)
+    else:
+        _check_order(cursor, name, keyword, draft)
     draft.seen.append(name)
     cursor.index += width
-    if name == "PATTERN":
-        draft.pattern = parse_pattern(cursor)
-        draft.last = draft.pattern.span
-    elif name == "WHERE":
-        draft.condition = parse_condition(cursor)
-        draft.last = draft.condition.span
-    elif name == "GROUP-BY":
-        draft.group_by = parse_attributes(cursor)
-        draft.last = draft.group_by[-1].span
-    elif name == "WITHIN":
-        draft.within = parse_duration(cursor, name)
-        draft.last = draft.within.span
-    else:
-        draft.slide = parse_duration(cursor, name)
-        draft.last = draft.slide.span
+    _read_clause(cursor, draft, name)
+
+
+def _read_clause(cursor: Cursor, draft: _Draft, name: str) -> None:
+    """Read what stands behind the keyword of a clause."""
+    start = cursor.peek().span
+    match name:
+        case "PATTERN":
+            draft.pattern = parse_pattern(cursor)
+        case "SEMANTICS":
+            draft.semantics = parse_semantics(cursor)
+        case "WHERE":
+            draft.condition = parse_condition(cursor)
+        case "GROUP-BY":
+            draft.group_by = parse_attributes(cursor)
+        case "HAVING":
+            draft.having = parse_having(cursor)
+        case "TOP":
+            draft.top = parse_top(cursor)
+        case "SPAN":
+            draft.longest = parse_duration(cursor, name)
+        case "WITHIN":
+            draft.session = cursor.take_word("SESSION") is not None
+            draft.within = parse_duration(cursor, "WITHIN SESSION" if draft.session else name)
+        case _:
+            draft.slide = parse_duration(cursor, name)
+            if draft.session:
+                hint = "leave SLIDE out: a session begins and ends with its events"
+                cursor.report("sessions do not slide", cursor.since(start), hint)
+    draft.last = cursor.since(start)
+
+
+def _check_order(cursor: Cursor, name: str, keyword: Span, draft: _Draft) -> None:
+    """Report a clause that stands behind one that must come later."""
+    mine = _rank(name, draft.seen)
+    later = [(rank, each) for rank, each in _ranked(draft.seen) if rank > mine]
+    if later:
+        order = "the order is RETURN, PATTERN, WHERE, GROUP-BY, WITHIN, SLIDE"
+        if {name, later[0][1]} & {"SEMANTICS", "HAVING", "TOP", "SPAN"}:
+            order = "the order is RETURN, PATTERN, SEMANTICS, WHERE, GROUP-BY, HAVING, TOP, SPAN, WITHIN, SLIDE"
+        cursor.report(f"{name} must stand before {min(later)[1]}", keyword, order)
+
+
+def _rank(name: str, seen: Collection[str]) -> int:
+    """The place of a clause behind those that were read: SPAN, HAVING and TOP may also come behind WITHIN."""
+    behind = ("SPAN", "HAVING", "TOP")
+    return len(CLAUSES) + behind.index(name) if "WITHIN" in seen and name in behind else CLAUSES.index(name)
+
+
+def _ranked(seen: list[str]) -> list[tuple[int, str]]:
+    return [(_rank(name, seen[:place]), name) for place, name in enumerate(seen)]
 
 
 def _stray(cursor: Cursor, draft: _Draft) -> None:
     """Something stands where the next clause should; a misspelled keyword is read as the one that was meant."""
     last = draft.seen[-1] if draft.seen else "RETURN"
-    following = [name for name in CLAUSES if name not in draft.seen and (last == "RETURN" or _after(last, name))]
+    reached = max((rank for rank, _ in _ranked(draft.seen)), default=-1)
+    following = [name for name in CLAUSES if name not in draft.seen and _rank(name, draft.seen) > reached]
     token = cursor.peek()
     if token.kind is Kind.BAD:
         raise UnreadableError
-    expected = _expected_after(last, following)
+    expected = _expected_after(last, [name for name in following if name not in _RARE])
     meant = cursor.near(("GROUPBY", *following))
     if meant is not None:
         meant = "GROUP-BY" if meant == "GROUPBY" else meant
@@ -252,24 +312,20 @@ def _stray(cursor: Cursor, draft: _Draft) -> None:
     hint = _SQL.get(token.value.upper()) if token.kind is Kind.WORD else None
     if hint is None and last == "PATTERN" and draft.last is not None:
         hint = part_hint(cursor, draft.last)
-    if hint is None and last == "WHERE":
+    if hint is None and last in ("WHERE", "HAVING"):
         hint = condition_hint(cursor)
     if hint is None and last in ("WITHIN", "SLIDE"):
         hint = _window_hint(cursor)
     raise cursor.expected(expected, draft.last, hint)
 
 
-def _after(last: str, name: str) -> bool:
-    return CLAUSES.index(name) > CLAUSES.index(last)
-
-
 def _expected_after(last: str, following: list[str]) -> list[str]:
-    """What may follow a clause, in words: only what is needed next and what may stand before it."""
+    """What may follow a clause, in words: only what is needed next and what often stands before it."""
     if last == "RETURN":
         return ["','", "PATTERN"]
     needed = next((place for place, name in enumerate(following) if name == "WITHIN"), None)
     clauses = following if needed is None else following[: needed + 1]
-    joiners = {"WHERE": ["AND", "OR"], "GROUP-BY": ["','"]}.get(last, [])
+    joiners = {"WHERE": ["AND", "OR"], "HAVING": ["AND", "OR"], "GROUP-BY": ["','"]}.get(last, [])
     return [*joiners, *clauses] + (["';'"] if needed is None else [])
 
 
@@ -278,13 +334,7 @@ def _misspelled(cursor: Cursor, draft: _Draft, name: str) -> None:
     if name == "GROUP-BY":
         cursor.take("-")
         cursor.take_word("BY")
-        draft.group_by = parse_attributes(cursor)
-    elif name == "PATTERN":
-        draft.last = parse_pattern(cursor).span
-    elif name == "WHERE":
-        draft.last = parse_condition(cursor).span
-    else:
-        draft.last = parse_duration(cursor, name).span
+    _read_clause(cursor, draft, name)
 
 
 def _window_hint(cursor: Cursor) -> str | None:

@@ -27,6 +27,7 @@ from hamlet.language.query import (
     EventDeclaration,
     Expression,
     Literal,
+    Log2,
     Membership,
     Negation,
     Not,
@@ -37,18 +38,21 @@ from hamlet.language.query import (
     Reference,
     Repetition,
     ReturnItem,
+    Semantics,
     Sequence,
     Shift,
+    Top,
     Unary,
     WorkloadText,
 )
 
-Clause = Union[Attribute, Aggregate, ReturnItem, Duration, DeclaredAttribute, EventDeclaration]
+Clause = Union[ReturnItem, Top, Duration, DeclaredAttribute, EventDeclaration]
 Printable = Union[WorkloadText, Query, Pattern, Condition, Expression, Clause]
 
 # Words that a name is quoted for where the parser might take it for a keyword.
 _KEYWORDS = frozenset({"EVENT", "RETURN", "PATTERN", "WHERE", "GROUP", "GROUPBY", "WITHIN", "SLIDE", "AS", "SEQ"})
 _KEYWORDS |= {"OR", "AND", "NOT", "IN", "BETWEEN", "IS", "NULL", "TRUE", "FALSE"}
+_KEYWORDS |= {"SEMANTICS", "HAVING", "TOP", "SPAN", "SESSION", "DISTINCT", "BY", "ASC", "DESC"}
 # Binding, loosest first: patterns and conditions count from 1 on their own.
 _ANY, _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _PREFIX = 0, 1, 2, 3, 4, 5, 6, 7
 _POSTFIX = 4
@@ -86,11 +90,11 @@ def to_text(node: Printable) -> str:
             return "\n".join([_clause(each) for each in declarations] + [_query(each) for each in queries])
         case Query():
             return _query(node)
-        case Attribute() | Aggregate() | ReturnItem() | Duration() | DeclaredAttribute() | EventDeclaration():
+        case ReturnItem() | Top() | Duration() | DeclaredAttribute() | EventDeclaration():
             return _clause(node)
         case Atom() | Sequence() | Alternation() | Conjunction() | Repetition() | Negation():
             return _pattern(node, _ANY)
-        case Literal() | Reference() | Unary() | Binary():
+        case Literal() | Reference() | Unary() | Binary() | Attribute() | Aggregate() | Log2():
             return _expression(node, _ANY)
     return _condition(node, _ANY)
 
@@ -117,16 +121,40 @@ def name_text(name: str, *, free: bool = False) -> str:
 def _query(query: Query) -> str:
     lines = [f"{name_text(query.name)}: RETURN {', '.join(map(_clause, query.items))}"]
     lines.append(f"    PATTERN {_pattern(query.pattern, _ANY)}")
+    if query.semantics is not Semantics.ANY:
+        lines.append(f"    SEMANTICS {query.semantics.value}")
     if query.condition is not None:
         lines.append(f"    WHERE {_condition(query.condition, _ANY)}")
     if query.group_by:
-        lines.append(f"    GROUP-BY {', '.join(map(_clause, query.group_by))}")
+        lines.append(f"    GROUP-BY {', '.join(map(_operand, query.group_by))}")
+    if query.having is not None:
+        lines.append(f"    HAVING {_condition(query.having, _ANY)}")
+    if query.top is not None:
+        lines.append(f"    {_clause(query.top)}")
+    longest = f"SPAN {_clause(query.longest)} " if query.longest is not None else ""
     slide = f" SLIDE {_clause(query.slide)}" if query.slide is not None else ""
-    lines.append(f"    WITHIN {_clause(query.within)}{slide};")
+    lines.append(f"    {longest}WITHIN {'SESSION ' * query.session}{_clause(query.within)}{slide};")
     return "\n".join(lines)
 
 
 def _clause(node: Clause) -> str:
+    match node:
+        case ReturnItem(value=value, log2=log2, alias=alias):
+            text = f"LOG2({_expression(value, _ANY)})" if log2 else _expression(value, _ANY)
+            return text if alias is None else f"{text} AS {name_text(alias)}"
+        case Top(count=count, by=by, ascending=ascending):
+            return f"TOP {count} BY {_expression(by, _ANY)}{' ASC' * ascending}"
+        case Duration(amount=amount, unit=unit):
+            return f"{_decimal(amount)} {unit}"
+        case DeclaredAttribute(name=name, type=kind):
+            return f"{name_text(name, free=True)} {kind.value}"
+        case EventDeclaration(name=name, attributes=attributes):
+            return f"EVENT {name_text(name, free=True)}({', '.join(map(_clause, attributes))});"
+    raise TypeError(f"no part of a query: {node!r}")
+
+
+def _operand(node: Attribute | Aggregate) -> str:
+    """What results are made of, by itself."""
     match node:
         case Attribute(name=name, variable=None):
             return name_text(name)
@@ -136,18 +164,11 @@ def _clause(node: Clause) -> str:
             return f"{function}(*)"
         case Aggregate(function=function, variable=str(variable), attribute=None):
             return f"{function}({name_text(variable)})"
+        case Aggregate(function="COUNT_DISTINCT", variable=str(variable), attribute=str(attribute)):
+            return f"COUNT(DISTINCT {name_text(variable)}.{name_text(attribute, free=True)})"
         case Aggregate(function=function, variable=str(variable), attribute=str(attribute)):
             return f"{function}({name_text(variable)}.{name_text(attribute, free=True)})"
-        case ReturnItem(value=value, log2=log2, alias=alias):
-            text = f"LOG2({_clause(value)})" if log2 else _clause(value)
-            return text if alias is None else f"{text} AS {name_text(alias)}"
-        case Duration(amount=amount, unit=unit):
-            return f"{_decimal(amount)} {unit}"
-        case DeclaredAttribute(name=name, type=kind):
-            return f"{name_text(name, free=True)} {kind.value}"
-        case EventDeclaration(name=name, attributes=attributes):
-            return f"EVENT {name_text(name, free=True)}({', '.join(map(_clause, attributes))});"
-    raise TypeError(f"no part of a query: {node!r}")
+    raise TypeError(f"no part of a result: {node!r}")
 
 
 def _decimal(amount: Fraction) -> str:
@@ -222,6 +243,10 @@ def _expression(expression: Expression, binding: int) -> str:
     match expression:
         case Literal():
             return _literal(expression)
+        case Attribute() | Aggregate():
+            return _operand(expression)
+        case Log2(operand=operand):
+            return f"LOG2({_expression(operand, _ANY)})"
         case Reference(variable=variable, attribute=attribute, shift=shift):
             event = name_text(variable) if shift is Shift.NONE else f"{shift.value}({name_text(variable)})"
             return f"{event}.{name_text(attribute, free=True)}"

@@ -172,7 +172,46 @@ class Binary:
     span: Span = _span()
 
 
-Expression = Union[Literal, Reference, Unary, Binary]
+# ------------------------------------------------------------------------------------------ what results are made of
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """``T.district`` or ``district`` in RETURN, HAVING, TOP and GROUP-BY: an attribute of the whole trend."""
+
+    name: str
+    variable: str | None = None
+    span: Span = _span()
+
+
+DISTINCT = ("COUNT_DISTINCT", "APPROX_COUNT_DISTINCT")  # functions that count values, not occurrences
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """``COUNT(*)`` (no variable), ``COUNT(T)`` (no attribute), or a function of an attribute.
+
+    The functions of an attribute are SUM, AVG, MIN and MAX, and those of `DISTINCT`: ``COUNT(DISTINCT T.driver)`` has
+    the function ``COUNT_DISTINCT``.
+    """
+
+    function: str
+    variable: str | None = None
+    attribute: str | None = None
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Log2:
+    """``LOG2(e)`` of any result expression; a column that is LOG2 of an aggregate is a `ReturnItem` with `log2`."""
+
+    operand: Expression
+    span: Span = _span()
+
+
+# In WHERE an expression is made of literals and references, in RETURN, HAVING and TOP of literals, attributes of the
+# trend, aggregates and logarithms; the parser sees to it.
+Expression = Union[Literal, Reference, Unary, Binary, Attribute, Aggregate, Log2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,42 +293,61 @@ Condition = Union[Equivalence, Comparison, Membership, Between, NullTest, And, O
 
 
 @dataclass(frozen=True, slots=True)
-class Attribute:
-    """``T.district`` or ``district`` in RETURN and GROUP-BY: an attribute of the whole trend."""
-
-    name: str
-    variable: str | None = None
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
-class Aggregate:
-    """``COUNT(*)`` (no variable), ``COUNT(T)`` (no attribute) or ``SUM|AVG|MIN|MAX(T.speed)``."""
-
-    function: str
-    variable: str | None = None
-    attribute: str | None = None
-    span: Span = _span()
-
-
-@dataclass(frozen=True, slots=True)
 class ReturnItem:
-    """One result column: an attribute, an aggregate, or LOG2 of an aggregate, perhaps renamed."""
+    """One result column: an attribute, an aggregate, LOG2 of an aggregate, or another expression, perhaps renamed.
 
-    value: Attribute | Aggregate
+    Attributes
+    ----------
+    value : Expression
+        What is computed; for LOG2 of a lone aggregate, that aggregate.
+    log2 : bool
+        Whether the column is LOG2 of the aggregate.
+    alias : str or None
+        What AS calls it.
+    place : int
+        Of an expression: its number among the expressions of RETURN, from 1; 0 for other columns.
+    """
+
+    value: Expression
     log2: bool = False
     alias: str | None = None
+    place: int = 0
     span: Span = _span()
 
     @property
     def column(self) -> str:
-        """The name of the result column (LANGUAGE §9)."""
+        """The name of the result column."""
         if self.alias is not None:
             return self.alias
         if isinstance(self.value, Attribute):
             return self.value.name
+        if not isinstance(self.value, Aggregate):
+            return "expr" if self.place <= 1 else f"expr_{self.place}"
         names = [self.value.function.lower(), self.value.variable, self.value.attribute]
         return "_".join(["log2"] * self.log2 + [name for name in names if name is not None])
+
+    @property
+    def expression(self) -> Expression:
+        """What is computed, with LOG2 as a node."""
+        return Log2(self.value, span=self.span) if self.log2 else self.value
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """``TOP k BY e [ASC|DESC]``: the `count` rows of a window with the largest (ascending: smallest) `by`."""
+
+    count: int
+    by: Expression
+    ascending: bool = False
+    span: Span = _span()
+
+
+class Semantics(enum.Enum):
+    """Which of a pattern's trends count: what may be skipped between two events of a trend."""
+
+    ANY = "skip-till-any-match"
+    NEXT = "skip-till-next-match"
+    CONTIGUOUS = "contiguous"
 
 
 SECONDS = {
@@ -322,7 +380,24 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One query of a workload, as written; `name` is set also where the text gives none (LANGUAGE §1)."""
+    """One query of a workload, as written; `name` is set also where the text gives none.
+
+    Attributes
+    ----------
+    within : Duration
+        The length of windows; of sessions, the gap that ends one.
+    slide : Duration or None
+        None is `within`.
+    semantics : Semantics
+        ANY where the text says nothing.
+    session : bool
+        Whether ``WITHIN SESSION gap`` was written.
+    longest : Duration or None
+        The length of SPAN: how long a trend may last.
+    having : Condition or None
+        On result rows, over attributes of the trend and aggregates.
+    top : Top or None
+    """
 
     name: str
     items: tuple[ReturnItem, ...]
@@ -331,12 +406,17 @@ class Query:
     group_by: tuple[Attribute, ...]
     within: Duration
     slide: Duration | None
+    semantics: Semantics = Semantics.ANY
+    session: bool = False
+    longest: Duration | None = None
+    having: Condition | None = None
+    top: Top | None = None
     span: Span = _span()
     name_span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
 
 
 class AttributeType(enum.Enum):
-    """The types of attributes (LANGUAGE §1, §6)."""
+    """The types of attributes."""
 
     INT = "INT"
     DOUBLE = "DOUBLE"

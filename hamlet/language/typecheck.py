@@ -10,10 +10,13 @@ from collections.abc import Collection, Iterator
 
 from hamlet.errors import Diagnostic, Reports, in_order, near_miss
 from hamlet.language.conditions import Part, references, walk
+from hamlet.language.layering import ROW_COLUMNS
 from hamlet.language.meaning import AnalysedQuery, Analysis
 from hamlet.language.printing import name_text, to_text
 from hamlet.language.query import (
+    DISTINCT,
     Aggregate,
+    Attribute,
     AttributeType,
     Between,
     Binary,
@@ -22,11 +25,13 @@ from hamlet.language.query import (
     Equivalence,
     Expression,
     Literal,
+    Log2,
     Membership,
     Reference,
     Span,
     Unary,
 )
+from hamlet.language.result_checks import result_parts
 from hamlet.language.schema import Schema
 
 INT, DOUBLE = AttributeType.INT, AttributeType.DOUBLE
@@ -61,6 +66,7 @@ def check(analysis: Analysis, schema: Schema | None, *, special: Collection[str]
         _check_types(query, schema, reports)
         if schema is not None:
             _check_durations(query, schema, reports)
+            _check_rows(query, schema, reports)
     return list(in_order(reports.errors))
 
 
@@ -82,6 +88,12 @@ def type_of(expression: Expression, query: AnalysedQuery, schema: Schema | None)
             return _literal_type(value)
         case Reference(variable=variable, attribute=attribute):
             return type_of_attribute(variable, attribute, query, schema)
+        case Attribute(name=name):
+            return _type_of_key(name, query, schema)
+        case Aggregate():
+            return _type_of_aggregate(expression, query, schema)
+        case Log2():
+            return DOUBLE
         case Unary(operand=operand):
             known = type_of(operand, query, schema)
             return known if known in NUMBERS else None
@@ -97,6 +109,9 @@ def type_of_attribute(
     variable: str, attribute: str, query: AnalysedQuery, schema: Schema | None
 ) -> AttributeType | None:
     """The type of an attribute of a variable's events; None where it is not known before reading."""
+    upstream = query.upstream.get(query.types.get(variable, ""))
+    if upstream is not None:
+        return row_types(upstream, schema).get(attribute)
     if schema is not None:
         if attribute == schema.clock.column:
             return AttributeType.TIMESTAMP if schema.clock.is_timestamp else INT
@@ -106,6 +121,36 @@ def type_of_attribute(
         if known is not None:
             return known
     return query.declared.get(variable, {}).get(attribute)
+
+
+def row_types(query: AnalysedQuery, schema: Schema | None = None) -> dict[str, AttributeType | None]:
+    """The columns of a query's rows with their types, as other queries see them; None where a type is not known yet."""
+    time = None
+    if schema is not None:
+        time = AttributeType.TIMESTAMP if schema.clock.is_timestamp else INT
+    found: dict[str, AttributeType | None] = {name: kind or time for name, kind in ROW_COLUMNS.items()}
+    found.update((item.column, type_of(item.expression, query, schema)) for item in query.query.items)
+    return found
+
+
+def _type_of_key(name: str, query: AnalysedQuery, schema: Schema | None) -> AttributeType | None:
+    """The type of an attribute of the whole trend."""
+    for variable in query.types:
+        known = type_of_attribute(variable, name, query, schema)
+        if known is not None:
+            return known
+    return schema.type_of(name) if schema is not None else None
+
+
+def _type_of_aggregate(aggregate: Aggregate, query: AnalysedQuery, schema: Schema | None) -> AttributeType | None:
+    if aggregate.function in ("COUNT", *DISTINCT):
+        return INT
+    if aggregate.function == "AVG":
+        return DOUBLE
+    if aggregate.variable is None or aggregate.variable not in query.types or aggregate.attribute is None:
+        return None
+    known = type_of_attribute(aggregate.variable, aggregate.attribute, query, schema)
+    return schema.type_of(aggregate.attribute) if known is None and schema is not None else known
 
 
 def _literal_type(value: int | float | str | bool) -> AttributeType:
@@ -136,19 +181,30 @@ class _Names:
             if variable in self.query.types:
                 self._check_attribute(variable, attribute, span)
         for attribute, span in _keys(self.query):
-            self._check_column(attribute, span)
+            if self._is_of_input(attribute):
+                self._check_column(attribute, span)
+
+    def _is_of_input(self, key: str) -> bool:
+        """Whether events of the input carry a key, and not only the rows of other queries."""
+        types = {name: each for name, each in self.query.types.items() if each not in self.query.upstream}
+        return any(name not in self.query.declared or key in self.query.declared[name] for name in types)
 
     def _check_attribute(self, variable: str, attribute: str, span: Span) -> None:
         declared = self.query.declared.get(variable)
+        if declared is not None and attribute in declared and self.query.types[variable] in self.query.upstream:
+            return
         if declared is None or attribute in self.special or attribute in declared:
             self._check_column(attribute, span)
         else:
             event_type = self.query.types[variable]
             meant = near_miss(attribute, declared)
             hint = f"its attributes are {', '.join(map(name_text, declared))}"
+            kind = "declared without the attribute"
+            if event_type in self.query.upstream:
+                kind = "a query whose rows have no column"
             if meant is not None:
                 hint = f"did you mean {name_text(variable)}.{name_text(meant, free=True)}?"
-            self.reports.error(f"{event_type} is declared without the attribute '{attribute}'", span, hint)
+            self.reports.error(f"{event_type} is {kind} '{attribute}'", span, hint)
 
     def _check_column(self, attribute: str, span: Span) -> None:
         if self.columns is None or attribute in self.columns:
@@ -166,10 +222,17 @@ def _uses(query: AnalysedQuery) -> Iterator[tuple[str, str, Span]]:
     if query.query.condition is not None:
         for reference in references(query.query.condition):
             yield reference.variable, reference.attribute, reference.span
-    for item in query.query.items:
-        value = item.value
-        if isinstance(value, Aggregate) and value.variable is not None and value.attribute is not None:
+    for value in _aggregates(query):
+        if value.variable is not None and value.attribute is not None:
             yield value.variable, value.attribute, value.span
+
+
+def _aggregates(query: AnalysedQuery) -> Iterator[Aggregate]:
+    """Every aggregate as often as it is written."""
+    for _, part in result_parts(query.query):
+        for inner in walk(part):
+            if isinstance(inner, Aggregate):
+                yield inner
 
 
 def _keys(query: AnalysedQuery) -> Iterator[tuple[str, Span]]:
@@ -202,6 +265,33 @@ def _check_declared(attribute: DeclaredAttribute, event_type: str, schema: Schem
     reports.error(message, attribute.span, f"declare {to_text(attribute).rsplit(' ', 1)[0]} {column.value}")
 
 
+def _check_rows(query: AnalysedQuery, schema: Schema, reports: Reports) -> None:
+    """Report columns of rows that are events and cannot have such columns beside those of the input."""
+    special = {schema.clock.column: "time", schema.type_column: "type"}
+    if schema.order_column is not None:
+        special[schema.order_column] = "order"
+    for name, upstream in query.upstream.items():
+        for item in upstream.query.items:
+            if item.column in special:
+                message = (
+                    f"rows of {name} are events, and '{item.column}' is the {special[item.column]} column of events"
+                )
+                reports.error(message, item.span, f"rename it, as in {to_text(item.value)} AS {item.column}_2")
+        for column, kind in row_types(upstream, schema).items():
+            known = schema.type_of(column)
+            if (
+                column not in query.partition
+                or column in special
+                or kind is None
+                or known is None
+                or _kind(kind) == _kind(known)
+            ):
+                continue
+            place = next((item.span for item in upstream.query.items if item.column == column), upstream.query.span)
+            message = f"the rows of {name} have {kind.value} in '{column}', but the input's column holds {known.value}"
+            reports.error(message, place, "give the result column another name with AS")
+
+
 # -------------------------------------------------------------------------------------------------------- types
 
 
@@ -209,9 +299,11 @@ def _check_types(query: AnalysedQuery, schema: Schema | None, reports: Reports) 
     if query.query.condition is not None:
         for part in walk(query.query.condition):
             _check_part(part, query, schema, reports)
-    for item in query.query.items:
-        if isinstance(item.value, Aggregate):
-            _check_aggregate(item.value, query, schema, reports)
+    for _, part in result_parts(query.query):
+        for inner in walk(part):
+            _check_part(inner, query, schema, reports)
+            if isinstance(inner, Aggregate):
+                _check_aggregate(inner, query, schema, reports)
     for key, span in _keys(query):
         _check_key(key, span, query, reports)
 
@@ -228,6 +320,8 @@ def _check_part(part: Part, query: AnalysedQuery, schema: Schema | None, reports
                 _check_comparable(operand, end, query, schema, reports)
         case Unary(operator=operator, operand=operand):
             _check_number(operand, operator, query, schema, reports)
+        case Log2(operand=operand):
+            _check_number(operand, "LOG2", query, schema, reports)
         case Binary(operator=operator, left=left, right=right):
             words = [inner for inner in (left, right) if isinstance(inner, Literal) and inner.bare]
             if operator == "-" and len(words) == 2:
@@ -236,6 +330,15 @@ def _check_part(part: Part, query: AnalysedQuery, schema: Schema | None, reports
                 return
             for inner in (left, right):
                 _check_number(inner, operator, query, schema, reports)
+                if operator == "%" and _is_of_results(part) and type_of(inner, query, schema) is DOUBLE:
+                    message = f"{_described(inner, DOUBLE)} is no integer, and '%' of results is over integers"
+                    reports.error(message, inner.span, "use counts, and sums of INT attributes")
+
+
+def _is_of_results(part: Part) -> bool:
+    return not any(isinstance(inner, Reference) for inner in walk(part)) and any(
+        isinstance(inner, (Aggregate, Attribute)) for inner in walk(part)
+    )
 
 
 def _kind(known: AttributeType | None) -> str | None:
@@ -303,6 +406,8 @@ def _check_aggregate(aggregate: Aggregate, query: AnalysedQuery, schema: Schema 
     known = type_of_attribute(aggregate.variable, aggregate.attribute, query, schema)
     if known is None and schema is not None:
         known = schema.type_of(aggregate.attribute)  # of an open schema, which widens from number to number only
+    if aggregate.function in DISTINCT:
+        return
     allowed = [*NUMBERS, AttributeType.TIMESTAMP] if aggregate.function in ("MIN", "MAX") else [*NUMBERS]
     if known is None or known in allowed:
         return
@@ -316,8 +421,9 @@ def _check_key(key: str, span: Span, query: AnalysedQuery, reports: Reports) -> 
     """Report a key that is declared with types that are never equal."""
     seen: dict[str | None, tuple[str, AttributeType]] = {}
     for variable, attributes in query.declared.items():
-        if key in attributes:
-            seen.setdefault(_kind(attributes[key]), (query.types[variable], attributes[key]))
+        known = attributes.get(key)
+        if known is not None:
+            seen.setdefault(_kind(known), (query.types[variable], known))
     if len(seen) > 1:
         (first, one), (second, two) = list(seen.values())[:2]
         message = f"'{key}' is {one.value} in {first} and {two.value} in {second}, so no trend agrees on it"
@@ -330,7 +436,7 @@ def _check_key(key: str, span: Span, query: AnalysedQuery, reports: Reports) -> 
 def _check_durations(query: AnalysedQuery, schema: Schema, reports: Reports) -> None:
     """Report edges of windows that the time column cannot hold (LANGUAGE §7)."""
     clock = schema.clock
-    for duration in (query.query.within, query.query.slide):
+    for duration in (query.query.within, query.query.slide, query.query.longest):
         if duration is None:
             continue
         ticks, rest = duration.ticks(clock.ticks_per_second)

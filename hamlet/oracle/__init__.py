@@ -1,67 +1,39 @@
 """The brute-force oracle: what a workload means, computed by listing every trend.
 
-Obviously right instead of fast: it follows LANGUAGE.md §2-§9 sentence by sentence, shares the syntax tree with the
-engine and nothing else, and is meant for streams of about a dozen events. Every executor is compared with it.
+Obviously right instead of fast: it follows the definition of the language sentence by sentence, shares the syntax tree
+with the engine and nothing else, and is meant for streams of about a dozen events. Every executor is compared with it.
 It expects a workload that `hamlet.language.analysis` accepts and raises ValueError where it notices one that is not.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hamlet.language.query import (
+    Aggregate,
     Attribute,
-    AttributeType,
+    Condition,
     Conjunction,
     Duration,
     EventDeclaration,
+    Expression,
     Pattern,
     Query,
-    Reference,
     WorkloadText,
     atoms,
-    negations,
 )
 from hamlet.oracle.aggregates import Occurrences, aggregate, log2, presented
-from hamlet.oracle.conditions import Read, Rules, kind, rules_of
-from hamlet.oracle.words import begins, spellings
+from hamlet.oracle.conditions import kind
+from hamlet.oracle.results import Group, best
+from hamlet.oracle.search import Binding, Key, Search, Window
+from hamlet.oracle.stream import Event, Stream
 
+__all__ = ["Event", "Search", "Stream", "Trend", "Window", "evaluate", "operands", "trends", "windows"]
 
-@dataclass(frozen=True, eq=False)
-class Event:
-    """One event of the stream; two events are never equal, whatever they say.
-
-    Attributes
-    ----------
-    index : int
-        Its place in the given stream, which only names it.
-    type : str or None
-        None matches nothing.
-    time : int
-        In ticks of the time column.
-    order : Any
-        Value of the order column, None without one.
-    values : mapping of str to Any
-        All its columns, NaN already read as NULL.
-    """
-
-    index: int
-    type: str | None
-    time: int
-    order: Any
-    values: Mapping[str, Any]
-
-    def before(self, other: Event) -> bool:
-        """LANGUAGE §2."""
-        if self.time != other.time:
-            return self.time < other.time
-        return self.order is not None and other.order is not None and bool(self.order < other.order)
-
-
-Binding = tuple[Event, str]  # an event and the variable it is bound to
+Shown = Callable[[Aggregate, Occurrences], Any]
 
 
 @dataclass(frozen=True)
@@ -95,8 +67,9 @@ def evaluate(
     type_column: str = "type",
     order_column: str | None = None,
     ticks_per_second: int = 1,
+    shown: Shown = aggregate,
 ) -> list[dict[str, Any]]:
-    """All result rows of a workload, in the order of LANGUAGE §9.
+    """All result rows of a workload, by query, window and group.
 
     Parameters
     ----------
@@ -108,18 +81,39 @@ def evaluate(
         Which attributes are the time, the type and the order among equal times (None: there is none).
     ticks_per_second : int
         The unit of the time column.
+    shown : callable, optional
+        What stands in a row for an aggregate. Tests ask for sums of absolute values; HAVING, TOP and queries about rows
+        see the aggregates themselves.
 
     Returns
     -------
     list of dict
         ``query``, ``window_start``, ``window_end``, then the RETURN items.
     """
-    stream = Stream(events, workload.declarations, time_column, type_column, order_column)
-    rows: list[dict[str, Any]] = []
-    for query in workload.queries:
-        for start, end in windows(query, stream.events, ticks_per_second):
-            rows += _window_rows(query, stream, start, end)
-    return rows
+    columns = (time_column, type_column, order_column)
+    named = {query.name: query for query in reversed(workload.queries)}
+    known: dict[str, list[dict[str, Any]]] = {}
+
+    def rows_of(query: Query, shown: Shown) -> list[dict[str, Any]]:
+        asked = [name for name in dict.fromkeys(atom.type for atom in atoms(query.pattern)) if name in named]
+        for name in asked:
+            if name not in known:
+                known[name] = rows_of(named[name], aggregate)
+        stream = Stream(
+            events,
+            workload.declarations,
+            *columns,
+            rows={name: known[name] for name in asked},
+            columns={name: _columns(named[name]) for name in asked},
+        )
+        found: list[dict[str, Any]] = []
+        for window in windows(query, stream, ticks_per_second):
+            found += _window_rows(query, stream, window, ticks_per_second, shown)
+        if query.session:  # sessions of different groups are different windows
+            found.sort(key=lambda row: row["window_start"])
+        return found
+
+    return [row for query in workload.queries for row in rows_of(query, shown)]
 
 
 def trends(
@@ -135,73 +129,52 @@ def trends(
     """The trends of one query, window by window; the other parameters are those of `evaluate`."""
     stream = Stream(events, declarations, time_column, type_column, order_column)
     found = []
-    for start, end in windows(query, stream.events, ticks_per_second):
+    for window in windows(query, stream, ticks_per_second):
         for operand, pattern in enumerate(operands(query)):
-            for bindings, key in Search(query, stream, start, end).trends(pattern):
+            for bindings, key in _search(query, stream, window, ticks_per_second).trends(pattern):
                 pairs = tuple((event.index, variable) for event, variable in bindings)
-                found.append(Trend(start, end, operand, tuple(key.items()), pairs))
+                found.append(Trend(window.start, window.end, operand, tuple(key.items()), pairs))
     return found
 
 
-# ------------------------------------------------------------------------------------------ stream and windows
+# ------------------------------------------------------------------------------------------------------ windows
 
 
-class Stream:
-    """The events, and how their attributes are read (LANGUAGE §2, §6)."""
-
-    def __init__(
-        self,
-        events: Sequence[Mapping[str, Any]],
-        declarations: Sequence[EventDeclaration],
-        time_column: str,
-        type_column: str,
-        order_column: str | None,
-    ) -> None:
-        self.declared = {each.name: {a.name: a.type for a in each.attributes} for each in declarations}
-        self.always = {time_column, type_column}
-        cleaned: list[dict[str, Any]] = [
-            {name: None if value != value else value for name, value in event.items()} for event in events
-        ]
-        self.doubles = {name for event in events for name, value in event.items() if isinstance(value, float)}
-        self.events = [
-            Event(index, event[type_column], event[time_column], event[order_column] if order_column else None, event)
-            for index, event in enumerate(cleaned)
-        ]
-
-    def carries(self, event: Event, attribute: str) -> bool:
-        """Whether an event has the attribute at all: a declared type that lacks it is broadcast."""
-        return attribute in self.always or event.type not in self.declared or attribute in self.declared[event.type]
-
-    def is_double(self, type_: str | None, attribute: str) -> bool:
-        """Whether an attribute of an event type is DOUBLE: declared so, or a column with a float in it."""
-        declared = self.declared.get(type_ or "", {}).get(attribute)
-        return declared is AttributeType.DOUBLE if declared else attribute in self.doubles
-
-    def read(self, event: Event, attribute: str) -> Any:
-        """The value of an attribute, None for NULL."""
-        value: Any = event.values.get(attribute) if self.carries(event, attribute) else None
-        return float(value) if kind(value) == "number" and self.is_double(event.type, attribute) else value
-
-    def reader(self, event: Event) -> Read:
-        """Reads references that speak of one event."""
-
-        def read(reference: Reference) -> Any:
-            return self.read(event, reference.attribute)
-
-        return read
-
-
-def windows(query: Query, events: Sequence[Event], ticks_per_second: int) -> Iterator[tuple[int, int]]:
-    """All windows ``[k*s, k*s + w)`` that hold an event, in order (LANGUAGE §7)."""
+def windows(query: Query, stream: Stream, ticks_per_second: int) -> Iterator[Window]:
+    """All windows that hold an event, in order: ``[k*s, k*s + w)``, or sessions."""
     width = _ticks(query.within, ticks_per_second)
-    slide = _ticks(query.slide or query.within, ticks_per_second)
-    if not events:
+    if query.session:
+        yield from _sessions(query, stream, width)
         return
-    first, last = min(event.time for event in events), max(event.time for event in events)
-    for k in range((first - width) // slide, last // slide + 1):
+    slide = _ticks(query.slide or query.within, ticks_per_second)
+    times = [event.time for event in stream.events]
+    if not times:
+        return
+    for k in range((min(times) - width) // slide, max(times) // slide + 1):
         start, end = k * slide, k * slide + width
-        if any(start <= event.time < end for event in events):
-            yield start, end
+        if any(start <= time < end for time in times):
+            yield Window(start, end)
+
+
+def _sessions(query: Query, stream: Stream, gap: int) -> Iterator[Window]:
+    """Per group, the events of the pattern's types, cut where two neighbours lie more than the gap apart."""
+    types = {atom.type for atom in atoms(query.pattern)}
+    grouping = [attribute.name for attribute in query.group_by]
+    groups: dict[tuple[Any, ...], list[Event]] = {}
+    for event in stream.events:
+        if event.type in types:
+            group = tuple(_comparable(stream.read(event, name)) for name in grouping)
+            groups.setdefault(group, []).append(event)
+    for group in sorted(groups, key=_group_rank):
+        events = sorted(groups[group], key=lambda event: event.time)
+        cuts = [place for place, (one, two) in enumerate(itertools.pairwise(events), 1) if two.time - one.time > gap]
+        for first, last in itertools.pairwise([0, *cuts, len(events)]):
+            session = events[first:last]
+            yield Window(session[0].time, session[-1].time + gap, frozenset(session))
+
+
+def _group_rank(group: tuple[Any, ...]) -> list[tuple[bool, Any]]:
+    return [_rank(value) for _, value in group]
 
 
 def _ticks(duration: Duration, ticks_per_second: int) -> int:
@@ -211,112 +184,14 @@ def _ticks(duration: Duration, ticks_per_second: int) -> int:
     return ticks.numerator
 
 
-# ---------------------------------------------------------------------------------------------------- trends
+def _search(query: Query, stream: Stream, window: Window, ticks_per_second: int) -> Search:
+    longest = _ticks(query.longest, ticks_per_second) if query.longest is not None else None
+    return Search(query, stream, window, longest)
 
 
 def operands(query: Query) -> tuple[Pattern, ...]:
     """The patterns whose trends are asked for: two for AND, else one."""
     return query.pattern.operands if isinstance(query.pattern, Conjunction) else (query.pattern,)
-
-
-Key = Mapping[str, Any]
-
-
-class Search:
-    """Lists the trends of one query in one window."""
-
-    def __init__(self, query: Query, stream: Stream, start: int, end: int) -> None:
-        self.stream = stream
-        self.rules: Rules = rules_of(query.condition)
-        grouping = [attribute.name for attribute in query.group_by]
-        self.partition = list(dict.fromkeys(grouping + self.rules.equivalence))
-        self.events = [event for event in stream.events if start <= event.time < end]
-        self._accepts: dict[tuple[Event, str], bool] = {}
-        self._connects: dict[tuple[Binding, Binding], bool] = {}
-        self._forbidden: dict[Any, bool] = {}
-
-    def trends(self, pattern: Pattern) -> Iterator[tuple[tuple[Binding, ...], Key]]:
-        """Every trend once, with the value of every equivalence and GROUP-BY attribute."""
-        for bindings, key in self.matches(pattern, self.events, {}):
-            spelled = spellings(pattern, tuple(variable for _, variable in bindings))
-            if len(spelled) > 1:
-                raise ValueError(f"ambiguous guards: {[variable for _, variable in bindings]} in {pattern}")
-            if set(key) != set(self.partition):
-                raise ValueError(f"no event of {[variable for _, variable in bindings]} carries a key")
-            (gaps,) = spelled
-            events = [event for event, _ in bindings]
-            sides = itertools.pairwise([None, *events, None])
-            if not any(
-                self.forbidden(guard, left, right, key)
-                for (left, right), guards in zip(sides, gaps, strict=True)
-                for guard in guards
-            ):
-                yield bindings, {name: key[name] for name in self.partition}
-
-    def forbidden(self, guard: Pattern, left: Event | None, right: Event | None, key: Key) -> bool:
-        """Whether the negated pattern matches strictly between two events; None is the open end of the window."""
-        asked = (guard, left, right, tuple(_comparable(key[name]) for name in self.partition))
-        if asked not in self._forbidden:
-            between = [
-                event
-                for event in self.events
-                if (left is None or left.before(event)) and (right is None or event.before(right))
-            ]
-            self._forbidden[asked] = any(True for _ in self.matches(guard, between, key))
-        return self._forbidden[asked]
-
-    def matches(
-        self, pattern: Pattern, events: Sequence[Event], key: Key, taken: tuple[Binding, ...] = ()
-    ) -> Iterator[tuple[tuple[Binding, ...], Key]]:
-        """Rules 1-4 of section 3, guards not yet looked at: all ways to go on from the bindings `taken`."""
-        for event in events:
-            if taken and not taken[-1][0].before(event):
-                continue
-            extended = self.agree(key, event)
-            if extended is None:
-                continue
-            for variable in _variables(pattern, event.type):
-                bindings = (*taken, (event, variable))
-                word = tuple(name for _, name in bindings)
-                if not (begins(pattern, word) and self.accepts(event, variable)):
-                    continue  # `begins` only saves time: no word of the pattern goes on like this
-                if taken and not self.connects(taken[-1], bindings[-1]):
-                    continue
-                if spellings(pattern, word):
-                    yield bindings, extended
-                yield from self.matches(pattern, events, extended, bindings)
-
-    def agree(self, key: Key, event: Event) -> Key | None:
-        """The key with the event's values added, None where they differ. NULL equals NULL."""
-        extended = dict(key)
-        for attribute in self.partition:
-            if self.stream.carries(event, attribute):
-                value = self.stream.read(event, attribute)
-                if attribute in key and _comparable(key[attribute]) != _comparable(value):
-                    return None
-                extended.setdefault(attribute, value)
-        return extended
-
-    def accepts(self, event: Event, variable: str) -> bool:
-        """Rule 2, remembered."""
-        asked = (event, variable)
-        if asked not in self._accepts:
-            self._accepts[asked] = self.rules.accepts(variable, self.stream.reader(event))
-        return self._accepts[asked]
-
-    def connects(self, left: Binding, right: Binding) -> bool:
-        """Rule 3, remembered."""
-        asked = (left, right)
-        if asked not in self._connects:
-            read_left, read_right = self.stream.reader(left[0]), self.stream.reader(right[0])
-            self._connects[asked] = self.rules.connects(left[1], read_left, right[1], read_right)
-        return self._connects[asked]
-
-
-def _variables(pattern: Pattern, type_: str | None) -> list[str]:
-    """The variables outside NOT that an event of a type can be bound to."""
-    negated = {atom for part in negations(pattern) for atom in atoms(part)}
-    return sorted({a.variable for a in atoms(pattern) if a.type == type_ and a not in negated})
 
 
 # ------------------------------------------------------------------------------------------------------- rows
@@ -331,9 +206,15 @@ def _rank(value: Any) -> tuple[bool, Any]:
     return (value is not None, 0 if value is None else value)
 
 
-def _window_rows(query: Query, stream: Stream, start: int, end: int) -> list[dict[str, Any]]:
+def _columns(query: Query) -> list[str]:
+    return ["query", "window_start", "window_end", *(item.column for item in query.items)]
+
+
+def _window_rows(
+    query: Query, stream: Stream, window: Window, ticks_per_second: int, shown: Shown
+) -> list[dict[str, Any]]:
     """The rows of one query in one window."""
-    search = Search(query, stream, start, end)
+    search = _search(query, stream, window, ticks_per_second)
     found = [list(search.trends(pattern)) for pattern in operands(query)]
     counted = found[0] if len(found) == 1 else list(_pairs(found[0], found[1], search.partition))
     grouping = list(dict.fromkeys(attribute.name for attribute in query.group_by))
@@ -343,18 +224,43 @@ def _window_rows(query: Query, stream: Stream, start: int, end: int) -> list[dic
         group = tuple(_comparable(key[name]) for name in grouping)
         groups.setdefault(group, []).append(bindings)
         keys.setdefault(group, key)
-    rows = []
-    for group in sorted(groups, key=lambda group: [_rank(value) for _, value in group]):
-        row = {"query": query.name, "window_start": start, "window_end": end}
-        for item in query.items:
-            if isinstance(item.value, Attribute):
-                row[item.column] = keys[group][item.value.name]
-            else:
-                occurrences = _occurrences(stream, groups[group], item.value.variable, item.value.attribute)
-                value = aggregate(item.value, occurrences)
-                row[item.column] = log2(value) if item.log2 else presented(value)
-        rows.append(row)
-    return rows
+    rows: dict[Group, dict[str, Any]] = {}
+    for group in sorted(groups, key=_group_rank):
+        own = _group(query, stream, keys[group], groups[group], aggregate)
+        if own.passes(query.having):
+            seen = own if shown is aggregate else _group(query, stream, keys[group], groups[group], shown)
+            rows[own] = _row(query, window, seen)
+    return [rows[group] for group in best(list(rows), query.top)]
+
+
+def _group(query: Query, stream: Stream, key: Key, counted: Sequence[tuple[Binding, ...]], shown: Shown) -> Group:
+    """The values of all aggregates that the query asks for."""
+    asked = {each for item in query.items for each in _aggregates(item.value)}
+    asked |= set(_aggregates(query.having)) | set(_aggregates(query.top.by if query.top is not None else None))
+    values = {each: shown(each, _occurrences(stream, counted, each.variable, each.attribute)) for each in asked}
+    return Group(key, values)
+
+
+def _row(query: Query, window: Window, group: Group) -> dict[str, Any]:
+    row = {"query": query.name, "window_start": window.start, "window_end": window.end}
+    for item in query.items:
+        if isinstance(item.value, Attribute):
+            row[item.column] = group.keys[item.value.name]
+        elif isinstance(item.value, Aggregate):
+            value = group.aggregates[item.value]
+            row[item.column] = log2(value) if item.log2 else presented(value)
+        else:
+            row[item.column] = group.value(item.value)
+    return row
+
+
+def _aggregates(node: Expression | Condition | None) -> list[Aggregate]:
+    """All aggregates in an expression or a condition on results."""
+    if isinstance(node, Aggregate):
+        return [node]
+    inner = [getattr(node, name, None) for name in ("operand", "left", "right", "low", "high")]
+    inner += [each for name in ("choices", "operands") for each in getattr(node, name, ())]
+    return [found for each in inner if each is not None for found in _aggregates(each)]
 
 
 def _pairs(

@@ -1,4 +1,4 @@
-"""The aggregates of the oracle, in exact arithmetic until the last step. Source: LANGUAGE.md §8."""
+"""The aggregates of the oracle, in exact arithmetic until the last step."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from hamlet.language.query import Aggregate
+from hamlet.language.query import DISTINCT, Aggregate
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,13 @@ def aggregate(asked: Aggregate, seen: Occurrences) -> Any:
     Returns
     -------
     int, Fraction, float or None
-        COUNT and SUM over INT: int. SUM over DOUBLE and every AVG: Fraction (a float where a value is infinite).
+        Counts and SUM over INT: int. SUM over DOUBLE and every AVG: Fraction (a float where a value is infinite).
         MIN and MAX: one of the values. None is NULL.
     """
     if asked.function == "COUNT":
         return seen.trends if asked.variable is None else seen.events
+    if asked.function in DISTINCT:
+        return len({(isinstance(value, bool), value) for value in seen.values})
     if not seen.values:
         return None
     if asked.function == "MIN":

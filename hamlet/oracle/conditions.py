@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from hamlet.errors import DataError
@@ -39,7 +40,7 @@ def kind(value: Any) -> str:
     """Values of one kind can be compared: ``number``, ``boolean``, ``str``, or the name of any other Python type."""
     if isinstance(value, bool):
         return "boolean"
-    if isinstance(value, (int, float)):
+    if isinstance(value, (int, float, Decimal)):
         return "number"
     return type(value).__name__
 
@@ -77,6 +78,7 @@ def value_of(expression: Expression, read: Read) -> Any:
             if kind(first) != "number" or kind(second) != "number":
                 return None  # NULL, or no number to calculate with
             return _checked(_arithmetic(operator, first, second), expression)
+    raise ValueError(f"no expression over events: {expression}")
 
 
 def _arithmetic(operator: str, first: int | float, second: int | float) -> int | float | None:
@@ -108,27 +110,35 @@ def _checked(value: int | float | None, expression: Expression) -> int | float |
 # ------------------------------------------------------------------------------------------------- conditions
 
 
-def truth_of(condition: Condition, read: Read) -> Truth:
-    """Whether a condition holds, in three-valued logic. Every part is evaluated, none is cut short."""
+def truth_of(condition: Condition, value: Callable[[Expression], Any]) -> Truth:
+    """Whether a condition holds, in three-valued logic. Every part is evaluated, none is cut short.
+
+    Parameters
+    ----------
+    condition : Condition
+        On events or on result rows.
+    value : callable
+        Gives the value of an expression, None for NULL.
+    """
     match condition:
         case And(operands=operands):
-            return _all([truth_of(operand, read) for operand in operands])
+            return _all([truth_of(operand, value) for operand in operands])
         case Or(operands=operands):
-            return _not(_all([_not(truth_of(operand, read)) for operand in operands]))
+            return _not(_all([_not(truth_of(operand, value)) for operand in operands]))
         case Not(operand=operand):
-            return _not(truth_of(operand, read))
+            return _not(truth_of(operand, value))
         case Comparison(operator=operator, left=left, right=right):
-            return _compare(operator, value_of(left, read), value_of(right, read))
+            return _compare(operator, value(left), value(right))
         case Membership(operand=tested, choices=choices, negated=negated):
-            value = value_of(tested, read)
-            found = _not(_all([_compare("<>", value, value_of(choice, read)) for choice in choices]))
+            tested_value = value(tested)
+            found = _not(_all([_compare("<>", tested_value, value(choice)) for choice in choices]))
             return _not(found) if negated else found
         case Between(operand=tested, low=low, high=high, negated=negated):
-            value = value_of(tested, read)
-            inside = _all([_compare(">=", value, value_of(low, read)), _compare("<=", value, value_of(high, read))])
+            tested_value = value(tested)
+            inside = _all([_compare(">=", tested_value, value(low)), _compare("<=", tested_value, value(high))])
             return _not(inside) if negated else inside
         case NullTest(operand=tested, negated=negated):
-            return (value_of(tested, read) is None) != negated
+            return (value(tested) is None) != negated
         case Equivalence():
             raise ValueError("an equivalence stands at the top of a condition only")
 
@@ -193,7 +203,7 @@ class Adjacent:
                 return read_earlier(reference) if self.plain_is_earlier else read_later(reference)
             return read_earlier(reference) if reference.variable == self.earlier else read_later(reference)
 
-        return truth_of(self.condition, read) is True
+        return truth_of(self.condition, lambda expression: value_of(expression, read)) is True
 
 
 @dataclass
@@ -220,7 +230,9 @@ class Rules:
     def accepts(self, variable: str, read: Read) -> bool:
         """Whether an event can be bound to a variable: section 3, rule 2."""
         conditions = self.everywhere + [condition for name, condition in self.local if name == variable]
-        truths = [truth_of(condition, read) for condition in conditions]  # all of them: one may overflow
+        truths = [
+            truth_of(condition, lambda expression: value_of(expression, read)) for condition in conditions
+        ]  # all of them: one may overflow
         return all(truth is True for truth in truths)
 
     def connects(self, earlier: str, read_earlier: Read, later: str, read_later: Read) -> bool:

@@ -105,3 +105,56 @@ def begins(pattern: Pattern, word: Word) -> bool:
             )
         case Conjunction():
             raise ValueError("AND stands at the top of a pattern only")
+
+
+@functools.lru_cache(maxsize=1 << 18)
+def beginnings(pattern: Pattern, word: Word) -> frozenset[Gaps]:
+    """Every way to spell a word as the beginning of a longer or equal one.
+
+    Returns
+    -------
+    frozenset of tuple
+        For each way the guards before each event of the word; what stands behind the last one is open yet. Empty where
+        no word of the pattern begins so.
+    """
+    if word == ():
+        return frozenset([()])
+    match pattern:
+        case Atom(variable=variable):
+            return frozenset([_EMPTY]) if word == (variable,) else frozenset()
+        case Negation():
+            return frozenset()
+        case Alternation(branches=branches):
+            return frozenset().union(*(beginnings(branch, word) for branch in branches))
+        case Sequence(parts=parts):
+            return frozenset(
+                _join(first, rest)
+                for place, part in enumerate(parts)
+                for cut in range(len(word))
+                for first in _sequence_spellings(parts[:place], word[:cut])
+                for rest in beginnings(part, word[cut:])
+            )
+        case Repetition(body=body, high=high):
+            return _repetition_beginnings(body, high, word)
+        case Conjunction():
+            raise ValueError("AND stands at the top of a pattern only")
+
+
+def _repetition_beginnings(body: Pattern, high: int | None, word: Word) -> frozenset[Gaps]:
+    reached = frozenset([(0, _EMPTY)])  # what whole repetitions can have spelled, and how
+    found: set[Gaps] = set()
+    seen = set()
+    times = 0
+    while reached not in seen and times != high:
+        seen.add(reached)
+        found.update(
+            _join(gaps, rest) for end, gaps in reached if end < len(word) for rest in beginnings(body, word[end:])
+        )
+        reached = frozenset(
+            (cut, _join(gaps, more))
+            for end, gaps in reached
+            for cut in range(end, len(word) + 1)
+            for more in spellings(body, word[end:cut])
+        )
+        times += 1
+    return frozenset(found)

@@ -5,7 +5,8 @@ A column of components has one of these forms, by kind (`hamlet.planner.aggregat
 - counts, occurrences and sums of integers: an int64 array, or Integers where some value needs more than 64 bits;
 - scaled doubles: ScaledDoubles;
 - presence: a bool array;
-- extrema: values (int64 or float64) and where there is one (bool), or None where there always is.
+- extrema: values (int64 or float64) and where there is one (bool), or None where there always is;
+- sets of values: Sets, or a uint8 array of registers, shape (rows, 4096) (`hamlet.output.distinct`).
 """
 
 from __future__ import annotations
@@ -22,9 +23,10 @@ import numpy.typing as npt
 from hamlet._delivery import gathered, logarithms
 from hamlet.input.columns import Int64Array
 from hamlet.language.query import Aggregate, ReturnItem
+from hamlet.output.distinct import Sets, estimates
 from hamlet.output.numbers import Bools, Doubles, Integers, ScaledDoubles
 from hamlet.planner import scaled
-from hamlet.planner.aggregates import SCALED, SIZES, Component, ComponentKey, Layout
+from hamlet.planner.aggregates import REGISTERS, SCALED, SIZES, Component, ComponentKey, Layout
 
 Column = Any  # one of the forms above
 
@@ -125,6 +127,8 @@ def listed(column: Column) -> list[Component]:
         return column.pairs()
     if isinstance(column, tuple):
         return Values(*column).tolist()
+    if isinstance(column, np.ndarray) and column.ndim == 2:
+        return [row.tobytes() for row in column]
     values: list[Component] = column.tolist()
     return values
 
@@ -135,6 +139,10 @@ def columned(key: ComponentKey, values: list[Component]) -> Column:
         return ScaledDoubles.of(values)
     if key.kind == "present":
         return np.array(values, np.bool_)
+    if key.kind == "distinct":
+        return Sets.of(values)
+    if key.kind == "registers":
+        return np.frombuffer(b"".join(values), np.uint8).reshape(len(values), REGISTERS)
     if key.kind.startswith(("least", "greatest")):
         type = np.float64 if key.kind.endswith("double") else np.int64
         there = np.array([each is not None for each in values], np.bool_)
@@ -166,6 +174,10 @@ def merged_runs(key: ComponentKey, column: Column, starts: Int64Array) -> Column
     """
     if isinstance(column, ScaledDoubles):
         return _summed(column, starts)
+    if isinstance(column, Sets):
+        return column.united(starts)
+    if key.kind == "registers":
+        return np.maximum.reduceat(column, starts)
     if key.kind == "present":
         return np.logical_or.reduceat(column, starts)
     if key.kind.startswith(("least", "greatest")):
@@ -227,6 +239,10 @@ def read(item: ReturnItem, columns: Sequence[Column]) -> Values:
             column, valid = _quotients(column, columns[1])
         case "MIN" | "MAX":
             column, valid = column
+        case "COUNT_DISTINCT":
+            column = column.counts()
+        case "APPROX_COUNT_DISTINCT":
+            column = estimates(column)
     if item.log2:
         return _log2(column, valid)
     return Values(column.presented() if isinstance(column, ScaledDoubles) else column, valid)
@@ -240,6 +256,10 @@ def read_one(item: ReturnItem, *components: Component) -> int | float | Decimal 
         return None
     if item.value.function == "AVG":
         value = _quotient(value, components[1])
+    if item.value.function == "COUNT_DISTINCT":
+        value = len(value)
+    if item.value.function == "APPROX_COUNT_DISTINCT":
+        value = int(estimates(np.frombuffer(value, np.uint8)[None])[0])
     if item.log2:
         return None if value is None else _log2_of(value)
     return scaled.presented(value) if isinstance(value, tuple) else value

@@ -9,6 +9,7 @@ type of Arrow or Spark holds, hence bytes as well.
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Callable, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from typing import Any
@@ -19,7 +20,7 @@ import pyarrow as pa
 
 from hamlet.language.schema import timestamp
 from hamlet.output.rows import GroupRows
-from hamlet.planner.aggregates import SCALED, Component, ComponentKey, merged
+from hamlet.planner.aggregates import SCALED, SETS, Component, ComponentKey, merged
 
 SCHEMA = pa.schema(
     [
@@ -182,11 +183,36 @@ def _encode_column(key: ComponentKey, column: Sequence[Component]) -> list[bytes
         return [_SCALED.pack(*number) for number in column]
     if key.kind == "present":
         return [b"\x01" if there else b"\x00" for there in column]
+    if key.kind in SETS:
+        packed = [zlib.compress(each, 1) if key.kind == "registers" else _packed(each) for each in column]
+        return [_LENGTH.pack(len(each)) + each for each in packed]
     if key.kind.startswith(("least", "greatest")):
         form = _DOUBLE if key.kind.endswith("double") else _INT
         return [form.pack(number is not None, number or 0) for number in column]
     raw = [number.to_bytes((number.bit_length() >> 3) + 1, "little", signed=True) for number in column]
     return [_LENGTH.pack(len(each)) + each for each in raw]
+
+
+def _packed(values: frozenset[Any]) -> bytes:
+    """Distinct values, all of one type: integers, doubles or strings."""
+    kind = next(("d" if isinstance(each, float) else "s" if isinstance(each, str) else "q" for each in values), "q")
+    if kind != "s":
+        return kind.encode() + struct.pack(f"<{len(values)}{kind}", *values)
+    texts = [each.encode("utf-8", "surrogatepass") for each in values]
+    return b"s" + b"".join(_LENGTH.pack(len(each)) + each for each in texts)
+
+
+def _unpacked(encoded: bytes) -> frozenset[Any]:
+    """The inverse of `_packed`."""
+    kind = encoded[:1].decode()
+    if kind != "s":
+        return frozenset(struct.unpack(f"<{len(encoded) // 8}{kind}", encoded[1:]))
+    place, found = 1, set()
+    while place < len(encoded):
+        start = place + _LENGTH.size
+        place = start + _LENGTH.unpack_from(encoded, place)[0]
+        found.add(encoded[start:place].decode("utf-8", "surrogatepass"))
+    return frozenset(found)
 
 
 def decode_components(keys: Sequence[ComponentKey], encoded: bytes) -> list[Component]:
@@ -207,6 +233,10 @@ def decode_components(keys: Sequence[ComponentKey], encoded: bytes) -> list[Comp
         else:
             start = place + _LENGTH.size
             place = start + _LENGTH.unpack_from(encoded, place)[0]
+            if key.kind in SETS:
+                some = encoded[start:place]
+                found.append(zlib.decompress(some) if key.kind == "registers" else _unpacked(some))
+                continue
             found.append(int.from_bytes(encoded[start:place], "little", signed=True))
     return found
 

@@ -10,13 +10,13 @@ Source: HAMLET (SIGMOD'21) §2.1 (aggregation functions); LANGUAGE.md §8.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from hamlet._core import COMPONENTS
-from hamlet.language.query import Aggregate, AttributeType, ReturnItem
+from hamlet.language.query import Aggregate, AttributeType
 from hamlet.planner import scaled
 from hamlet.planner.scaled import Scaled
 
@@ -33,13 +33,20 @@ SIZES = {
     "greatest_double": (2, 0),
     "count_scaled": (2, 0),
     "occurrences_scaled": (2, 0),
+    "distinct": (0, 0),  # no part of a cell: see `SETS`
+    "registers": (0, 0),
 }
 
 SCALED = frozenset({"sum_double", "count_scaled", "occurrences_scaled"})
 COUNTS = frozenset({"count", "count_scaled"})
+SETS = frozenset({"distinct", "registers"})  # sets of values: exact ones, and those of a HyperLogLog sketch; come last
+
+REGISTERS = 4096  # of a sketch
 
 Types = Mapping[tuple[str, str], AttributeType | None]
-Component = Any  # int for limbs, Scaled for scaled doubles, bool for presence, int | float | None for extrema
+# int for limbs, Scaled for scaled doubles, bool for presence, int | float | None for extrema, frozenset for exact sets,
+# bytes for registers
+Component = Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +69,16 @@ class Layout:
     keys: tuple[ComponentKey, ...]
 
     @property
+    def cells(self) -> Layout:
+        """The components that are numbers in cells."""
+        return Layout(tuple(key for key in self.keys if key.kind not in SETS))
+
+    @property
+    def sets(self) -> tuple[ComponentKey, ...]:
+        """The others, the exact ones first."""
+        return tuple(key for key in self.keys if key.kind in SETS)
+
+    @property
     def fixed(self) -> int:
         """Words of a cell that do not depend on the width."""
         return sum(SIZES[key.kind][0] for key in self.keys)
@@ -77,7 +94,10 @@ class Layout:
         column_of: Callable[[str, str], int],
         types: Types,
     ) -> list[tuple[int, ...]]:
-        """The kernel's component table; `column_of` numbers the event column of (variable, attribute)."""
+        """The kernel's component table; `column_of` numbers the event column of (variable, attribute).
+
+        Sets of values are not in it.
+        """
         rows: list[tuple[int, ...]] = []
         counts = {key.strand: number for number, key in enumerate(self.keys) if key.kind in COUNTS}
         runs = [0] * (len(self.keys) + 1)
@@ -85,6 +105,8 @@ class Layout:
             runs[number] = runs[number + 1] + 1 if self.keys[number].kind in SCALED else 0
         offset = slope = 0
         for number, key in enumerate(self.keys):
+            if key.kind in SETS:
+                continue
             words, wide = SIZES[key.kind]
             rows.append(
                 (
@@ -131,26 +153,34 @@ def needed(aggregate: Aggregate, double: bool, exact: bool) -> tuple[ComponentKe
             return (total, ComponentKey("present", *place))
         case "AVG":
             return (total, occurrences)
+        case "COUNT_DISTINCT":
+            return (ComponentKey("distinct", *place),)
+        case "APPROX_COUNT_DISTINCT":
+            return (ComponentKey("registers", *place),)
         case function:
             extremum = "least" if function == "MIN" else "greatest"
             return (ComponentKey(f"{extremum}_{'double' if double else 'int'}", *place),)
 
 
-def components(items: Sequence[ReturnItem], types: Types, *, exact: bool) -> Layout:
-    """The components that a query's RETURN items need, the count first.
+def components(aggregates: Iterable[Aggregate], types: Types, *, exact: bool) -> Layout:
+    """The components that a query's aggregates need, the count first.
 
     Parameters
     ----------
-    items : sequence of ReturnItem
+    aggregates : iterable of Aggregate
     types : mapping of (variable, attribute) to AttributeType or None
         None where no value has been seen, which counts as INT.
     exact : bool
     """
     keys = dict.fromkeys(needed(_TRENDS, False, exact))
-    for item in items:
-        if isinstance(item.value, Aggregate):
-            keys.update(dict.fromkeys(needed(item.value, is_double(item.value, types), exact)))
-    return Layout(tuple(keys))
+    for each in aggregates:
+        keys.update(dict.fromkeys(needed(each, is_double(each, types), exact)))
+    return in_order(keys)
+
+
+def in_order(keys: Iterable[ComponentKey]) -> Layout:
+    """A layout with sets of values behind all else, exact ones first."""
+    return Layout(tuple(sorted(dict.fromkeys(keys), key=lambda key: (key.kind in SETS, key.kind == "registers"))))
 
 
 def is_double(aggregate: Aggregate, types: Types) -> bool:
@@ -164,8 +194,10 @@ def merged(keys: Sequence[ComponentKey], one: Sequence[Component], other: Sequen
     for key, a, b in zip(keys, one, other, strict=True):
         if key.kind in ("count", "occurrences", "sum_int"):
             result.append(a + b)
-        elif key.kind == "present":
-            result.append(a or b)
+        elif key.kind in ("present", "distinct"):
+            result.append(a or b if key.kind == "present" else a | b)
+        elif key.kind == "registers":
+            result.append(bytes(map(max, a, b)))
         elif key.kind.startswith(("least", "greatest")):
             choose = min if key.kind.startswith("least") else max
             result.append(b if a is None else a if b is None else choose(a, b))
@@ -260,7 +292,8 @@ def followed(keys: Sequence[ComponentKey], one: Sequence[Component], two: Sequen
 
 def nothing(keys: Sequence[ComponentKey]) -> list[Component]:
     """The components of no trend at all."""
-    empty: dict[str, Component] = {"present": False} | dict.fromkeys(SCALED, (0.0, 0))
+    empty: dict[str, Component] = {"present": False, "distinct": frozenset(), "registers": bytes(REGISTERS)}
+    empty |= dict.fromkeys(SCALED, (0.0, 0))
     return [None if "least" in key.kind or "greatest" in key.kind else empty.get(key.kind, 0) for key in keys]
 
 

@@ -15,21 +15,32 @@ from hamlet.language.automaton import templates
 from hamlet.language.conditions import references
 from hamlet.language.meaning import AnalysedQuery, Analysis, Pair
 from hamlet.language.query import (
-    Aggregate,
     AttributeType,
     Condition,
     Duration,
     Expression,
     Reference,
     Shift,
+    atoms,
 )
 from hamlet.language.schema import UNITS_PER_SECOND, Schema
 from hamlet.planner.adjacent import Keys, keys_of
-from hamlet.planner.aggregates import Layout, Types, components
+from hamlet.planner.aggregates import ComponentKey, Layout, Types, components, in_order
 from hamlet.planner.alike import form
 from hamlet.planner.classify import Classifier, Loads, Role
 from hamlet.planner.compiled import CompiledClass, CompiledHost, CompiledQuery, CompiledWorkload
 from hamlet.planner.hosts import Host
+from hamlet.planner.matching import (
+    SESSION_END,
+    MatchingTables,
+    MatchingWriter,
+    Reach,
+    automata,
+    empty_tables,
+    is_matching,
+    matching_form,
+    sees_all,
+)
 from hamlet.planner.predicate_facts import adjacent_predicates, local_predicates
 from hamlet.planner.program import ProgramWriter
 from hamlet.planner.roles import role_keys
@@ -47,9 +58,18 @@ def ticks(duration: Duration, schema: Schema) -> int:
 
 
 def window(query: AnalysedQuery, schema: Schema) -> tuple[int, int]:
-    """(within, slide) in ticks; SLIDE defaults to WITHIN (LANGUAGE §7)."""
+    """(within, slide) in ticks; SLIDE defaults to WITHIN. Of sessions the gap, and 1, for any time may begin one."""
     within = ticks(query.query.within, schema)
+    if query.query.session:
+        return within, 1
     return within, ticks(query.query.slide, schema) if query.query.slide else within
+
+
+def reach_of(query: AnalysedQuery, schema: Schema) -> Reach:
+    """How far the trends of a query reach in time."""
+    within, slide = window(query, schema)
+    span = -1 if query.query.longest is None else ticks(query.query.longest, schema)
+    return Reach(within, slide, span, within if query.query.session else -1)
 
 
 def facts(analysis: Analysis, schema: Schema) -> list[QueryFacts]:
@@ -59,13 +79,12 @@ def facts(analysis: Analysis, schema: Schema) -> list[QueryFacts]:
 
 def _facts(analysis: Analysis, query: AnalysedQuery, schema: Schema) -> QueryFacts:
     type_of = partial(compiled_type, analysis, schema, query)
-    aggregates = (item.value for item in query.query.items if isinstance(item.value, Aggregate))
     return QueryFacts(
         query.query.name,
         templates(query.patterns),
         frozenset(query.partition),
         *window(query, schema),
-        tuple(AggregateFacts(each.function, each.variable, each.attribute) for each in aggregates),
+        tuple(AggregateFacts(each.function, each.variable, each.attribute) for each in query.aggregates),
         local_predicates(query, type_of),
         adjacent_predicates(query, type_of),
     )
@@ -113,21 +132,41 @@ def compile_workload(
     same = role_keys(analysis, known, settled=settled)
     special = (schema.clock.column, schema.type_column)  # every event has them
     classes = []
+    asked = analysis.text.queries
+    rows = frozenset(query.name for query in asked) & {atom.type for query in asked for atom in atoms(query.pattern)}
+    if any(map(sees_all, analysis.queries)):
+        for type in (*analysis.declared, *rows):
+            classifier.plain(type)  # some query has to tell them from types that nobody knows
     for each in chosen.classes:
-        compiler = _ClassCompiler(analysis, schema, strings, classifier, same, each.attributes, exact, indexed)
-        given = [(analysis.queries[place], known[place]) for place in each.queries]
-        queries, hosts = compiler.queries(given, together)
-        carried = {
-            type: tuple(
-                place
-                for place, attribute in enumerate(each.attributes)
-                if attribute in analysis.declared.get(type, (attribute,)) or attribute in special
-            )
-            for query in queries
-            for type in query.analysed.types.values()
-        }
-        classes.append(CompiledClass(each.attributes, queries, hosts, tuple(compiler.columns), carried))
+        for places in _by_operator([analysis.queries[place] for place in each.queries]):
+            compiler = _ClassCompiler(analysis, schema, strings, classifier, same, each.attributes, exact, indexed)
+            given = [(query, known[query.index]) for query in places]
+            types = {type for query in places for type in query.types.values()}
+            if any(map(sees_all, places)):
+                types |= analysis.declared.keys()
+            carried = {
+                type: tuple(
+                    place
+                    for place, attribute in enumerate(each.attributes)
+                    if attribute in analysis.declared.get(type, (attribute,)) or attribute in special
+                )
+                for type in sorted(types)
+            }
+            hosts: tuple[CompiledHost, ...] = ()
+            if is_matching(places[0]):
+                queries = compiler.matching(given, together, carried, rows)
+            else:
+                queries, hosts = compiler.queries(given, together)
+            classes.append(CompiledClass(each.attributes, queries, hosts, tuple(compiler.columns), carried))
     return CompiledWorkload(tuple(classes), classifier, strings, schema)
+
+
+def _by_operator(queries: Sequence[AnalysedQuery]) -> list[list[AnalysedQuery]]:
+    """Queries of one partition by what runs them: the kernel, or the matching operator, for some with all events."""
+    found: dict[tuple[bool, bool], list[AnalysedQuery]] = {}
+    for query in queries:
+        found.setdefault((is_matching(query), sees_all(query)), []).append(query)
+    return list(found.values())
 
 
 @dataclass
@@ -174,6 +213,70 @@ class _ClassCompiler:
                 drafts[place] = replace(drafts[place], tables=leader.tables, like=first, host=leader.host)
         number_outputs(drafts, hosts)
         return tuple(drafts), tuple(hosts)
+
+    def matching(
+        self,
+        given: Sequence[tuple[AnalysedQuery, QueryFacts]],
+        together: bool,
+        carried: Mapping[str, tuple[int, ...]],
+        rows: frozenset[str],
+    ) -> tuple[CompiledQuery, ...]:
+        """Compile queries for the matching operator; those that differ in RETURN only are evaluated once."""
+        drafts = [self.draft(analysed, known.templates) for analysed, known in given]
+        self.windows.update({analysed.index: (known.within, known.slide) for analysed, known in given})
+        reaches = [reach_of(analysed, self.schema) for analysed, _ in given]
+        keeps = 0
+        if any(len(places) < len(self.attributes) for places in carried.values()):
+            keeps = max(each.looks_back for each in reaches)
+        alike: dict[Hashable, list[int]] = {}
+        for place, draft in enumerate(drafts):
+            key = (matching_form(draft.analysed), reaches[place]) if together else place
+            alike.setdefault(key, []).append(place)
+        for leader, *others in alike.values():
+            layout = in_order(key for place in (leader, *others) for key in drafts[place].layout.keys)
+            types = {key: type for place in (leader, *others) for key, type in drafts[place].types.items()}
+            for place in (leader, *others):
+                hidden = rows - drafts[place].analysed.upstream.keys()
+                fields = {"layout": layout, "types": types, "reach": reaches[place], "hidden": hidden}
+                drafts[place] = replace(drafts[place], **fields)
+            tables = self.matching_tables(drafts[leader], keeps)
+            plain = tuple(
+                self.tables(drafts[leader].analysed, each, layout, types) for each in drafts[leader].templates
+            )
+            for place in (leader, *others):
+                like = None if place == leader else leader
+                drafts[place] = replace(drafts[place], tables=plain, matching=tables, like=like)
+        return tuple(drafts)
+
+    def matching_tables(self, query: CompiledQuery, keeps: int) -> tuple[MatchingTables, ...]:
+        """The matching operator's tables of a query."""
+        analysed, column_of = query.analysed, partial(self.column, query.analysed)
+        assert query.reach is not None
+        parts = automata(analysed)
+        delayed = any(final.guards for each in parts for final in each.template.finals)
+        found = []
+        for each in parts:
+            variables = {variable: number for number, variable in enumerate(each.template.variables)}
+            writer = MatchingWriter(
+                analysed,
+                each,
+                partial(self.pair_program, analysed),
+                lambda pair: read_attributes(analysed.adjacent[pair]),
+                column_of,
+                empty_tables(
+                    analysed,
+                    query.reach,
+                    query.layout,
+                    query.types,
+                    variables,
+                    column_of,
+                    exact=self.exact,
+                    delayed=delayed,
+                    keeps=keeps,
+                ),
+            )
+            found.append(writer.write())
+        return tuple(found)
 
     def hosted(self, drafts: list[CompiledQuery], number: int, places: tuple[int, ...], host: Host) -> CompiledHost:
         """Compile a host; its queries get tables without anything but a layout."""
@@ -231,11 +334,13 @@ class _ClassCompiler:
     def draft(self, analysed: AnalysedQuery, templates: tuple[Template, ...]) -> CompiledQuery:
         """A query without its tables."""
         types: dict[tuple[str, str], AttributeType | None] = {}
-        for item in analysed.query.items:
-            if isinstance(item.value, Aggregate) and item.value.attribute is not None:
-                place = (item.value.variable or "", item.value.attribute)
+        for each in analysed.aggregates:
+            if each.attribute is not None:
+                place = (each.variable or "", each.attribute)
                 types[place] = self.type_of(analysed, *place)
-        layout = components(analysed.query.items, types, exact=self.exact)
+        layout = components(analysed.aggregates, types, exact=self.exact)
+        if analysed.query.session:
+            layout = in_order((*layout.keys, ComponentKey("greatest_int", None, SESSION_END)))
         roles = {variable: self.role(analysed, variable) for variable in analysed.types}
         group = tuple(self.attributes.index(name) for name in analysed.grouping)
         return CompiledQuery(analysed, templates, (), layout, types, roles, group)

@@ -8,11 +8,12 @@ from functools import cached_property
 
 from hamlet.input.columns import StringPool
 from hamlet.language.meaning import AnalysedQuery
-from hamlet.language.query import Aggregate, AttributeType, ReturnItem
+from hamlet.language.query import Aggregate, Attribute, AttributeType, ReturnItem
 from hamlet.language.schema import Schema
 from hamlet.planner.aggregates import ComponentKey, Layout, is_double, needed
 from hamlet.planner.bands import Band, bands
 from hamlet.planner.classify import Classifier, Role, Signature
+from hamlet.planner.matching import MatchingTables, Reach, sees_all
 from hamlet.planner.tables import QueryTables
 from optimizer.template import Template
 
@@ -42,6 +43,12 @@ class CompiledQuery:
         Place in the class of the query whose kernel query serves this one too (`hamlet.planner.alike`).
     host : int or None
         Which of the hosts of the class keeps its sums.
+    matching : tuple of MatchingTables
+        One per template where the matching operator serves the query, else none.
+    reach : Reach or None
+        Of such a query.
+    hidden : frozenset of str
+        Event types that are no part of its stream: the rows of queries that it does not ask about.
     """
 
     analysed: AnalysedQuery
@@ -53,6 +60,9 @@ class CompiledQuery:
     group: tuple[int, ...]
     like: int | None = None
     host: int | None = None
+    matching: tuple[MatchingTables, ...] = ()
+    reach: Reach | None = None
+    hidden: frozenset[str] = frozenset()
 
     def with_tables(self, tables: tuple[QueryTables, ...]) -> CompiledQuery:
         """This query with its tables."""
@@ -64,16 +74,29 @@ class CompiledQuery:
     def reads(self) -> tuple[tuple[ReturnItem, tuple[ComponentKey, ...], tuple[int, ...]], ...]:
         """The RETURN items, each with the components that it is read from, and their places in the layout.
 
-        An attribute has no component, and the place is that among the grouping attributes.
+        An attribute has no component, and the place is that among the grouping attributes; what is calculated of
+        several has neither (`hamlet.results`).
         """
         found: list[tuple[ReturnItem, tuple[ComponentKey, ...], tuple[int, ...]]] = []
         for item in self.analysed.query.items:
             if isinstance(item.value, Aggregate):
-                keys = needed(item.value, is_double(item.value, self.types), self.exact)
-                found.append((item, keys, tuple(map(self.layout.keys.index, keys))))
-            else:
+                found.append((item, *self.components_of(item.value)))
+            elif isinstance(item.value, Attribute):
                 found.append((item, (), (self.analysed.grouping.index(item.value.name),)))
+            else:
+                found.append((item, (), ()))
         return tuple(found)
+
+    def components_of(self, aggregate: Aggregate) -> tuple[tuple[ComponentKey, ...], tuple[int, ...]]:
+        """The components that an aggregate is read from, and their places in the layout."""
+        keys = needed(aggregate, is_double(aggregate, self.types), self.exact)
+        return keys, tuple(map(self.layout.keys.index, keys))
+
+    @cached_property
+    def is_calculated(self) -> bool:
+        """Whether rows are more than what the kernel has: HAVING, TOP, or an expression in RETURN."""
+        asked = self.analysed.query
+        return asked.having is not None or asked.top is not None or any(item.place for item in asked.items)
 
     @property
     def name(self) -> str:
@@ -231,6 +254,44 @@ class CompiledClass:
                 if arrivals or guards:
                     found.append((number, arrivals, guards, roles[(bound or fitting)[0]]))
             self._entries[signature] = found
+        return found
+
+    @property
+    def matching(self) -> bool:
+        """Whether the matching operator runs the class, not the kernel."""
+        return any(query.reach is not None for query in self.queries)
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether events of types that no pattern names matter."""
+        return any(sees_all(query.analysed) for query in self.queries)
+
+    @property
+    def retention(self) -> int:
+        """Events of so many ticks may matter to a later one."""
+        return max(query.window[0] if query.reach is None else query.reach.looks_back for query in self.queries)
+
+    def matching_tables(self, number: int) -> MatchingTables:
+        """The matching operator's tables of a part."""
+        place, part = self.parts[number]
+        return self.queries[place].matching[part]
+
+    def seen(self, signature: Signature | None) -> list[tuple[int, list[int], list[int], bool]]:
+        """What an event does: to which parts, by which arrivals and guard arrivals, and whether their pattern names it.
+
+        Without a signature it is of a type that no query of the workload names, or of none.
+        """
+        found = []
+        for number, (place, _) in enumerate(self.parts):
+            query, tables = self.queries[place], self.matching_tables(number)
+            types = query.analysed.types
+            named = signature is not None and signature.type in types.values()
+            fitting = [name for name, role in query.roles.items() if signature is not None and signature.fits(role)]
+            arrivals = [arrival for name in fitting for arrival in tables.arrivals_of.get(name, ())]
+            guards = [arrival for name in fitting for arrival in tables.guard_arrivals_of.get(name, ())]
+            hidden = signature is not None and signature.type in query.hidden
+            if arrivals or guards or (sees_all(query.analysed) and not hidden) or (tables.gap >= 0 and named):
+                found.append((number, arrivals, guards, named))
         return found
 
     @cached_property

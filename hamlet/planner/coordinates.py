@@ -107,6 +107,8 @@ def refusal(compiled: CompiledClass) -> str | None:
     What has to look back at single events has no map of bounded size (an adjacent predicate), or one that this
     formulation lacks: a negated pattern longer than one event kills by when its match began.
     """
+    if compiled.matching:
+        return f"query {compiled.queries[0].name} is run by the matching operator, which has no linear maps"
     for number, kept in enumerate(compiled.kept_by):
         tables = compiled.tables(number)
         if tables.predicates or tables.stores or not all(tables.simple):

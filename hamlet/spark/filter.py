@@ -56,12 +56,14 @@ def usable(chosen: CompiledClass, schema: Schema, columns: Mapping[str, Typed]) 
     columns : mapping of str to (Column, DataType)
         Spark's columns by the names that the workload knows.
     """
+    if chosen.sees_all:
+        return lit(True)
     roles: dict[str, list[Column | None]] = {}
     for query in chosen.queries:
         for variable, type in query.analysed.types.items():
             declared = query.analysed.declared.get(variable, {})
             test = Predicates(columns, {**schema.columns, **declared}).all_of(query.analysed.local.get(variable, ()))
-            roles.setdefault(type, []).append(test)
+            roles.setdefault(type, []).append(None if query.analysed.query.session else test)
     of_type, spelled = columns[schema.type_column]
     of_type = of_type if isinstance(spelled, StringType) else of_type.cast("string")  # types may be numbers
     whole: list[str] = []  # types of which every event may be of use

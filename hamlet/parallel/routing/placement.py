@@ -175,6 +175,8 @@ def _cut(
     """A cut along time into ranges of equal work, and the events of each range; None where there is none."""
     if len(known.times) < 2 or slices == 1:
         return None
+    if any(query.reach is not None and not query.reach.stays for query in of_class.queries):
+        return None  # trends are not within windows whose edges are known
     windows = [window(query.analysed, compiled.schema) for query in of_class.queries]
     times = np.array([time for time, _ in known.times], np.int64)
     weights = np.array([events for _, events in known.times], np.float64)

@@ -129,7 +129,9 @@ class ClassRouter:
         self._targets: dict[Places, _KeyTargets] = {}
         if not isinstance(owner, TimeOwner):
             bytes_of = ValueBytes(compiled.attributes, schema)
-            for carried in dict.fromkeys(compiled.carried.values()):
+            whole = tuple(range(len(compiled.attributes)))  # what types carry that nobody has declared
+            self._others = owner.read(whole) if compiled.sees_all else None
+            for carried in dict.fromkeys((*compiled.carried.values(), *([whole] if compiled.sees_all else []))):
                 read = owner.read(carried)
                 if read not in self._targets:
                     self._targets[read] = _KeyTargets(owner, read, bytes_of, compiled.attributes)
@@ -150,7 +152,8 @@ class ClassRouter:
         if len(self._targets) == 1:
             return next(iter(self._targets.values())).pairs(batch)
         reads = list(self._targets)
-        of_type = np.array([reads.index(self._read[type]) if type in self._read else -1 for type in types], np.int64)
+        read = [self._read.get(type, self._others) for type in types]
+        of_type = np.array([-1 if each is None else reads.index(each) for each in read], np.int64)
         of_row = of_type[type_numbers]
         found = []
         for number, read in enumerate(reads):
@@ -225,7 +228,8 @@ class Router:
         signatures = self._compiled.classifier.classify(BatchColumns(batch, self._compiled.strings), schema.type_column)
         known = self._compiled.classifier.signatures
         types = list(dict.fromkeys(each.type for each in known))
-        type_of = np.array([types.index(each.type) for each in known] or [0], np.int64)
+        types.append("")  # of events whose type nobody names
+        type_of = np.array([*(types.index(each.type) for each in known), len(types) - 1], np.int64)
         codes: list[Int64Array] = []
         bits: list[Int64Array] = []
         for number, (router, needs) in enumerate(zip(self._routers, self._needs, strict=True)):
@@ -253,6 +257,8 @@ class Router:
 class Needs:
     """Which events a class of queries can use: those that some variable's type and local predicates accept.
 
+    Sessions are made of all events of their types, and where nothing may be skipped every event matters.
+
     Parameters
     ----------
     workload : CompiledWorkload
@@ -261,14 +267,18 @@ class Needs:
 
     def __init__(self, workload: CompiledWorkload, compiled: CompiledClass) -> None:
         self._known = workload.classifier.signatures
+        self._compiled = compiled
         self._roles = list(dict.fromkeys(role for query in compiled.queries for role in query.roles.values()))
         self._of_signature = np.zeros(1, bool)
 
     def rows(self, signatures: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
         """Whether the class needs each event; shape (rows,)."""
         if len(self._of_signature) <= len(self._known):
-            needed = [any(each.fits(role) for role in self._roles) for each in self._known]
-            self._of_signature = np.array([*needed, False])  # the last place is that of `FOREIGN`, -1
+            if self._compiled.matching:
+                needed = [bool(self._compiled.seen(each)) for each in self._known]
+            else:
+                needed = [any(each.fits(role) for role in self._roles) for each in self._known]
+            self._of_signature = np.array([*needed, self._compiled.sees_all])  # the last place is that of `FOREIGN`, -1
         found: npt.NDArray[np.bool_] = self._of_signature[signatures]
         return found
 
@@ -298,6 +308,11 @@ class Ownership:
         if key not in self._known:
             self._known[key] = self._owner.owner(self._bytes_of.of(self._places, key)) == self._slice
         return self._known[key]
+
+    @property
+    def by_time(self) -> bool:
+        """Whether the slice owns windows, with all of their groups."""
+        return isinstance(self._owner, TimeOwner)
 
     def keeps(self, starts: Int64Array) -> npt.NDArray[np.bool_]:
         """Whether windows that begin at these ticks belong to the slice; shape (n,)."""

@@ -213,10 +213,12 @@ class _ClassSummary:
         self._times.append(integers(part.column(self._clock), self._clock)[0])
         known = self._workload.classifier.signatures
         if self._by_grid:
-            self._count_values(part, [known[number].type for number in signatures[rows].tolist()])
+            types = [known[number].type if number >= 0 else "" for number in signatures[rows].tolist()]
+            self._count_values(part, types)
             return
-        counted = np.array([each.type not in self._lacking for each in known])[signatures[rows]]
-        roles = np.array([self._bits(each) for each in known], np.int64)[signatures[rows]][counted]
+        # the last place is that of events whose type nobody names: they carry all attributes
+        counted = np.array([*(each.type not in self._lacking for each in known), True])[signatures[rows]]
+        roles = np.array([*(self._bits(each) for each in known), 0], np.int64)[signatures[rows]][counted]
         numbers = self._index.encode(part.filter(pa.array(counted)))
         more = np.zeros(self._index.size - len(self._events), np.int64)
         self._events, self._roles = np.concatenate([self._events, more]), np.concatenate([self._roles, more])
@@ -227,8 +229,9 @@ class _ClassSummary:
         return sum(1 << place for place, role in enumerate(self.present.roles) if signature.fits(role))
 
     def _count_values(self, part: pa.RecordBatch, types: Sequence[str]) -> None:
-        sets = list(dict.fromkeys(self._compiled.carried.values()))
-        carried = np.array([sets.index(self._compiled.carried[type]) for type in types])
+        whole = tuple(range(len(self._compiled.attributes)))
+        sets = list(dict.fromkeys((*self._compiled.carried.values(), whole)))
+        carried = np.array([sets.index(self._compiled.carried.get(type, whole)) for type in types])
         for number, places in enumerate(sets):
             mine = part.filter(pa.array(carried == number))
             self._relations[places] = self._relations.get(places, 0) + mine.num_rows

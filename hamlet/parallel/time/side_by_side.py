@@ -74,6 +74,8 @@ def side_by_side(engine: Engine, rows: int | None) -> SideBySide | None:
         return None
     if not options.paths.uses("time_partitions"):
         return None
+    if len(engine.workload.analysis.layers) > 1:
+        return None  # rows of one query are events of another
     if have_maps(compiled):
         return SideBySide(engine, MappedChunks(engine), rows)
     if common_border(compiled) is not None:

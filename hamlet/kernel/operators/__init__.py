@@ -1,0 +1,1 @@
+"""Operators: what the kernel does with the events of one key."""

@@ -1,0 +1,182 @@
+"""Tokens to result expressions, HAVING and TOP.
+
+::
+
+    rexpr = + - * / % and unary minus over aggregates, attributes of the trend, numbers, LOG2(rexpr), parentheses
+    hcond = boolean combination of  rexpr cmp rexpr    rexpr [NOT] IN (..)    rexpr [NOT] BETWEEN a AND b
+            rexpr IS [NOT] NULL
+    top   = TOP k BY rexpr [ASC | DESC]
+
+Operators are those of conditions (`hamlet.language.parse_condition`); a bare word is an attribute here, and strings,
+TRUE and FALSE are values to compare with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from hamlet.language.cursor import Cursor
+from hamlet.language.parse_condition import parse_condition, parse_number, parse_value
+from hamlet.language.query import Aggregate, Attribute, Condition, Expression, Literal, Log2, Top
+from hamlet.language.tokens import Kind
+
+_AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "APPROX_COUNT_DISTINCT")
+_COLUMNS = "COUNT(*), SUM(T.duration) and T.district are result columns"
+_TOP_USAGE = "rows are kept by TOP 3 BY COUNT(*), or TOP 3 BY COUNT(*) ASC for the smallest"
+_MOST_DIGITS = 18  # of the number of TOP
+
+
+def parse_result(cursor: Cursor) -> Expression:
+    """Read one expression of RETURN; raises UnreadableError with the message recorded."""
+    with _operands(cursor, _column):
+        return parse_value(cursor)
+
+
+def parse_having(cursor: Cursor) -> Condition:
+    """Read the condition of HAVING; raises UnreadableError with the message recorded."""
+    with _operands(cursor, _value):
+        return parse_condition(cursor)
+
+
+def parse_top(cursor: Cursor) -> Top:
+    """Read what stands behind TOP; raises UnreadableError with the message recorded."""
+    start = cursor.peek(-1).span
+    sign = -1 if cursor.take("-") else 1
+    token = cursor.advance()  # a number: TOP is a keyword only there
+    if not token.value.isdigit():
+        raise cursor.fail(f"'{token.value}' is no whole number", token.span, _TOP_USAGE)
+    if len(token.value) > _MOST_DIGITS:
+        hint = "leave TOP out to keep all rows"
+        raise cursor.fail(f"the number of TOP has at most {_MOST_DIGITS} digits", token.span, hint)
+    if not cursor.take_word("BY"):
+        raise cursor.expected(["BY"], cursor.since(start), _TOP_USAGE)
+    with _operands(cursor, _value):
+        by = parse_value(cursor)
+    ascending = cursor.take_word("ASC", "DESC")
+    is_ascending = ascending is not None and ascending.value.upper() == "ASC"
+    return Top(sign * int(token.value), by, is_ascending, span=cursor.since(start))
+
+
+def as_item(expression: Expression) -> tuple[Expression, bool]:
+    """What a column is made of, and whether it is LOG2 of that, which it is for a lone aggregate only."""
+    if isinstance(expression, Log2) and isinstance(expression.operand, Aggregate):
+        return expression.operand, True
+    return expression, False
+
+
+@contextmanager
+def _operands(cursor: Cursor, operand: Callable[[Cursor], Expression]) -> Iterator[None]:
+    cursor.operand = operand
+    try:
+        yield
+    finally:
+        cursor.operand = None
+
+
+# ------------------------------------------------------------------------------------------------- operands
+
+
+def _column(cursor: Cursor) -> Expression:
+    """An operand of RETURN."""
+    return _operand(cursor, "a result column", _COLUMNS)
+
+
+def _value(cursor: Cursor) -> Expression:
+    """An operand of HAVING and TOP, where strings and truth values may stand too."""
+    token = cursor.peek()
+    if token.kind is Kind.STRING:
+        return Literal(cursor.advance().value, span=token.span)
+    if cursor.at_word("TRUE", "FALSE") and not cursor.at(".", offset=1):
+        return Literal(cursor.advance().value.upper() == "TRUE", span=token.span)
+    hint = "conditions on results are written HAVING COUNT(*) > 3 AND district = 'Soho'"
+    if cursor.at_word("NULL"):
+        hint = "write IS NULL or IS NOT NULL"
+    elif cursor.at("["):
+        hint = "attributes that all events of a trend share stand in WHERE"
+    elif cursor.at_word("NEXT", "PREV") and cursor.at("(", offset=1):
+        message = f"{token.value.upper()} speaks of single events; results have none"
+        raise cursor.fail(message, token.span, "compare neighbours in WHERE")
+    return _operand(cursor, "a result, such as COUNT(*) or an attribute of GROUP-BY,", hint)
+
+
+def _operand(cursor: Cursor, what: str, hint: str) -> Expression:
+    if cursor.at_kind(Kind.NUMBER):
+        return parse_number(cursor)
+    if cursor.at_word("LOG2") and cursor.at("(", offset=1):
+        return _logarithm(cursor)
+    if cursor.at_kind(Kind.WORD) and cursor.at("(", offset=1):
+        return _aggregate(cursor)
+    if cursor.at_word("AND", "OR", "NOT", "IN", "BETWEEN", "IS", "NULL") and not cursor.at(".", offset=1):
+        raise cursor.expected([what], None, hint)
+    return parse_attribute(cursor, what, hint)
+
+
+def _logarithm(cursor: Cursor) -> Log2:
+    start = cursor.advance().span
+    cursor.advance()  # the parenthesis
+    cursor.deeper(start, "expression")
+    operand = parse_value(cursor)
+    cursor.depth -= 1
+    if not cursor.take(")"):
+        raise cursor.expected(["')'"], cursor.since(start), "close LOG2(")
+    return Log2(operand, span=cursor.since(start))
+
+
+def _aggregate(cursor: Cursor) -> Aggregate:
+    token = cursor.advance()
+    function = token.value.upper()
+    if function not in _AGGREGATES:
+        hint = "the aggregates are COUNT, SUM, AVG, MIN, MAX and APPROX_COUNT_DISTINCT, and LOG2 of what they give"
+        raise cursor.fail(f"there is no aggregate '{token.value}'", token.span, hint)
+    cursor.advance()  # the parenthesis
+    usage = "write COUNT(*) for trends or COUNT(T) for events" if function == "COUNT" else f"write {function}(T.speed)"
+    variable = attribute = None
+    if function == "COUNT" and cursor.take("*"):
+        pass
+    else:
+        if cursor.at_word("DISTINCT") and cursor.at_kind(Kind.WORD, Kind.NAME, offset=1):
+            if function != "COUNT":
+                hint = "values are counted once by COUNT(DISTINCT T.driver)"
+                raise cursor.fail(f"{function} knows no DISTINCT", cursor.peek().span, hint)
+            cursor.advance()
+            function, usage = "COUNT_DISTINCT", "write COUNT(DISTINCT T.driver)"
+        if not cursor.at_kind(Kind.WORD, Kind.NAME):
+            what = "'*' or a variable" if function == "COUNT" else "a variable and its attribute"
+            raise cursor.expected([what], cursor.since(token.span), usage)
+        variable = cursor.take_name()
+        if function != "COUNT":
+            if not cursor.at("."):
+                shown = "COUNT(DISTINCT " if function == "COUNT_DISTINCT" else f"{function}("
+                hint = f"name the variable too: {shown}T.{variable})"
+                raise cursor.expected(["'.' and an attribute"], cursor.since(token.span), hint)
+            attribute = _attribute_name(cursor)
+        elif cursor.at("."):
+            name = cursor.peek(1).value
+            hint = f"write COUNT({variable}) for its events in all trends, COUNT(DISTINCT {variable}.{name}) for values"
+            span = cursor.peek().span.to(cursor.peek(1).span)
+            raise cursor.fail("COUNT takes a variable, not an attribute", span, hint)
+    if not cursor.take(")"):
+        raise cursor.expected(["')'"], cursor.since(token.span), f"{usage}; arithmetic on attributes is for WHERE")
+    return Aggregate(function, variable, attribute, span=cursor.since(token.span))
+
+
+def parse_attribute(cursor: Cursor, what: str, hint: str) -> Attribute:
+    """Read ``[var.]name``; `what` and `hint` are for the message where there is none."""
+    token = cursor.peek()
+    keyword = (cursor.clause() or cursor.starts_statement()) and not cursor.at(".", offset=1)
+    if keyword or not cursor.at_kind(Kind.WORD, Kind.NAME):
+        raise cursor.expected([what], None, hint)
+    name, variable = cursor.take_name(), None
+    if cursor.at("."):
+        name, variable = _attribute_name(cursor), name
+    return Attribute(name, variable, span=cursor.since(token.span))
+
+
+def _attribute_name(cursor: Cursor) -> str:
+    """A point and the name behind it."""
+    start = cursor.peek(-1).span
+    cursor.advance()
+    if not cursor.at_kind(Kind.WORD, Kind.NAME):
+        raise cursor.expected(["an attribute"], cursor.since(start))
+    return cursor.take_name()
