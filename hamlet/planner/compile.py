@@ -133,6 +133,7 @@ def compile_workload(
     same = role_keys(analysis, known, settled=settled)
     special = (schema.clock.column, schema.type_column)  # every event has them
     classes = []
+    facts_of = {query.index: each for query, each in zip(analysis.queries, known, strict=True)}
     asked = analysis.text.queries
     rows = frozenset(query.name for query in asked) & {atom.type for query in asked for atom in atoms(query.pattern)}
     if any(map(sees_all, analysis.queries)):
@@ -141,7 +142,7 @@ def compile_workload(
     for each in chosen.classes:
         for places in _by_operator([analysis.queries[place] for place in each.queries]):
             compiler = _ClassCompiler(analysis, schema, strings, classifier, same, each.attributes, exact)
-            given = [(query, known[query.index]) for query in places]
+            given = [(query, facts_of[query.index]) for query in places]
             types = {type for query in places for type in query.types.values()}
             if any(map(sees_all, places)):
                 types |= analysis.declared.keys()
