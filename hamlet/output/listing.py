@@ -27,7 +27,8 @@ def listings(compiled: CompiledClass, schema: Schema) -> dict[tuple[int, ...], l
     found: dict[tuple[int, ...], list[Listing]] = {}
     for part, users in enumerate(compiled.users_of):
         groups = {compiled.queries[place].group for place in users}
-        alone = all(len(compiled.parts_of[place]) == 1 for place in users)  # no pairs of trends (AND)
+        plain = (len(compiled.parts_of[place]) == 1 and not compiled.queries[place].is_calculated for place in users)
+        alone = all(plain)  # no pairs of trends (AND), and nothing to be calculated or chosen
         group = groups.pop()
         if alone and not groups and len(set(group)) == len(compiled.attributes):
             plans = [_listing(part, compiled.queries[place], schema) for place in users]

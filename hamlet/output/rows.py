@@ -12,14 +12,16 @@ import pyarrow as pa
 
 from hamlet.errors import DataError
 from hamlet.input.columns import Int64Array
-from hamlet.language.query import DISTINCT, Aggregate, AttributeType
+from hamlet.language.query import DISTINCT, Aggregate, Attribute, AttributeType
 from hamlet.language.schema import Schema, is_finer, timestamp
+from hamlet.language.typecheck import type_of
 from hamlet.output.components import Column, Values, columned, listed, read, taken
 from hamlet.output.numbers import Runs
 from hamlet.output.query_rows import Piece, QueryRows, ResultColumn
 from hamlet.planner.aggregates import Component, ComponentKey
 from hamlet.planner.compiled import CompiledQuery
 from hamlet.planner.matching import SESSION_END
+from hamlet.results.selection import Table, best, conjuncts
 
 Units = Mapping[str, tuple[str, str | None]]  # TIMESTAMP column -> (unit, zone)
 
@@ -50,7 +52,10 @@ class Closed:
         """The rows for which a mask of shape (rows,) is true; these very ones where it is true for all."""
         if mask.all():
             return self
-        rows = np.nonzero(mask)[0]
+        return self.at(np.nonzero(mask)[0])
+
+    def at(self, rows: Int64Array) -> Closed:
+        """The rows at some places, in this order."""
         windows = Runs.of(np.asarray(self.windows)[rows])
         groups = tuple(each.chosen(rows) for each in self.groups)
         return Closed(windows, groups, [taken(column, rows) for column in self.components])
@@ -91,10 +96,16 @@ def result_columns(query: CompiledQuery, schema: Schema) -> tuple[ResultColumn, 
     """The result columns of a query: names, kinds, types."""
     found = []
     for item in query.analysed.query.items:
-        if not isinstance(item.value, Aggregate):
+        if item.place:
+            kind = type_of(item.expression, query.analysed, schema)
+            double = kind is AttributeType.DOUBLE
+            found.append(ResultColumn(item.column, "double" if double else "sum", kind or AttributeType.INT))
+            continue
+        if isinstance(item.value, Attribute):
             type = schema.type_of(item.value.name) or AttributeType.STRING
             found.append(ResultColumn(item.column, "attribute", type, schema.arrow_types.get(item.value.name)))
             continue
+        assert isinstance(item.value, Aggregate)
         function, place = item.value.function, (item.value.variable or "", item.value.attribute or "")
         type = query.types.get(place) or AttributeType.INT
         if function in DISTINCT:
@@ -117,11 +128,13 @@ def present(query: CompiledQuery, columns: tuple[ResultColumn, ...], rows: Group
 
 
 def piece_of(query: CompiledQuery, columns: tuple[ResultColumn, ...], closed: Closed, units: Units) -> Piece:
-    """The values of result rows, column by column."""
+    """The values of result rows, column by column: of those rows that HAVING and TOP leave."""
+    closed = selected(query, closed, units)
     values: list[Values] = []
+    table = table_of(query, closed, units)
     for (item, keys, places), result in zip(query.reads, columns, strict=True):
         if not keys:
-            values.append(closed.groups[places[0]])
+            values.append(closed.groups[places[0]] if places else table.column(item.value))
             continue
         column = read(item, [closed.components[place] for place in places])
         if result.is_time:
@@ -133,6 +146,26 @@ def piece_of(query: CompiledQuery, columns: tuple[ResultColumn, ...], closed: Cl
         last = closed.components[query.layout.keys.index(ComponentKey("greatest_int", None, SESSION_END))]
         end = Runs.of(last[0] + query.window[0])
     return Piece(begin, end, tuple(values))
+
+
+def selected(query: CompiledQuery, closed: Closed, units: Units) -> Closed:
+    """The rows for which HAVING is true, and of those the ones that TOP keeps, in its order."""
+    for condition in conjuncts(query.analysed.query.having):
+        closed = closed.where(table_of(query, closed, units).holds(condition))
+    top = query.analysed.query.top
+    if top is None:
+        return closed
+    return closed.at(best(table_of(query, closed, units), np.asarray(closed.windows, np.int64), top))
+
+
+def table_of(query: CompiledQuery, closed: Closed, units: Units) -> Table:
+    """The rows as what expressions are calculated over."""
+
+    def present(aggregate: Aggregate) -> Callable[[Any], Any]:
+        kind = ResultColumn(str(aggregate.attribute), "extremum", AttributeType.TIMESTAMP)
+        return presenter_of(kind, query.components_of(aggregate)[0][0], units)
+
+    return Table(query, closed.groups.__getitem__, closed.components, len(closed.windows), present)
 
 
 def presenter_of(column: ResultColumn, key: ComponentKey, units: Units) -> Callable[[int | None], Any]:

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from hamlet._core import COMPONENTS
-from hamlet.language.query import Aggregate, AttributeType, ReturnItem
+from hamlet.language.query import Aggregate, AttributeType
 from hamlet.planner import scaled
 from hamlet.planner.scaled import Scaled
 
@@ -162,20 +162,19 @@ def needed(aggregate: Aggregate, double: bool, exact: bool) -> tuple[ComponentKe
             return (ComponentKey(f"{extremum}_{'double' if double else 'int'}", *place),)
 
 
-def components(items: Sequence[ReturnItem], types: Types, *, exact: bool) -> Layout:
-    """The components that a query's RETURN items need, the count first.
+def components(aggregates: Iterable[Aggregate], types: Types, *, exact: bool) -> Layout:
+    """The components that a query's aggregates need, the count first.
 
     Parameters
     ----------
-    items : sequence of ReturnItem
+    aggregates : iterable of Aggregate
     types : mapping of (variable, attribute) to AttributeType or None
         None where no value has been seen, which counts as INT.
     exact : bool
     """
     keys = dict.fromkeys(needed(_TRENDS, False, exact))
-    for item in items:
-        if isinstance(item.value, Aggregate):
-            keys.update(dict.fromkeys(needed(item.value, is_double(item.value, types), exact)))
+    for each in aggregates:
+        keys.update(dict.fromkeys(needed(each, is_double(each, types), exact)))
     return in_order(keys)
 
 

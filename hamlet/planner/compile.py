@@ -15,7 +15,6 @@ from hamlet.language.automaton import templates
 from hamlet.language.conditions import references
 from hamlet.language.meaning import AnalysedQuery, Analysis, Pair
 from hamlet.language.query import (
-    Aggregate,
     AttributeType,
     Condition,
     Duration,
@@ -81,13 +80,12 @@ def facts(analysis: Analysis, schema: Schema) -> list[QueryFacts]:
 
 def _facts(analysis: Analysis, query: AnalysedQuery, schema: Schema) -> QueryFacts:
     type_of = partial(compiled_type, analysis, schema, query)
-    aggregates = (item.value for item in query.query.items if isinstance(item.value, Aggregate))
     return QueryFacts(
         query.query.name,
         templates(query.patterns),
         frozenset(query.partition),
         *window(query, schema),
-        tuple(AggregateFacts(each.function, each.variable, each.attribute) for each in aggregates),
+        tuple(AggregateFacts(each.function, each.variable, each.attribute) for each in query.aggregates),
         local_predicates(query, type_of),
         adjacent_predicates(query, type_of),
     )
@@ -335,11 +333,11 @@ class _ClassCompiler:
     def draft(self, analysed: AnalysedQuery, templates: tuple[Template, ...]) -> CompiledQuery:
         """A query without its tables."""
         types: dict[tuple[str, str], AttributeType | None] = {}
-        for item in analysed.query.items:
-            if isinstance(item.value, Aggregate) and item.value.attribute is not None:
-                place = (item.value.variable or "", item.value.attribute)
+        for each in analysed.aggregates:
+            if each.attribute is not None:
+                place = (each.variable or "", each.attribute)
                 types[place] = self.type_of(analysed, *place)
-        layout = components(analysed.query.items, types, exact=self.exact)
+        layout = components(analysed.aggregates, types, exact=self.exact)
         if analysed.query.session:
             layout = in_order((*layout.keys, ComponentKey("greatest_int", None, SESSION_END)))
         roles = {variable: self.role(analysed, variable) for variable in analysed.types}

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from hamlet.input.columns import StringPool
 from hamlet.language.meaning import AnalysedQuery
-from hamlet.language.query import Aggregate, AttributeType, ReturnItem
+from hamlet.language.query import Aggregate, Attribute, AttributeType, ReturnItem
 from hamlet.language.schema import Schema
 from hamlet.planner.aggregates import ComponentKey, Layout, is_double, needed
 from hamlet.planner.bands import Band, bands
@@ -74,16 +74,29 @@ class CompiledQuery:
     def reads(self) -> tuple[tuple[ReturnItem, tuple[ComponentKey, ...], tuple[int, ...]], ...]:
         """The RETURN items, each with the components that it is read from, and their places in the layout.
 
-        An attribute has no component, and the place is that among the grouping attributes.
+        An attribute has no component, and the place is that among the grouping attributes; what is calculated of
+        several has neither (`hamlet.results`).
         """
         found: list[tuple[ReturnItem, tuple[ComponentKey, ...], tuple[int, ...]]] = []
         for item in self.analysed.query.items:
             if isinstance(item.value, Aggregate):
-                keys = needed(item.value, is_double(item.value, self.types), self.exact)
-                found.append((item, keys, tuple(map(self.layout.keys.index, keys))))
-            else:
+                found.append((item, *self.components_of(item.value)))
+            elif isinstance(item.value, Attribute):
                 found.append((item, (), (self.analysed.grouping.index(item.value.name),)))
+            else:
+                found.append((item, (), ()))
         return tuple(found)
+
+    def components_of(self, aggregate: Aggregate) -> tuple[tuple[ComponentKey, ...], tuple[int, ...]]:
+        """The components that an aggregate is read from, and their places in the layout."""
+        keys = needed(aggregate, is_double(aggregate, self.types), self.exact)
+        return keys, tuple(map(self.layout.keys.index, keys))
+
+    @cached_property
+    def is_calculated(self) -> bool:
+        """Whether rows are more than what the kernel has: HAVING, TOP, or an expression in RETURN."""
+        asked = self.analysed.query
+        return asked.having is not None or asked.top is not None or any(item.place for item in asked.items)
 
     @property
     def name(self) -> str:

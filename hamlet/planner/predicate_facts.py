@@ -88,3 +88,4 @@ def _value(expression: Expression, type_of: TypeOf) -> neutral.Value:
             return neutral.Negative(inner) if operator == "-" else neutral.Negative(neutral.Negative(inner))
         case Binary(operator=operator, left=left, right=right):
             return neutral.Arithmetic(operator, _value(left, type_of), _value(right, type_of))
+    raise TypeError(f"analysis leaves no {type(expression).__name__} in a predicate")

@@ -228,6 +228,7 @@ class ProgramWriter:
                 if None in kinds:
                     return None
                 return DOUBLE if operator == "/" or DOUBLE in kinds else INT
+        raise TypeError(f"analysis leaves no {type(expression).__name__} in a predicate")
 
     @staticmethod
     def number(kind: AttributeType | None) -> AttributeType | None:

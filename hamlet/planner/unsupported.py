@@ -18,9 +18,3 @@ def refuse_unsupported(analysis: Analysis) -> None:
 def _unsupported(query: AnalysedQuery) -> Iterator[str]:
     if query.upstream:
         yield "the rows of other queries"
-    if query.query.having is not None:
-        yield "HAVING"
-    if query.query.top is not None:
-        yield "TOP"
-    if any(item.place for item in query.query.items):
-        yield "an expression in RETURN"

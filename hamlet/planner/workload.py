@@ -16,7 +16,7 @@ from hamlet.language.analysis import analyse_text, column_errors
 from hamlet.language.conditions import references
 from hamlet.language.meaning import Analysis
 from hamlet.language.printing import to_text
-from hamlet.language.query import Aggregate, Query
+from hamlet.language.query import Query
 from hamlet.language.schema import Schema
 from hamlet.language.typecheck import check
 from hamlet.planner.compile import compile_workload
@@ -133,9 +133,7 @@ class Workload:
             found.update(dict.fromkeys(query.partition))
             for conditions in (*query.local.values(), *query.adjacent.values()):
                 found.update((each.attribute, None) for one in conditions for each in references(one))
-            for item in query.query.items:
-                if isinstance(item.value, Aggregate) and item.value.attribute is not None:
-                    found[item.value.attribute] = None
+            found.update((each.attribute, None) for each in query.aggregates if each.attribute is not None)
         return tuple(found)
 
     def check(self, schema: Schema) -> Sequence[Diagnostic]:
