@@ -32,15 +32,13 @@ from hamlet.planner.compiled import CompiledClass, CompiledHost, CompiledQuery, 
 from hamlet.planner.hosts import Host
 from hamlet.planner.matching import (
     SESSION_END,
-    MatchingTables,
-    MatchingWriter,
     Reach,
     automata,
-    empty_tables,
     is_matching,
     matching_form,
     sees_all,
 )
+from hamlet.planner.matching_tables import MatchingTables, MatchingWriter, empty_tables
 from hamlet.planner.predicate_facts import adjacent_predicates, local_predicates
 from hamlet.planner.program import ProgramWriter
 from hamlet.planner.roles import role_keys
@@ -236,8 +234,7 @@ class _ClassCompiler:
             types = {key: type for place in (leader, *others) for key, type in drafts[place].types.items()}
             for place in (leader, *others):
                 hidden = rows - drafts[place].analysed.upstream.keys()
-                fields = {"layout": layout, "types": types, "reach": reaches[place], "hidden": hidden}
-                drafts[place] = replace(drafts[place], **fields)
+                drafts[place] = replace(drafts[place], layout=layout, types=types, reach=reaches[place], hidden=hidden)
             tables = self.matching_tables(drafts[leader], keeps)
             plain = tuple(
                 self.tables(drafts[leader].analysed, each, layout, types) for each in drafts[leader].templates
