@@ -45,7 +45,7 @@ from hamlet.planner.roles import role_keys
 from hamlet.planner.tables import QueryTables, TableWriter
 from hamlet.planner.together import alone, find_together, names_in
 from hamlet.planner.unsupported import refuse_unsupported
-from optimizer.plan import AggregateFacts, Plan, QueryFacts, plan
+from optimizer.plan import GRAPHLETS, MATCHING, MATCHING_ALL, AggregateFacts, Plan, QueryFacts, plan
 from optimizer.template import Template
 
 
@@ -86,6 +86,7 @@ def _facts(analysis: Analysis, query: AnalysedQuery, schema: Schema) -> QueryFac
         tuple(AggregateFacts(each.function, each.variable, each.attribute) for each in query.aggregates),
         local_predicates(query, type_of),
         adjacent_predicates(query, type_of),
+        GRAPHLETS if not is_matching(query) else MATCHING_ALL if sees_all(query) else MATCHING,
     )
 
 
@@ -129,42 +130,32 @@ def compile_workload(
     same = role_keys(analysis, known, settled=settled)
     special = (schema.clock.column, schema.type_column)  # every event has them
     classes = []
-    facts_of = {query.index: each for query, each in zip(analysis.queries, known, strict=True)}
     asked = analysis.text.queries
     rows = frozenset(query.name for query in asked) & {atom.type for query in asked for atom in atoms(query.pattern)}
     if any(map(sees_all, analysis.queries)):
         for type in (*analysis.declared, *rows):
             classifier.plain(type)  # some query has to tell them from types that nobody knows
     for each in chosen.classes:
-        for places in _by_operator([analysis.queries[place] for place in each.queries]):
-            compiler = _ClassCompiler(analysis, schema, strings, classifier, same, each.attributes, exact)
-            given = [(query, facts_of[query.index]) for query in places]
-            types = {type for query in places for type in query.types.values()}
-            if any(map(sees_all, places)):
-                types |= analysis.declared.keys()
-            carried = {
-                type: tuple(
-                    place
-                    for place, attribute in enumerate(each.attributes)
-                    if attribute in analysis.declared.get(type, (attribute,)) or attribute in special
-                )
-                for type in sorted(types)
-            }
-            hosts: tuple[CompiledHost, ...] = ()
-            if is_matching(places[0]):
-                queries = compiler.matching(given, together, carried, rows)
-            else:
-                queries, hosts = compiler.queries(given, together)
-            classes.append(CompiledClass(each.attributes, queries, hosts, tuple(compiler.columns), carried))
+        compiler = _ClassCompiler(analysis, schema, strings, classifier, same, each.attributes, exact)
+        given = [(analysis.queries[place], known[place]) for place in each.queries]
+        types = {type for query, _ in given for type in query.types.values()}
+        if each.operator == MATCHING_ALL:
+            types |= analysis.declared.keys()
+        carried = {
+            type: tuple(
+                place
+                for place, attribute in enumerate(each.attributes)
+                if attribute in analysis.declared.get(type, (attribute,)) or attribute in special
+            )
+            for type in sorted(types)
+        }
+        hosts: tuple[CompiledHost, ...] = ()
+        if each.operator == GRAPHLETS:
+            queries, hosts = compiler.queries(given, together)
+        else:
+            queries = compiler.matching(given, together, carried, rows)
+        classes.append(CompiledClass(each.attributes, queries, hosts, tuple(compiler.columns), carried))
     return CompiledWorkload(tuple(classes), classifier, strings, schema)
-
-
-def _by_operator(queries: Sequence[AnalysedQuery]) -> list[list[AnalysedQuery]]:
-    """Queries of one partition by what runs them: the kernel, or the matching operator, for some with all events."""
-    found: dict[tuple[bool, bool], list[AnalysedQuery]] = {}
-    for query in queries:
-        found.setdefault((is_matching(query), sees_all(query)), []).append(query)
-    return list(found.values())
 
 
 @dataclass
