@@ -31,6 +31,7 @@ from hamlet.engine.workers import Workers
 from hamlet.errors import HamletError
 from hamlet.input.columns import BatchColumns, StringPool
 from hamlet.language.schema import Schema
+from hamlet.matching_runner import MatchingRunner
 from hamlet.output.query_rows import QueryRows, dicts_of
 from hamlet.output.rows import Closed, GroupRows, group_rows, piece_of, result_columns, selected
 from hamlet.planner.classify import Signature
@@ -77,7 +78,10 @@ class Executor:
         self._workers = Workers(threads)
         self.paths = paths
         self._classes = [
-            ClassRunner(each, workload, self._workers, sharing, self.budget, paths) for each in workload.classes
+            (MatchingRunner if each.matching else ClassRunner)(
+                each, workload, self._workers, sharing, self.budget, paths
+            )
+            for each in workload.classes
         ]
         self._sharing = sharing
         self._trace: list[pa.RecordBatch] = []
@@ -315,12 +319,17 @@ def paths_taken(executors: Sequence[Executor]) -> dict[str, dict[str, Any]]:
 
     Events count once for each query, or group of queries side by side, that an operator runs; those of bursts too.
     """
-    kernels = [kernel for each in executors for runner in each._classes for kernel in runner.kernels]
+    runners = [runner for each in executors for runner in each._classes]
+    kernels = [kernel for runner in runners if not runner.compiled.matching for kernel in runner.kernels]
+    matching = [runner for runner in runners if runner.compiled.matching]
     names = ("events", "bursts", "windows")
     work = {
         operator: {name: sum(kernel.work[operator][i] for kernel in kernels) for i, name in enumerate(names)}
         for operator in OPERATORS
+        if operator != "matching"
     }
+    windows = sum(kernel.counters["windows"] for runner in matching for kernel in runner.kernels)
+    work["matching"] = {"events": sum(runner.matched for runner in matching), "bursts": 0, "windows": windows}
     reached = {name: sum(kernel.reached[name] for kernel in kernels) for name in _core.FEATURES}
     merged = sum(
         query.like is not None or query.host is not None for each in executors[:1] for query in each.workload.queries

@@ -14,7 +14,7 @@ from typing import Literal
 from hamlet import _core
 from hamlet.errors import OptionError, one_of
 
-Operator = Literal["scalar", "event_store", "simd", "pane_matrix", "complete_window"]
+Operator = Literal["scalar", "event_store", "simd", "pane_matrix", "complete_window", "matching"]
 Feature = Literal[
     "active_queries",
     "int32",
@@ -37,8 +37,9 @@ OPERATORS: Mapping[str, str] = {
     "simd": "queries side by side, one element of a vector each",
     "pane_matrix": "the same, a pane computed once as a matrix for all windows that overlap in it (numbers='float')",
     "complete_window": "tumbling windows that are complete in a batch, from first event to last in registers",
+    "matching": "other semantics, bounds on trends, sessions, distinct values: partial trends move from state to state",
 }
-ALWAYS = ("scalar", "event_store")
+ALWAYS = ("scalar", "event_store", "matching")
 
 FEATURES: Mapping[str, str] = {
     "active_queries": "complete_window takes only the queries that the types of a window's events can bring to an end",

@@ -97,6 +97,8 @@ class _Class:
 
     def served(self, place: int) -> Served:
         """What serves a query, by its place in the class."""
+        if self._compiled.matching:
+            return Served("matching")
         query = self._compiled.queries[place]
         parts = self._compiled.parts_of[place]
         bands = [self._band_of[part] for part in parts if part in self._band_of]
