@@ -1,4 +1,4 @@
-from collections.abc import Buffer, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +9,7 @@ class LogMistake(Exception):
 class LogScanner:
     unknown: int
     def __init__(self, predicates: Sequence[tuple[bytes, Sequence[int], bool]], ignore_unknown: bool = ...) -> None: ...
-    def scan(self, buffer: Buffer, final: bool) -> int: ...
+    def scan(self, buffer: bytes, final: bool) -> int: ...
     def take(
         self,
     ) -> tuple[

@@ -1,9 +1,9 @@
 """MonPoly's log format: time-points and relations from text, a chunk at a time.
 
-A log is a sequence of time-points, ``@time-stamp name (value, ...)(value, ...) name (value, ...) ...``, each begun by an
-``@`` and ended by the next one, by ``;`` or by the end of the file. Values are bare or in double quotes, comments run
-from ``#`` to the end of the line, blanks and line breaks stand anywhere between tokens. A name without a tuple stands
-for the empty tuple. Time-stamps are integers and never decrease.
+A log is a sequence of time-points, ``@time-stamp name (value, ...)(value, ...) name (value, ...) ...``, each begun by
+an ``@`` and ended by the next one, by ``;`` or by the end of the file. Values are bare or in double quotes, comments
+run from ``#`` to the end of the line, blanks and line breaks stand anywhere between tokens. A name without a tuple
+stands for the empty tuple. Time-stamps are integers and never decrease.
 
 Memory holds one chunk, whatever the size of the file; a time-point that is longer than a chunk makes it longer.
 """
@@ -101,6 +101,8 @@ class LogFile:
         self._wanted = self._predicates if wanted is None else wanted
         self._ignore_unknown = ignore_unknown
         self._chunk = chunk_bytes
+        self._rest: memoryview[int] = memoryview(b"")
+        self._grown = False
         if not self._path.exists():
             raise DataError(f"no such file: {path}{similar_file(self._path)}")
         if not self._path.is_file():
@@ -122,7 +124,7 @@ class LogFile:
         first, lines, offset = 0, 0, 0
         try:
             with _opened(self._path) as file:
-                for block, final in self._blocks(file, scanner):
+                for block, final in self._blocks(file):
                     try:
                         taken = scanner.scan(block, final)
                     except LogMistake as mistake:
@@ -141,9 +143,9 @@ class LogFile:
         except EOFError as error:
             raise DataError(f"{self.name}: the compressed file breaks off") from error
 
-    def _blocks(self, file: BinaryIO, scanner: LogScanner) -> Iterator[tuple[bytes, bool]]:  # noqa: ARG002
+    def _blocks(self, file: BinaryIO) -> Iterator[tuple[bytes, bool]]:
         """What was left of the last block with what follows in the file, and whether it is the end."""
-        self._rest: memoryview[int] = memoryview(b"")
+        self._rest = memoryview(b"")
         self._grown = False
         size = self._chunk
         while True:

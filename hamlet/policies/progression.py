@@ -128,7 +128,7 @@ class Progression:
         return [group + (delta > 0) if self.mode == "local" else 0 for _, group in slots]
 
     def _dense(self, slots: list[tuple[int, int]]) -> Slots:
-        """The slots with groups numbered without gaps, 0 being that of the last time-point whether it has slots or not."""
+        """The slots with groups numbered without gaps; 0 is that of the last time-point, with slots or without."""
         known = sorted({group for _, group in slots} | {0})
         ranks = {group: rank for rank, group in enumerate(known)}
         return tuple((expression, ranks[group]) for expression, group in slots)

@@ -1,8 +1,8 @@
 """Formulas that are propositional for every key: which ones are, and their skeletons.
 
-A formula is propositional if all its sub-formulas without temporal operators, the *atoms*, have the same free variables:
-none, or those of the whole formula (the key). For each key an atom is then true or false at each time-point, and the
-rest is metric temporal logic over these propositions.
+A formula is propositional if all its sub-formulas without temporal operators, the *atoms*, have the same free
+variables: none, or those of the whole formula (the key). For each key an atom is then true or false at each time-point,
+and the rest is metric temporal logic over these propositions.
 """
 
 from __future__ import annotations

@@ -210,7 +210,7 @@ class Verdicts:
         if len(taken) > 1:
             taken.sort(key=lambda each: each[0])
         parts = list(zip(*(rows for _, rows in taken), strict=True))
-        times, offsets, verdicts = (np.concatenate(part) for part in parts[:3])  # type: ignore[arg-type]
+        times, offsets, verdicts = (np.concatenate(part) for part in parts[:3])
         keys = np.repeat(np.arange(len(taken)), [len(rows[0]) for _, rows in taken])
         order = np.lexsort((keys, offsets, times)) if len(taken) > 1 else slice(None)
         columns = [_times(times[order], time_type), pa.array(offsets[order])]
@@ -221,7 +221,7 @@ class Verdicts:
         same = verdicts == 2
         columns.append(pa.array(verdicts == 1, mask=same if self.mode != "all" else None))
         if self.mode != "all":
-            same_times, same_offsets = (np.concatenate(part)[order] for part in parts[3:])  # type: ignore[arg-type]
+            same_times, same_offsets = (np.concatenate(part)[order] for part in parts[3:])
             columns.append(_times(same_times, time_type, ~same))
             columns.append(pa.array(same_offsets, mask=~same))
         yield pa.RecordBatch.from_arrays(columns, schema=self.schema(time_type))
