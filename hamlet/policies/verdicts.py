@@ -1,7 +1,8 @@
 """True or false for every time-point of each key: batches of time-points through the automaton of a policy.
 
 Every key's stream has all time-points; at those where nothing of the key happens no atom is true. Until a key comes its
-stream is that of nobody, so it takes over from there, with the time-points that were undecided then.
+stream is that of nobody, so it takes over from there. Where every time-point has a verdict, those from before are given
+with its first event; where equivalent ones are told, its rows begin with the time-points that were kept then.
 """
 
 from __future__ import annotations
@@ -95,6 +96,8 @@ class Verdicts:
         self._automaton = Automaton(Progression(found, mode), len(found.atoms))
         self._nobody = Stream(self._automaton)
         self._streams: dict[Key, Stream] = {}
+        self._history: list[Any] = []  # nobody's rows so far, where every time-point has one: those of each key to come
+        self._new: dict[Key, list[Any]] = {}  # keys that have just come, with the rows from before
         self._types = self._key_types()
 
     def _key_types(self) -> dict[str, pa.DataType]:
@@ -121,7 +124,8 @@ class Verdicts:
     def nbytes(self) -> int:
         """Bytes held for the streams of all keys, and for the automaton."""
         streams = self._nobody.nbytes + sum(each.nbytes for each in self._streams.values())
-        return streams + 300 * len(self._streams) + self._automaton.nbytes
+        history = sum(17 * len(rows[0]) for rows in self._history)
+        return streams + history + 300 * len(self._streams) + self._automaton.nbytes
 
     @property
     def held(self) -> int:
@@ -183,15 +187,32 @@ class Verdicts:
                 if first < last:
                     bits = here.setdefault(key, np.zeros(len(times), np.int32))
                     bits[points[first:last] - begin] |= bit
-        for key in here:
-            if key not in self._streams:
-                self._streams[key] = self._nobody.copy()
+        self._fork(times, here)
         nothing = np.zeros(len(times), np.int32)
         for key, stream in self._streams.items():
-            stream.feed(times, here.get(key, nothing))
-        self._nobody.feed(times, nothing)
-        self._nobody.take()
+            if stream.points < self._nobody.points:
+                stream.feed(times, here.get(key, nothing))
         yield from self._rows(self._streams, time_type)
+
+    def _fork(self, times: npt.NDArray[np.int64], here: Mapping[Key, npt.NDArray[np.int32]]) -> None:
+        """Feed nobody's stream, and let each new key take over from it at the first time-point with an event of it."""
+        new = [(int(np.argmax(bits != 0)), key) for key, bits in here.items() if key not in self._streams]
+        nothing = np.zeros(len(times), np.int32)
+        done = 0
+        for first, key in sorted(new, key=lambda each: each[0]):
+            self._feed_nobody(times[done:first], nothing[done:first])
+            done = first
+            stream = self._nobody.copy()
+            stream.feed(times[first:], here[key][first:])
+            self._streams[key] = stream
+            self._new[key] = list(self._history)
+        self._feed_nobody(times[done:], nothing[done:])
+
+    def _feed_nobody(self, times: npt.NDArray[np.int64], bits: npt.NDArray[np.int32]) -> None:
+        self._nobody.feed(times, bits)
+        rows = self._nobody.take()
+        if self.mode == "all" and len(rows[0]):
+            self._history.append(rows)
 
     def close(self, time_type: pa.DataType, open_end: bool = False) -> Iterator[pa.RecordBatch]:
         """The rows that the end of the input decides; with an open end there are none."""
@@ -204,7 +225,9 @@ class Verdicts:
     def _rows(self, streams: Mapping[Key, Stream], time_type: pa.DataType) -> Iterator[pa.RecordBatch]:
         """The rows of all streams since the last call, by time-point and then by key."""
         taken = [(key, stream.take()) for key, stream in streams.items()]
+        taken += [(key, rows) for key, history in self._new.items() for rows in history]
         taken = [each for each in taken if len(each[1][0])]
+        self._new = {}
         if not taken:
             return
         if len(taken) > 1:
