@@ -39,7 +39,7 @@ def explanation(
         The page cannot be written there.
     """
     check_place(path, "--html", keep=(signature,), example=EXAMPLE)
-    shown = [
+    shown: list[dict[str, Any]] = [
         {
             "name": name,
             "text": text.strip(),

@@ -71,6 +71,11 @@ class Shown:
     memory: str
     below: tuple[Shown, ...]
 
+    @property
+    def head(self) -> str:
+        """The operator with its interval."""
+        return self.operator if self.interval is None else f"{self.operator} {self.interval}"
+
     def as_dict(self) -> dict[str, Any]:
         """The node, and all below it, as JSON has them."""
         found: dict[str, Any] = {"operator": self.operator, "free_variables": list(self.free)}
@@ -229,9 +234,8 @@ def _dot(name: str, shown: Shown) -> str:
     def add(node: Shown) -> int:
         number = len(numbers)
         numbers.append(node)
-        interval = f" {node.interval}" if node.interval else ""
         kept = "" if node.memory == NONE else f"\n{node.memory}"
-        lines.append(f"  n{number} [label={_quoted(f'{node.operator}{interval}{kept}')}];")
+        lines.append(f"  n{number} [label={_quoted(f'{node.head}{kept}')}];")
         for each in node.below:
             lines.append(f"  n{number} -> n{add(each)};")
         return number
