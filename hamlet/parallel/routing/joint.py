@@ -261,6 +261,27 @@ class JointSlicer:
                     found[slice][key] = (points[rows], tuple(column.take(places) for column in columns))
         return [LogChunk(chunk.first, chunk.times, relations, chunk.offset) for relations in found]
 
+    def only(self, chunk: LogChunk, slice: int) -> LogChunk:
+        """The time-points of a chunk for one slice."""
+        relations: dict[PredicateKey, Any] = {}
+        for key, (points, columns) in chunk.relations.items():
+            needs = self._needs(key, columns, len(points))
+            if needs is None:
+                continue
+            mine = needs[:, slice]
+            self.sent[slice] += int(mine.sum())
+            if mine.all():
+                relations[key] = (points, columns)
+            elif mine.any():
+                places = pa.array(np.nonzero(mine)[0])
+                relations[key] = (points[mine], tuple(column.take(places) for column in columns))
+        return LogChunk(chunk.first, chunk.times, relations, chunk.offset)
+
+    def keep(self, rows: pa.RecordBatch, slice: int) -> pa.RecordBatch:
+        """The rows whose valuation belongs to a slice."""
+        own = self.owners(rows) == slice
+        return rows if own.all() else rows.filter(pa.array(own))
+
     def _needs(self, key: PredicateKey, columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.bool_] | None:
         """Which slices need which tuples of a predicate: bool of shape (rows, slices); None where none does."""
         found: npt.NDArray[np.bool_] | None = None
