@@ -118,7 +118,9 @@ class Node:
         until = min((child.done for child in self.children), default=line.known)
         batch = []
         for place, child in enumerate(self.children):
-            all_rows = concat([self.pending[place], child.output], child.width)
+            all_rows = child.output
+            if len(self.pending[place]):  # a period that went on in the next batch is one period again
+                all_rows = coalesce(concat([self.pending[place], all_rows], child.width))
             batch.append(all_rows.clip(self.seen, until))
             later = child.done > until
             self.pending[place] = all_rows.clip(until, child.done) if later else empty(child.width)
