@@ -133,8 +133,8 @@ class Serving:
         names = " and ".join(f"'{policy.name}'" for policy in self._policies)
         raise MemoryLimitError(
             f"the run stops, since it needs more memory than its limit, {size_text(self._limit)}; of polic"
-            f"{'y' if len(self._policies) == 1 else 'ies'} {names} an operator ({type(node).__name__.upper()}) holds the "
-            f"most, {size_text(node.nbytes)}\n"
+            f"{'y' if len(self._policies) == 1 else 'ies'} {names} an operator ({type(node).__name__.upper()}) holds "
+            f"the most, {size_text(node.nbytes)}\n"
             "hint: shorten the intervals (hamlet explain says what each keeps), or raise the limit (--max-memory, "
             "max_memory=)"
         )
