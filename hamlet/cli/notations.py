@@ -58,6 +58,8 @@ class Settings:
         Ticks of the time column, or a duration.
     late : {'error', 'drop'}
     max_memory : str or None
+    report : str or None
+        Where a page about the run goes.
     quiet : bool
     """
 
@@ -76,6 +78,7 @@ class Settings:
     lateness: int | str = 0
     late: str = "error"
     max_memory: str | None = None
+    report: str | None = None
     quiet: bool = False
 
 

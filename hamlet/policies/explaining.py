@@ -33,6 +33,7 @@ from hamlet.policies.formula import (
     free_variables,
 )
 from hamlet.policies.printing import print_formula, print_interval
+from hamlet.policies.rewriting import Defined, Rewriter, goal
 
 CLASSES = (
     "none",
@@ -94,7 +95,10 @@ def tree(formula: Formula) -> Shown:
     """The tree of a formula."""
     operator, interval = _operator(formula)
     keeps, memory = _keeps(formula)
-    below = tuple(map(tree, children(formula)))
+    inner = children(formula)
+    if isinstance(formula, Defined) and formula.meaning is not None:
+        inner = (formula.meaning.formula,)  # of a LET
+    below = tuple(map(tree, inner))
     return Shown(_plain(operator), tuple(map(_plain, free_variables(formula))), interval, keeps, memory, below)
 
 
@@ -163,6 +167,12 @@ def _bounded(operator: str, interval: Interval, binds: bool) -> tuple[str, str]:
     if future:
         return f"the time-points of {shown}, and the periods of valuations in it", INTERVAL
     return f"the periods of valuations in the last {shown}", INTERVAL
+
+
+def evaluated(formula: Formula, negate: bool = False) -> tuple[Formula, tuple[str, ...], bool]:
+    """The formula that is evaluated for a policy, the columns of a row's valuation, and whether rows are violations."""
+    found, names, violations = goal(formula, negate)
+    return Rewriter().rewrite(found), names, violations
 
 
 def worst(shown: Shown) -> str:

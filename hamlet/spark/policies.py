@@ -25,6 +25,7 @@ from hamlet.output.columnar import file_writer, folder_of
 from hamlet.output.files import check_destination, staged
 from hamlet.parallel.routing.closed import Range, cut_chunks, own, ranges, reach
 from hamlet.parallel.routing.joint import JointSlicer, Rates, atoms_of, dimensions_of, rates_of
+from hamlet.parallel.routing.joint import rates_from as rates_of_formula
 from hamlet.policies import Policy
 from hamlet.policies.logs import LogChunk
 from hamlet.policies.rewriting import goal
@@ -166,6 +167,11 @@ def submit(
                 numbers = range(len(cut) if isinstance(cut, list) else count)
                 found = context.parallelize(numbers, len(numbers)).map(task).collect()
     return _summed(found)
+
+
+def rates_from(known: Any, policy: Policy, negate: bool = False) -> Rates:
+    """Rates that somebody has measured, for `submit`; as `hamlet.parallel.routing.joint.rates_from`."""
+    return rates_of_formula(known, goal(policy.formula, negate)[0])
 
 
 def _shipment(policy: Policy, negate: bool, open_end: bool, time_points: str) -> Shipment:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hamlet.errors import DataError
 from hamlet.parallel.routing.owners import hashed
 from hamlet.parallel.routing.shares import Places, grids
 from hamlet.policies.formula import (
@@ -391,4 +392,33 @@ def rates_of(formula: Formula, chunks: Iterable[LogChunk]) -> Rates:
     found = Rates(atoms_of(formula, dimensions_of(formula)))
     for chunk in chunks:
         found.see(chunk)
+    return found
+
+
+def rates_from(known: Any, formula: Formula) -> Rates:
+    """Rates that somebody has measured.
+
+    Parameters
+    ----------
+    known : mapping
+        By predicate ``{"events": n, "values": {attribute's place from 1: {value: n}}}``.
+    formula : Formula
+
+    Raises
+    ------
+    DataError
+        If it has another form.
+    """
+    found = Rates(atoms_of(formula, dimensions_of(formula)))
+    try:
+        for number, atom in enumerate(found.atoms):
+            given = known.get(atom.predicate[0], {})
+            found.events[number] = int(given.get("events", 0))
+            for dimension, place in atom.fixed:
+                values = given.get("values", {}).get(str(place + 1), {})
+                found.values[number][dimension] = {value: int(count) for value, count in values.items()}
+    except (AttributeError, TypeError, ValueError) as error:
+        raise DataError(
+            'statistics are JSON such as {"withdraw": {"events": 1000, "values": {"1": {"alice": 400}}}}'
+        ) from error
     return found
