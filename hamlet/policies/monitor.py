@@ -96,6 +96,7 @@ class Monitor:
         self._intake = Intake(self.options, tuple(dict.fromkeys([*keys, *names])))
         self._disorder = Disorder(self._key, lateness, late, counted=max_memory is not None)
         self._schema: Schema | None = None
+        self._columns: pa.Schema | None = None  # of the batches
         self._tables: Tables | None = None
         self._counts = {"events": 0, "matched_events": 0, "null_events": 0}
         self._promise: Any = None  # a time given before the first event, which says in what unit it is
@@ -195,7 +196,7 @@ class Monitor:
         """Go on with columns that are known, or known better."""
         if self._schema is None and schema.clock != self.clock:
             self._serving = self._made(schema.clock)
-        self._schema = schema
+        self._schema, self._columns = schema, columns.remove_metadata()
         self._tables = Tables(
             self.policies[0].signature,
             self._serving.predicates,
