@@ -6,7 +6,20 @@ that do not rest on the timed path alone, and then hands out contenders: callabl
 
 from __future__ import annotations
 
-from bench.cases import curves, jobs, limits, peers, ranges, real, scale, service, sharing, stream_rate
+from bench.cases import (
+    curves,
+    jobs,
+    limits,
+    peers,
+    ranges,
+    real,
+    scale,
+    service,
+    sharing,
+    slices,
+    stream_rate,
+    verdicts,
+)
 from bench.subject import Case
 
 CASES: dict[str, Case] = {
@@ -20,4 +33,6 @@ CASES: dict[str, Case] = {
     **peers.CASES,
     **jobs.CASES,
     **ranges.CASES,
+    **verdicts.CASES,
+    **slices.CASES,
 }

@@ -1,0 +1,262 @@
+"""``hamlet monitor``, ``check``, ``explain`` and ``submit`` for policies."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+import pyarrow as pa
+
+from hamlet.cli.loading import lasting
+from hamlet.cli.notations import Advance, Part, Settings, Write
+from hamlet.cli.progress import task_bar
+from hamlet.engine.memory_limit import bytes_of, size_text
+from hamlet.engine.where import FilteredEvents
+from hamlet.errors import DataError, HamletError, MemoryLimitError
+from hamlet.policies import Policy, PolicyError
+from hamlet.policies.explaining import evaluated, tree
+from hamlet.policies.explaining import explain as explained
+from hamlet.policies.serving import Serving
+from hamlet.policies.signature import Signature
+from hamlet.policies.source import Source, open_source
+from hamlet.policies.verdicts import Verdicts, mode_of, stripped
+
+
+def prepare(paths: Sequence[str], settings: Settings) -> PreparedPolicies:
+    """Policies, checked, beside their input."""
+    policies = load(paths, settings)
+    return PreparedPolicies(policies, settings)
+
+
+def load(paths: Sequence[str], settings: Settings) -> list[Policy]:
+    """Policies over one signature; the mistakes of all files are told together."""
+    if settings.signature is None:
+        raise click.UsageError("policies need --signature FILE.sig, which names their predicates")
+    signature = Signature.from_file(settings.signature)
+    policies, wrong = [], []
+    for path in paths:
+        try:
+            policies.append(Policy.from_file(path, signature))
+        except PolicyError as error:
+            wrong.append(error)
+    if wrong:
+        raise wrong[0] if len(wrong) == 1 else HamletError("\n".join(map(str, wrong)))
+    if not settings.quiet:
+        for policy in policies:
+            for warning in policy.warnings:
+                click.echo(warning.format(), err=True)
+    return policies
+
+
+def check(path: str, settings: Settings) -> str:
+    """What is said of a policy without errors; with an input its columns are checked, too."""
+    (policy,) = load([path], settings)
+    serving = Serving([policy], pa.int64(), 1, negate=settings.negate)
+    if settings.source is not None:
+        _opened(settings, policy.signature, serving.predicates)
+    return f"{path}: {'violations' if serving.violations[0] else 'satisfying valuations'} can be monitored, no errors"
+
+
+def explain(path: str, settings: Settings, shown_as: str, html: str | None) -> None:
+    """Show how a policy will be evaluated."""
+    (policy,) = load([path], settings)
+    Serving([policy], pa.int64(), 1, negate=settings.negate)
+    formula, columns, violations = evaluated(policy.formula, settings.negate)
+    if html is None:
+        click.echo(explained(policy.name, policy.source, formula, columns, violations=violations, shown_as=shown_as))
+        return
+    from hamlet.pages.policies import explanation  # brings in jinja2, which nothing else needs
+
+    explanation([(policy.name, policy.text, tree(formula), columns, violations)], str(settings.signature), html)
+
+
+def submit(paths: Sequence[str], settings: Settings, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A Spark job for one policy."""
+    (policy,) = load(paths, settings)
+    given = dict(options)
+    if given.pop("stream"):
+        raise click.UsageError("--stream is for workloads of trend queries (.sase)")
+    if settings.verdicts != "satisfied":
+        raise click.UsageError("hamlet submit writes what satisfies a policy; hamlet monitor gives other --verdicts")
+    from hamlet.spark import policies  # brings in pyspark, which nothing else needs
+
+    statistics = given.pop("statistics")
+    rates = None if statistics is None else policies.rates_from(_json_of(statistics), policy, settings.negate)
+    with task_bar(settings.quiet) as progress:
+        return policies.submit(
+            policy,
+            str(settings.source),
+            given["output"],
+            slices=given["slices"] or given["partitions"],
+            statistics=rates,
+            master=given["master"],
+            output_format=given["output_format"],
+            overwrite=given["overwrite"],
+            negate=settings.negate,
+            open_end=settings.open_end,
+            time_points=settings.time_points,
+            keep=[*paths, str(settings.signature)],
+            progress=progress,
+            ignore_unknown=settings.ignore_unknown,
+            **settings.columns,
+        )
+
+
+def _json_of(path: str) -> Any:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise DataError(f"{path} is not JSON: {error}") from error
+
+
+def _opened(settings: Settings, signature: Signature, wanted: Any) -> Source:
+    """The input, by what the command line says of it."""
+    assert settings.source is not None
+    columns = dict(settings.columns)
+    input_format = columns.pop("input_format", None)
+    where = settings.where
+    return open_source(
+        lasting(settings.source, input_format, ("monpoly",)),
+        signature,
+        wanted,
+        time_points=settings.time_points,
+        ignore_unknown=settings.ignore_unknown,
+        input_format=input_format,
+        filtered=None if where is None else partial(_filtered, where=where),
+        **columns,
+    )
+
+
+def _filtered(events: Any, where: str) -> Any:
+    return FilteredEvents(events, where)
+
+
+class PreparedPolicies:
+    """Policies of one call over one input."""
+
+    def __init__(self, policies: Sequence[Policy], settings: Settings) -> None:
+        self._policies = policies
+        self._settings = settings
+        self._limit = bytes_of(settings.max_memory)
+        self._verdicts: list[Verdicts] = []
+        self._serving: Serving | None = None
+        signature = policies[0].signature
+        if settings.verdicts == "satisfied":
+            # What cannot be monitored is told before the input is opened.
+            wanted = Serving(policies, pa.int64(), 1, negate=settings.negate).predicates
+            self._source = _opened(settings, signature, wanted)
+            self._serve()
+            return
+        mode = mode_of(settings.verdicts, settings.mode)
+        unopened = [Verdicts(each.formula, signature, mode) for each in policies]
+        self._source = _opened(settings, signature, set().union(*(each.predicates for each in unopened)))
+        per_second = self._source.per_second
+        self._verdicts = [
+            Verdicts(each.formula, signature, mode, per_second=per_second, negate=settings.negate) for each in policies
+        ]
+        self.parts = [
+            Part(name=policy.name, kind="policy", schema=each.schema(self._source.time_type), title="verdict")
+            for policy, each in zip(policies, self._verdicts, strict=True)
+        ]
+
+    def _serve(self) -> None:
+        settings, source = self._settings, self._source
+        self._serving = serving = Serving(
+            self._policies,
+            source.time_type,
+            source.per_second,
+            negate=settings.negate,
+            open_end=settings.open_end,
+            max_memory=settings.max_memory,
+        )
+        self.parts = [
+            Part(
+                name=policy.name,
+                kind="policy",
+                schema=schema,
+                title="violation" if violations else "row",
+                tuples=tuples,
+            )
+            for policy, schema, violations, tuples in zip(
+                self._policies, serving.schemas, serving.violations, serving.tuples, strict=True
+            )
+        ]
+
+    @property
+    def rows(self) -> int | None:
+        """How many events the input has."""
+        return self._source.rows
+
+    def run(self, write: Write, progress: Advance | None) -> Mapping[str, Any]:
+        """Monitor the input."""
+        started = time.perf_counter()
+        watch = self._report()
+        rows = self._decided(progress) if self._serving is None else self._serving.run(self._source.chunks(progress))
+        for place, batch in rows:
+            write(place, batch)
+            if watch is not None:
+                watch.see(place, batch)
+        stats: dict[str, Any] = dict(self._source.stats)
+        if watch is not None:
+            settings = [("time-points", self._settings.time_points), ("verdicts", self._settings.verdicts)]
+            watch.write(str(self._settings.source), settings, stats, time.perf_counter() - started)
+        stats["notes"] = list(self._notes(stats))
+        return stats
+
+    def _report(self) -> Any:
+        """What watches the run for a page about it, if one is wanted."""
+        if self._settings.report is None:
+            return None
+        from hamlet.pages.policies import ViolationReport  # brings in jinja2, which nothing else needs
+
+        fixed = {"time", "time_point", "offset", "same_as_time", "same_as_offset"}
+        about = [
+            (policy.name, policy.text, f"{part.title}s", [name for name in part.schema.names if name not in fixed])
+            for policy, part in zip(self._policies, self.parts, strict=True)
+        ]
+        return ViolationReport(about, self._settings.report, [str(self._settings.source)])
+
+    def _decided(self, progress: Advance | None) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Verdicts."""
+        kind = self._source.time_type
+        for chunk in self._source.chunks(progress):
+            for place, verdicts in enumerate(self._verdicts):
+                for rows in verdicts.feed(chunk, kind):
+                    yield place, rows
+            self._check_memory()
+        for place, verdicts in enumerate(self._verdicts):
+            for rows in verdicts.close(kind, self._settings.open_end):
+                yield place, rows
+
+    def _check_memory(self) -> None:
+        if self._limit is None:
+            return
+        held = [each.nbytes for each in self._verdicts]
+        if sum(held) > self._limit:
+            most = max(range(len(held)), key=held.__getitem__)
+            raise MemoryLimitError(
+                f"the run stops, since it needs more memory than its limit, {size_text(self._limit)}; policy "
+                f"'{self._policies[most].name}' holds the most, {size_text(held[most])}\n"
+                "hint: --verdicts equivalent holds less, or raise the limit (--max-memory)"
+            )
+
+    def _notes(self, stats: Mapping[str, Any]) -> Iterator[str]:
+        """What a user should know of a run that went well."""
+        unknown, nulls = stats.get("unknown_events", 0), stats.get("null_events", 0)
+        if not stats.get("time_points"):
+            yield "there are no events"
+        if unknown:
+            yield f"{unknown:,} events are of no predicate of the signature and were left out"
+        if nulls:
+            yield f"{nulls:,} events have no value for an attribute of their predicate and are in no relation"
+        for policy in self._policies:
+            if stripped(policy.formula)[1]:
+                text = "its verdicts say where it holds" if self._verdicts else "its rows are the violations"
+                yield f"{policy.name} is a rule (ALWAYS ...): {text}"
