@@ -135,6 +135,10 @@ class Node:
         """As `compute`, of operators that decide what their children have decided."""
         raise NotImplementedError
 
+    def kept_types(self) -> dict[str, tuple[Type | None, ...]]:
+        """The types of the columns of what is kept; None is a time or a time-point."""
+        return {name: self.types for name in self.kept}
+
     @property
     def oldest(self) -> int | None:
         """The first time-point whose time-stamp is still needed, if any is."""
@@ -386,6 +390,10 @@ class Since(Node):
         # Valuations with two more columns: from what time on, and until what time, the right side's time counts.
         self.kept = {"alive": empty(self.width + 2)}
 
+    def kept_types(self) -> dict[str, tuple[Type | None, ...]]:
+        """The types of the columns of what is kept; None is a time."""
+        return {"alive": (*self.types, None, None)}
+
     def relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:
         if low == high:
             return empty(self.width)
@@ -484,6 +492,11 @@ class Until(Node):
         # What holds at undecided time-points; of the left side its periods that go on, or where it last held.
         self.kept = {"undecided": empty(self.width), "left": empty(len(key))}
 
+    def kept_types(self) -> dict[str, tuple[Type | None, ...]]:
+        """The types of the columns of what is kept."""
+        left = self.children[1].types if len(self.children) > 1 else ()
+        return {"undecided": self.types, "left": left}
+
     def compute(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> tuple[Relation, int]:
         width, (least, most) = self.width, self.interval
         before = self.done
@@ -551,6 +564,10 @@ class Historically(Node):
         # Two more columns: the time after which the interval lies in the period, and that before which it does.
         self.kept = {"periods": empty(self.width + 2)}
 
+    def kept_types(self) -> dict[str, tuple[Type | None, ...]]:
+        """The types of the columns of what is kept; None is a time."""
+        return {"periods": (*self.types, None, None)}
+
     def relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:
         if low == high:
             return empty(self.width)
@@ -614,6 +631,10 @@ class Henceforth(Node):
         self.interval = interval
         # One more column: the first time-point whose interval lies in the period.
         self.kept = {"open": empty(self.width + 1), "undecided": empty(self.width)}
+
+    def kept_types(self) -> dict[str, tuple[Type | None, ...]]:
+        """The types of the columns of what is kept; None is a time-point."""
+        return {"open": (*self.types, None), "undecided": self.types}
 
     def compute(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> tuple[Relation, int]:
         width, (least, most), before = self.width, self.interval, self.done

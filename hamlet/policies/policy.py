@@ -110,6 +110,10 @@ class Policy:
             signature = Signature.from_file(signature)
         return cls.parse(read_text(path), signature, name or Path(path).stem, Path(path).name)
 
+    def renamed(self, name: str) -> Policy:
+        """The same policy under another name."""
+        return Policy(self.formula, self.signature, name, self.text, self.source, self.warnings)
+
     def __str__(self) -> str:
         return print_formula(self.formula)
 

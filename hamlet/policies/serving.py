@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from hamlet.engine.memory_limit import Size, bytes_of, size_text
 from hamlet.errors import DataError, MemoryLimitError
 from hamlet.policies.evaluation import Answer, Evaluation
+from hamlet.policies.gathering import gathered
 from hamlet.policies.logs import LogChunk
 from hamlet.policies.policy import Policy
 
@@ -100,13 +102,49 @@ class Serving:
             If more has to be kept than may be.
         """
         first: int | None = None
-        for chunk in chunks:
+        for chunk in gathered(chunks, self._evaluation):
             first = chunk.first if first is None else first
             self.events += sum(len(points) for points, _ in chunk.relations.values())
             yield from self._rows(self._evaluation.feed(chunk.times, chunk.relations), first)
             self._check_memory()
         if not self._open_end:
             yield from self._rows(self._evaluation.close(), first or 0)
+
+    def feed(self, chunks: Sequence[LogChunk], bound: int | None) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The rows that more time-points decide; of a stream that begins with time-point 0.
+
+        Parameters
+        ----------
+        chunks : sequence of LogChunk
+        bound : int, optional
+            A time that no later time-point is before.
+        """
+        for chunk in chunks:
+            self.events += sum(len(points) for points, _ in chunk.relations.values())
+            yield from self._rows(self._evaluation.feed(chunk.times, chunk.relations), 0)
+        if bound is not None:
+            yield from self._rows(self._evaluation.feed(np.zeros(0, np.int64), {}, bound), 0)
+        self._check_memory()
+
+    def close(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The rows that the end of the stream decides; none where it is open."""
+        if not self._open_end:
+            yield from self._rows(self._evaluation.close(), 0)
+
+    @property
+    def points(self) -> int:
+        """Time-points so far."""
+        return self._evaluation.points
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are kept between batches, an estimate."""
+        return self._evaluation.nbytes
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """The operators."""
+        return self._evaluation
 
     def _rows(self, answers: Sequence[Answer], first: int) -> Iterator[tuple[int, pa.RecordBatch]]:
         for place, answer in enumerate(answers):
