@@ -37,8 +37,8 @@ class Options:
         What 1 means in an integer time column; timestamps know their own unit.
     max_memory : int, str or None
         The most memory that the run may take: bytes, or text such as ``'2 GiB'`` or ``'500 MB'``. A run that needs
-        more stops with a `MemoryLimitError`. `hamlet.engine.memory_limit` says what is counted. On Spark it holds for each class of
-        queries in a task.
+        more stops with a `MemoryLimitError`. `hamlet.engine.memory_limit` says what is counted. On Spark it holds
+        for each class of queries in a task.
     trace : bool
         Whether the engine keeps a record of every burst for `Engine.trace`.
 
