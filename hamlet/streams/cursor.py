@@ -18,7 +18,7 @@ STATEMENTS = ("input", "output", "trigger", "constant", "import", "include", "ty
 CLAUSES = ("spawn", "eval", "close")
 RESERVED = frozenset({*STATEMENTS, "if", "then", "else", "true", "false", "self", "invariant"})
 MAX_DEPTH = 100  # brackets, method calls and signs inside each other
-MAX_HEIGHT = 250  # levels of one expression, sums of many terms among them
+MAX_HEIGHT = 200  # levels of one expression, sums of many terms among them
 MAX_PROBLEMS = 1000  # a file that is no specification at all is not listed to its end
 
 _LONGEST_QUOTE = 40  # characters of the text that a message repeats
