@@ -34,7 +34,7 @@ HOLE = re.compile(r"\{\{[^{}]*\}\}")  # where a value stands in the text of form
 FURTHEST_OFFSET = 2**31 - 1
 _FLOAT_FUNCTIONS = ("sqrt", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "exp", "ln")
 _FUNCTIONS = {
-    **{name: 1 for name in _FLOAT_FUNCTIONS}, "abs": 1, "min": 2, "max": 2, "round": 2, "log": 2,
+    **dict.fromkeys(_FLOAT_FUNCTIONS, 1), "abs": 1, "min": 2, "max": 2, "round": 2, "log": 2,
     "delta": 2, "cast": 1, "widen": 1, "format": 0, "matches": 2,
 }  # fmt: skip
 _MATH = (*_FLOAT_FUNCTIONS, "abs", "min", "max", "round", "log")
@@ -75,15 +75,19 @@ class Calls:
 
     # What `Expressions` gives.
     def build(self, tree: s.Expression) -> Node:
+        """The node of an expression."""
         raise NotImplementedError
 
     def want(self, node: Node, mask: int, what: str) -> bool:
+        """Make a node one of some types."""
         raise NotImplementedError
 
     def same(self, left: Node, right: Node, span: Span) -> bool:
+        """Make the types of two operands equal."""
         raise NotImplementedError
 
     def missing_default(self, node: Node) -> None:
+        """Say that a value may be missing."""
         raise NotImplementedError
 
     def wrong(self, message: str, span: Span, hint: str | None) -> Node:

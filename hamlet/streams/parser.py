@@ -22,6 +22,7 @@ Source: RTLola frontend, version 0.7.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 from hamlet.language.query import Span
@@ -34,13 +35,13 @@ from hamlet.streams.tokens import Kind, tokenize
 Includer = Callable[[str, Span], "tuple[str, str] | None"]
 
 
-def read(text: str, source: str, reports: Reports, include: Includer) -> tuple[s.Statement, ...]:
+def read(text: str, reports: Reports, include: Includer) -> tuple[s.Statement, ...]:
     """Read what can be read: the statements without a syntax error, in the order of the text.
 
     Parameters
     ----------
-    text, source : str
-        The specification and its file name.
+    text : str
+        The specification.
     reports : Reports
         Made of the same text; receives every syntax error.
     include : callable
@@ -52,10 +53,8 @@ def read(text: str, source: str, reports: Reports, include: Includer) -> tuple[s
         Those of an included file stand behind their `Include`.
     """
     statements: list[s.Statement] = []
-    try:
+    with contextlib.suppress(TooManyProblemsError):
         _read_text(text, 0, reports, include, statements)
-    except TooManyProblemsError:
-        pass
     return tuple(statements)
 
 
