@@ -147,7 +147,7 @@ def bits_of(mask: int) -> tuple[int, ...]:
 
 
 def _type() -> ValueType:
-    return field(default=BOOL, kw_only=True)  # type: ignore[no-any-return]
+    return field(default=BOOL, kw_only=True)
 
 
 def _span() -> Span:
