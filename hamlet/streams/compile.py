@@ -15,7 +15,7 @@ from fractions import Fraction
 from hamlet.streams import ir
 from hamlet.streams._evaluator import Clause, Closer, Evaluator, Task
 from hamlet.streams._store import Store, Stream, Tally, WindowTable
-from hamlet.streams.nodes import FAMILIES, OBJECT, Builder, family_of
+from hamlet.streams.build_nodes import FAMILIES, OBJECT, Builder, family_of
 
 MAX_DEADLINES = 10_000_000
 NANOSECONDS = 1_000_000_000
