@@ -229,7 +229,7 @@ cdef class Evaluator:
 
     # ------------------------------------------------------------------------------------------------------- events
 
-    def feed(self, int64_t[::1] times, start, int64_t tick, list columns, Py_ssize_t first):
+    def feed(self, const int64_t[::1] times, start, int64_t tick, list columns, Py_ssize_t first):
         """Take events.
 
         Parameters
@@ -247,9 +247,9 @@ cdef class Evaluator:
         """
         cdef Py_ssize_t row, rows = times.shape[0]
         cdef int n = len(columns), place
-        cdef uint64_t[::1] view
+        cdef const uint64_t[::1] view
         cdef const unsigned char[::1] mask
-        cdef uint64_t** cells = <uint64_t**>calloc(n + 1, sizeof(void*))
+        cdef const uint64_t** cells = <const uint64_t**>calloc(n + 1, sizeof(void*))
         cdef const unsigned char** masks = <const unsigned char**>calloc(n + 1, sizeof(void*))
         cdef Stream stream
         cdef Instance one

@@ -226,6 +226,10 @@ cdef class Store:
         self.step = 0
         self.now = 0
 
+    def time(self):
+        """Nanoseconds from the start."""
+        return wide_object(self.now)
+
 
 # ------------------------------------------------------------------------------------------------------- aggregates
 

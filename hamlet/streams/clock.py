@@ -236,6 +236,8 @@ class Times:
         if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
             if known is None:
                 self.clock = known = StreamClock(self._column, "ns", "fraction")
+            if known.kind == "integer" and known.unit == "s":  # seconds all along, now with fractions
+                self.clock = known = StreamClock(self._column, "ns", "fraction")
             if known.kind != "fraction":
                 raise ValueError(f"{kind} after times of kind {known.kind}")
             if pa.types.is_decimal(kind):

@@ -111,4 +111,4 @@ def _numbers(column: pa.Array, stream: ir.Stream, kind: ir.Scalar, source: str, 
         row = first + int(np.argmax(np.isnan(values))) + 1
         raise DataError(f"{source}: column {stream.name!r} is not a number (NaN) in row {row} (the first row is 1)")
     cells: npt.NDArray[np.uint64] = np.ascontiguousarray(values).view(np.uint64)
-    return cells if cells.flags.writeable else cells.copy()
+    return cells
