@@ -72,12 +72,13 @@ def analyse(text: str, source: str = "<specification>") -> Checked:
     files = _Files(source, reports)
     statements = read(text, reports, files.include)
     syntax_errors = len(reports.errors)
+    program: Program | None = None
     table = declare(statements, reports)
     if syntax_errors:
         _quiet(table, reports)
     else:
         program = _check(table, statements, reports, text, source)
-    if reports.errors:
+    if reports.errors or program is None:
         raise WorkloadError(reports.errors)
     return Checked(s.SpecificationText(text, source, statements), program, tuple(reports.warnings))
 

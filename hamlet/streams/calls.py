@@ -221,7 +221,8 @@ class Calls:
         return Node("call", Type(STRING), span, parts, "format")
 
     def _matches(self, parts: list[Node], span: Span) -> Node:
-        fits = all([self.want(part, STRING, "matches compares Strings") for part in parts])
+        fits = self.want(parts[0], STRING, "matches reads a String")
+        fits &= self.want(parts[1], STRING, "a regular expression is a String")
         if not fits:
             return Node("wrong", Type(BOOL), span)
         pattern = parts[1].value
@@ -291,12 +292,11 @@ class Calls:
         if node.kind == "wrong" or value.kind == "wrong":
             return Node("wrong", Type(ANY), span)
         if not node.type.optional:
+            hint: str | None = "leave .defaults out"
             if node.kind == "read":
                 hint = "leave .defaults out; the value before is .offset(by: -1), the newest .hold()"
             elif node.kind in ("window", "instances"):
                 hint = "leave .defaults out; an empty window has a value, too"
-            else:
-                hint = "leave .defaults out"
             return self.wrong(f"{self.reports.quote(node.span)} always has a value", span, hint)
         if value.type.optional:
             self.missing_default(value)

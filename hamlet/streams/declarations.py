@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from hamlet.errors import near_miss
 from hamlet.language.query import Span
 from hamlet.streams import syntax as s
-from hamlet.streams.ir import OptionalOf, Scalar, TupleOf, ValueType
+from hamlet.streams.ir import STRING, OptionalOf, Scalar, TupleOf, ValueType
 from hamlet.streams.reports import Reports
 from hamlet.streams.unify import BITS, PLAIN, Type, declared
 
@@ -170,7 +170,7 @@ def _add_input(table: Table, each: s.Input, reports: Reports) -> None:
 
 
 def _add_output(table: Table, each: s.Output, name: str, reports: Reports) -> None:
-    kind = None if each.type is None else read_type(table, each.type, reports)
+    kind = STRING if each.name is None else None if each.type is None else read_type(table, each.type, reports)
     if kind is not None and each.type is not None and has_optional(kind):
         reports.error(
             f"{name} is an output of the optional type {kind}",

@@ -150,7 +150,8 @@ class Expressions(Calls):
         if operator in _ARITHMETIC or operator in _BITWISE:
             mask = NUMBER if operator in _ARITHMETIC else INTEGER
             what = f"{operator} takes {'numbers' if mask == NUMBER else 'integers'}"
-            fits = all([self.want(side, mask, what) for side in (left, right)])
+            fits = self.want(left, mask, what)
+            fits &= self.want(right, mask, what)
             same = fits and self.same(left, right, tree.span)
             return Node("binary", left.type if same else Type(mask), tree.span, [left, right], operator)
         if operator not in _EQUAL:

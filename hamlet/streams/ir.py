@@ -147,7 +147,7 @@ def bits_of(mask: int) -> tuple[int, ...]:
 
 
 def _type() -> ValueType:
-    return field(default=BOOL, kw_only=True)  # type: ignore[no-any-return]
+    return field(default=BOOL, kw_only=True)
 
 
 def _span() -> Span:
@@ -174,7 +174,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Unary:
-    """``!`` (Bool), ``-`` (numbers), ``~`` (integers: Int flips all 64 bits, UInt those of its width)."""
+    """``!`` (Bool), ``-`` (numbers), ``~`` (integers: all 64 bits, whatever the width)."""
 
     operator: str
     operand: Expression
@@ -252,8 +252,8 @@ class Call:
 class Access(enum.Enum):
     """What a `Read` reads of its stream."""
 
-    NOW = "now"  # the value of this step; the check made sure that there is one
-    OFFSET = "offset"  # the value `amount` values back, where the value of this step (if extended) counts as 0
+    NOW = "now"  # the value of this step; a condition that reads one which is not there is false
+    OFFSET = "offset"  # the value `amount` values back, counted from 1 for the newest of the steps before
     HOLD = "hold"  # the newest value, of this step or before
     GET = "get"  # the value of this step, or none
     FRESH = "fresh"  # Bool: whether there is a value of this step

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hamlet.streams.declarations import Table
 from hamlet.streams.graphs import components, cycle
 from hamlet.streams.ir import Access, EventPacing, Task
@@ -82,7 +84,7 @@ def _binds(node: Node, pace: Paced, known: dict[int, Paced]) -> bool:
 def _report(path: list[int], edges: dict[int, dict[int, Node]], table: Table, reports: Reports) -> None:
     names = [table.streams[number].name for number in path]
     first = edges[path[0]][path[1]]
-    ways = [edges[one][other] for one, other in zip(path, path[1:], strict=False)]
+    ways = [edges[one][other] for one, other in pairwise(path)]
     how = {_how(node) for node in ways} - {"now"}
     through = f", through {' and '.join(sorted(how))}" if how else ""
     message = f"{names[0]} needs its own value of the same step: {' -> '.join(names)}{through}"

@@ -109,18 +109,18 @@ class _Lowering:
                 assert isinstance(node.value, int)
                 return ir.Parameter(node.value, type=kind, span=span)
             case "unary":
-                return ir.Unary(node.name, *parts, type=kind, span=span)
+                return ir.Unary(node.name, parts[0], type=kind, span=span)
             case "binary":
-                return ir.Binary(node.name, *parts, type=kind, span=span)
+                return ir.Binary(node.name, parts[0], parts[1], type=kind, span=span)
             case "choice":
-                return ir.Choice(*parts, type=kind, span=span)
+                return ir.Choice(parts[0], parts[1], parts[2], type=kind, span=span)
             case "tuple":
                 return ir.MakeTuple(parts, type=kind, span=span)
             case "part":
                 assert isinstance(node.value, int)
                 return ir.GetPart(parts[0], node.value, type=kind, span=span)
             case "default":
-                return ir.Default(*parts, type=kind, span=span)
+                return ir.Default(parts[0], parts[1], type=kind, span=span)
             case "call":
                 return ir.Call(node.name, parts, type=kind, span=span)
             case "read":
@@ -134,16 +134,17 @@ class _Lowering:
 
     def _constant(self, node: Node, kind: ir.ValueType) -> ir.Expression:
         value = node.value
-        if isinstance(value, int) and not isinstance(value, bool) and isinstance(kind, ir.Scalar):
-            if kind.family == "Int" and value >= _SIGNED_LIMIT:
-                self.reports.error(f"{value} is too large for {kind}", node.span, "Int64 ends at 9223372036854775807")
+        signed = isinstance(kind, ir.Scalar) and kind.family == "Int"
+        if signed and isinstance(value, int) and value >= _SIGNED_LIMIT:
+            self.reports.error(f"{value} is too large for {kind}", node.span, "Int64 ends at 9223372036854775807")
         assert value is not None
         return ir.Constant(value, type=kind, span=node.span)
 
     def _window(self, node: Node, kind: ir.ValueType, pace: Paced) -> int:
         """The number of a window; the same window of one stream is read more than once."""
         draft, stream = node.window, node.stream
-        assert draft is not None and stream is not None
+        assert draft is not None
+        assert stream is not None
         period: Fraction | None = pace.period if isinstance(pace, ir.PeriodicPacing) else None
         extent = (draft.duration, draft.count, draft.exactly, draft.function, draft.percentile, period)
         key = (self._reader, stream.id, *extent, kind)
@@ -154,7 +155,8 @@ class _Lowering:
 
     def _aggregate(self, node: Node, kind: ir.ValueType) -> int:
         draft, stream = node.window, node.stream
-        assert draft is not None and stream is not None
+        assert draft is not None
+        assert stream is not None
         rest = (draft.selection, draft.function, draft.percentile, kind)
         key = (self._reader, stream.id, *rest)
         if key not in self._aggregate_ids:

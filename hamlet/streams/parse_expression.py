@@ -2,8 +2,8 @@
 
 ::
 
-    expression = term { operator term }                        weakest first:  -> (to the right)   ||   &&   |   ^   &
-                                                               = !=   < <= > >=   << >>   + -   * / %   ** (to the right)
+    expression = term { operator term }                        weakest first: -> (to the right)  ||  &&  |  ^  &
+                                                = !=   < <= > >=   << >>   + -   * / %   ** (to the right)
     term       = ("!" | "-" | "+" | "~") term | operand { "." digits | "." name | "." call | "[" number "]" }
     operand    = number | string | true | false | name | call | "(" [expression {"," expression}] ")"
                | if expression then expression else expression

@@ -89,9 +89,9 @@ class Specification:
 def _text_of(path: str | os.PathLike[str]) -> str:
     name = os.fspath(path)
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return Path(path).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise OptionError(f"{name} is no UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise OptionError(f"cannot read {name}: {reason}{similar_file(name)}") from None
+        raise OptionError(f"cannot read {name}: {reason}{similar_file(Path(name))}") from None

@@ -272,7 +272,8 @@ class _Timing:
 
     def _mixed(self, first: Node, second: Node) -> None:
         one, other = self._needed(first), self._needed(second)
-        assert not isinstance(one, _Mistake) and not isinstance(other, _Mistake)
+        assert not isinstance(one, _Mistake)
+        assert not isinstance(other, _Mistake)
         if isinstance(one, PeriodicPacing) and isinstance(other, PeriodicPacing):
             message = f"{self._quote(first)} and {self._quote(second)} count their periods from different beginnings"
             hint = "write @Global(...) for the start, or read one of them with .hold(or: ...)"
