@@ -8,7 +8,7 @@ import re
 from decimal import Decimal
 
 from libc.math cimport (
-    acos, asin, atan, cos, exp, fabs, floor, fmod, isnan, log, pow, sin, sqrt, tan,
+    acos, asin, atan, cos, exp, fabs, fmod, isinf, isnan, log, pow, sin, sqrt, tan, trunc,
 )
 from libc.stdint cimport int64_t, uint64_t
 
@@ -18,6 +18,9 @@ from hamlet.streams._store cimport (
 )
 
 from hamlet.streams._store import Fault
+
+
+HOLE = re.compile(r"\{\{[^{}]*\}\}")
 
 
 def text_of(value):
@@ -649,13 +652,15 @@ cdef class LogNode(Node):
         )
         if not self.rounds:
             return number(log(value.f) / log(digits), "the logarithm", out)
-        scale = pow(10.0, digits)
-        scaled = fabs(value.f) * scale
-        if not scaled < 4503599627370496.0:  # there are no digits left to round
+        scale = pow(10.0, min(digits, 308.0))
+        scaled = value.f * scale
+        if isinf(scaled):
             out.f = value.f
             return 1
-        scaled = floor(scaled + 0.5) / scale
-        out.f = -scaled if value.f < 0 else scaled
+        digits = trunc(scaled)
+        if fabs(scaled - digits) >= 0.5:
+            digits += 1.0 if scaled > 0 else -1.0
+        out.f = digits / scale
         return 1
 
 
@@ -705,7 +710,7 @@ cdef class FormatNode(Node):
     cdef list arguments
 
     def __init__(self, str template, list arguments):
-        self.family, self.pieces, self.arguments = OBJECT, template.split("{{}}"), arguments
+        self.family, self.pieces, self.arguments = OBJECT, HOLE.split(template), arguments
 
     cdef object obj(self, Instance me):
         cdef Node each

@@ -107,8 +107,9 @@ cdef class Window:
     cdef int64_t stored
     cdef int64_t value_room
     cdef object things        # deque of objects, one a pane (last of objects)
-    cdef wide began
-    cdef int64_t began_step
+    cdef wide phase           # from when the reader's deadlines count
+    cdef wide began           # from when reader and target are there
+    cdef bint absent          # there is no target yet
     cdef WindowTable table
 
     cdef int add(self, Cell value, object thing) except -1
@@ -142,7 +143,8 @@ cdef class WindowTable:
     cdef dict by_target
     cdef object leaving            # deque of (time, key): windows over closed instances
 
-    cdef Window fresh_window(self, wide began)
+    cdef Window fresh_window(self, wide phase, wide began)
+    cdef int renew(self, Instance target) except -1
     cdef int extend(self, Instance target, Cell value, object thing) except -1
     cdef int extend_own(self, Instance reader, Instance target, Cell value, object thing) except -1
     cdef int begin_reader(self, Instance reader) except -1

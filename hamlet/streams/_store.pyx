@@ -142,9 +142,12 @@ cdef class Stream:
             instance.windows = [None] * len(self.own)
             for each in self.own:
                 each.begin_reader(instance)
-        for each in self.watched:
-            if each.per_target:
-                each.begin_target(instance)
+        if self.spawned:
+            for each in self.watched:
+                if each.per_target:
+                    each.begin_target(instance)
+                else:
+                    each.renew(instance)
         return instance
 
     cdef int remove(self, Instance instance) except -1:
@@ -561,6 +564,8 @@ cdef class Window:
             return True
         if table.duration == 0:
             return self.size >= table.count
+        if self.absent:
+            return False
         return table.store.now - self.began >= table.duration
 
     cdef int read(self, Cell* out) except -1:
@@ -631,12 +636,13 @@ cdef class WindowTable:
     def begin(self):
         """The window that is there from the start."""
         if not self.per_reader and not self.per_target:
-            self.one = self.fresh_window(0)
+            self.one = self.fresh_window(0, 0)
+            self.one.absent = self.target.spawned
 
-    cdef Window fresh_window(self, wide began):
+    cdef Window fresh_window(self, wide phase, wide began):
         """An empty window."""
         cdef Window window = Window.__new__(Window)
-        window.table, window.began, window.began_step = self, began, self.store.step
+        window.table, window.phase, window.began = self, phase, began
         if self.family == OBJECT and self.function == LAST:
             window.things = deque()
         return window
@@ -647,12 +653,14 @@ cdef class WindowTable:
         cdef Window window
         cdef Instance target
         if not self.per_target:
-            reader.windows[self.slot] = self.fresh_window(self.store.now)
+            window = self.fresh_window(self.store.now, self.store.now)
+            window.absent = self.target.spawned and self.target.one is None
+            reader.windows[self.slot] = window
             return 0
         windows = {}
         reader.windows[self.slot] = windows
         for key in self.target.table:
-            windows[key] = self.fresh_window(self.store.now)
+            windows[key] = self.fresh_window(self.store.now, self.store.now)
         if self.target.touched_at == self.store.step:
             for target in self.target.touched:  # values of this very step count
                 window = windows.get(target.key)
@@ -664,13 +672,25 @@ cdef class WindowTable:
         """The windows over an instance of the target that begins; what earlier ones of its key hold is gone."""
         cdef Instance reader
         if not self.per_reader:
-            self.by_target[target.key] = self.fresh_window(0)
+            self.by_target[target.key] = self.fresh_window(0, self.store.now)
         elif self.reader.keyed:
             for reader in self.reader.table.values():
-                (<dict>reader.windows[self.slot])[target.key] = self.fresh_window(reader.spawned)
+                (<dict>reader.windows[self.slot])[target.key] = self.fresh_window(reader.spawned, self.store.now)
         elif self.reader.one is not None:
             reader = self.reader.one
-            (<dict>reader.windows[self.slot])[target.key] = self.fresh_window(reader.spawned)
+            (<dict>reader.windows[self.slot])[target.key] = self.fresh_window(reader.spawned, self.store.now)
+        return 0
+
+    cdef int renew(self, Instance target) except -1:
+        """The windows over a target without parameters that begins, or begins anew: they are empty."""
+        cdef Instance reader
+        if not self.per_reader:
+            self.one = self.fresh_window(0, self.store.now)
+        elif self.reader.keyed:
+            for reader in self.reader.table.values():
+                reader.windows[self.slot] = self.fresh_window(reader.spawned, self.store.now)
+        elif self.reader.one is not None:
+            self.reader.one.windows[self.slot] = self.fresh_window(self.reader.one.spawned, self.store.now)
         return 0
 
     cdef int end_target(self, Instance target) except -1:
@@ -685,7 +705,7 @@ cdef class WindowTable:
         now = wide_object(self.store.now)
         while self.leaving and self.leaving[0][0] < now:
             key = self.leaving.popleft()[1]
-            if key in self.target.table:
+            if key in self.target.table or any(each[1] == key for each in self.leaving):
                 continue
             if not self.per_reader:
                 self.by_target.pop(key, None)
@@ -728,12 +748,13 @@ cdef class WindowTable:
         windows = <dict>reader.windows[self.slot] if self.per_reader else self.by_target
         window = windows.get(key)
         if window is None:
-            return self.fresh_window(reader.spawned if self.per_reader else 0)
+            window = self.fresh_window(0, 0)
+            window.absent = True
         return window
 
     cdef wide bound_of(self, Window window, wide time):
         """The latest time that falls out of the window together with this one."""
-        cdef wide phase = window.began if self.local else 0
+        cdef wide phase = window.phase if self.local else 0
         cdef wide over, needed, k
         if self.period_over == 0:
             return time

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from hamlet.streams import ir
@@ -85,7 +84,7 @@ class Builder:
             case ir.Parameter(index=index, type=kind):
                 return ParameterNode(family_of(kind), index, len(reader.parameters) == 1)
             case ir.Unary(operator=operator, operand=operand):
-                return UnaryNode(operator, self.node(operand, reader), _flipped(operand.type))
+                return UnaryNode(operator, self.node(operand, reader), (1 << 64) - 1)
             case ir.Binary():
                 return self._binary(expression, reader)
             case ir.Choice(condition=condition, left=left, right=right):
@@ -155,19 +154,3 @@ def _Bits(place: int, left: Node, right: Node) -> Node:  # noqa: N802 (stands wh
 
 def _is_own(read: ir.Read, reader: ir.Stream) -> bool:
     return all(isinstance(each, ir.Parameter) and each.index == place for place, each in enumerate(read.arguments))
-
-
-def _flipped(kind: ir.ValueType) -> int:
-    """The bits that ``~`` flips in a value of this type."""
-    if isinstance(kind, ir.Scalar) and kind.family == "UInt":
-        return (1 << (kind.bits or 64)) - 1
-    return (1 << 64) - 1
-
-
-def compiles(pattern: str) -> bool:
-    """Whether a regular expression is one."""
-    try:
-        re.compile(pattern)
-    except re.error:
-        return False
-    return True
