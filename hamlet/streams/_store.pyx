@@ -491,7 +491,7 @@ cdef class Window:
                 self.things.append(thing)
         accept(pane, table.function, table.family, value, thing, now)
         if self.things is not None:
-            self.things[-1] = thing
+            self.things[len(self.things) - 1] = thing
         if table.function == PCTL:
             self.keep(value)
         return 0
@@ -590,7 +590,7 @@ cdef class Window:
         """The last object of the window, or None."""
         if self.table.duration != 0:
             self.drop(self.table.store.now - self.table.duration)
-        return self.things[-1] if self.things and self.complete() else None
+        return self.things[len(self.things) - 1] if self.things and self.complete() else None
 
 
 cdef class WindowTable:
