@@ -57,22 +57,6 @@ POLICY_OPTIONS = (
     ),
     click.option("--ignore-unknown", is_flag=True, help="Count events that the signature does not know, and go on."),
 )
-LATE_OPTIONS = (
-    click.option(
-        "--lateness",
-        metavar="DURATION",
-        default="0",
-        show_default=True,
-        help="How far behind the latest time events may be: '5 s', or ticks of the time column.",
-    ),
-    click.option(
-        "--late",
-        type=click.Choice(["error", "drop"]),
-        default="error",
-        show_default=True,
-        help="What becomes of later events.",
-    ),
-)
 
 
 @click.command(
@@ -93,7 +77,6 @@ LATE_OPTIONS = (
     *POLICY_OPTIONS,
     click.option("--values", is_flag=True, help="Rows of the output streams of specifications, too."),
     click.option("--start", metavar="TIME", help="When the clocks of specifications start: 0, or a time-stamp."),
-    *LATE_OPTIONS,
     click.option(
         "--output",
         "-o",
