@@ -71,7 +71,7 @@ class Drawing:
     def text(self) -> str:
         """The whole specification."""
         random = self.random
-        kinds = ["String", "Int64"] + random.choices(_TYPES, k=random.randint(0, 3))
+        kinds = ["String", "Int64", *random.choices(_TYPES, k=random.randint(0, 3))]
         for number, kind in enumerate(kinds):
             known = Known(f"i{number}", kind, "event", frozenset({f"i{number}"}))
             self.inputs.append(known)
@@ -82,10 +82,9 @@ class Drawing:
             self.known.append(self.inputs[-1])
             self.lines.append(f"input pair: {PAIR}")
         for number in range(random.randint(1, 7)):
-            random.choice(
-                [self.event, self.event, self.annotated, self.periodic, self.periodic, self.filtered]
-                + [self.several, self.parameterised, self.parameterised, self.spawned, self.counter]
-            )(f"s{number}")
+            forms = [self.event, self.annotated, self.periodic, self.filtered, self.several, self.parameterised]
+            forms += [self.event, self.periodic, self.parameterised, self.spawned, self.counter]
+            random.choice(forms)(f"s{number}")
         for _ in range(random.randint(1, 3)):
             self.trigger()
         return "\n".join(self.lines) + "\n"
@@ -172,7 +171,7 @@ class Drawing:
         """An output with an instance for every value of an input."""
         random = self.random
         key = random.choice([each for each in self.inputs if each.kind in ("String", "Int64")])
-        kind = random.choice(_NUMBERS + ("Bool",))
+        kind = random.choice((*_NUMBERS, "Bool"))
         local = random.random() < 0.35
         period = random.choice(list(_PERIODS))
         needed = frozenset({key.name})
@@ -326,7 +325,7 @@ class Drawing:
             return f"!{self._leaf('Bool', scene, depth)}"
         if random.random() < 0.08:
             return f'{self._leaf("String", scene, 0)}.matches(regex: "[xy<1]+")'
-        kind = random.choice(_NUMBERS + ("String",))
+        kind = random.choice((*_NUMBERS, "String"))
         operator = random.choice(["<", "<=", ">", ">=", "=", "!="])
         right = self._threshold(kind) if kind != "String" else self.value(kind, scene, depth - 1)
         return f"({self.value(kind, scene, depth - 1)} {operator} {right})"
