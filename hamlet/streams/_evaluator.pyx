@@ -430,6 +430,7 @@ cdef class Evaluator:
         cdef WindowTable table
         cdef Stream stream
         cdef Instance instance
+        cdef Task task
         cdef int each
         if times <= 0:
             self.quiet_since = self.store.now
@@ -444,7 +445,9 @@ cdef class Evaluator:
                 moved.append((due + delta, entry, pacing, instance, k + delta * under // (over * 1000000000)))
             heapq.heapify(moved)
             self.heap = moved
-        periodic = {task.stream.number for task in self.time_tasks}
+        periodic = set()
+        for task in self.time_tasks:
+            periodic.add(task.stream.number)
         for table in self.store.tables:
             if table.target.number in periodic:
                 table.shift(wide_object(by))
@@ -662,6 +665,55 @@ cdef class Evaluator:
         self.found = []
         return 0
 
+    def state(self):
+        """All that is kept, as plain values."""
+        cdef int each
+        cdef Instance instance
+        heap = []
+        for _, _, pacing, instance, k in sorted(self.heap, key=_by_time):
+            if instance.alive:
+                heap.append([pacing, self.owner(pacing, instance), instance.key, k])
+        return {
+            "store": self.store.state(),
+            "events": self.events,
+            "deadlines": self.deadlines,
+            "beats": [wide_object(self.beats[each].k) for each in range(self.n_beats)],
+            "heap": heap,
+            "quiet": wide_object(self.quiet_since),
+        }
+
+    cdef object owner(self, pacing, Instance instance):
+        """The number of the stream that an instance with a deadline of its own is of."""
+        cdef Stream stream
+        for stream in self.store.streams:
+            if stream.find(instance.key) is instance:
+                return stream.number
+        raise AssertionError("no stream has the instance")
+
+    def load(self, state):
+        """Bring a new evaluator to where `state` was taken; ValueError and the like where it cannot be one."""
+        cdef Closer closer
+        cdef Stream stream
+        cdef int each
+        self.store.load(state["store"])
+        self.events, self.deadlines = state["events"], state["deadlines"]
+        self.quiet_since = object_wide(state["quiet"])
+        if len(state["beats"]) != self.n_beats:
+            raise ValueError("the periods do not fit")
+        for each in range(self.n_beats):
+            if state["beats"][each] < 1:
+                raise ValueError("a period has no next deadline")
+            self.set_beat(each, object_wide(state["beats"][each]))
+        for pacing, number, key, k in state["heap"]:
+            stream = self.store.streams[number]
+            instance = stream.find(key)
+            if instance is None or pacing not in self.local_periods or k < 1:
+                raise ValueError("a deadline of no instance")
+            self.push_due(pacing, instance, k)
+        for closer in [*self.event_closers, *self.time_closers]:
+            if closer.narrow:
+                closer.hear_all()
+
     def take(self):
         """The rows since the last time."""
         rows, self.rows = self.rows, []
@@ -670,3 +722,7 @@ cdef class Evaluator:
 
 def _by_stream(row):
     return row[0]
+
+
+def _by_time(entry):
+    return entry[:2]

@@ -221,6 +221,58 @@ cdef class Stream:
             moments.popleft()
 
 
+    def state(self):
+        """What is kept, as plain values: a list per instance."""
+        cdef Instance instance
+        found = []
+        for instance in list(self.table.values()) if self.keyed else [self.one]:
+            if instance is None:
+                continue
+            kept = min(instance.count, self.depth)
+            places = [place % self.depth for place in range(instance.count - kept, instance.count)]
+            if self.family == OBJECT:
+                values = [instance.past[place] for place in places] if self.depth > 1 else [instance.value] * kept
+            elif self.depth > 1:
+                values = [instance.ring[<int64_t>place].u for place in places]
+            else:
+                values = [instance.last.u] * kept
+            moments = None if instance.moments is None else [list(each) for each in instance.moments]
+            found.append([
+                instance.key, instance.count, instance.fresh, instance.born, wide_object(instance.spawned), values, moments
+            ])
+        return found
+
+    def load(self, state):
+        """Bring the instances to where `state` was taken; ValueError where it cannot be one."""
+        cdef Instance instance
+        cdef int64_t place, kept
+        if not self.keyed and len(state) > 1 or (not self.spawned and len(state) != 1):
+            raise ValueError("a stream has the wrong number of instances")
+        for key, count, fresh, born, spawned, values, moments in state:
+            if self.spawned:
+                if not self.keyed and key is not None or self.keyed and (key is None or key in self.table):
+                    raise ValueError("an instance has a wrong key")
+                instance = self.create(key)
+            else:
+                instance = self.one
+            instance.count, instance.fresh, instance.born = count, fresh, born
+            instance.spawned = object_wide(spawned)
+            kept = min(instance.count, self.depth)
+            if instance.count < 0 or len(values) != kept or (moments is None) != (instance.moments is None):
+                raise ValueError("an instance does not have the values that it must have")
+            for place in range(kept):
+                if self.family == OBJECT:
+                    instance.value = values[place]
+                    if self.depth > 1:
+                        instance.past[(instance.count - kept + place) % self.depth] = values[place]
+                else:
+                    instance.last.u = values[place]
+                    if self.depth > 1:
+                        instance.ring[(instance.count - kept + place) % self.depth].u = values[place]
+            if moments is not None:
+                instance.moments = deque((int(time), value) for time, value in moments)
+
+
 cdef class Store:
     """All streams, windows and tallies of a specification."""
 
@@ -232,6 +284,23 @@ cdef class Store:
     def time(self):
         """Nanoseconds from the start."""
         return wide_object(self.now)
+
+    def state(self):
+        """All that is kept, as plain values."""
+        return {
+            "step": self.step,
+            "now": wide_object(self.now),
+            "streams": [each.state() for each in self.streams],
+            "tables": [each.state() for each in self.tables],
+            "tallies": [each.state() for each in self.tallies],
+        }
+
+    def load(self, state):
+        """Bring all to where `state` was taken."""
+        for name in ("streams", "tables", "tallies"):
+            for each, saved in zip(getattr(self, name), state[name], strict=True):
+                each.load(saved)
+        self.step, self.now = state["step"], object_wide(state["now"])
 
 
 # ------------------------------------------------------------------------------------------------------- aggregates
@@ -593,6 +662,53 @@ cdef class Window:
         return self.things[len(self.things) - 1] if self.things and self.complete() else None
 
 
+    def state(self):
+        """What the window holds, as plain values."""
+        cdef Pane* pane
+        cdef int64_t place
+        panes = []
+        for place in range(self.size):
+            pane = &self.panes[(self.head + place) % self.room]
+            panes.append([
+                wide_object(pane.bound), wide_object(pane.total), wide_object(pane.first_at), wide_object(pane.last_at),
+                pane.n, pane.a, pane.b, pane.c, pane.cell.u,
+            ])
+        values = [self.values[self.first_value + place].u for place in range(self.stored)]
+        things = None if self.things is None else list(self.things)
+        return [wide_object(self.phase), wide_object(self.began), self.absent, panes, values, things]
+
+    def load(self, state):
+        """Bring the window to where `state` was taken."""
+        cdef Pane* pane
+        cdef Cell cell
+        cdef bint counted = self.table.duration == 0
+        phase, began, absent, panes, values, things = state
+        self.phase, self.began, self.absent = object_wide(phase), object_wide(began), absent
+        if counted and len(panes) > self.table.count or (things is None) != (self.things is None):
+            raise ValueError("a window holds too much")
+        if things is not None:
+            if len(things) != len(panes):
+                raise ValueError("a window does not have the values that it must have")
+            self.things.extend(things)
+        total = 0
+        for bound, sum_, first_at, last_at, n, a, b, c, bits in panes:
+            if self.size == self.room:
+                self.grow()
+            pane = &self.panes[self.size]
+            pane.bound, pane.total = object_wide(bound), object_wide(sum_)
+            pane.first_at, pane.last_at = object_wide(first_at), object_wide(last_at)
+            pane.n, pane.a, pane.b, pane.c, pane.cell.u = n, a, b, c, bits
+            if n < 1:
+                raise ValueError("a pane without values")
+            total += n
+            self.size += 1
+        if len(values) != (total if self.table.function == PCTL else 0):
+            raise ValueError("a window does not have the values that it must have")
+        for bits in values:
+            cell.u = bits
+            self.keep(cell)
+
+
 cdef class WindowTable:
     """All windows that one window expression stands for: one, or one for each instance of its reader or its target.
 
@@ -695,7 +811,7 @@ cdef class WindowTable:
 
     cdef int end_target(self, Instance target) except -1:
         """The windows over an instance that ends stay until what they hold has expired."""
-        if self.duration != 0:
+        if self.duration != 0 and not self.exactly:  # an empty window that wants its full length is not like none
             self.leaving.append((wide_object(self.store.now + self.duration), target.key))
         return 0
 
@@ -781,6 +897,59 @@ cdef class WindowTable:
                 found.extend(own.values() if self.per_target else [own])
         return found
 
+    def state(self):
+        """All windows as plain values."""
+        cdef Instance reader
+        if not self.per_reader:
+            held = self.one.state() if not self.per_target else [[k, v.state()] for k, v in self.by_target.items()]
+        else:
+            held = []
+            for reader in list(self.reader.table.values()) if self.reader.keyed else [self.reader.one]:
+                if reader is not None:
+                    own = reader.windows[self.slot]
+                    held.append([
+                        reader.key, [[k, v.state()] for k, v in own.items()] if self.per_target else own.state()
+                    ])
+        return [held, [list(each) for each in self.leaving]]
+
+    def load(self, state):
+        """Bring all windows to where `state` was taken; the instances of the streams are there already."""
+        cdef Instance reader
+        cdef Window window
+        held, leaving = state
+        self.leaving = deque((int(time), key) for time, key in leaving)
+        if not self.per_reader:
+            if self.per_target:
+                self.by_target = self.loaded(held)
+            else:
+                self.one = self.fresh_window(0, 0)
+                self.one.load(held)
+            return
+        if len(held) != self.reader.instances():
+            raise ValueError("a window lacks a reader")
+        for key, own in held:
+            reader = self.reader.find(key)
+            if reader is None:
+                raise ValueError("a window of no reader")
+            if self.per_target:
+                reader.windows[self.slot] = self.loaded(own)
+            else:
+                window = self.fresh_window(0, 0)
+                window.load(own)
+                reader.windows[self.slot] = window
+
+    def loaded(self, held):
+        """Windows by target; every target that lives has one."""
+        cdef Window window
+        found = {}
+        for key, own in held:
+            window = self.fresh_window(0, 0)
+            window.load(own)
+            found[key] = window
+        if not found.keys() >= self.target.table.keys():
+            raise ValueError("a window lacks a target")
+        return found
+
     def shift(self, by):
         """Move what all windows hold in time."""
         cdef wide delta = object_wide(by)
@@ -861,3 +1030,11 @@ cdef class Tally:
             return percentile_of(cells, n, self.percentile, family, True, out)
         finally:
             free(cells)
+
+    def state(self):
+        """What is kept, as plain values."""
+        return [self.n, wide_object(self.total)]
+
+    def load(self, state):
+        """Bring it to where `state` was taken."""
+        self.n, self.total = state[0], object_wide(state[1])

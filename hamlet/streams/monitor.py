@@ -331,7 +331,7 @@ class Monitor:
                 f"{self._source}: an event is of time {clock.text(int(ticks[0]) * tick)}, before the start at "
                 f"{clock.text(self.start_at)}\nhint: --start takes a time that no event is before"
             )
-        columns = self._columns(batch)
+        columns = self.columns_of(batch)
         start, rest = divmod(self.start_at, tick)
         times = np.ascontiguousarray(ticks)
         if rest:  # the start falls between two ticks
@@ -339,7 +339,8 @@ class Monitor:
         self._guarded(lambda: self.evaluator.feed(times, start, tick, columns, 0))
         self.seen = int(ticks[-1]) * clock.tick
 
-    def _columns(self, batch: pa.RecordBatch) -> list[Cells | None]:
+    def columns_of(self, batch: pa.RecordBatch) -> list[Cells | None]:
+        """The cells of each input; None for one that no event of the batch extends."""
         names = batch.schema.names
         return [
             cells_of(batch.column(names.index(each.name)), each, self._source, self.arrived - batch.num_rows)
