@@ -356,7 +356,7 @@ class _Reader:
                 return None
         else:
             begin = self.run.time - window.nanoseconds
-            if window.exactly and (target is None or self._since(window, target) > begin):
+            if window.exactly and self._begin() > begin:
                 return None
             values = [(time, value) for time, value in values if time > begin]
         return aggregate(window.function, window.percentile, values, _plain(window.type))
@@ -369,11 +369,9 @@ class _Reader:
             first = self.instance.step + (1 if plain else 0)
         return [(time, value) for step, time, value in target.values if step >= first]
 
-    def _since(self, window: Window, target: Instance) -> int:
-        """When the window began."""
-        own = self.run.start if self.instance is None or self.stream.spawn is None else self.instance.time
-        other = target.time if self.run.program.streams[window.target].spawn is not None else self.run.start
-        return max(own, other)
+    def _begin(self) -> int:
+        """When the windows of this reader begin: with its spawn, or with the run."""
+        return self.run.start if self.instance is None or self.stream.spawn is None else self.instance.time
 
     def _instances(self, number: int) -> Any:
         chosen = self.run.program.aggregates[number]

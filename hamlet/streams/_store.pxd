@@ -107,9 +107,7 @@ cdef class Window:
     cdef int64_t stored
     cdef int64_t value_room
     cdef object things        # deque of objects, one a pane (last of objects)
-    cdef wide phase           # from when the reader's deadlines count
-    cdef wide began           # from when reader and target are there
-    cdef bint absent          # there is no target yet
+    cdef wide began           # with the spawn of its reader, or with the run
     cdef WindowTable table
 
     cdef int add(self, Cell value, object thing) except -1
@@ -143,7 +141,7 @@ cdef class WindowTable:
     cdef dict by_target
     cdef object leaving            # deque of (time, key): windows over closed instances
 
-    cdef Window fresh_window(self, wide phase, wide began)
+    cdef Window fresh_window(self, wide began)
     cdef int renew(self, Instance target) except -1
     cdef int extend(self, Instance target, Cell value, object thing) except -1
     cdef int extend_own(self, Instance reader, Instance target, Cell value, object thing) except -1

@@ -633,8 +633,6 @@ cdef class Window:
             return True
         if table.duration == 0:
             return self.size >= table.count
-        if self.absent:
-            return False
         return table.store.now - self.began >= table.duration
 
     cdef int read(self, Cell* out) except -1:
@@ -675,15 +673,15 @@ cdef class Window:
             ])
         values = [self.values[self.first_value + place].u for place in range(self.stored)]
         things = None if self.things is None else list(self.things)
-        return [wide_object(self.phase), wide_object(self.began), self.absent, panes, values, things]
+        return [wide_object(self.began), panes, values, things]
 
     def load(self, state):
         """Bring the window to where `state` was taken."""
         cdef Pane* pane
         cdef Cell cell
         cdef bint counted = self.table.duration == 0
-        phase, began, absent, panes, values, things = state
-        self.phase, self.began, self.absent = object_wide(phase), object_wide(began), absent
+        began, panes, values, things = state
+        self.began = object_wide(began)
         if counted and len(panes) > self.table.count or (things is None) != (self.things is None):
             raise ValueError("a window holds too much")
         if things is not None:
@@ -752,13 +750,12 @@ cdef class WindowTable:
     def begin(self):
         """The window that is there from the start."""
         if not self.per_reader and not self.per_target:
-            self.one = self.fresh_window(0, 0)
-            self.one.absent = self.target.spawned
+            self.one = self.fresh_window(0)
 
-    cdef Window fresh_window(self, wide phase, wide began):
+    cdef Window fresh_window(self, wide began):
         """An empty window."""
         cdef Window window = Window.__new__(Window)
-        window.table, window.phase, window.began = self, phase, began
+        window.table, window.began = self, began
         if self.family == OBJECT and self.function == LAST:
             window.things = deque()
         return window
@@ -769,14 +766,13 @@ cdef class WindowTable:
         cdef Window window
         cdef Instance target
         if not self.per_target:
-            window = self.fresh_window(self.store.now, self.store.now)
-            window.absent = self.target.spawned and self.target.one is None
+            window = self.fresh_window(self.store.now)
             reader.windows[self.slot] = window
             return 0
         windows = {}
         reader.windows[self.slot] = windows
         for key in self.target.table:
-            windows[key] = self.fresh_window(self.store.now, self.store.now)
+            windows[key] = self.fresh_window(self.store.now)
         if self.target.touched_at == self.store.step:
             for target in self.target.touched:  # values of this very step count
                 window = windows.get(target.key)
@@ -788,30 +784,30 @@ cdef class WindowTable:
         """The windows over an instance of the target that begins; what earlier ones of its key hold is gone."""
         cdef Instance reader
         if not self.per_reader:
-            self.by_target[target.key] = self.fresh_window(0, self.store.now)
+            self.by_target[target.key] = self.fresh_window(0)
         elif self.reader.keyed:
             for reader in self.reader.table.values():
-                (<dict>reader.windows[self.slot])[target.key] = self.fresh_window(reader.spawned, self.store.now)
+                (<dict>reader.windows[self.slot])[target.key] = self.fresh_window(reader.spawned)
         elif self.reader.one is not None:
             reader = self.reader.one
-            (<dict>reader.windows[self.slot])[target.key] = self.fresh_window(reader.spawned, self.store.now)
+            (<dict>reader.windows[self.slot])[target.key] = self.fresh_window(reader.spawned)
         return 0
 
     cdef int renew(self, Instance target) except -1:
         """The windows over a target without parameters that begins, or begins anew: they are empty."""
         cdef Instance reader
         if not self.per_reader:
-            self.one = self.fresh_window(0, self.store.now)
+            self.one = self.fresh_window(0)
         elif self.reader.keyed:
             for reader in self.reader.table.values():
-                reader.windows[self.slot] = self.fresh_window(reader.spawned, self.store.now)
+                reader.windows[self.slot] = self.fresh_window(reader.spawned)
         elif self.reader.one is not None:
-            self.reader.one.windows[self.slot] = self.fresh_window(self.reader.one.spawned, self.store.now)
+            self.reader.one.windows[self.slot] = self.fresh_window(self.reader.one.spawned)
         return 0
 
     cdef int end_target(self, Instance target) except -1:
         """The windows over an instance that ends stay until what they hold has expired."""
-        if self.duration != 0 and not self.exactly:  # an empty window that wants its full length is not like none
+        if self.duration != 0:
             self.leaving.append((wide_object(self.store.now + self.duration), target.key))
         return 0
 
@@ -857,6 +853,7 @@ cdef class WindowTable:
         """The window that an instance of the reader reads, over the target of this key; an empty one for no target."""
         cdef Window window
         cdef dict windows
+        cdef wide began
         if not self.per_reader and not self.per_target:
             return self.one
         if not self.per_target:
@@ -864,13 +861,13 @@ cdef class WindowTable:
         windows = <dict>reader.windows[self.slot] if self.per_reader else self.by_target
         window = windows.get(key)
         if window is None:
-            window = self.fresh_window(0, 0)
-            window.absent = True
+            began = reader.spawned if self.per_reader else 0
+            window = self.fresh_window(began)
         return window
 
     cdef wide bound_of(self, Window window, wide time):
         """The latest time that falls out of the window together with this one."""
-        cdef wide phase = window.phase if self.local else 0
+        cdef wide phase = window.began if self.local else 0
         cdef wide over, needed, k
         if self.period_over == 0:
             return time
@@ -922,7 +919,7 @@ cdef class WindowTable:
             if self.per_target:
                 self.by_target = self.loaded(held)
             else:
-                self.one = self.fresh_window(0, 0)
+                self.one = self.fresh_window(0)
                 self.one.load(held)
             return
         if len(held) != self.reader.instances():
@@ -934,7 +931,7 @@ cdef class WindowTable:
             if self.per_target:
                 reader.windows[self.slot] = self.loaded(own)
             else:
-                window = self.fresh_window(0, 0)
+                window = self.fresh_window(0)
                 window.load(own)
                 reader.windows[self.slot] = window
 
@@ -943,7 +940,7 @@ cdef class WindowTable:
         cdef Window window
         found = {}
         for key, own in held:
-            window = self.fresh_window(0, 0)
+            window = self.fresh_window(0)
             window.load(own)
             found[key] = window
         if not found.keys() >= self.target.table.keys():

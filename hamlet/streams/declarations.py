@@ -16,6 +16,7 @@ MODULES = ("math", "regex")
 COLUMNS = ("trigger", "stream", "time", "value")  # of the rows that a run gives
 _ALIASES = {"Int": "Int64", "UInt": "UInt64", "Float": "Float64"}
 _TYPES = sorted(BITS)
+_MOST_LOOKED_AT = 200_000  # names, of all that hints are looked for among
 
 
 @dataclass
@@ -79,11 +80,13 @@ class Table:
     types: dict[str, ValueType] = field(default_factory=dict)
     fields: dict[str, int | None] = field(default_factory=dict)
     modules: set[str] = field(default_factory=set)
+    _looked: int = 0
 
     def near(self, name: str, more: Iterable[str] = ()) -> str:
         """A hint for a name that is unknown."""
         known = [*more, *self.names, *self.constants]
-        meant = near_miss(name, known)
+        self._looked += 1
+        meant = near_miss(name, known) if self._looked * len(known) < _MOST_LOOKED_AT else None
         if meant is not None:
             return f"did you mean {meant}?"
         shown = ", ".join(known[:8]) + (", ..." if len(known) > 8 else "")

@@ -92,15 +92,19 @@ def explain(specification: Specification, shown_as: str = "text") -> str:
     Parameters
     ----------
     specification : Specification
-    shown_as : {'text', 'json', 'dot'}
+    shown_as : {'text', 'json', 'dot', 'html'}
 
     Returns
     -------
     str
-        Text for people, all facts for programs, or a drawing for Graphviz.
+        Text for people, all facts for programs, a drawing for Graphviz, or a page.
     """
     program = specification.program
     found = memory(program)
+    if shown_as == "html":
+        from hamlet.pages.specification import page  # brings in jinja2, which nothing else needs
+
+        return page(specification)
     if shown_as == "json":
         return json.dumps(facts(specification, found), indent=2, ensure_ascii=False)
     return _drawing(program, found) if shown_as == "dot" else _text(specification, found)

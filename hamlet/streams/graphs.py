@@ -51,9 +51,9 @@ def components(nodes: Sequence[int], edges: Callable[[int], Iterable[int]]) -> l
                 if work:
                     low[work[-1][0]] = min(low[work[-1][0]], low[node])
                 if low[node] == index[node]:
-                    at = stack.index(node) if len(stack) < 32 else len(stack) - 1 - stack[::-1].index(node)
-                    group = stack[at:]
-                    del stack[at:]
+                    group = [stack.pop()]
+                    while group[-1] != node:
+                        group.append(stack.pop())
                     on_stack.difference_update(group)
                     found.append(sorted(group, key=place.__getitem__))
     return found

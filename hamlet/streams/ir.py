@@ -428,7 +428,8 @@ class Window:
     count : int or None
         How many of the last values, the one of this step among them.
     exactly : bool
-        None before the first full duration, or before the first `count` values.
+        None before the first full duration since the spawn of the reading instance (of a stream without spawn: since
+        the start), whether or not the target lives; or before the first `count` values.
     function : str
         ``count sum avg min max integral last var sd cov exists forall pctl``; median is ``pctl`` of 50.
     percentile : int

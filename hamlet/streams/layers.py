@@ -86,8 +86,9 @@ def _report(path: list[int], edges: dict[int, dict[int, Node]], table: Table, re
     first = edges[path[0]][path[1]]
     ways = [edges[one][other] for one, other in pairwise(path)]
     how = {_how(node) for node in ways} - {"now"}
+    shown = names if len(names) < 12 else [*names[:6], f"({len(names) - 9} others)", *names[-3:]]
     through = f", through {' and '.join(sorted(how))}" if how else ""
-    message = f"{names[0]} needs its own value of the same step: {' -> '.join(names)}{through}"
+    message = f"{names[0]} needs its own value of the same step: {' -> '.join(shown)}{through}"
     name = reports.quote(first.span)[1:-1].partition(".")[0].partition("[")[0]
     reports.error(message, first.span, f"read an older value on the way: {name}.offset(by: -1).defaults(to: ...)")
 

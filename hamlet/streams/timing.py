@@ -126,12 +126,12 @@ class _Timing:
             return
         pace: Paced = None
         failed = False
+        group = {member.stream.id for member in members}
         for each in members:
             if len(each.evals) > 1:
                 self._need_annotations(each)
                 failed = True
                 continue
-            group = {member.stream.id for member in members}
             nodes = [node for node in each.evals[0].nodes() if not (node.stream and node.stream.id in group)]
             shared = self._shared(nodes)
             failed |= shared is _MISTAKE
