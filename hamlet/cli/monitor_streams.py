@@ -10,16 +10,18 @@ from typing import Any
 import click
 import pyarrow as pa
 
-from hamlet.cli.loading import lasting
+from hamlet.cli.loading import lasting, load
 from hamlet.cli.notations import Advance, Part, Settings, Write
 from hamlet.engine.where import FilteredEvents
 from hamlet.errors import DataError, WorkloadError
 from hamlet.input.events import open_events
+from hamlet.parallel.run import run as run_workload
 from hamlet.streams import Monitor, Specification, ir
 from hamlet.streams.clock import StreamClock, Times
 from hamlet.streams.results import Found
 from hamlet.streams.run import prepare as prepare_monitor
 from hamlet.streams.sources import Feed, open_feed
+from hamlet.streams.trends import TIME, trend_events
 
 
 def prepare(paths: Sequence[str], settings: Settings) -> PreparedSpecifications:
@@ -69,6 +71,8 @@ def ir_family(stream: ir.Stream) -> str:
 def _opened(settings: Settings, inputs: Sequence[ir.Stream]) -> Feed:
     """The input, by what the command line says of it."""
     assert settings.source is not None
+    if settings.trends is not None:
+        return open_feed(_trends(settings, settings.trends), inputs, time_column=TIME)
     columns = dict(settings.columns)
     input_format = columns.pop("input_format", None)
     source: Any = lasting(settings.source, input_format)
@@ -77,6 +81,18 @@ def _opened(settings: Settings, inputs: Sequence[ir.Stream]) -> Feed:
         if settings.where is not None:
             source = FilteredEvents(source, settings.where)
     return open_feed(source, inputs, time_column=columns.get("time_column"), input_format=input_format)
+
+
+def _trends(settings: Settings, workload: str) -> pa.Table:
+    """The rows of trend queries over the input, as events."""
+    checked, events = load(workload, settings.source, settings.quiet, dict(settings.columns))
+    assert events is not None
+    events = FilteredEvents(events, settings.where) if settings.where is not None else events
+    return trend_events(run_workload(checked, events))
+
+
+def _time_column(settings: Settings) -> str | None:
+    return TIME if settings.trends is not None else settings.columns.get("time_column")
 
 
 class PreparedSpecifications:
@@ -135,7 +151,7 @@ def _monitor(spec: Specification, settings: Settings) -> Monitor:
         spec,
         values=settings.values,
         start=settings.start,
-        time_column=settings.columns.get("time_column"),
+        time_column=_time_column(settings),
         time_unit=settings.columns.get("time_unit", "s"),
         lateness=settings.lateness,
         late=settings.late,
