@@ -125,13 +125,14 @@ class Times:
     ----------
     clock : StreamClock or None
         None before the first value.
+    column : str
     """
 
     def __init__(self, column: str, unit: str, source: str = "the events") -> None:
         if unit not in UNITS_PER_SECOND:
             raise OptionError(f"time unit {unit!r} is unknown; it must be s, ms, us or ns")
         self.clock: StreamClock | None = None
-        self._column = column
+        self.column = column
         self._unit = unit
         self._source = source
         self._rows = 0
@@ -150,10 +151,10 @@ class Times:
             odd = pc.invert(pc.match_substring_regex(sample, r"^\s*[+-]?\d+\s*$"))
             fractions = pc.any(odd).as_py()
             self.clock = StreamClock(
-                self._column, "ns" if fractions else self._unit, "fraction" if fractions else "integer"
+                self.column, "ns" if fractions else self._unit, "fraction" if fractions else "integer"
             )
         elif _PLAIN.fullmatch(first):
-            self.clock = StreamClock(self._column, "ns", "fraction")
+            self.clock = StreamClock(self.column, "ns", "fraction")
         else:
             self._timestamps(sample)
 
@@ -164,10 +165,10 @@ class Times:
                     texts.cast(pa.timestamp(unit, zone))
                 except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
                     continue
-                self.clock = StreamClock(self._column, unit, "timestamp", zone)
+                self.clock = StreamClock(self.column, unit, "timestamp", zone)
                 return
         raise DataError(
-            f"{self._source}: the time column {self._column!r} holds {texts[0].as_py()!r}; times are integers, seconds "
+            f"{self._source}: the time column {self.column!r} holds {texts[0].as_py()!r}; times are integers, seconds "
             "such as 0.5, or ISO 8601 timestamps (--time-column names the time column)"
         )
 
@@ -184,18 +185,18 @@ class Times:
         if column.null_count:
             row = self._rows + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))) + 1
             raise DataError(
-                f"{self._source}: the time column {self._column!r} is NULL in row {row} (the first row is 1)"
+                f"{self._source}: the time column {self.column!r} is NULL in row {row} (the first row is 1)"
             )
         self._rows += len(column)
         try:
             found = self._ticks(column)
         except (pa.ArrowException, InvalidOperation, ValueError, OverflowError) as error:
             raise DataError(
-                f"{self._source}: the time column {self._column!r} holds what is no time: {error}"
+                f"{self._source}: the time column {self.column!r} holds what is no time: {error}"
             ) from error
         if len(found) and max(abs(int(found.min())), abs(int(found.max()))) > MOST_TICKS:
             raise DataError(
-                f"{self._source}: the time column {self._column!r} holds a time beyond 2^61 ticks\n"
+                f"{self._source}: the time column {self.column!r} holds a time beyond 2^61 ticks\n"
                 "hint: is it in a coarser unit than the data (nanoseconds read as seconds)?"
             )
         return found
@@ -218,13 +219,13 @@ class Times:
         known = self.clock
         if pa.types.is_timestamp(kind):
             if known is None:
-                self.clock = known = StreamClock(self._column, kind.unit, "timestamp", kind.tz)
+                self.clock = known = StreamClock(self.column, kind.unit, "timestamp", kind.tz)
             if known.kind != "timestamp" or (known.zone is None) != (kind.tz is None):
                 raise ValueError(f"{kind} after times of kind {known.kind}")
             return _plain(column.cast(pa.timestamp(known.unit, known.zone)).cast(pa.int64()))
         if pa.types.is_integer(kind):
             if known is None:
-                self.clock = known = StreamClock(self._column, self._unit, "integer")
+                self.clock = known = StreamClock(self.column, self._unit, "integer")
             ticks = _plain(column.cast(pa.int64()))
             if known.kind == "fraction":
                 if len(ticks) and max(abs(int(ticks.min())), abs(int(ticks.max()))) > MOST_TICKS // NANOSECONDS:
@@ -235,9 +236,9 @@ class Times:
             return ticks
         if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
             if known is None:
-                self.clock = known = StreamClock(self._column, "ns", "fraction")
+                self.clock = known = StreamClock(self.column, "ns", "fraction")
             if known.kind == "integer" and known.unit == "s":  # seconds all along, now with fractions
-                self.clock = known = StreamClock(self._column, "ns", "fraction")
+                self.clock = known = StreamClock(self.column, "ns", "fraction")
             if known.kind != "fraction":
                 raise ValueError(f"{kind} after times of kind {known.kind}")
             if pa.types.is_decimal(kind):

@@ -221,11 +221,15 @@ class Monitor:
         column = self._time_of(batch)
         assert self.times is not None
         ticks = self.times.ticks(batch.column(column))
+        if closed:
+            self.check_columns(batch.schema.names)
+        self.take_at(ticks, batch)
+
+    def take_at(self, ticks: Int64Array, batch: pa.RecordBatch) -> None:
+        """Take events whose times are in ticks already."""
         clock = self.clock
         if clock is None or not len(ticks):
             return
-        if closed:
-            self.check_columns(batch.schema.names)
         if self.disorder is None:
             kept = self._judged(ticks, clock)
             if kept is not None:
@@ -338,6 +342,12 @@ class Monitor:
             start, tick, times = self.start_at, 1, _scaled(times, tick)
         self._guarded(lambda: self.evaluator.feed(times, start, tick, columns, 0))
         self.seen = int(ticks[-1]) * clock.tick
+
+    def pass_before(self, nanoseconds: int) -> None:
+        """Run the deadlines before a time, as an event of that time would."""
+        if self.start_at is not None and nanoseconds > self.start_at:
+            until = nanoseconds - self.start_at
+            self._guarded(lambda: self.evaluator.advance(until, False))
 
     def columns_of(self, batch: pa.RecordBatch) -> list[Cells | None]:
         """The cells of each input; None for one that no event of the batch extends."""

@@ -49,7 +49,7 @@ def saved(monitor: Monitor) -> bytes:
         "time_column": monitor.time_column,
         "place": [monitor.start_at, monitor.seen, monitor.promised, monitor.arrived, monitor.late_events],
         "held": _held(monitor),
-        "evaluator": _encoded(monitor.evaluator.state()),
+        "evaluator": encoded(monitor.evaluator.state()),
     }
     body = json.dumps(described, separators=(",", ":")).encode()
     return HEAD.pack(MAGIC, FORMAT, len(body), hashlib.blake2b(body, digest_size=32).digest()) + body
@@ -79,7 +79,7 @@ def restored(spec: Specification, data: bytes | bytearray | memoryview) -> Monit
                 raise ValueError("a time is no number")
         monitor.start_at, monitor.seen, monitor.promised = start_at, seen, promised
         monitor.arrived, monitor.late_events = int(arrived), int(late_events)
-        monitor.evaluator.load(_decoded(described["evaluator"]))
+        monitor.evaluator.load(decoded(described["evaluator"]))
         _hold(monitor, described["held"])
     except RestoreError:
         raise
@@ -145,25 +145,26 @@ def _plain_options(options: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _encoded(value: Any) -> Any:
+def encoded(value: Any) -> Any:
     """Plain values as JSON has them: a tuple is ``{"t": [...]}``."""
     kind = type(value)
     if kind is tuple:
-        return {"t": [_encoded(each) for each in value]}
+        return {"t": [encoded(each) for each in value]}
     if kind is list:
-        return [_encoded(each) for each in value]
+        return [encoded(each) for each in value]
     if kind is dict:
-        return {"d": [[key, _encoded(each)] for key, each in value.items()]}
+        return {"d": [[key, encoded(each)] for key, each in value.items()]}
     return value
 
 
-def _decoded(value: Any) -> Any:
+def decoded(value: Any) -> Any:
+    """What `encoded` was given."""
     if isinstance(value, list):
-        return [_decoded(each) for each in value]
+        return [decoded(each) for each in value]
     if isinstance(value, dict):
         if "t" in value:
-            return tuple(_decoded(each) for each in value["t"])
-        return {key: _decoded(each) for key, each in value["d"]}
+            return tuple(decoded(each) for each in value["t"])
+        return {key: decoded(each) for key, each in value["d"]}
     return value
 
 
@@ -172,7 +173,7 @@ def _held(monitor: Monitor) -> Any:
     if monitor.disorder is None:
         return None
     place = monitor.disorder.place()
-    rows = None if place.held is None else _encoded([list(each.values()) for each in place.held.to_pylist()])
+    rows = None if place.held is None else encoded([list(each.values()) for each in place.held.to_pylist()])
     names = None if place.held is None else [[field.name, str(field.type)] for field in place.held.schema]
     return [place.events, place.late_events, place.seen, place.promised, names, rows]
 
@@ -184,7 +185,7 @@ def _hold(monitor: Monitor, held: Any) -> None:
     table = None
     if names is not None:
         schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in names])
-        columns = list(zip(*_decoded(rows), strict=True)) or [[] for _ in names]
+        columns = list(zip(*decoded(rows), strict=True)) or [[] for _ in names]
         table = pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
     clock = monitor.clock
     monitor.engine_clock = None if clock is None else clock.engine_clock
