@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from hamlet.streams.ir import Scalar, ValueType
@@ -243,7 +244,7 @@ def _mean(values: Sequence[Any]) -> Any:
 
 def _integral(pairs: Sequence[tuple[int, Any]]) -> float:
     areas = []
-    for (before, left), (after, right) in zip(pairs, pairs[1:], strict=False):
+    for (before, left), (after, right) in pairwise(pairs):
         areas.append((float(left) + float(right)) / 2 * ((after - before) / 1e9))
     return float(checked(math.fsum(areas), Scalar("Float64")))
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from hamlet.errors import Diagnostic, near_miss
-from hamlet.language.query import Span
 from hamlet.streams.ir import Program, Scalar, Stream
 from hamlet.streams.reports import Reports
 
@@ -42,7 +41,7 @@ def column_errors(program: Program, columns: Mapping[str, pa.DataType | None]) -
         found = columns[stream.name]
         if found is not None and not _fits(stream, found):
             message = f"{stream.name} is {stream.type}, and its column holds {found}"
-            reports.error(message, _place(stream), f"declare it so: input {stream.name}: {_declared(found)}")
+            reports.error(message, stream.span, f"declare it so: input {stream.name}: {_declared(found)}")
     return tuple(reports.errors)
 
 
@@ -50,11 +49,7 @@ def _missing(stream: Stream, columns: Mapping[str, pa.DataType | None], reports:
     meant = near_miss(stream.name, columns)
     shown = ", ".join(list(columns)[:8]) + (", ..." if len(columns) > 8 else "")
     hint = f"did you mean {meant}?" if meant is not None else f"the columns are {shown}"
-    reports.error(f"the events have no column '{stream.name}'", _place(stream), hint)
-
-
-def _place(stream: Stream) -> Span:
-    return stream.span
+    reports.error(f"the events have no column '{stream.name}'", stream.span, hint)
 
 
 def _fits(stream: Stream, found: pa.DataType) -> bool:
@@ -66,16 +61,13 @@ def _fits(stream: Stream, found: pa.DataType) -> bool:
         return True
     kind = stream.type
     if not isinstance(kind, Scalar):
-        nested = pa.types.is_struct(found) or pa.types.is_list(found) or pa.types.is_large_list(found)
-        return nested or pa.types.is_fixed_size_list(found)
+        return bool(pa.types.is_nested(found))
     if kind.family == "String":
-        return text or pa.types.is_integer(found)
+        return bool(text or pa.types.is_integer(found))
     if kind.family == "Bool":
-        return text or pa.types.is_boolean(found)
+        return bool(text or pa.types.is_boolean(found))
     number = pa.types.is_integer(found) or pa.types.is_floating(found) or pa.types.is_decimal(found)
-    if kind.family == "Float":
-        return text or number
-    return text or number or pa.types.is_timestamp(found)
+    return bool(text or number or (kind.family != "Float" and pa.types.is_timestamp(found)))
 
 
 def _declared(found: pa.DataType) -> str:

@@ -196,7 +196,7 @@ def _eval(builder: Expressions, stream: Declared, clause: s.EvalClause) -> Claus
 
 def _optional_output(builder: Expressions, stream: Declared, node: Node) -> None:
     shown = builder.reports.quote(node.span)
-    hint = f"say what counts then: {shown[1:-1] if len(shown) < 30 else '...'}.defaults(to: ...)"
+    hint = f"say what counts then: {shown[1:-1] if len(shown) < 30 else ''}.defaults(to: ...)"
     builder.reports.error(f"{shown} may have no value, and {stream.name} needs one", node.span, hint)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping
 
 from hamlet.errors import near_miss
@@ -229,7 +230,8 @@ class Calls:
         if parts[1].kind != "constant" or not isinstance(pattern, str):
             return self.wrong("the regular expression is a literal", parts[1].span, _example("matches"))
         try:
-            re.compile(pattern)
+            with warnings.catch_warnings(action="ignore"):
+                re.compile(pattern)
         except (re.error, OverflowError, RecursionError) as error:
             return self.wrong(f"this is no regular expression: {error}", parts[1].span, None)
         return Node("call", Type(BOOL), span, parts, "matches")
@@ -384,7 +386,8 @@ class Calls:
     def _stream_arguments(self, stream: Declared, tree: s.Call) -> list[Node] | None:
         wanted = stream.parameters
         if len(tree.arguments) != len(wanted):
-            message = f"{stream.name} has {len(wanted)} parameters, not {len(tree.arguments)}"
+            many = f"{len(wanted)} parameter{'s' if len(wanted) > 1 else ''}"
+            message = f"{stream.name} has {many}, not {len(tree.arguments)}"
             self.reports.error(message, tree.span, f"write {stream.name}({', '.join(wanted)})")
             return None
         built = [self.build(argument.value) for argument in tree.arguments]

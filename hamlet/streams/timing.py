@@ -227,8 +227,13 @@ class _Timing:
             where = (
                 f"trigger {example} ..." if stream.trigger and stream.output.spawn is None else f"eval {example} ..."
             )
-        message = "needs a frequency" if pace == SOME_PERIOD else "has nothing that says when it is evaluated"
-        self.reports.error(f"{what} {message}", draft.span, f"state it: {where}")
+        window = next((node for node in draft.nodes() if self._needed(node) == SOME_PERIOD), None)
+        if window is not None:
+            message = f"a window over a duration stands in a periodic stream, and {what} has no frequency"
+            self.reports.error(message, window.span, f"state it: {where}, or use over_discrete: a number of values")
+        else:
+            message = f"{what} has nothing that says when it is evaluated"
+            self.reports.error(message, draft.span, f"state it: {where}")
         return None
 
     def _example(self) -> str:
