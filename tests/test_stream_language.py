@@ -76,6 +76,8 @@ ACCEPTED = {
     "no value": "output a eval when vip output b eval @1Hz",
     "column names": "output trigger_ := item output q1::count := item output time := price output value := time",
     "this value": "output a := item[0] + item.offset(by: 0s)",
+    "type as a name": 'input type: String output a := type = "buy" type P { x: Int64 } output b @type := a '
+    'trigger type != ""',
     "comments": "/* output x := y */ output a := item // + price\n output b := a /* again */ + a",
 }
 
