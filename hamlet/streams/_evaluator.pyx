@@ -35,8 +35,6 @@ cdef class Clause:
         What the stream is extended by; None for spawns and closes.
     binding : list of Node or None
         Values of all parameters that the condition asks for: it is false of every other instance.
-    exhausted : bool
-        Whether the condition asks for nothing else.
     """
 
     cdef int pacing
@@ -44,11 +42,10 @@ cdef class Clause:
     cdef Node condition
     cdef Node value
     cdef list binding
-    cdef bint exhausted
 
-    def __init__(self, int pacing, bint local, condition, value, binding, bint exhausted):
+    def __init__(self, int pacing, bint local, condition, value, binding):
         self.pacing, self.local, self.condition, self.value = pacing, local, condition, value
-        self.binding, self.exhausted = binding, exhausted
+        self.binding = binding
 
 
 cdef class Task:
@@ -591,9 +588,7 @@ cdef class Evaluator:
                 continue
             if clause.local and instance not in self.due.get(clause.pacing, ()):
                 continue
-            if clause.condition is not None and not (
-                clause.exhausted and len(task.clauses) == 1
-            ) and (not clause.condition.num(instance, &cell) or not cell.i):
+            if clause.condition is not None and (not clause.condition.num(instance, &cell) or not cell.i):
                 continue
             if stream.family == OBJECT:
                 thing = clause.value.obj(instance)

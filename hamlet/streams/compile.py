@@ -148,20 +148,25 @@ class _Compiler:
     def _pacing(self, pacing: ir.Pacing) -> int:
         return self.pacings.setdefault(pacing, len(self.pacings))
 
-    def _clause(self, stream: ir.Stream, pacing: ir.Pacing, condition: ir.Expression | None, value: object) -> Clause:
-        binding, exhausted = self.binding(stream, condition)
+    def _clause(
+        self,
+        stream: ir.Stream,
+        pacing: ir.Pacing,
+        condition: ir.Expression | None,
+        value: object,
+        *,
+        found_by_key: bool = False,
+    ) -> Clause:
+        """A clause; one whose instances are found by key alone does not compare the key again."""
+        binding, rest = bound_values(stream, condition)
+        asked = [rest] if found_by_key else [condition]
         return Clause(
             self._pacing(pacing),
             isinstance(pacing, ir.PeriodicPacing) and pacing.local,
-            None if condition is None else self.builder.node(condition, stream),
+            None if asked[0] is None else self.builder.node(asked[0], stream),
             value,
             None if binding is None else [self.builder.node(each, stream) for each in binding],
-            exhausted,
         )
-
-    def binding(self, stream: ir.Stream, condition: ir.Expression | None) -> tuple[list[ir.Expression] | None, bool]:
-        """What all parameters must be for a condition to hold, and whether it asks for nothing else."""
-        return bound_values(stream, condition)
 
     def evaluator(self, values: bool, max_deadlines: int, max_memory: int) -> Evaluator:
         """All tasks, in an evaluator whose instances that are always there have begun."""
@@ -211,8 +216,16 @@ class _Compiler:
         return Task(self.streams[stream.id], [clause], arguments, False, sorted(map(self._pacing, local)))
 
     def _evaluation(self, stream: ir.Stream, values: bool) -> Task:
+        bindings = [bound_values(stream, each.condition)[0] for each in stream.evals]
+        by_key = bindings[0] is not None and all(each == bindings[0] for each in bindings)
         clauses = [
-            self._clause(stream, each.pacing, each.condition, self.builder.node(each.expression, stream))
+            self._clause(
+                stream,
+                each.pacing,
+                each.condition,
+                self.builder.node(each.expression, stream),
+                found_by_key=by_key and not stream.periodic,
+            )
             for each in stream.evals
         ]
         emits = values or stream.kind is ir.Kind.TRIGGER
@@ -256,25 +269,23 @@ class _Compiler:
         return (0, 0) if span > 1 << 100 else (span, nanoseconds)
 
 
-def bound_values(stream: ir.Stream, condition: ir.Expression | None) -> tuple[list[ir.Expression] | None, bool]:
-    """What all parameters must be for a condition to hold, and whether it asks for nothing else.
-
-    Only what stands before the first part that is no such equation counts: what is left out of a comparison must not
-    hide a division by zero of another instance.
-    """
+def bound_values(
+    stream: ir.Stream, condition: ir.Expression | None
+) -> tuple[list[ir.Expression] | None, ir.Expression | None]:
+    """What all parameters must be for a condition to hold, None where it does not say; and what else it asks for."""
     if condition is None or not stream.parameters:
-        return None, False
+        return None, condition
     found: dict[int, ir.Expression] = {}
-    exhausted = True
+    rest: ir.Expression | None = None
     for each in _conjuncts(condition):
         pair = _equation(each)
         if pair is None or pair[0] in found:
-            exhausted = False
+            rest = each if rest is None else ir.Binary("&&", rest, each)
         else:
             found[pair[0]] = pair[1]
     if len(found) < len(stream.parameters):
-        return None, False
-    return [found[place] for place in range(len(stream.parameters))], exhausted
+        return None, condition
+    return [found[place] for place in range(len(stream.parameters))], rest
 
 
 def _conjuncts(expression: ir.Expression) -> Iterator[ir.Expression]:
