@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pyarrow as pa
 
-from datasets import flights, ridesharing, smarthome, stock, taxi
+from datasets import campaign, flights, mtl, reviews, ridesharing, smarthome, stock, taxi
 from datasets.files import check_output, write_stream
 from datasets.location import flights_archive
 from hamlet.errors import HamletError, OptionError
@@ -129,6 +129,43 @@ def stock_command(inputs: tuple[Path, ...], output: Path) -> None:
 def smarthome_command(inputs: tuple[Path, ...], output: Path) -> None:
     """Plug readings: tracebase files (APPLIANCE/dev_PLUG_DATE.csv), or the plugs of the DEBS 2014 Grand Challenge."""
     _write(output, lambda: smarthome.read(inputs), "--time-unit us --order-column seq")
+
+
+@main.command("campaign")
+@click.option("--events", default=100_000, show_default=True, help="Number of events, about.")
+@click.option("--seed", default=0, show_default=True, help="Equal seeds and options give equal streams.")
+@click.option("--users", default=180, show_default=True, help="Number of phones.")
+@click.option("--days", default=30.0, show_default=True, help="Length of the campaign.")
+@click.option("--wrong", default=0.01, show_default=True, help="Share of copies and deletions that go wrong.")
+@_output
+def campaign_command(output: Path, events: int, seed: int, users: int, days: float, wrong: float) -> None:
+    """Simulate a data-collection campaign: records of phones that are copied from database to database."""
+    _write(output, lambda: campaign.generate(events, seed, users, days, wrong), "")
+
+
+@main.command("mtl")
+@click.option("--stamps", default=100, show_default=True, help="Number of time-stamps.")
+@click.option("--rate", default=1000, show_default=True, help="Time-points of each time-stamp.")
+@click.option("--share", default=0.01, show_default=True, help="How often p, q and r each occur at a time-point.")
+@click.option("--seed", default=0, show_default=True, help="Equal seeds and options give equal logs.")
+@_output
+def mtl_command(output: Path, stamps: int, rate: int, share: float, seed: int) -> None:
+    """A random log of propositions p, q and r, as TACAS 2017 measures with."""
+    _write(output, lambda: mtl.generate(stamps, rate, share, seed), "--time-points event")
+
+
+@main.command("reviews")
+@click.option("--events", default=7_000_000, show_default=True, help="Number of reviews.")
+@click.option("--products", default=500_000, show_default=True, help="Number of products.")
+@click.option(
+    "--exponent", default=0.9, show_default=True, help="How steeply popularity falls from product to product."
+)
+@click.option("--rate", default=1.0, show_default=True, help="Reviews per second of stream time.")
+@click.option("--seed", default=0, show_default=True, help="Equal seeds and options give equal streams.")
+@_output
+def reviews_command(output: Path, events: int, products: int, exponent: float, rate: float, seed: int) -> None:
+    """Simulate reviews of products, popular by a power law."""
+    _write(output, lambda: reviews.generate(events, products, exponent, rate, seed), "")
 
 
 if __name__ == "__main__":

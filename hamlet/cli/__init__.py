@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from hamlet.cli import calibrate, check, completion, doctor, explain, run, submit, version
+from hamlet.cli import calibrate, check, completion, doctor, explain, monitor, run, submit, version
 from hamlet.cli.interrupt import heard_at_once
 from hamlet.errors import HamletError, JobError, WorkloadError
 from hamlet.starting import EXIT_CODE
@@ -52,6 +52,7 @@ class _Commands(click.Group):
       hamlet run trips.sase --input trips.parquet
       hamlet run trips.sase --input trips.csv --output - | head
       hamlet explain trips.sase
+      hamlet monitor reported.mfotl --signature bank.sig --input bank.log
       hamlet submit trips.sase --input trips.parquet --output results --master 'local[*]'
     """,
 )
@@ -60,7 +61,7 @@ def cli() -> None:
     """Count and aggregate event trends: many Kleene-pattern queries over one stream, exactly."""
 
 
-for module in (check, explain, run, submit, calibrate, doctor, version, completion):
+for module in (check, explain, run, monitor, submit, calibrate, doctor, version, completion):
     cli.add_command(module.command)
 
 

@@ -7,23 +7,39 @@ from typing import Any
 import click
 
 from hamlet.cli.loading import load
-from hamlet.cli.options import COLUMN_OPTIONS, QUIET, WORKLOAD, input_option, with_options
+from hamlet.cli.monitor import NEGATE, SIGNATURE
+from hamlet.cli.notations import extension_of, notation_of, only_for, settings_of
+from hamlet.cli.options import COLUMN_OPTIONS, FILE, QUIET, input_option, with_options
 
 
 @click.command(
     "check",
-    short_help="Report all errors of a workload.",
+    short_help="Report all errors of a workload, a policy or a specification.",
     epilog="""\b
     Examples:
       hamlet check trips.sase
       hamlet check trips.sase --input trips.parquet --type-column event
+      hamlet check reported.mfotl --signature bank.sig
     """,
 )
-@WORKLOAD
-@with_options(input_option(), *COLUMN_OPTIONS, QUIET)
-def command(workload: str, source: str | None, quiet: bool, **columns: Any) -> None:
-    """Report all errors of a workload, with the input's columns if there is an input."""
-    checked, _ = load(workload, source, quiet, columns, all_errors=True)
-    if not quiet:
+@FILE
+@with_options(SIGNATURE, NEGATE, input_option(monpoly=True), *COLUMN_OPTIONS, QUIET)
+def command(
+    workload: str, signature: str | None, negate: bool, source: str | None, quiet: bool, **columns: Any
+) -> None:
+    """Report all errors of a file, with the input's columns if there is an input.
+
+    A workload of trend queries (.sase), a policy (.mfotl; with --negate whether its negation can be monitored) or a
+    stream specification (.lola).
+    """
+    extension = extension_of(workload)
+    only_for([extension or ""], {"signature": signature, "negate": negate}, ".mfotl", "policies")
+    if extension is not None:
+        own = {"signature": signature, "negate": negate, "source": source, "quiet": quiet}
+        said = notation_of(extension).check(workload, settings_of({**own, **columns}))
+    else:
+        checked, _ = load(workload, source, quiet, columns, all_errors=True)
         count = len(checked.names)
-        click.echo(f"{workload}: {count} quer{'y' if count == 1 else 'ies'}, no errors")
+        said = f"{workload}: {count} quer{'y' if count == 1 else 'ies'}, no errors"
+    if not quiet:
+        click.echo(said)

@@ -7,22 +7,25 @@ from typing import Any
 import click
 
 from hamlet.cli.loading import load
-from hamlet.cli.options import COLUMN_OPTIONS, QUERY, QUIET, WORKLOAD, input_option, with_options
+from hamlet.cli.monitor import NEGATE, SIGNATURE
+from hamlet.cli.notations import extension_of, notation_of, only_for, settings_of
+from hamlet.cli.options import COLUMN_OPTIONS, FILE, QUERY, QUIET, input_option, with_options
 from hamlet.planner.explain import explain as explain_workload
 
 
 @click.command(
     "explain",
-    short_help="Show how a workload will run, before it does.",
+    short_help="Show how a workload, a policy or a specification will run, before it does.",
     epilog="""\b
     Examples:
       hamlet explain trips.sase
       hamlet explain trips.sase --input trips.parquet --query q1
       hamlet explain trips.sase --format dot | dot -Tsvg > trips.svg
       hamlet explain trips.sase --html trips.html
+      hamlet explain reported.mfotl --signature bank.sig
     """,
 )
-@WORKLOAD
+@FILE
 @with_options(
     click.option(
         "--format",
@@ -36,7 +39,9 @@ from hamlet.planner.explain import explain as explain_workload
         type=click.Path(),
         help="Write a page that draws the templates instead of printing; needs pip install 'hamlet-cep[draw]'.",
     ),
-    input_option(),
+    SIGNATURE,
+    NEGATE,
+    input_option(monpoly=True),
     QUERY,
     *COLUMN_OPTIONS,
     QUIET,
@@ -45,14 +50,28 @@ def command(
     workload: str,
     shown_as: str | None,
     html: str | None,
+    signature: str | None,
+    negate: bool,
     source: str | None,
     quiet: bool,
     queries: tuple[str, ...],
     **columns: Any,
 ) -> None:
-    """Show how a workload will run: templates, sharing groups, panes, cost and memory class of each query."""
+    """Show how a file will run.
+
+    Of a workload the templates, sharing groups, panes, cost and memory class of each query; of a policy its formula as
+    it is evaluated, and what each node keeps; of a specification its streams, and what is kept of each.
+    """
+    extension = extension_of(workload)
+    only_for([extension or ""], {"signature": signature, "negate": negate}, ".mfotl", "policies")
     if html is not None and shown_as is not None:
         raise click.UsageError("--html writes a page and prints nothing, so --format says nothing; give one of them")
+    if extension is not None:
+        if queries:
+            raise click.UsageError("--query chooses from the queries of a workload (.sase)")
+        own = {"signature": signature, "negate": negate, "source": source, "quiet": quiet}
+        notation_of(extension).explain(workload, settings_of({**own, **columns}), shown_as or "text", html)
+        return
     checked, events = load(workload, source, quiet, columns, queries)
     schema = None if events is None else events.schema
     if html is None:

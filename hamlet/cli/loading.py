@@ -43,7 +43,7 @@ def load(
     warnings = list(loaded.warnings)
     events = None
     if source is not None:
-        events = open_events(_lasting(source, columns.get("input_format")), **columns)
+        events = open_events(lasting(source, columns.get("input_format")), **columns)
         warnings += loaded.check(events.schema)
     if warnings and not quiet:
         click.echo("\n".join(each.format() for each in dict.fromkeys(warnings)), err=True)
@@ -53,21 +53,33 @@ def load(
 def _with_columns(error: WorkloadError, workload: str, source: str, columns: dict[str, Any]) -> WorkloadError:
     """The errors of a text together with those against the input's columns, if there is such an input."""
     try:
-        schema = open_events(_lasting(source, columns.get("input_format")), **columns).schema
+        schema = open_events(lasting(source, columns.get("input_format")), **columns).schema
     except HamletError:
         return error
     return WorkloadError([*error.diagnostics, *mistakes(workload, schema)])
 
 
-def _lasting(source: str, input_format: str | None) -> str:
-    """The name of an input that can be read twice; that of a copy, kept while the command runs, where it cannot."""
+def lasting(source: str, input_format: str | None, more_formats: Sequence[str] = ()) -> str:
+    """The name of an input that can be read twice; that of a copy, kept while the command runs, where it cannot.
+
+    Parameters
+    ----------
+    source : str
+        As the user named it; ``-`` is standard input.
+    input_format : str or None
+        As the user named it.
+    more_formats : sequence of str
+        Formats that can be read besides those of every command, for messages.
+    """
     if source == "-":
         if input_format is None:
-            raise click.UsageError(f"--input - needs --input-format: {one_of(FORMATS)}")
+            raise click.UsageError(f"--input - needs --input-format: {one_of((*FORMATS, *more_formats))}")
         return _copied(sys.stdin.buffer, f"standard-input.{input_format}")
     if Path(source).is_fifo():
         with open(source, "rb") as pipe:
-            return _copied(pipe, f"{Path(source).name}.{format_of(Path(source), input_format)}")
+            known = input_format in more_formats
+            ending = input_format if known else format_of(Path(source), input_format)
+            return _copied(pipe, f"{Path(source).name}.{ending}")
     return source
 
 

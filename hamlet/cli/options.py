@@ -10,6 +10,7 @@ import click
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 WORKLOAD = click.argument("workload", type=click.Path(), metavar="WORKLOAD.sase")
+FILE = click.argument("workload", type=click.Path(), metavar="WORKLOAD.sase|POLICY.mfotl|SPEC.lola")
 
 
 def _only_one(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> str | None:  # noqa: ARG001
@@ -22,9 +23,10 @@ def _only_one(context: click.Context, option: click.Parameter, given: tuple[str,
 
 
 def input_option(
-    more: str = " - is standard input.", *, metavar: str = "PATH|-", required: bool = False
+    more: str = " - is standard input.", *, metavar: str = "PATH|-", required: bool = False, monpoly: bool = False
 ) -> Callable[[Any], Any]:
-    """``--input``, whose help ends with what a command can read besides."""
+    """``--input``, whose help ends with what a command can read besides; logs of MonPoly only where they are read."""
+    forms = "a Parquet, CSV or JSON lines file, or a folder of them" + (", or MonPoly's log (.log)" if monpoly else "")
     return click.option(
         "--input",
         "-i",
@@ -33,7 +35,7 @@ def input_option(
         multiple=True,
         callback=_only_one,
         required=required,
-        help=f"Events: a Parquet, CSV or JSON lines file, or a folder of them.{more}",
+        help=f"Events: {forms}.{more}",
     )
 
 
@@ -66,8 +68,8 @@ QUIET = click.option("--quiet", "-q", is_flag=True, help="Print results and erro
 COLUMN_OPTIONS = (
     click.option(
         "--input-format",
-        type=click.Choice(["parquet", "csv", "json"]),
-        help="Format of the input; by default its extension says.",
+        type=click.Choice(["parquet", "csv", "json", "monpoly"]),
+        help="Format of the input; by default its extension says. monpoly is for policies.",
     ),
     click.option("--time-column", metavar="COLUMN", default="time", show_default=True, help="The time of the event."),
     click.option("--type-column", metavar="COLUMN", default="type", show_default=True, help="The type of the event."),

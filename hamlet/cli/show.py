@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hamlet.language.schema import Clock
+from hamlet.output.columnar import csv_texts
 from hamlet.output.digits import short_text
 from hamlet.output.query_rows import QueryRows, time_text
 from hamlet.output.result import Results
@@ -60,16 +61,55 @@ def _show(console: Console, rows: QueryRows, clock: Clock, limit: int) -> None:
         for start, end, *values in rows.first(limit)
     ]
     numbers = [column.kind != "attribute" or column.type.value in ("INT", "DOUBLE") for column in rows.columns]
-    widths = _widths(heads, lines, [True, True, *numbers], console.width)
+    sides = [not clock.is_timestamp, not clock.is_timestamp, *numbers]
+    _print(console, rows.name, "row", (heads, lines), [True, True, *numbers], sides, len(rows))
+
+
+def show_columns(name: str, what: str, rows: pa.Table, count: int) -> None:
+    """Print a table of rows that are Arrow columns.
+
+    Parameters
+    ----------
+    name : str
+        What the rows are of.
+    what : str
+        What a row is: ``violation``.
+    rows : pyarrow.Table
+        The first rows.
+    count : int
+        Of all rows.
+    """
+    console = _Console(width=None if sys.stdout.isatty() else _WIDTH, highlight=False, markup=False, emoji=False)
+    times = [pa.types.is_timestamp(each) for each in rows.schema.types]
+    columns = [
+        csv_texts(column.combine_chunks()) if is_time else list(map(_cell, column.to_pylist()))
+        for column, is_time in zip(rows.columns, times, strict=True)
+    ]
+    numbers = [pa.types.is_integer(each) or pa.types.is_floating(each) for each in rows.schema.types]
+    whole = [number or is_time for number, is_time in zip(numbers, times, strict=True)]
+    heads = [_printable(each) for each in rows.schema.names]
+    _print(console, name, what, (heads, [list(line) for line in zip(*columns, strict=True)]), whole, numbers, count)
+
+
+def _print(
+    console: Console,
+    name: str,
+    what: str,
+    content: tuple[Sequence[str], Sequence[Sequence[str]]],
+    whole: Sequence[bool],
+    sides: Sequence[bool],
+    count: int,
+) -> None:
+    """A table: its title, the columns that fit, and what is not shown; `sides` says which columns stand right."""
+    heads, lines = content
+    widths = _widths(heads, lines, whole, console.width)
     fitting = _fitting(widths, console.width)
-    count = len(rows)
-    title = Text(f"{_printable(rows.name)}: {count:,} row{'s' * (count != 1)}")
+    title = Text(f"{_printable(name)}: {count:,} {what}{'s' * (count != 1)}")
     console.print(title, style="bold")
     if not lines:
         _print_rest(console, count)
         return
     table = Table()
-    sides = [not clock.is_timestamp, not clock.is_timestamp, *numbers]
     for head, width, number in list(zip(heads, widths, sides, strict=True))[:fitting]:
         side: JustifyMethod = "right" if number else "left"
         table.add_column(Text(head), justify=side, overflow="ellipsis", no_wrap=True, max_width=width)

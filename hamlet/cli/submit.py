@@ -8,13 +8,15 @@ from typing import Any
 import click
 
 from hamlet.cli.loading import load
+from hamlet.cli.monitor import POLICY_OPTIONS, SIGNATURE
+from hamlet.cli.notations import extension_of, notation_of, only_for, settings_of
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
+    FILE,
     QUERY,
     REPORT,
     RUN_OPTIONS,
     WHERE,
-    WORKLOAD,
     input_option,
     max_memory_option,
     with_options,
@@ -29,6 +31,29 @@ _STREAM_DEFAULTS = {
     "files_per_batch": None,
     "available_now": False,
 }
+_POLICY_DEFAULTS = {
+    "signature": None,
+    "negate": False,
+    "open_end": False,
+    "verdicts": "satisfied",
+    "mode": "local",
+    "time_points": "step",
+    "ignore_unknown": False,
+    "statistics": None,
+    "slices": None,
+}
+_WORKLOAD_DEFAULTS = {
+    "where": None,
+    "balance": False,
+    "trace": None,
+    "report": None,
+    "products": "auto",
+    "sharing": "dynamic",
+    "benefit": "measured",
+    "numbers": "exact",
+    "count_type": "string",
+    "threads": 1,
+}  # options that only trend queries know
 _STREAM_OPTIONS = (
     click.option("--stream", is_flag=True, help="Go on as files are added to the input folder."),
     click.option("--checkpoint", metavar="DIR", help="Where a --stream keeps its place and its state."),
@@ -61,12 +86,13 @@ _STREAM_OPTIONS = (
     Examples:
       hamlet submit trips.sase --input trips.parquet --output results
       hamlet submit trips.sase --input trips.parquet --output results --query q1 --report trips.html
+      hamlet submit reported.mfotl --signature bank.sig --input bank.parquet --output violations
       hamlet submit trips.sase --input hdfs:///trips --output /shared/results --master spark://host:7077
       hamlet submit trips.sase --stream --input incoming/ --output results --checkpoint state --lateness '5 s'
       spark-submit --master yarn "$(python -c 'import hamlet; print(hamlet.__path__[0])')/__main__.py" submit ...
     """,
 )
-@WORKLOAD
+@FILE
 @with_options(
     input_option(" Or any URL that Spark can read.", metavar="PATH|URL", required=True),
     click.option(
@@ -102,6 +128,20 @@ _STREAM_OPTIONS = (
         help="Whether tasks whose events are a range of time send matrices in place of events, which are fewer.",
     ),
     *_STREAM_OPTIONS,
+    SIGNATURE,
+    *POLICY_OPTIONS,
+    click.option(
+        "--statistics",
+        metavar="FILE.json",
+        type=click.Path(),
+        help="Rates and heavy values of a policy's predicates, which a first scan counts otherwise.",
+    ),
+    click.option(
+        "--slices",
+        metavar="N",
+        type=click.IntRange(min=1),
+        help="Slices of a policy's valuations; by default one for each task.",
+    ),
     *COLUMN_OPTIONS,
     *RUN_OPTIONS,
 )
@@ -121,6 +161,13 @@ def command(
     """
     if output == "-":
         raise click.UsageError("hamlet submit writes to a directory; hamlet run writes to standard output")
+    own = {name: options.pop(name) for name in _POLICY_DEFAULTS}
+    extension = extension_of(workload)
+    changed = {name: own[name] != default for name, default in _POLICY_DEFAULTS.items()}
+    only_for([extension or ""], changed, ".mfotl", "policies")
+    if extension is not None:
+        _monitor(extension, workload, {**options, **own, "source": source, "quiet": quiet}, output, stream, queries)
+        return
     streaming = {name: options.pop(name) for name in _STREAM_DEFAULTS}
     if stream:
         _follow(workload, source, output, queries, quiet, streaming, options)
@@ -138,6 +185,23 @@ def command(
     if not quiet:
         if options["products"] == "always" and not stats["products"]["used"]:
             click.echo(f"note: events were shuffled, for {stats['products']['reason']}", err=True)
+        click.echo(summary_line(stats, time.perf_counter() - started), err=True)
+
+
+def _monitor(
+    extension: str, path: str, options: dict[str, Any], output: str, stream: bool, queries: tuple[str, ...]
+) -> None:
+    """A job for a policy or a specification."""
+    given = {name: options.pop(name) for name in _WORKLOAD_DEFAULTS}
+    other = next((name for name, default in _WORKLOAD_DEFAULTS.items() if given[name] != default), None)
+    if other is not None or queries:
+        raise click.UsageError(f"--{(other or 'query').replace('_', '-')} is for workloads of trend queries (.sase)")
+    settings = settings_of(options)
+    started = time.perf_counter()
+    options |= {"output": output, "stream": stream}
+    options["output_format"] = options.get("output_format") or "parquet"
+    stats = notation_of(extension).submit([path], settings, options)
+    if not settings.quiet:
         click.echo(summary_line(stats, time.perf_counter() - started), err=True)
 
 

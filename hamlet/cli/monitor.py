@@ -1,0 +1,185 @@
+"""``hamlet monitor``: policies and stream specifications over events."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from hamlet.cli.notations import Part, by_notation, notation_of, only_for, settings_of
+from hamlet.cli.options import COLUMN_OPTIONS, QUIET, WHERE, input_option, max_memory_option, with_options
+from hamlet.cli.progress import progress_bar, summary_line
+from hamlet.cli.show import SHOWN_ROWS
+from hamlet.cli.sinks import DirectorySink, Sink, StreamSink, TableSink
+from hamlet.output.files import check_destination
+
+FORMATS = ("json", "csv", "parquet", "monpoly")
+FILES = click.argument("files", type=click.Path(), metavar="POLICY.mfotl|SPEC.lola", nargs=-1, required=True)
+SIGNATURE = click.option(
+    "--signature",
+    "-s",
+    metavar="FILE.sig",
+    type=click.Path(),
+    help="The predicates that policies speak of: name(attribute: type, ...), one or more a line.",
+)
+NEGATE = click.option("--negate", is_flag=True, help="Rows of what satisfies the negation of a policy.")
+POLICY_OPTIONS = (
+    NEGATE,
+    click.option(
+        "--open-end",
+        is_flag=True,
+        help="The input may go on: time-points at its end are left undecided where that would matter.",
+    ),
+    click.option(
+        "--verdicts",
+        type=click.Choice(["satisfied", "all", "equivalent"]),
+        default="satisfied",
+        show_default=True,
+        help="Rows of what satisfies a policy; or true or false for every time-point of each key; or that, where "
+        "time-points that must come out the same only name the earlier one.",
+    ),
+    click.option(
+        "--mode",
+        type=click.Choice(["local", "global"]),
+        default="local",
+        show_default=True,
+        help="Which time-points --verdicts equivalent compares: those of one time-stamp, or all.",
+    ),
+    click.option(
+        "--time-points",
+        type=click.Choice(["step", "event"]),
+        default="step",
+        show_default=True,
+        help="What a time-point is: all events of one time, or each event.",
+    ),
+    click.option("--ignore-unknown", is_flag=True, help="Count events that the signature does not know, and go on."),
+)
+
+
+@click.command(
+    "monitor",
+    short_help="Say where policies are broken, and what stream specifications compute.",
+    epilog="""\b
+    Examples:
+      hamlet monitor reported.mfotl --signature bank.sig --input bank.log
+      hamlet monitor reported.mfotl --signature bank.sig --input bank.parquet --output - --output-format monpoly
+      hamlet monitor a.mfotl b.mfotl --signature bank.sig --input bank.csv --output violations
+      hamlet monitor drone.lola --input drone.csv --values --output -
+    """,
+)
+@FILES
+@with_options(
+    SIGNATURE,
+    input_option(required=True, monpoly=True),
+    *POLICY_OPTIONS,
+    click.option("--values", is_flag=True, help="Rows of the output streams of specifications, too."),
+    click.option("--start", metavar="TIME", help="When the clocks of specifications start: 0, or a time-stamp."),
+    click.option(
+        "--max-deadlines",
+        metavar="N",
+        type=click.IntRange(min=1),
+        help="Most deadlines of a specification that are run between two events (10,000,000 unless told).",
+    ),
+    click.option(
+        "--workload",
+        "trends",
+        metavar="W.sase",
+        type=click.Path(),
+        help="Trend queries whose rows specifications read, as inputs named query::column, at window_end.",
+    ),
+    click.option(
+        "--output",
+        "-o",
+        metavar="DIR|-",
+        help="A new directory (parquet unless --output-format says otherwise), or - for standard output (json). "
+        "Without, tables of the first 20 rows are printed.",
+    ),
+    click.option("--output-format", type=click.Choice(FORMATS), help="Format of the rows; monpoly is MonPoly's lines."),
+    WHERE,
+    click.option(
+        "--limit", metavar="N", type=click.IntRange(min=0), help="At most N rows in a table; files get all rows."
+    ),
+    max_memory_option(),
+    *COLUMN_OPTIONS,
+    click.option("--overwrite", is_flag=True, help="Replace an output directory that is not empty."),
+    QUIET,
+)
+def command(
+    files: tuple[str, ...],
+    output: str | None,
+    output_format: str | None,
+    limit: int | None,
+    overwrite: bool,
+    **options: Any,
+) -> None:
+    """Monitor events: each FILE is a policy (.mfotl) or a stream specification (.lola)."""
+    if output is None and output_format is not None:
+        raise click.UsageError("--output-format needs --output: a directory, or - for standard output")
+    if limit is not None and output is not None:
+        raise click.UsageError("--limit is for tables; --output writes all rows")
+    grouped = by_notation(files)
+    own = {name: options[name] for name in ("signature", "negate", "open_end", "ignore_unknown")}
+    own["verdicts"] = options["verdicts"] != "satisfied"
+    own["time-points"] = options["time_points"] != "step"
+    only_for(list(grouped), own, ".mfotl", "policies")
+    only_for(
+        list(grouped),
+        {name: options[name] for name in ("values", "start", "max_deadlines", "trends")},
+        ".lola",
+        "stream specifications",
+    )
+    settings = settings_of(options)
+    kept = [*files, *(each for each in (settings.source, settings.signature) if each is not None)]
+    if output not in (None, "-"):
+        check_destination(str(output), overwrite, keep=kept)
+    started = time.perf_counter()
+    prepared = [notation_of(extension).prepare(paths, settings) for extension, paths in grouped.items()]
+    parts = [part for each in prepared for part in each.parts]
+    stats: list[Mapping[str, Any]] = []
+    with _sink(parts, output, output_format, SHOWN_ROWS if limit is None else limit, overwrite, kept) as sink:
+        first = 0
+        for each in prepared:
+            with progress_bar(settings.quiet, each.rows) as progress:
+                stats.append(
+                    each.run(lambda place, rows, first=first: sink.write(first + place, rows), progress)  # type: ignore[misc]
+                )
+            first += len(each.parts)
+    sys.stdout.flush()  # before the summary
+    if not settings.quiet:
+        seconds = time.perf_counter() - started
+        for each_stats in stats:
+            for note in each_stats.get("notes", ()):
+                click.echo(f"note: {note}", err=True)
+        click.echo(summary_line({**together(stats), "rows": sink.count}, seconds), err=True)
+
+
+def _sink(
+    parts: Sequence[Part], output: str | None, output_format: str | None, limit: int, overwrite: bool, kept: list[str]
+) -> Sink:
+    """Where rows go."""
+    if output_format == "monpoly":
+        without = next((part for part in parts if part.tuples is None), None)
+        if without is not None:
+            raise click.UsageError(
+                f"--output-format monpoly writes what satisfies a policy, and the rows of {without.name!r} are "
+                "others; choose json or csv"
+            )
+    if output is None:
+        return TableSink(parts, limit)
+    if output == "-":
+        return StreamSink(parts, output_format or "json")
+    return DirectorySink(parts, output, output_format or "parquet", overwrite, kept)
+
+
+def together(stats: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What several notations counted over one input: the events once, all else added up."""
+    found: dict[str, Any] = {}
+    for each in stats:
+        for name, value in each.items():
+            if not isinstance(value, int) or isinstance(value, bool):
+                continue
+            found[name] = max(found.get(name, 0), value) if name == "events" else found.get(name, 0) + value
+    return found

@@ -1,0 +1,213 @@
+"""The notations that ``hamlet monitor`` reads, told apart by the extension of a file, and what they have in common.
+
+A notation is a module of this folder with four functions::
+
+    prepare(paths, settings) -> Prepared    all files checked and the input opened; no event read yet
+    check(path, settings) -> str            what is said of a file without errors
+    explain(path, settings, shown_as, html) -> None
+    submit(paths, settings, options) -> Mapping[str, Any]    a Spark job; what it counted
+
+They raise the errors of `hamlet.errors`, and leave the printing of rows to the command: `Prepared.run` hands batches of
+rows on as they are decided.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import click
+import pyarrow as pa
+
+from hamlet.errors import OptionError, one_of
+
+Write = Callable[[int, pa.RecordBatch], None]
+Advance = Callable[[int], None]
+
+_MODULES = {".mfotl": "hamlet.cli.monitor_policies", ".lola": "hamlet.cli.monitor_streams"}
+_SPOKEN = {".mfotl": "a policy", ".lola": "a specification"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What the command line says about how to monitor; a notation reads what concerns it.
+
+    Attributes
+    ----------
+    source : str or None
+        The input as the user named it; ``-`` is standard input.
+    columns : mapping
+        ``input_format, time_column, type_column, order_column, time_unit``, as `hamlet.input.events.open_events`
+        takes them.
+    where : str or None
+        The condition that events must fulfil.
+    signature : str or None
+        The file of a policy's predicates.
+    negate, open_end, ignore_unknown, values : bool
+        As the options of these names.
+    verdicts : {'satisfied', 'all', 'equivalent'}
+    mode : {'local', 'global'}
+        Which time-points ``equivalent`` compares.
+    time_points : {'step', 'event'}
+    start : str or None
+        When the clocks of a specification start.
+    max_deadlines : int or None
+        Most deadlines of a specification between two events.
+    trends : str or None
+        The workload of trend queries whose rows are the events of a specification.
+    lateness : int or str
+        Ticks of the time column, or a duration.
+    late : {'error', 'drop'}
+    max_memory : str or None
+    quiet : bool
+    """
+
+    source: str | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    where: str | None = None
+    signature: str | None = None
+    negate: bool = False
+    open_end: bool = False
+    ignore_unknown: bool = False
+    values: bool = False
+    verdicts: str = "satisfied"
+    mode: str = "local"
+    time_points: str = "step"
+    start: str | None = None
+    max_deadlines: int | None = None
+    trends: str | None = None
+    lateness: int | str = 0
+    late: str = "error"
+    max_memory: str | None = None
+    quiet: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """Rows of one kind: those of one policy, or of one specification.
+
+    Attributes
+    ----------
+    name : str
+        What the rows are of; the part's folder is ``<kind>=<name>``.
+    kind : str
+        ``policy``, ``specification`` or the like.
+    schema : pyarrow.Schema
+        Of the batches of rows. No column has the name of the kind where `named` is true.
+    named : bool
+        Whether rows on standard output begin with a column of the name of the kind.
+    sparse : bool
+        Whether a NULL in JSON is left out, for rows that do not all have the same columns.
+    title : str
+        What the rows are, for the head of a table: ``violations``.
+    tuples : sequence of str or None
+        The columns of a tuple in MonPoly's lines, none for a closed formula; None where such lines do not exist.
+    """
+
+    name: str
+    kind: str
+    schema: pa.Schema
+    named: bool = True
+    sparse: bool = False
+    title: str = "row"
+    tuples: Sequence[str] | None = None
+
+
+class Prepared(Protocol):
+    """Files of one notation, checked, beside an input that is open."""
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        """What kinds of rows will come, in the order in which they are shown."""
+        ...
+
+    @property
+    def rows(self) -> int | None:
+        """How many events the input has, where that is known."""
+        ...
+
+    def run(self, write: Write, progress: Advance | None) -> Mapping[str, Any]:
+        """Read the events, and hand on rows by the place of their part; gives what was counted, for the summary."""
+        ...
+
+
+class Notation(Protocol):
+    """A module for files of one extension; see the head of this one."""
+
+    def prepare(self, paths: Sequence[str], settings: Settings) -> Prepared: ...  # noqa: D102
+    def check(self, path: str, settings: Settings) -> str: ...  # noqa: D102
+    def explain(self, path: str, settings: Settings, shown_as: str, html: str | None) -> None: ...  # noqa: D102
+    def submit(  # noqa: D102
+        self, paths: Sequence[str], settings: Settings, options: Mapping[str, Any]
+    ) -> Mapping[str, Any]: ...
+
+
+def extension_of(path: str) -> str | None:
+    """The extension of a file of some notation, None for any other file, which is a workload of trend queries."""
+    found = Path(path).suffix.lower()
+    return found if found in _MODULES else None
+
+
+def notation_of(extension: str) -> Notation:
+    """The module of a notation; loading it brings in what only this notation needs."""
+    return cast(Notation, importlib.import_module(_MODULES[extension]))
+
+
+def by_notation(paths: Sequence[str]) -> dict[str, list[str]]:
+    """Files by the extension of their notation, in the order of the first of each.
+
+    Raises
+    ------
+    OptionError
+        At a file of no notation, and at two files of one name, whose rows nobody could tell apart.
+    """
+    found: dict[str, list[str]] = {}
+    stems: dict[tuple[str, str], str] = {}
+    for path in paths:
+        extension = extension_of(path)
+        if extension is None:
+            known = one_of([f"{ending} ({what})" for ending, what in _SPOKEN.items()])
+            more = "; hamlet run counts the trends of a workload" if path.lower().endswith(".sase") else ""
+            raise OptionError(f"{path}: a file to monitor ends in {known}{more}")
+        earlier = stems.setdefault((extension, Path(path).stem), path)
+        if earlier is not path:
+            raise OptionError(f"{earlier} and {path} have one name, by which their rows are told apart; rename one")
+        found.setdefault(extension, []).append(path)
+    return found
+
+
+def settings_of(options: dict[str, Any]) -> Settings:
+    """Settings from the options of a command, which are taken out of `options`; others keep their defaults."""
+    columns = ("input_format", "time_column", "type_column", "order_column", "time_unit")
+    chosen = {name: options.pop(name) for name in columns if name in options}
+    own = {name: options.pop(name) for name in Settings.__dataclass_fields__ if name in options}
+    lateness = own.get("lateness")
+    if isinstance(lateness, str) and lateness.isdecimal():
+        own["lateness"] = int(lateness)
+    return Settings(columns=chosen, **own)
+
+
+def only_for(extensions: Sequence[str], given: Mapping[str, Any], wanted: str, what: str) -> None:
+    """Refuse options that no file of a call reads.
+
+    Parameters
+    ----------
+    extensions : sequence of str
+        Of the files of the call.
+    given : mapping of str to object
+        Options by name; what is false or None was not given.
+    wanted : str
+        The extension that reads them.
+    what : str
+        What such files are called.
+
+    Raises
+    ------
+    click.UsageError
+    """
+    for name, value in given.items():
+        if value and wanted not in extensions:
+            raise click.UsageError(f"--{name.replace('_', '-')} is for {what} ({wanted})")

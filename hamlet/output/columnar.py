@@ -1,0 +1,313 @@
+"""Rows in Arrow columns as JSON lines, CSV, Parquet or MonPoly's lines: a batch of rows at a time, column by column.
+
+Values look as in `hamlet.output.files`: integers in full, times as ISO 8601, in JSON an infinite double is null, in CSV
+NULL is an empty field and an empty string is ``""``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from hamlet.errors import OptionError, one_of
+from hamlet.language.schema import Clock
+from hamlet.output.query_rows import time_text
+
+FORMATS = ("json", "csv", "parquet", "monpoly")
+_EXTENSIONS = {"json": "json", "csv": "csv", "parquet": "parquet", "monpoly": "log"}
+
+
+class Encoder:
+    """Turns batches of rows of one schema into text."""
+
+    def head(self) -> str:
+        """What stands before the first row."""
+        return ""
+
+    def lines(self, rows: pa.RecordBatch) -> str:
+        """The text of rows."""
+        raise NotImplementedError
+
+    def tail(self) -> str:
+        """What the last row still needs."""
+        return ""
+
+
+def encoder_of(
+    output_format: str,
+    schema: pa.Schema,
+    *,
+    lead: Mapping[str, str] | None = None,
+    sparse: bool = False,
+    tuples: Sequence[str] | None = None,
+    header: Sequence[str] | None = None,
+) -> Encoder:
+    """An encoder for rows of a schema.
+
+    Parameters
+    ----------
+    output_format : {'json', 'csv', 'monpoly'}
+    schema : pyarrow.Schema
+    lead : mapping of str to str, optional
+        Columns before all others that are the same in every row.
+    sparse : bool
+        Whether JSON leaves NULL out.
+    tuples : sequence of str, optional
+        The columns of a tuple in MonPoly's lines.
+    header : sequence of str, optional
+        The columns of a CSV file where they are not those of the schema; what a row lacks is empty.
+
+    Raises
+    ------
+    OptionError
+        If the format is not known here.
+    """
+    lead = dict(lead or {})
+    if output_format == "json":
+        return JsonEncoder(schema, lead, sparse)
+    if output_format == "csv":
+        return CsvEncoder(lead, header if header is not None else [*lead, *schema.names])
+    if output_format == "monpoly" and tuples is not None:
+        return MonpolyEncoder(tuples)
+    raise OptionError(f"output format {output_format!r} cannot be text; it must be {one_of(('json', 'csv'))}")
+
+
+class JsonEncoder(Encoder):
+    """JSON lines."""
+
+    def __init__(self, schema: pa.Schema, lead: Mapping[str, str], sparse: bool) -> None:
+        first = "".join(f"{_quoted(name)}: {_quoted(value)}, " for name, value in lead.items())
+        self._first = "{" + first
+        self._keys = [f"{_quoted(name)}: " for name in schema.names]
+        self._sparse = sparse
+
+    def lines(self, rows: pa.RecordBatch) -> str:
+        """A line per row."""
+        columns = [json_texts(column) for column in rows.columns]
+        if self._sparse:
+            found = []
+            for values in zip(*columns, strict=True):
+                pairs = [key + value for key, value in zip(self._keys, values, strict=True) if value != "null"]
+                found.append(self._first + ", ".join(pairs) + "}\n")
+            return "".join(found)
+        form = self._first + ", ".join(key.replace("%", "%%") + "%s" for key in self._keys) + "}\n"
+        return "".join([form % values for values in zip(*columns, strict=True)])
+
+
+class CsvEncoder(Encoder):
+    """CSV with a header."""
+
+    def __init__(self, lead: Mapping[str, str], header: Sequence[str]) -> None:
+        self._lead = {name: _csv_field(value) for name, value in lead.items()}
+        self._header = list(header)
+
+    def head(self) -> str:
+        """The names of the columns."""
+        return ",".join(map(_csv_field, self._header)) + "\n"
+
+    def lines(self, rows: pa.RecordBatch) -> str:
+        """A line per row."""
+        count = rows.num_rows
+        columns = []
+        for name in self._header:
+            if name in self._lead:
+                columns.append([self._lead[name]] * count)
+            elif name in rows.schema.names:
+                columns.append(csv_texts(rows.column(name)))
+            else:
+                columns.append([""] * count)
+        return "".join([",".join(values) + "\n" for values in zip(*columns, strict=True)])
+
+
+class MonpolyEncoder(Encoder):
+    """MonPoly's lines: a time-point with all its tuples, ``@41 (time point 0): ((2,4,2003))``.
+
+    Rows come in the order of time-points; a line ends where the next time-point begins, so one is held back.
+    """
+
+    def __init__(self, tuples: Sequence[str]) -> None:
+        self._tuples = list(tuples)
+        self._open: tuple[str, int] | None = None
+
+    def lines(self, rows: pa.RecordBatch) -> str:
+        """The lines of time-points that are complete."""
+        times = csv_texts(rows.column("time"))
+        points = rows.column("time_point").to_pylist()
+        if not self._tuples:
+            found = [f"@{time} (time point {point}): true\n" for time, point in zip(times, points, strict=True)]
+            return "".join(found)
+        columns = [_monpoly_texts(rows.column(name)) for name in self._tuples]
+        found = []
+        for time, point, *values in zip(times, points, *columns, strict=True):
+            text = f"({','.join(values)})"
+            if self._open == (time, point):
+                found.append("," + text)
+                continue
+            found.append(self.tail())
+            found.append(f"@{time} (time point {point}): ({text}")
+            self._open = (time, point)
+        return "".join(found)
+
+    def tail(self) -> str:
+        """The end of the line that is open."""
+        was, self._open = self._open, None
+        return ")\n" if was is not None else ""
+
+
+def json_texts(column: pa.Array) -> list[str]:
+    """The values of a column as JSON, each; shape (rows,)."""
+    return _texts(column, _json_value, "null")
+
+
+def csv_texts(column: pa.Array) -> list[str]:
+    """The values of a column as CSV fields; shape (rows,)."""
+    return _texts(column, _csv_value, "")
+
+
+def _monpoly_texts(column: pa.Array) -> list[str]:
+    return _texts(column, _monpoly_value, "")
+
+
+def _texts(column: pa.Array, value_text: Callable[[Any], str], null: str) -> list[str]:
+    """Texts of values; each distinct text or time is turned once."""
+    kind = column.type
+    if pa.types.is_timestamp(kind):
+        return _time_texts(column, value_text, null)
+    if pa.types.is_integer(kind) and not column.null_count:
+        return list(map(str, column.to_pylist()))
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind):
+        coded = column if pa.types.is_dictionary(kind) else pc.dictionary_encode(column)
+        texts = [null if value is None else value_text(value) for value in coded.dictionary.to_pylist()]
+        return [null if code is None else texts[code] for code in coded.indices.to_pylist()]
+    return [null if value is None else value_text(value) for value in column.to_pylist()]
+
+
+def _time_texts(column: pa.Array, value_text: Callable[[Any], str], null: str) -> list[str]:
+    clock = Clock("time", column.type.unit, column.type)
+    coded = pc.dictionary_encode(column.cast(pa.int64()))
+    texts = [value_text(time_text(ticks, clock)) for ticks in coded.dictionary.to_pylist()]
+    return [null if code is None else texts[code] for code in coded.indices.to_pylist()]
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _json_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else "null"
+    if isinstance(value, (list, dict)):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return _quoted(value) if isinstance(value, str) else str(value)
+
+
+def _csv_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, dict)):
+        return _csv_field(json.dumps(value, ensure_ascii=False, default=str))
+    return _csv_field(value) if isinstance(value, str) else str(value)
+
+
+def _monpoly_value(value: Any) -> str:
+    if isinstance(value, str):
+        return f'"{value}"'
+    return f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _csv_field(text: str) -> str:
+    if not text or text != text.strip() or any(mark in text for mark in ',"\r\n'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+def folder_of(kind: str, name: str) -> str:
+    """The name of a part's folder, percent-encoded."""
+    return f"{kind}={quote(name, safe='')}"
+
+
+@contextlib.contextmanager
+def file_writer(
+    directory: Path,
+    output_format: str,
+    kind: str,
+    name: str,
+    schema: pa.Schema,
+    sparse: bool = False,
+    tuples: Sequence[str] | None = None,
+) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    """A new file ``<kind>=<name>/part-00000.<format>`` below a directory, written a batch at a time.
+
+    A part without rows has its file too: Parquet with the schema, CSV with the header, else an empty file.
+
+    Parameters
+    ----------
+    directory : pathlib.Path
+        Must exist.
+    output_format : {'json', 'csv', 'parquet', 'monpoly'}
+    kind, name : str
+        Of the part.
+    schema : pyarrow.Schema
+        Of the batches.
+    sparse, tuples
+        As for `encoder_of`.
+
+    Yields
+    ------
+    callable
+        Takes a batch of rows.
+    """
+    folder = directory / folder_of(kind, name)
+    folder.mkdir()
+    path = folder / f"part-00000.{_EXTENSIONS[output_format]}"
+    if output_format == "parquet":
+        with pq.ParquetWriter(path, _plain_schema(schema)) as writer:
+            yield lambda rows: writer.write_batch(_plain_rows(rows))
+        return
+    encoder = encoder_of(output_format, schema, sparse=sparse, tuples=tuples)
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(encoder.head())
+
+        def write(rows: pa.RecordBatch) -> None:
+            file.write(encoder.lines(rows))
+
+        yield write
+        file.write(encoder.tail())
+
+
+def _plain_schema(schema: pa.Schema) -> pa.Schema:
+    """A schema that Parquet can hold: columns of several types become text."""
+    return pa.schema(
+        [pa.field(each.name, pa.string() if pa.types.is_union(each.type) else each.type) for each in schema]
+    )
+
+
+def _plain_rows(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows as `_plain_schema` has them; a batch without columns of several types comes back as it is."""
+    schema = _plain_schema(rows.schema)
+    if schema.equals(rows.schema):
+        return rows
+    columns = [
+        pa.array(
+            [
+                None if value is None else _csv_value(value) if not isinstance(value, str) else value
+                for value in column.to_pylist()
+            ],
+            pa.string(),
+        )
+        if pa.types.is_union(column.type)
+        else column
+        for column in rows.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

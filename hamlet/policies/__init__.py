@@ -1,0 +1,16 @@
+"""Policies: metric first-order temporal logic over event streams.
+
+A policy is a formula in MonPoly's notation and a signature that names the predicates. Its rows are the time-points and
+valuations that break it (or, for a formula without an outermost ALWAYS, that satisfy it).
+
+Sources: Schneider et al., *Scalable online first-order monitoring* (STTT 2021, doi 10.1007/s10009-021-00607-1);
+Basin et al., *Monitoring metric first-order temporal properties* (JACM 2015).
+"""
+
+from __future__ import annotations
+
+from hamlet.policies.diagnostics import PolicyError
+from hamlet.policies.policy import Policy
+from hamlet.policies.signature import Signature
+
+__all__ = ["Policy", "PolicyError", "Signature"]

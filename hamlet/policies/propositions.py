@@ -1,0 +1,194 @@
+"""Formulas that are propositional for every key: which ones are, and their skeletons.
+
+A formula is propositional if all its sub-formulas without temporal operators, the *atoms*, have the same free
+variables: none, or those of the whole formula (the key). For each key an atom is then true or false at each time-point,
+and the rest is metric temporal logic over these propositions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from hamlet.errors import UnsupportedError
+from hamlet.policies.formula import (
+    And,
+    Equiv,
+    Exists,
+    Forall,
+    Formula,
+    Implies,
+    Let,
+    Not,
+    Or,
+    Since,
+    Temporal,
+    Truth,
+    Until,
+    children,
+    free_variables,
+)
+
+Kind = Literal["atom", "true", "not", "and", "or", "prev", "next", "since", "until"]
+
+_MOST_ATOMS = 20  # a set of true atoms is a number
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node of a skeleton.
+
+    Attributes
+    ----------
+    kind : str
+    first, second : int
+        Places of what stands below, smaller than the node's own; of an atom its number.
+    low : int
+    high : int or None
+        The interval of ``prev``, ``next``, ``since`` and ``until``, in ticks; None is without end.
+    """
+
+    kind: Kind
+    first: int = -1
+    second: int = -1
+    low: int = 0
+    high: int | None = None
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """A propositional formula.
+
+    Attributes
+    ----------
+    nodes : tuple of Node
+        Each behind those below it; the last one is the formula.
+    atoms : tuple of Formula
+        By number; without temporal operators.
+    key : tuple of str
+        The free variables.
+    """
+
+    nodes: tuple[Node, ...]
+    atoms: tuple[Formula, ...]
+    key: tuple[str, ...]
+
+    @property
+    def largest(self) -> int:
+        """The largest finite bound: differences of times beyond it are all alike."""
+        bounds = [bound for node in self.nodes for bound in (node.low, node.high) if bound is not None]
+        return max(bounds, default=0)
+
+
+def skeleton(formula: Formula, per_second: int = 1) -> Skeleton:
+    """The skeleton of a formula.
+
+    Parameters
+    ----------
+    formula : Formula
+    per_second : int
+        Ticks of the stream's time.
+
+    Raises
+    ------
+    UnsupportedError
+        If it is not propositional, with what stands in the way.
+    """
+    maker = _Maker(free_variables(formula), per_second)
+    maker.add(formula)
+    if len(maker.atoms) > _MOST_ATOMS:
+        raise UnsupportedError(f"verdicts are for policies of at most {_MOST_ATOMS} atoms; this one has more")
+    return Skeleton(tuple(maker.nodes), tuple(maker.atoms), maker.key)
+
+
+def is_temporal(formula: Formula) -> bool:
+    """Whether a temporal operator stands in the formula."""
+    return isinstance(formula, (Temporal, Since, Until)) or any(map(is_temporal, children(formula)))
+
+
+class _Maker:
+    """Nodes of a skeleton, equal ones once."""
+
+    def __init__(self, key: tuple[str, ...], per_second: int) -> None:
+        self.key = key
+        self.per_second = per_second
+        self.nodes: list[Node] = []
+        self.atoms: list[Formula] = []
+        self._places: dict[Node, int] = {}
+        self._atoms: dict[Formula, int] = {}
+
+    def _node(self, node: Node) -> int:
+        place = self._places.get(node)
+        if place is None:
+            place = self._places[node] = len(self.nodes)
+            self.nodes.append(node)
+        return place
+
+    def _not(self, place: int) -> int:
+        return self._node(Node("not", place))
+
+    def add(self, formula: Formula) -> int:
+        """The place of a formula, which is made last unless it is there already."""
+        place = self._added(formula)
+        if place != len(self.nodes) - 1:  # the formula must be the last node
+            self.nodes.append(Node("and", place, place))
+            place = len(self.nodes) - 1
+        return place
+
+    def _added(self, formula: Formula) -> int:
+        match formula:
+            case Truth(value):
+                true = self._node(Node("true"))
+                return true if value else self._not(true)
+            case Not(body):
+                return self._not(self._added(body))
+            case And(left, right):
+                return self._node(Node("and", self._added(left), self._added(right)))
+            case Or(left, right):
+                return self._node(Node("or", self._added(left), self._added(right)))
+            case Implies(left, right):
+                return self._node(Node("or", self._not(self._added(left)), self._added(right)))
+            case Equiv(left, right):
+                one, other = self._added(left), self._added(right)
+                both = self._node(Node("and", one, other))
+                return self._node(Node("or", both, self._node(Node("and", self._not(one), self._not(other)))))
+            case Since(interval, left, right):
+                return self._bounded("since", self._added(left), self._added(right), interval.ticks(self.per_second))
+            case Until(interval, left, right):
+                return self._bounded("until", self._added(left), self._added(right), interval.ticks(self.per_second))
+            case Temporal(operator, interval, body):
+                return self._unary(operator, self._added(body), interval.ticks(self.per_second))
+        return self._atom(formula)
+
+    def _bounded(self, kind: Kind, left: int, right: int, bounds: tuple[int, int | None]) -> int:
+        return self._node(Node(kind, left, right, *bounds))
+
+    def _unary(self, operator: str, body: int, bounds: tuple[int, int | None]) -> int:
+        if operator in ("PREV", "NEXT"):
+            return self._node(Node("prev" if operator == "PREV" else "next", body, -1, *bounds))
+        true = self._node(Node("true"))
+        kind: Kind = "since" if operator in ("ONCE", "HISTORICALLY") else "until"
+        if operator in ("ONCE", "EVENTUALLY"):
+            return self._bounded(kind, true, body, bounds)
+        return self._not(self._bounded(kind, true, self._not(body), bounds))
+
+    def _atom(self, formula: Formula) -> int:
+        if is_temporal(formula):
+            word = {Exists: "EXISTS", Forall: "FORALL", Let: "LET"}.get(type(formula), "an aggregation")
+            raise UnsupportedError(
+                f"verdicts for every time-point need a policy that is propositional for each key, and here {word} "
+                "stands over a temporal operator\nhint: leave out --verdicts; rows are then what satisfies the policy"
+            )
+        names = free_variables(formula)
+        if set(names) != set(self.key):
+            mine, all_names = (", ".join(each) or "no variable" for each in (names, self.key))
+            raise UnsupportedError(
+                f"verdicts for every time-point need the same free variables in every predicate, and here one binds "
+                f"{mine} where the policy has {all_names}\n"
+                "hint: leave out --verdicts; rows are then what satisfies the policy"
+            )
+        number = self._atoms.get(formula)
+        if number is None:
+            number = self._atoms[formula] = len(self.atoms)
+            self.atoms.append(formula)
+        return self._node(Node("atom", number))

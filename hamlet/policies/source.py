@@ -1,0 +1,162 @@
+"""Where the time-points of a stream come from: MonPoly's logs, or any events that `hamlet.run` reads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Container, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from hamlet.errors import OptionError
+from hamlet.input.events import open_events
+from hamlet.input.ordering import SortKey
+from hamlet.language.schema import UNITS_PER_SECOND
+from hamlet.policies.logs import LogChunk, LogFile, Predicate
+from hamlet.policies.signature import Signature
+from hamlet.policies.tables import Tables
+
+Progress = Callable[[int], None]
+
+
+class Source:
+    """Time-points in order, in chunks.
+
+    Attributes
+    ----------
+    name : str
+    rows : int or None
+        The number of events, where it is known.
+    time_type : pyarrow.DataType
+        Of times in rows: int64, or the timestamp type of the time column.
+    per_second : int
+        Ticks of the stream's time.
+    stats : dict
+        What was counted: ``events``, ``time_points``, and as far as there are any ``matched_events``, ``null_events``
+        and ``unknown_events``.
+    """
+
+    def __init__(self, name: str, rows: int | None, time_type: pa.DataType, per_second: int) -> None:
+        self.name = name
+        self.rows = rows
+        self.time_type = time_type
+        self.per_second = per_second
+        self.stats: dict[str, int] = {"events": 0, "time_points": 0}
+
+    def chunks(self, progress: Progress | None = None) -> Iterator[LogChunk]:
+        """All time-points; `progress` hears of the events read so far."""
+        raise NotImplementedError
+
+
+class _LogSource(Source):
+    """A log in MonPoly's format."""
+
+    def __init__(self, file: LogFile, time_unit: str) -> None:
+        super().__init__(file.name, None, pa.int64(), UNITS_PER_SECOND[time_unit])
+        self._file = file
+
+    def chunks(self, progress: Progress | None = None) -> Iterator[LogChunk]:
+        """All time-points."""
+        for chunk in self._file.chunks():
+            yield chunk
+            self.stats["events"] += sum(len(points) for points, _ in chunk.relations.values())
+            self.stats["time_points"] += len(chunk.times)
+            if progress is not None:
+                progress(self.stats["events"])
+        if self._file.unknown:
+            self.stats["unknown_events"] = self._file.unknown
+
+
+class _TableSource(Source):
+    """Events in columns."""
+
+    def __init__(self, events: Any, signature: Signature, wanted: Container[Predicate], time_points: str) -> None:
+        schema = events.schema
+        clock = schema.clock
+        kind = clock.type if clock.is_timestamp else pa.int64()
+        super().__init__(events.name, events.rows, kind, clock.ticks_per_second)
+        self._events = events
+        key = SortKey(clock.column, schema.order_column, events.name)
+        self._tables = Tables(
+            signature,
+            wanted,
+            events.arrow_schema,
+            key,
+            schema.type_column,
+            time_points,
+            open_columns=not schema.closed,
+        )
+
+    def chunks(self, progress: Progress | None = None) -> Iterator[LogChunk]:
+        """All time-points."""
+        tables = self._tables
+        for chunk in tables.chunks(self._events.batches(tables.columns, progress=progress)):
+            yield chunk
+            self.stats["time_points"] += len(chunk.times)
+        self.stats |= {"events": tables.events, "matched_events": tables.matched}
+        if tables.nulls:
+            self.stats["null_events"] = tables.nulls
+
+
+def is_log(source: Any, input_format: str | None) -> bool:
+    """Whether an input is a log in MonPoly's format."""
+    if input_format is not None:
+        return input_format == "monpoly"
+    if not isinstance(source, (str, os.PathLike)):
+        return False
+    suffixes = [each.lower() for each in Path(source).suffixes]
+    return ".log" in suffixes[-2:]
+
+
+def open_source(
+    source: Any,
+    signature: Signature,
+    wanted: Container[Predicate],
+    *,
+    time_points: str = "step",
+    ignore_unknown: bool = False,
+    input_format: str | None = None,
+    filtered: Callable[[Any], Any] | None = None,
+    **columns: Any,
+) -> Source:
+    """Open events as time-points.
+
+    Parameters
+    ----------
+    source : path, or events of any form that `hamlet.run` takes
+        A path that ends in ``.log`` is MonPoly's log format.
+    signature : Signature
+    wanted : container of (str, int)
+        The predicates that somebody reads.
+    time_points : {'step', 'event'}
+        What a time-point of events in columns is; those of a log are written in it.
+    ignore_unknown : bool
+        Whether tuples of a log that the signature does not know are counted and left out.
+    input_format : {'monpoly', 'parquet', 'csv', 'json'}, optional
+    filtered : callable, optional
+        What leaves out events: from an EventSource to one that has fewer.
+    **columns
+        ``time_column, type_column, order_column, time_unit`` of `hamlet.input.events.open_events`.
+
+    Raises
+    ------
+    DataError, OptionError
+    """
+    if time_points not in ("step", "event"):
+        raise OptionError(f"time_points is {time_points!r}; it must be 'step' or 'event'")
+    if is_log(source, input_format):
+        if filtered is not None:
+            raise OptionError(
+                "a log of MonPoly has no columns that --where could read; put the condition in the policy"
+            )
+        types = types_of(signature)
+        file = LogFile(source, types, wanted=wanted, ignore_unknown=ignore_unknown)
+        return _LogSource(file, columns.get("time_unit") or "s")
+    events = open_events(source, input_format=input_format, **columns)
+    return _TableSource(events if filtered is None else filtered(events), signature, wanted, time_points)
+
+
+def types_of(signature: Signature) -> Mapping[Predicate, tuple[str, ...]]:
+    """The types of the fields by name and arity."""
+    return {(each.name, each.arity): tuple(each.types) for each in signature}

@@ -1,0 +1,368 @@
+"""True or false for every time-point of each key: batches of time-points through the automaton of a policy.
+
+Every key's stream has all time-points; at those where nothing of the key happens no atom is true. Until a key comes its
+stream is that of nobody, so it takes over from there. Where every time-point has a verdict, those from before are given
+with its first event; where equivalent ones are told, its rows begin with the time-points that were kept then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hamlet.errors import DataError, UnsupportedError
+from hamlet.policies._automaton import Automaton, Stream
+from hamlet.policies.formula import (
+    And,
+    Arithmetic,
+    Comparison,
+    Constant,
+    Exists,
+    Forall,
+    Formula,
+    Negative,
+    Not,
+    Predicate,
+    Temporal,
+    Term,
+    Variable,
+    is_anonymous,
+)
+from hamlet.policies.logs import LogChunk
+from hamlet.policies.progression import Mode, Progression
+from hamlet.policies.propositions import skeleton
+from hamlet.policies.signature import Signature
+
+_MOST_ROWS = 1 << 22  # rows made at once; with many keys fewer time-points are taken
+_TYPES = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
+_COMPARED = {"=": pc.equal, "<": pc.less, ">": pc.greater, "<=": pc.less_equal, ">=": pc.greater_equal}
+_COMPUTED = {"+": pc.add_checked, "-": pc.subtract_checked, "*": pc.multiply_checked}
+
+Key = tuple[Any, ...]
+
+
+def stripped(formula: Formula) -> tuple[Formula, bool]:
+    """A policy without its unbounded ALWAYS and the FORALLs below, and whether it was one."""
+    if not isinstance(formula, Temporal) or formula.operator != "ALWAYS" or formula.interval.high is not None:
+        return formula, False
+    if formula.interval.ticks(1)[0] > 0:
+        return formula, False
+    body = formula.body
+    while isinstance(body, Forall):
+        body = body.body
+    return body, True
+
+
+class Verdicts:
+    """Verdicts of one policy.
+
+    Parameters
+    ----------
+    formula : Formula
+        An unbounded ALWAYS at its head, and FORALLs below it, are left out: the verdict says whether the rule holds.
+    signature : Signature
+    mode : {'all', 'local', 'global'}
+        A verdict for every time-point; or for the earliest of those that must come out the same, of one time-stamp or
+        of any.
+    per_second : int
+        Ticks of the stream's time.
+    negate : bool
+        Whether verdicts are of the negation.
+
+    Attributes
+    ----------
+    key : tuple of str
+        The free variables.
+
+    Raises
+    ------
+    UnsupportedError
+        If the policy is not propositional for each key.
+    """
+
+    def __init__(
+        self, formula: Formula, signature: Signature, mode: Mode, *, per_second: int = 1, negate: bool = False
+    ) -> None:
+        body, _ = stripped(formula)
+        found = skeleton(Not(body) if negate else body, per_second)
+        self.mode = mode
+        self.key = found.key
+        self._atoms = [_Atom(each, signature, found.key) for each in found.atoms]
+        self._automaton = Automaton(Progression(found, mode), len(found.atoms))
+        self._nobody = Stream(self._automaton)
+        self._streams: dict[Key, Stream] = {}
+        self._history: list[Any] = []  # nobody's rows so far, where every time-point has one: those of each key to come
+        self._new: dict[Key, list[Any]] = {}  # keys that have just come, with the rows from before
+        self._types = self._key_types()
+
+    def _key_types(self) -> dict[str, pa.DataType]:
+        found: dict[str, pa.DataType] = {}
+        for atom in self._atoms:
+            found |= atom.types
+        return found
+
+    def schema(self, time_type: pa.DataType) -> pa.Schema:
+        """The columns of the rows."""
+        fields = [("time", time_type), ("offset", pa.int64())]
+        fields += [(name, self._types[name]) for name in self.key]
+        fields.append(("verdict", pa.bool_()))
+        if self.mode != "all":
+            fields += [("same_as_time", time_type), ("same_as_offset", pa.int64())]
+        return pa.schema(fields)
+
+    @property
+    def predicates(self) -> set[tuple[str, int]]:
+        """Name and arity of the predicates that are read."""
+        return {atom.predicate for atom in self._atoms}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held for the streams of all keys, and for the automaton."""
+        streams = self._nobody.nbytes + sum(each.nbytes for each in self._streams.values())
+        history = sum(17 * len(rows[0]) for rows in self._history)
+        return streams + history + 300 * len(self._streams) + self._automaton.nbytes
+
+    @property
+    def held(self) -> int:
+        """Bytes held for the streams alone."""
+        return self._nobody.nbytes + sum(each.nbytes for each in self._streams.values())
+
+    @property
+    def keys(self) -> int:
+        """How many keys have been met."""
+        return len(self._streams)
+
+    def feed(self, chunk: LogChunk, time_type: pa.DataType) -> Iterator[pa.RecordBatch]:
+        """Read time-points, and give the rows that they decide.
+
+        Parameters
+        ----------
+        chunk : LogChunk
+            Behind all chunks before it; times in ticks.
+        time_type : pyarrow.DataType
+            Of the time in rows.
+        """
+        hits = [atom.hits(chunk) for atom in self._atoms]
+        times = np.ascontiguousarray(chunk.times)
+        if not self.key:
+            bits = np.zeros(len(times), np.int32)
+            for place, (points, _) in enumerate(hits):
+                bits[points] |= 1 << place
+            self._nobody.feed(times, bits)
+            yield from self._rows({(): self._nobody}, time_type)
+            return
+        step = max(256, _MOST_ROWS // max(1, len(self._streams)))
+        by_key = self._by_key(hits)
+        for begin in range(0, len(times), step):
+            yield from self._feed_keys(times[begin : begin + step], begin, by_key, time_type)
+
+    def _by_key(self, hits: Sequence[tuple[npt.NDArray[np.int64], list[pa.Array]]]) -> dict[Key, list[Any]]:
+        """For each key of a chunk its time-points with true atoms: (places, bits), in parts."""
+        found: dict[Key, list[Any]] = {}
+        for place, (points, columns) in enumerate(hits):
+            if not len(points):
+                continue
+            keys, codes = _coded(columns)
+            order = np.argsort(codes, kind="stable")
+            ends = np.searchsorted(codes[order], np.arange(1, len(keys) + 1))
+            begin = 0
+            for key, end in zip(keys, ends.tolist(), strict=True):
+                found.setdefault(key, []).append((np.sort(points[order[begin:end]]), 1 << place))
+                begin = end
+        return found
+
+    def _feed_keys(
+        self, times: npt.NDArray[np.int64], begin: int, by_key: Mapping[Key, list[Any]], time_type: pa.DataType
+    ) -> Iterator[pa.RecordBatch]:
+        """Feed some time-points, which begin at a place of their chunk, to the streams of all keys."""
+        here: dict[Key, npt.NDArray[np.int32]] = {}
+        for key, parts in by_key.items():
+            for points, bit in parts:
+                first, last = np.searchsorted(points, (begin, begin + len(times))).tolist()
+                if first < last:
+                    bits = here.setdefault(key, np.zeros(len(times), np.int32))
+                    bits[points[first:last] - begin] |= bit
+        self._fork(times, here)
+        nothing = np.zeros(len(times), np.int32)
+        for key, stream in self._streams.items():
+            if stream.points < self._nobody.points:
+                stream.feed(times, here.get(key, nothing))
+        yield from self._rows(self._streams, time_type)
+
+    def _fork(self, times: npt.NDArray[np.int64], here: Mapping[Key, npt.NDArray[np.int32]]) -> None:
+        """Feed nobody's stream, and let each new key take over from it at the first time-point with an event of it."""
+        new = [(int(np.argmax(bits != 0)), key) for key, bits in here.items() if key not in self._streams]
+        nothing = np.zeros(len(times), np.int32)
+        done = 0
+        for first, key in sorted(new, key=lambda each: each[0]):
+            self._feed_nobody(times[done:first], nothing[done:first])
+            done = first
+            stream = self._nobody.copy()
+            stream.feed(times[first:], here[key][first:])
+            self._streams[key] = stream
+            self._new[key] = list(self._history)
+        self._feed_nobody(times[done:], nothing[done:])
+
+    def _feed_nobody(self, times: npt.NDArray[np.int64], bits: npt.NDArray[np.int32]) -> None:
+        self._nobody.feed(times, bits)
+        rows = self._nobody.take()
+        if self.mode == "all" and len(rows[0]):
+            self._history.append(rows)
+
+    def close(self, time_type: pa.DataType, open_end: bool = False) -> Iterator[pa.RecordBatch]:
+        """The rows that the end of the input decides; with an open end there are none."""
+        streams = self._streams if self.key else {(): self._nobody}
+        if not open_end:
+            for stream in streams.values():
+                stream.finish()
+        yield from self._rows(streams, time_type)
+
+    def _rows(self, streams: Mapping[Key, Stream], time_type: pa.DataType) -> Iterator[pa.RecordBatch]:
+        """The rows of all streams since the last call, by time-point and then by key."""
+        taken = [(key, stream.take()) for key, stream in streams.items()]
+        taken += [(key, rows) for key, history in self._new.items() for rows in history]
+        taken = [each for each in taken if len(each[1][0])]
+        self._new = {}
+        if not taken:
+            return
+        if len(taken) > 1:
+            taken.sort(key=lambda each: each[0])
+        parts = list(zip(*(rows for _, rows in taken), strict=True))
+        times, offsets, verdicts = (np.concatenate(part) for part in parts[:3])
+        keys = np.repeat(np.arange(len(taken)), [len(rows[0]) for _, rows in taken])
+        order = np.lexsort((keys, offsets, times)) if len(taken) > 1 else slice(None)
+        columns = [_times(times[order], time_type), pa.array(offsets[order])]
+        for place, name in enumerate(self.key):
+            values = pa.array([key[place] for key, _ in taken], self._types[name])
+            columns.append(values.take(pa.array(keys[order])))
+        verdicts = verdicts[order]
+        same = verdicts == 2
+        columns.append(pa.array(verdicts == 1, mask=same if self.mode != "all" else None))
+        if self.mode != "all":
+            same_times, same_offsets = (np.concatenate(part)[order] for part in parts[3:])
+            columns.append(_times(same_times, time_type, ~same))
+            columns.append(pa.array(same_offsets, mask=~same))
+        yield pa.RecordBatch.from_arrays(columns, schema=self.schema(time_type))
+
+
+def _times(ticks: npt.NDArray[np.int64], time_type: pa.DataType, mask: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    found = pa.array(ticks, mask=mask)
+    return found if found.type == time_type else found.cast(time_type)
+
+
+def _coded(columns: Sequence[pa.Array]) -> tuple[list[Key], npt.NDArray[np.int64]]:
+    """The distinct rows of some columns, and for each row the number of its value."""
+    codes = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        coded = column.dictionary_encode()
+        codes = codes * max(1, len(coded.dictionary)) + coded.indices.to_numpy().astype(np.int64)
+        _, codes = np.unique(codes, return_inverse=True)
+    _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
+    places = pa.array(first)
+    return list(zip(*(column.take(places).to_pylist() for column in columns), strict=True)), codes
+
+
+class _Atom:
+    """An atom: a predicate, perhaps with comparisons, and variables that anything may stand for.
+
+    Attributes
+    ----------
+    predicate : (str, int)
+    types : mapping of str to pyarrow.DataType
+        Of the variables.
+    """
+
+    def __init__(self, formula: Formula, signature: Signature, key: tuple[str, ...]) -> None:
+        while isinstance(formula, Exists):
+            formula = formula.body
+        self._conditions: list[tuple[Comparison, bool]] = []
+        predicates: list[Predicate] = []
+        self._collect(formula, predicates)
+        if len(predicates) != 1:
+            raise _unsupported()
+        (self._atom,) = predicates
+        self.predicate = (self._atom.name, len(self._atom.arguments))
+        schema = signature[self.predicate]
+        self._key = key
+        self._places: dict[str, int] = {}
+        self._equal: list[tuple[int, Term]] = []
+        for place, argument in enumerate(self._atom.arguments):
+            if isinstance(argument, Variable) and argument.name not in self._places:
+                if not is_anonymous(argument.name):
+                    self._places[argument.name] = place
+            elif isinstance(argument, (Variable, Constant)):
+                self._equal.append((place, argument))
+            else:
+                raise _unsupported()
+        self.types = {name: _TYPES[schema.types[place]] for name, place in self._places.items()}
+
+    def _collect(self, formula: Formula, predicates: list[Predicate]) -> None:
+        match formula:
+            case And(left, right):
+                self._collect(left, predicates)
+                self._collect(right, predicates)
+            case Predicate():
+                predicates.append(formula)
+            case Comparison():
+                self._conditions.append((formula, True))
+            case Not(Comparison() as inner):
+                self._conditions.append((inner, False))
+            case _:
+                raise _unsupported()
+
+    def hits(self, chunk: LogChunk) -> tuple[npt.NDArray[np.int64], list[pa.Array]]:
+        """Where the atom is true: time-points of a chunk, and the key's columns."""
+        found = chunk.relations.get(self.predicate)
+        if found is None:
+            return np.zeros(0, np.int64), []
+        points, columns = found
+        mask: Any = None
+        for place, term in self._equal:
+            mask = _and(mask, pc.equal(columns[place], self._term(term, columns)))
+        for condition, holds in self._conditions:
+            sides = (self._term(condition.left, columns), self._term(condition.right, columns))
+            true = _COMPARED[condition.operator](*sides)
+            mask = _and(mask, true if holds else pc.invert(true))
+        chosen = [columns[self._places[name]] for name in self._key]
+        if isinstance(mask, pa.Scalar):
+            mask = pa.array([mask.as_py()] * len(points))
+        if mask is not None:
+            keep = mask.to_numpy(zero_copy_only=False)
+            points, chosen = points[keep], [column.filter(mask) for column in chosen]
+        return points, chosen
+
+    def _term(self, term: Term, columns: Sequence[pa.Array]) -> Any:
+        match term:
+            case Variable(name) if name in self._places:
+                return columns[self._places[name]]
+            case Constant(value):
+                return pa.scalar(value)
+            case Negative(inner):
+                return pc.negate_checked(self._term(inner, columns))
+            case Arithmetic(operator, left, right) if operator in _COMPUTED:
+                try:
+                    return _COMPUTED[operator](self._term(left, columns), self._term(right, columns))
+                except pa.ArrowInvalid as error:
+                    raise DataError(f"a value of {self.predicate[0]} overflows 64 bits: {error}") from error
+        raise _unsupported()
+
+
+def _and(mask: Any, other: Any) -> Any:
+    return other if mask is None else pc.and_(mask, other)
+
+
+def _unsupported() -> UnsupportedError:
+    return UnsupportedError(
+        "verdicts for every time-point need sub-formulas without temporal operators that are one predicate, perhaps "
+        "with comparisons of its values\nhint: leave out --verdicts; rows are then what satisfies the policy"
+    )
+
+
+def mode_of(verdicts: str, mode: str) -> Mode:
+    """The automaton's mode for ``--verdicts all|equivalent`` and ``--mode local|global``."""
+    return "all" if verdicts == "all" else cast(Mode, mode)

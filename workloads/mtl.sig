@@ -1,0 +1,4 @@
+# python -m datasets mtl
+p()
+q()
+r()
