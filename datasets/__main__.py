@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pyarrow as pa
 
-from datasets import campaign, flights, mtl, ridesharing, smarthome, stock, taxi
+from datasets import campaign, flights, mtl, reviews, ridesharing, smarthome, stock, taxi
 from datasets.files import check_output, write_stream
 from datasets.location import flights_archive
 from hamlet.errors import HamletError, OptionError
@@ -152,6 +152,20 @@ def campaign_command(output: Path, events: int, seed: int, users: int, days: flo
 def mtl_command(output: Path, stamps: int, rate: int, share: float, seed: int) -> None:
     """A random log of propositions p, q and r, as TACAS 2017 measures with."""
     _write(output, lambda: mtl.generate(stamps, rate, share, seed), "--time-points event")
+
+
+@main.command("reviews")
+@click.option("--events", default=7_000_000, show_default=True, help="Number of reviews.")
+@click.option("--products", default=500_000, show_default=True, help="Number of products.")
+@click.option(
+    "--exponent", default=0.9, show_default=True, help="How steeply popularity falls from product to product."
+)
+@click.option("--rate", default=1.0, show_default=True, help="Reviews per second of stream time.")
+@click.option("--seed", default=0, show_default=True, help="Equal seeds and options give equal streams.")
+@_output
+def reviews_command(output: Path, events: int, products: int, exponent: float, rate: float, seed: int) -> None:
+    """Simulate reviews of products, popular by a power law."""
+    _write(output, lambda: reviews.generate(events, products, exponent, rate, seed), "")
 
 
 if __name__ == "__main__":

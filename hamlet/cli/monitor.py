@@ -79,6 +79,19 @@ POLICY_OPTIONS = (
     click.option("--values", is_flag=True, help="Rows of the output streams of specifications, too."),
     click.option("--start", metavar="TIME", help="When the clocks of specifications start: 0, or a time-stamp."),
     click.option(
+        "--max-deadlines",
+        metavar="N",
+        type=click.IntRange(min=1),
+        help="Most deadlines of a specification that are run between two events (10,000,000 unless told).",
+    ),
+    click.option(
+        "--workload",
+        "trends",
+        metavar="W.sase",
+        type=click.Path(),
+        help="Trend queries whose rows specifications read, as inputs named query::column, at window_end.",
+    ),
+    click.option(
         "--output",
         "-o",
         metavar="DIR|-",
@@ -119,7 +132,12 @@ def command(
     own["verdicts"] = options["verdicts"] != "satisfied"
     own["time-points"] = options["time_points"] != "step"
     only_for(list(grouped), own, ".mfotl", "policies")
-    only_for(list(grouped), {name: options[name] for name in ("values", "start")}, ".lola", "stream specifications")
+    only_for(
+        list(grouped),
+        {name: options[name] for name in ("values", "start", "max_deadlines", "trends")},
+        ".lola",
+        "stream specifications",
+    )
     settings = settings_of(options)
     kept = [*files, *(each for each in (settings.source, settings.signature) if each is not None)]
     if output not in (None, "-"):

@@ -54,6 +54,10 @@ class Settings:
     time_points : {'step', 'event'}
     start : str or None
         When the clocks of a specification start.
+    max_deadlines : int or None
+        Most deadlines of a specification between two events.
+    trends : str or None
+        The workload of trend queries whose rows are the events of a specification.
     lateness : int or str
         Ticks of the time column, or a duration.
     late : {'error', 'drop'}
@@ -75,6 +79,8 @@ class Settings:
     mode: str = "local"
     time_points: str = "step"
     start: str | None = None
+    max_deadlines: int | None = None
+    trends: str | None = None
     lateness: int | str = 0
     late: str = "error"
     max_memory: str | None = None

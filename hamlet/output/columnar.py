@@ -272,8 +272,8 @@ def file_writer(
     folder.mkdir()
     path = folder / f"part-00000.{_EXTENSIONS[output_format]}"
     if output_format == "parquet":
-        with pq.ParquetWriter(path, schema) as writer:
-            yield writer.write_batch
+        with pq.ParquetWriter(path, _plain_schema(schema)) as writer:
+            yield lambda rows: writer.write_batch(_plain_rows(rows))
         return
     encoder = encoder_of(output_format, schema, sparse=sparse, tuples=tuples)
     with path.open("w", encoding="utf-8", newline="\n") as file:
@@ -284,3 +284,30 @@ def file_writer(
 
         yield write
         file.write(encoder.tail())
+
+
+def _plain_schema(schema: pa.Schema) -> pa.Schema:
+    """A schema that Parquet can hold: columns of several types become text."""
+    return pa.schema(
+        [pa.field(each.name, pa.string() if pa.types.is_union(each.type) else each.type) for each in schema]
+    )
+
+
+def _plain_rows(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows as `_plain_schema` has them; a batch without columns of several types comes back as it is."""
+    schema = _plain_schema(rows.schema)
+    if schema.equals(rows.schema):
+        return rows
+    columns = [
+        pa.array(
+            [
+                None if value is None else _csv_value(value) if not isinstance(value, str) else value
+                for value in column.to_pylist()
+            ],
+            pa.string(),
+        )
+        if pa.types.is_union(column.type)
+        else column
+        for column in rows.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

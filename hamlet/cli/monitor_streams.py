@@ -1,0 +1,228 @@
+"""``hamlet monitor``, ``check``, ``explain`` and ``submit`` for stream specifications."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import pyarrow as pa
+
+from hamlet.cli.loading import lasting, load
+from hamlet.cli.notations import Advance, Part, Settings, Write
+from hamlet.engine.where import FilteredEvents
+from hamlet.errors import DataError, WorkloadError
+from hamlet.input.events import open_events
+from hamlet.parallel.run import run as run_workload
+from hamlet.streams import Monitor, Specification, ir
+from hamlet.streams.clock import StreamClock, Times
+from hamlet.streams.results import Found
+from hamlet.streams.run import prepare as prepare_monitor
+from hamlet.streams.sources import Feed, open_feed
+from hamlet.streams.trends import TIME, trend_events
+
+
+def prepare(paths: Sequence[str], settings: Settings) -> PreparedSpecifications:
+    """Specifications, checked, beside their input."""
+    specs = _parsed(paths)
+    if not settings.quiet:
+        for spec in specs:
+            for warning in spec.warnings:
+                click.echo(warning.format(), err=True)
+    return PreparedSpecifications(specs, settings)
+
+
+def _parsed(paths: Sequence[str]) -> list[Specification]:
+    """All files; the mistakes of all of them come at once."""
+    found, mistakes = [], []
+    for path in paths:
+        try:
+            found.append(Specification.from_file(path))
+        except WorkloadError as error:
+            mistakes.append(error)
+    if len(mistakes) == 1:
+        raise mistakes[0]
+    if mistakes:
+        raise DataError("\n".join(map(str, mistakes)))
+    return found
+
+
+def _inputs(specs: Sequence[Specification]) -> list[ir.Stream]:
+    """The inputs of all specifications, each name once; refused where two want it as different types."""
+    known: dict[str, ir.Stream] = {}
+    for spec in specs:
+        for each in spec.inputs:
+            other = known.setdefault(each.name, each)
+            if ir_family(other) != ir_family(each):
+                raise DataError(
+                    f"input {each.name} is of type {other.type} in one specification and of type {each.type} in another; "
+                    "give it one type, or monitor them in two calls"
+                )
+    return list(known.values())
+
+
+def ir_family(stream: ir.Stream) -> str:
+    """What a column is read as."""
+    return stream.type.family if isinstance(stream.type, ir.Scalar) else str(stream.type)
+
+
+def _opened(settings: Settings, inputs: Sequence[ir.Stream]) -> Feed:
+    """The input, by what the command line says of it."""
+    assert settings.source is not None
+    if settings.trends is not None:
+        return open_feed(_trends(settings, settings.trends), inputs, time_column=TIME)
+    columns = dict(settings.columns)
+    input_format = columns.pop("input_format", None)
+    source: Any = lasting(settings.source, input_format)
+    if settings.where is not None or columns.get("order_column") is not None:
+        source = open_events(source, input_format=input_format, **columns)
+        if settings.where is not None:
+            source = FilteredEvents(source, settings.where)
+    return open_feed(source, inputs, time_column=columns.get("time_column"), input_format=input_format)
+
+
+def _trends(settings: Settings, workload: str) -> pa.Table:
+    """The rows of trend queries over the input, as events."""
+    checked, events = load(workload, settings.source, settings.quiet, dict(settings.columns))
+    assert events is not None
+    events = FilteredEvents(events, settings.where) if settings.where is not None else events
+    return trend_events(run_workload(checked, events))
+
+
+def _time_column(settings: Settings) -> str | None:
+    return TIME if settings.trends is not None else settings.columns.get("time_column")
+
+
+class PreparedSpecifications:
+    """Specifications of one call over one input."""
+
+    def __init__(self, specs: Sequence[Specification], settings: Settings) -> None:
+        self._feed = feed_of(specs, settings)
+        self._monitors = [_monitor(spec, settings) for spec in specs]
+        for monitor in self._monitors:
+            prepare_monitor(monitor, self._feed)
+        self._batches, self._clock = _with_clock(self._feed, self._monitors[0])
+        self.parts = [
+            Part(
+                name=Path(spec.source).stem,
+                kind="specification",
+                schema=monitor.form.schema(self._clock),
+                named=len(specs) > 1,
+                sparse=True,
+                title="row",
+            )
+            for spec, monitor in zip(specs, self._monitors, strict=True)
+        ]
+
+    @property
+    def rows(self) -> int | None:
+        """How many events the input has."""
+        return self._feed.rows
+
+    def run(self, write: Write, progress: Advance | None) -> Mapping[str, Any]:
+        """Monitor the input."""
+        for batch in self._batches:
+            for place, monitor in enumerate(self._monitors):
+                monitor.take(batch, self._feed.closed)
+                self._write(write, place, monitor, monitor.evaluator.take())
+            if progress is not None:
+                progress(self._monitors[0].arrived)
+        for place, monitor in enumerate(self._monitors):
+            self._write(write, place, monitor, monitor.close_found())
+        return _together([monitor.stats for monitor in self._monitors])
+
+    def _write(self, write: Write, place: int, monitor: Monitor, found: list[Found]) -> None:
+        if found:
+            write(place, monitor.form.batch(found, self._clock, monitor.start_at or 0))
+
+
+def feed_of(specs: Sequence[Specification], settings: Settings) -> Feed:
+    """The events that specifications read."""
+    return _opened(settings, _inputs(specs))
+
+
+def _monitor(spec: Specification, settings: Settings) -> Monitor:
+    options: dict[str, Any] = {}
+    if settings.max_deadlines is not None:
+        options["max_deadlines"] = settings.max_deadlines
+    return Monitor(
+        spec,
+        values=settings.values,
+        start=settings.start,
+        time_column=_time_column(settings),
+        time_unit=settings.columns.get("time_unit", "s"),
+        lateness=settings.lateness,
+        late=settings.late,
+        max_memory=settings.max_memory,
+        **options,
+    )
+
+
+def _with_clock(feed: Feed, monitor: Monitor) -> tuple[Iterator[pa.RecordBatch], StreamClock | None]:
+    """The batches, and what their times are, which the first batch tells."""
+    batches = feed.batches()
+    first = next(batches, None)
+    if first is None:
+        return iter(()), None
+    column = monitor.find_time(first.schema.names)
+    times = monitor.times if monitor.times is not None else Times(column, monitor.options["time_unit"], feed.name)
+    clock = times.clock
+    if clock is None:
+        probe = Times(column, monitor.options["time_unit"], feed.name)
+        probe.ticks(first.column(column))
+        clock = probe.clock
+    return itertools.chain([first], batches), clock
+
+
+def _together(stats: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    """The events once, all else added up."""
+    found: dict[str, int] = {}
+    for each in stats:
+        for name, value in each.items():
+            found[name] = max(found.get(name, 0), value) if name.endswith("events") else found.get(name, 0) + value
+    return found
+
+
+def check(path: str, settings: Settings) -> str:
+    """What is said of a specification without errors."""
+    spec = Specification.from_file(path)
+    if settings.source is not None:
+        feed = _opened(settings, spec.inputs)
+        monitor = _monitor(spec, settings)
+        prepare_monitor(monitor, feed)
+        for batch in itertools.islice(feed.batches(), 1):
+            monitor.columns_of(batch)
+    if not settings.quiet:
+        for warning in spec.warnings:
+            click.echo(warning.format(), err=True)
+    outputs = sum(each.kind is ir.Kind.OUTPUT for each in spec.program.streams)
+    counts = ((len(spec.inputs), "input"), (outputs, "output"), (len(spec.program.triggers), "trigger"))
+    said = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts)
+    return f"{path}: {said}, no errors"
+
+
+def explain(path: str, settings: Settings, shown_as: str, html: str | None) -> None:
+    """Say how a specification will run."""
+    from hamlet.streams.explain import explain as explain_specification
+
+    spec = Specification.from_file(path)
+    if not settings.quiet:
+        for warning in spec.warnings:
+            click.echo(warning.format(), err=True)
+    text = explain_specification(spec, "html" if html is not None else shown_as)
+    if html is None:
+        click.echo(text)
+        return
+    Path(html).write_text(text, encoding="utf-8")
+
+
+def submit(paths: Sequence[str], settings: Settings, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Run specifications as a Spark job."""
+    from hamlet.spark.specifications import submit as submit_specification
+
+    specs = _parsed(paths)
+    if len(specs) > 1:
+        raise click.UsageError("one specification a job: give one .lola file")
+    return submit_specification(specs[0], settings, options)

@@ -1,0 +1,228 @@
+"""A stream specification as a Spark job: events are routed by the input that binds every stream, rows come back in order.
+
+Tasks read the files, a shuffle brings the events of a value together, and each slice runs a monitor over its events.
+Deadlines that only events of other slices pass are run up to the time of the last event of all.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import col
+
+from hamlet.errors import DataError, OptionError
+from hamlet.input.files import event_files
+from hamlet.output.columnar import file_writer
+from hamlet.output.files import check_destination, staged
+from hamlet.spark.input import local_output, local_path
+from hamlet.spark.session import session, translated
+from hamlet.spark.slices import mapped
+from hamlet.streams import Monitor, Specification
+from hamlet.streams.clock import StreamClock, Times
+from hamlet.streams.routing import routed_by
+from hamlet.streams.run import prepare
+from hamlet.streams.saved import decoded, encoded
+from hamlet.streams.sources import open_feed
+
+_BATCH = 65_536
+_FOUND = "at decimal(38,0), stream int, key string, value string"
+
+
+def submit(spec: Specification, settings: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Run a specification as a batch job.
+
+    Parameters
+    ----------
+    spec : Specification
+        All of its streams bound to one input (`hamlet.streams.routing`).
+    settings : hamlet.cli.notations.Settings
+        What the command line says of input, columns and the specification.
+    options : mapping
+        ``output``, ``output_format``, ``overwrite``, ``master``, ``partitions`` and ``stream``.
+
+    Returns
+    -------
+    dict
+        ``events`` and ``rows``.
+
+    Raises
+    ------
+    UnsupportedError
+        If a stream is not bound to one input as all others are; the text names it.
+    DataError, OptionError, OutputError
+        A user's mistake.
+    """
+    if options.get("stream"):
+        raise OptionError("a specification is submitted as a batch; hamlet.streams.Monitor follows a stream")
+    if settings.where is not None:
+        raise OptionError("--where is not supported for a specification on Spark; hamlet monitor --where is")
+    column = routed_by(spec.program)
+    path = local_path(settings.source)
+    if path is None:
+        raise DataError(f"{settings.source} is a URL, and files are read here; give a path that all machines see")
+    output = local_output(options["output"])
+    place = check_destination(output, bool(options.get("overwrite")), [settings.source, spec.source])
+    columns = dict(settings.columns)
+    input_format, time_column = columns.pop("input_format", None), columns.get("time_column")
+    files = [str(each.resolve()) for each in event_files(path)]
+    job = _Job(spec.program.text, input_format, time_column, columns.get("time_unit", "s"), settings.values, None, 0, 0)
+    job.clock = _clock(spec, job, files)
+    events_read = 0
+    with session(options.get("master")) as spark, translated():
+        schema = _schema(spec)
+        events = mapped(
+            spark.range(0, len(files), 1, len(files)),
+            partial(_read, job, files),
+            "tick long, file int, row long, " + schema,
+        ).cache()
+        try:
+            bounds = events.selectExpr("min(tick)", "max(tick)", "count(*)").collect()[0]
+            events_read = int(bounds[2])
+            job.start = int(bounds[0] or 0) if settings.start is None else settings.start
+            job.last = int(bounds[1] or 0)
+            number = options.get("partitions") or 2 * spark.sparkContext.defaultParallelism
+            place_of = next(i for i, each in enumerate(spec.inputs) if each.name == column)
+            routed = events.where(col(f"c{place_of}").isNotNull()).repartition(number, f"c{place_of}")
+            found = mapped(routed.sortWithinPartitions("tick", "file", "row"), partial(_evaluate, job), _FOUND)
+            with staged(place, str(output)) as fresh:
+                rows = _write(spec, job, found.orderBy("at", "stream"), fresh, options["output_format"])
+        finally:
+            events.unpersist()
+    return {"events": events_read, "rows": rows}
+
+
+class _Job:
+    """What tasks need to know; a start is ticks, or a time as the user gave it."""
+
+    def __init__(
+        self,
+        text: str,
+        input_format: str | None,
+        time_column: str | None,
+        unit: str,
+        values: bool,
+        clock: Any,
+        start: Any,
+        last: int,
+    ) -> None:
+        self.text, self.input_format, self.time_column = text, input_format, time_column
+        self.unit, self.values, self.clock, self.start, self.last = unit, values, clock, start, last
+
+    def monitor(self, spec: Specification) -> Monitor:
+        """A monitor that starts with the first event of all slices."""
+        given = self.start if isinstance(self.start, str) else None
+        monitor = Monitor(spec, values=self.values, start=given)
+        monitor.times = Times("tick", self.unit)
+        monitor.times.clock = self.clock
+        monitor.time_column = "tick"
+        if given is None:
+            monitor.start_at = self.start * self.clock.tick
+        return monitor
+
+
+def _schema(spec: Specification) -> str:
+    names = {"Int": "long", "UInt": "decimal(20,0)", "Float": "double", "Bool": "boolean", "String": "string"}
+    kinds = [names.get(getattr(each.type, "family", ""), "string") for each in spec.inputs]
+    return ", ".join(f"c{place} {kind}" for place, kind in enumerate(kinds))
+
+
+def _clock(spec: Specification, job: _Job, files: list[str]) -> StreamClock:
+    """What the times are; all files must have columns for the inputs."""
+    clocks = set()
+    for each in files:
+        feed = open_feed(each, spec.inputs, time_column=job.time_column, input_format=job.input_format)
+        monitor = Monitor(spec, time_column=job.time_column, time_unit=job.unit)
+        prepare(monitor, feed)
+        if monitor.times is None or monitor.clock is None:
+            for batch in feed.batches():
+                times = monitor.times or Times(monitor.find_time(batch.schema.names), job.unit, feed.name)
+                times.ticks(batch.column(times.column))
+                monitor.times = times
+                break
+        if monitor.clock is not None:
+            clocks.add((monitor.clock.unit, monitor.clock.kind, monitor.clock.zone))
+    if len(clocks) != 1:
+        raise DataError("the files have times of several kinds, or no events; Spark needs one kind")
+    unit, kind, zone = clocks.pop()
+    return StreamClock("time", unit, kind, zone)
+
+
+def _read(job: _Job, files: list[str], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The events of files, by their numbers."""
+    spec = Specification.parse(job.text)
+    kinds = {"Int": pa.int64(), "UInt": pa.decimal128(20, 0), "Float": pa.float64(), "Bool": pa.bool_()}
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            feed = open_feed(files[number], spec.inputs, time_column=job.time_column, input_format=job.input_format)
+            times, row = None, 0
+            for events in feed.batches():
+                if times is None:
+                    names = events.schema.names
+                    times = Times(Monitor(spec, time_column=job.time_column).find_time(names), job.unit, feed.name)
+                    times.clock = job.clock
+                ticks = times.ticks(events.column(times.column))
+                size = len(ticks)
+                arrays = [pa.array(ticks), pa.array([number] * size, pa.int32()), pa.array(range(row, row + size))]
+                for each in spec.inputs:
+                    kind = kinds.get(getattr(each.type, "family", ""), pa.string())
+                    present = each.name in events.schema.names
+                    arrays.append(events.column(each.name).cast(kind) if present else pa.nulls(size, kind))
+                yield pa.RecordBatch.from_arrays(
+                    arrays, ["tick", "file", "row", *(f"c{place}" for place in range(len(spec.inputs)))]
+                )
+                row += size
+
+
+def _evaluate(job: _Job, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of a slice."""
+    spec = Specification.parse(job.text)
+    monitor = job.monitor(spec)
+    seen = False
+    for batch in batches:
+        if batch.num_rows:
+            seen = True
+            columns = [batch.column(f"c{place}") for place in range(len(spec.inputs))]
+            events = pa.RecordBatch.from_arrays(columns, [each.name for each in spec.inputs])
+            monitor.take_at(batch.column("tick").to_numpy(), events)
+            yield _packed(monitor.evaluator.take())
+    if seen:
+        monitor.pass_before(job.last * job.clock.tick)
+        yield _packed(monitor.evaluator.take())
+
+
+def _packed(found: list[Any]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array([row[0] for row in found], pa.decimal128(38, 0)),
+            pa.array([row[1] for row in found], pa.int32()),
+            pa.array([json.dumps(encoded(row[2])) for row in found], pa.string()),
+            pa.array([json.dumps(encoded(row[3])) for row in found], pa.string()),
+        ],
+        ["at", "stream", "key", "value"],
+    )
+
+
+def _write(spec: Specification, job: _Job, found: DataFrame, fresh: Path, output_format: str) -> int:
+    """Write the rows in order, and count them."""
+    monitor = job.monitor(spec)
+    if monitor.start_at is None:
+        monitor.start_at = job.clock.nanoseconds_of(job.start)
+    form, total = monitor.form, 0
+    name = Path(spec.source).stem
+    with file_writer(fresh, output_format, "specification", name, form.schema(job.clock), sparse=True) as write:
+        waiting: list[Any] = []
+        for row in found.toLocalIterator():
+            waiting.append((int(row[0]), row[1], decoded(json.loads(row[2])), decoded(json.loads(row[3]))))
+            total += 1
+            if len(waiting) == _BATCH:
+                write(form.batch(waiting, job.clock, monitor.start_at))
+                waiting = []
+        if waiting:
+            write(form.batch(waiting, job.clock, monitor.start_at))
+    return total

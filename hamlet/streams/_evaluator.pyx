@@ -1,0 +1,723 @@
+"""The loop over events and deadlines: what a specification computes, step by step.
+
+Contract
+--------
+At an event of time t all deadlines before t come first, each a step of its own; then the inputs are extended, the
+event-driven tasks run layer by layer, and instances close. All times are nanoseconds from the start. Rows are tuples
+``(time, stream, key, value)`` in the order of steps, within one by stream. The caller hands over columns of one length,
+times that never decrease, and a program whose nodes fit each other (`hamlet.streams.compile`).
+"""
+
+import heapq
+
+from libc.stdint cimport int64_t, uint64_t
+from libc.stdlib cimport calloc, free
+
+from hamlet.streams._nodes cimport Node
+from hamlet.streams._store cimport (
+    BOOL, FLOAT, INT, OBJECT, UINT, Cell, Instance, Store, Stream, WindowTable, boxed, object_wide, wide, wide_object,
+)
+
+from hamlet.errors import DataError, MemoryLimitError
+
+
+cdef class Clause:
+    """When, whether and how: of a spawn, an evaluation or a close.
+
+    Parameters
+    ----------
+    pacing : int
+        Number of the pacing.
+    local : bool
+        Whether the pacing counts from the spawn.
+    condition : Node or None
+    value : Node or None
+        What the stream is extended by; None for spawns and closes.
+    binding : list of Node or None
+        Values of all parameters that the condition asks for: it is false of every other instance.
+    """
+
+    cdef int pacing
+    cdef bint local
+    cdef Node condition
+    cdef Node value
+    cdef list binding
+
+    def __init__(self, int pacing, bint local, condition, value, binding):
+        self.pacing, self.local, self.condition, self.value = pacing, local, condition, value
+        self.binding = binding
+
+
+cdef class Task:
+    """The spawn, the evaluation or the close of a stream.
+
+    Parameters
+    ----------
+    stream : Stream
+    clauses : list of Clause
+        One for spawns and closes.
+    arguments : list of Node or None
+        Of a spawn: the values of the parameters.
+    emits : bool
+        Whether values become rows.
+    pacings : list of (int, int, int)
+        Of a spawn: the local pacings of the stream with their periods in seconds, as fractions.
+    """
+
+    cdef Stream stream
+    cdef list clauses
+    cdef list arguments
+    cdef bint emits
+    cdef bint bound
+    cdef bint has_local
+    cdef list pacings
+    cdef list closers   # Closers whose condition reads this stream's newest values
+
+    def __init__(self, Stream stream, list clauses, arguments, bint emits, pacings):
+        cdef Clause each
+        self.stream, self.clauses, self.arguments, self.emits, self.pacings = stream, clauses, arguments, emits, pacings
+        self.bound = stream.keyed
+        self.closers = []
+        for each in clauses:
+            self.bound = self.bound and each.binding is not None
+            self.has_local = self.has_local or each.local
+
+
+cdef class Closer:
+    """The close clause of a stream; `narrow` where only instances that were extended since can have become true."""
+
+    cdef Stream stream
+    cdef Clause clause
+    cdef bint narrow
+    cdef list waiting
+
+    def __init__(self, Stream stream, Clause clause, bint narrow):
+        self.stream, self.clause, self.narrow, self.waiting = stream, clause, narrow, []
+
+    def watch(self, Task task):
+        """Hear of the values that an evaluation gives."""
+        task.closers.append(self)
+
+    cdef int hear(self, Instance instance) except -1:
+        if not instance.waiting:
+            instance.waiting = True
+            self.waiting.append(instance)
+        return 0
+
+    def hear_all(self):
+        """Look at every instance the next time."""
+        cdef Instance each
+        for each in list(self.stream.table.values()) if self.stream.keyed else [self.stream.one]:
+            if each is not None:
+                self.hear(each)
+
+
+cdef struct Beat:
+    wide over    # period, ns: over * 10^9 / under
+    wide under
+    wide k       # of the next deadline
+    wide next    # its time
+
+
+cdef class Evaluator:
+    """Runs a program.
+
+    Parameters
+    ----------
+    store : Store
+    inputs : list of Stream
+    pacings : list
+        For an event-driven pacing a tuple of terms, each a tuple of inputs; for a periodic one (over, under, local).
+    tasks : list of (Task, bool, bool)
+        In order of evaluation; whether each is a spawn; whether periodic.
+    closers : list of (Closer, bool)
+        Whether each is periodic.
+    max_deadlines : int
+        Most deadlines that are evaluated between two events.
+    span, cycle : int
+        Nanoseconds after which a state without effects repeats, and of one common period; 0: never.
+    max_memory : int
+        Bytes, 0 for no limit.
+
+    Attributes
+    ----------
+    rows : list of tuple
+        Not yet taken.
+    events, deadlines : int
+    """
+
+    cdef readonly Store store
+    cdef public list rows
+    cdef readonly int64_t events
+    cdef readonly int64_t deadlines
+    cdef readonly Stream current
+    cdef list inputs
+    cdef list terms
+    cdef int64_t* fresh       # step in which an input was extended last
+    cdef int64_t* active      # step in which a pacing was active last
+    cdef Beat* beats
+    cdef list beat_pacings
+    cdef int n_beats
+    cdef int n_pacings
+    cdef list event_tasks
+    cdef list time_tasks
+    cdef list event_spawns
+    cdef list time_spawns
+    cdef list event_closers
+    cdef list time_closers
+    cdef dict local_periods
+    cdef list heap
+    cdef int64_t entries
+    cdef dict due
+    cdef list found
+    cdef int64_t max_deadlines
+    cdef int64_t max_memory
+    cdef wide span
+    cdef wide cycle
+    cdef wide quiet_since
+    cdef dict closer_of
+
+    def __init__(self, Store store, list inputs, list pacings, list tasks, list closers, max_deadlines, span, cycle,
+                 max_memory):
+        cdef Task task
+        cdef Closer closer
+        self.store, self.inputs, self.rows = store, inputs, []
+        self.n_pacings = len(pacings)
+        self.fresh = <int64_t*>calloc(len(inputs) + 1, sizeof(int64_t))
+        self.active = <int64_t*>calloc(len(pacings) + 1, sizeof(int64_t))
+        self.beats = <Beat*>calloc(len(pacings) + 1, sizeof(Beat))
+        if self.fresh is NULL or self.active is NULL or self.beats is NULL:
+            raise MemoryError
+        self.terms, self.beat_pacings, self.local_periods = [], [], {}
+        for number, pacing in enumerate(pacings):
+            if isinstance(pacing[0], tuple):
+                self.terms.append((number, pacing))
+            elif pacing[2]:
+                self.local_periods[number] = (pacing[0], pacing[1])
+            else:
+                self.beats[self.n_beats].over = object_wide(pacing[0])
+                self.beats[self.n_beats].under = object_wide(pacing[1])
+                self.beat_pacings.append(number)
+                self.set_beat(self.n_beats, 1)
+                self.n_beats += 1
+        self.event_tasks, self.event_spawns = [], []
+        self.time_tasks, self.time_spawns = [], []
+        for task, spawns, periodic in tasks:
+            (self.time_tasks if periodic else self.event_tasks).append(task)
+            (self.time_spawns if periodic else self.event_spawns).append(bool(spawns))
+        self.event_closers = [closer for closer, periodic in closers if not periodic]
+        self.time_closers = [closer for closer, periodic in closers if periodic]
+        self.closer_of = {closer.stream.number: closer for closer, _ in closers}
+        self.heap, self.due, self.found = [], {}, []
+        self.max_deadlines, self.max_memory = max_deadlines, max_memory
+        self.span, self.cycle = object_wide(span), object_wide(cycle)
+
+    def __dealloc__(self):
+        free(self.fresh)
+        free(self.active)
+        free(self.beats)
+
+    cdef int set_beat(self, int number, wide k) except -1:
+        """The next deadline of a period."""
+        cdef Beat* beat = &self.beats[number]
+        beat.k = k
+        beat.next = k * beat.over * 1000000000 / beat.under
+        return 0
+
+    # ------------------------------------------------------------------------------------------------------- events
+
+    def feed(self, const int64_t[::1] times, start, int64_t tick, list columns, Py_ssize_t first):
+        """Take events.
+
+        Parameters
+        ----------
+        times : int64 array of shape (n,)
+            Ticks.
+        start : int
+            Ticks of the start; no time is before it.
+        tick : int
+            Nanoseconds of a tick.
+        columns : list of (uint64 array, uint8 array or None, list or None) or None
+            For each input the cells, where there is a value, and the objects; None for one without any value.
+        first : int
+            Events before it are left out.
+        """
+        cdef Py_ssize_t row, rows = times.shape[0]
+        cdef int n = len(columns), place
+        cdef const uint64_t[::1] view
+        cdef const unsigned char[::1] mask
+        cdef const uint64_t** cells = <const uint64_t**>calloc(n + 1, sizeof(void*))
+        cdef const unsigned char** masks = <const unsigned char**>calloc(n + 1, sizeof(void*))
+        cdef Stream stream
+        cdef Instance one
+        cdef Cell cell
+        cdef wide origin = object_wide(start), now
+        cdef list things, held = [], given = []
+        cdef Store store = self.store
+        if cells is NULL or masks is NULL:
+            raise MemoryError
+        try:
+            for place in range(n):
+                if columns[place] is None or not rows:
+                    continue
+                values, present, things = columns[place]
+                if values is not None:
+                    view = values
+                    cells[place] = &view[0]
+                if present is not None:
+                    mask = present
+                    masks[place] = &mask[0]
+                held.append((values, present))
+                given.append((place, self.inputs[place], things))
+            for row in range(first, rows):
+                now = (<wide>times[row] - origin) * tick
+                if self.n_beats or self.heap:
+                    self.pass_deadlines(now, False)
+                store.step += 1
+                store.now = now
+                self.events += 1
+                for place, stream, things in given:
+                    if masks[place] is not NULL and not masks[place][row]:
+                        continue
+                    one = stream.one
+                    self.fresh[place] = store.step
+                    if things is not None:
+                        cell.u = 0
+                        stream.push(one, cell, things[row])
+                    else:
+                        cell.u = cells[place][row]
+                        stream.push(one, cell, None)
+                self.event_step()
+                if self.max_memory and store.bytes > self.max_memory:
+                    self.refuse_memory()
+        finally:
+            free(cells)
+            free(masks)
+
+    cdef int event_step(self) except -1:
+        """All that an event causes once the inputs are extended."""
+        cdef Store store = self.store
+        cdef int64_t step = store.step
+        cdef int number, place
+        cdef tuple terms, term
+        cdef bint holds
+        cdef Task task
+        cdef Py_ssize_t each
+        for number, terms in self.terms:
+            for term in terms:
+                holds = True
+                for place in term:
+                    if self.fresh[place] != step:
+                        holds = False
+                        break
+                if holds:
+                    self.active[number] = step
+                    break
+        for each in range(len(self.event_tasks)):
+            task = <Task>self.event_tasks[each]
+            if <bint>self.event_spawns[each]:
+                self.spawn(task)
+            else:
+                self.evaluate(task)
+        if self.event_closers:
+            self.close_all(self.event_closers)
+        self.quiet_since = store.now
+        if self.found:
+            self.flush()
+        return 0
+
+    # ---------------------------------------------------------------------------------------------------- deadlines
+
+    def advance(self, until, bint inclusive):
+        """Run the deadlines up to a time, in ns from the start."""
+        self.pass_deadlines(object_wide(until), inclusive)
+
+    cdef wide next_deadline(self):
+        """The time of the next deadline, -1 without any."""
+        cdef wide found = -1
+        cdef int each
+        for each in range(self.n_beats):
+            if found < 0 or self.beats[each].next < found:
+                found = self.beats[each].next
+        while self.heap and not (<Instance>(<tuple>self.heap[0])[3]).alive:
+            heapq.heappop(self.heap)
+        if self.heap:
+            first = object_wide((<tuple>self.heap[0])[0])
+            if found < 0 or first < found:
+                found = first
+        return found
+
+    cdef int pass_deadlines(self, wide until, bint inclusive) except -1:
+        """All deadlines before a time, or up to it."""
+        cdef wide time
+        cdef int64_t passed = 0
+        while True:
+            time = self.next_deadline()
+            if time < 0 or time > until or (time == until and not inclusive):
+                return 0
+            if self.cycle > 0 and self.store.now - self.quiet_since > self.span and until - time > self.cycle:
+                self.skip(until, time)
+                continue
+            passed += 1
+            if passed > self.max_deadlines:
+                self.refuse_deadlines(until, time)
+            self.deadline_step(time)
+            if self.max_memory and self.store.bytes > self.max_memory:
+                self.refuse_memory()
+
+    cdef int deadline_step(self, wide time) except -1:
+        """One deadline: all that is due."""
+        cdef Store store = self.store
+        cdef int each, pacing
+        cdef Task task
+        cdef Py_ssize_t place
+        cdef Instance instance
+        cdef WindowTable table
+        store.step += 1
+        store.now = time
+        store.changed = False
+        self.deadlines += 1
+        for each in range(self.n_beats):
+            if self.beats[each].next == time:
+                pacing = self.beat_pacings[each]
+                self.active[pacing] = store.step
+                self.set_beat(each, self.beats[each].k + 1)
+        if self.heap:
+            self.pop_due(wide_object(time))
+        for place in range(len(self.time_tasks)):
+            task = <Task>self.time_tasks[place]
+            if <bint>self.time_spawns[place]:
+                self.spawn(task)
+            else:
+                self.evaluate(task)
+        if self.time_closers:
+            self.close_all(self.time_closers)
+        for table in store.tables:
+            if table.leaving:
+                table.sweep()
+        if store.changed or self.found:
+            self.quiet_since = time
+        if self.found:
+            self.flush()
+        return 0
+
+    cdef pop_due(self, time):
+        """Collect the instances whose own deadline it is, and set their next ones."""
+        cdef Instance instance
+        self.due = {}
+        while self.heap and self.heap[0][0] == time:
+            _, _, pacing, instance, k = heapq.heappop(self.heap)
+            if not instance.alive:
+                continue
+            self.active[<int>pacing] = self.store.step
+            self.due.setdefault(pacing, {})[instance] = None
+            self.push_due(pacing, instance, k + 1)
+
+    cdef push_due(self, pacing, Instance instance, k):
+        """Set the k-th own deadline of an instance."""
+        over, under = self.local_periods[pacing]
+        self.entries += 1
+        time = wide_object(instance.spawned) + k * over * 1000000000 // under
+        heapq.heappush(self.heap, (time, self.entries, pacing, instance, k))
+
+    cdef skip(self, wide until, wide time):
+        """Leave out deadlines at which nothing can happen: the state repeats with the common period."""
+        cdef wide times = (until - time) / self.cycle
+        cdef wide by = times * self.cycle
+        cdef WindowTable table
+        cdef Stream stream
+        cdef Instance instance
+        cdef Task task
+        cdef int each
+        if times <= 0:
+            self.quiet_since = self.store.now
+            return
+        for each in range(self.n_beats):
+            self.set_beat(each, self.beats[each].k + by * self.beats[each].under / (self.beats[each].over * 1000000000))
+        if self.heap:
+            delta = wide_object(by)
+            moved = []
+            for due, entry, pacing, instance, k in self.heap:
+                over, under = self.local_periods[pacing]
+                moved.append((due + delta, entry, pacing, instance, k + delta * under // (over * 1000000000)))
+            heapq.heapify(moved)
+            self.heap = moved
+        periodic = set()
+        for task in self.time_tasks:
+            periodic.add(task.stream.number)
+        for table in self.store.tables:
+            if table.target.number in periodic:
+                table.shift(wide_object(by))
+        for stream in self.store.streams:
+            if stream.keep >= 0 and stream.number in periodic:
+                for instance in stream.table.values() if stream.keyed else [stream.one]:
+                    if instance is not None:
+                        instance.moments = type(instance.moments)(
+                            (at + wide_object(by), value) for at, value in instance.moments
+                        )
+        self.quiet_since = self.store.now + by  # at most one common period is left
+
+    cdef refuse_deadlines(self, wide until, wide time):
+        """Raise for too many deadlines."""
+        cdef int each
+        due = self.max_deadlines
+        for each in range(self.n_beats):
+            due += max(0, wide_object(until - time) * wide_object(self.beats[each].under) // (
+                wide_object(self.beats[each].over) * 1000000000))
+        raise DataError(
+            f"about {due:,} deadlines are due before the next event, and at most {self.max_deadlines:,} are run\n"
+            "hint: if the jump in time is meant, allow more with --max-deadlines N (max_deadlines=... in Python); "
+            "is the time unit right?"
+        )
+
+    cdef refuse_memory(self):
+        """Raise for too much memory, naming the stream that holds the most."""
+        cdef Stream stream
+        largest = max(self.store.streams, key=lambda stream: stream.instances())
+        raise MemoryLimitError(
+            f"the specification holds {self.store.bytes:,} bytes, more than the limit of {self.max_memory:,}; most "
+            f"instances, {largest.instances():,}, are of stream '{largest.name}'\n"
+            "hint: close instances that are over (close when ...), shorten windows, or raise --max-memory"
+        )
+
+    # -------------------------------------------------------------------------------------------------------- tasks
+
+    cdef int spawn(self, Task task) except -1:
+        """Begin an instance where the clause says so."""
+        cdef Clause clause = <Clause>task.clauses[0]
+        cdef Stream stream = task.stream
+        cdef Cell cell
+        cdef Instance instance
+        cdef object key = None
+        cdef Node node
+        if self.active[clause.pacing] != self.store.step or (not stream.keyed and stream.one is not None):
+            return 0
+        self.current = stream
+        if clause.condition is not None and (not clause.condition.num(None, &cell) or not cell.i):
+            return 0
+        if stream.keyed:
+            if len(task.arguments) == 1:
+                key = (<Node>task.arguments[0]).obj(None)
+                if key is None:
+                    return 0
+            else:
+                found = []
+                for node in task.arguments:
+                    value = node.obj(None)
+                    if value is None:
+                        return 0
+                    found.append(value)
+                key = tuple(found)
+            if key in stream.table:
+                return 0
+        instance = stream.create(key)
+        self.store.changed = True
+        for pacing in task.pacings:
+            self.push_due(pacing, instance, 1)
+        closer = self.closer_of.get(stream.number)
+        if closer is not None and (<Closer>closer).narrow:
+            (<Closer>closer).hear(instance)
+        return 0
+
+    cdef object bound_key(self, list binding):
+        """The key of the only instance of which a condition can be true; None for none."""
+        cdef Node each
+        if len(binding) == 1:
+            return (<Node>binding[0]).obj(None)
+        found = []
+        for each in binding:
+            value = each.obj(None)
+            if value is None:
+                return None
+            found.append(value)
+        return tuple(found)
+
+    cdef int evaluate(self, Task task) except -1:
+        """Extend the instances of a stream for which a clause is active and true."""
+        cdef Stream stream = task.stream
+        cdef int64_t step = self.store.step
+        cdef Clause clause
+        cdef Instance instance
+        cdef bint active = False
+        for clause in task.clauses:
+            if self.active[clause.pacing] == step:
+                active = True
+                break
+        if not active:
+            return 0
+        self.current = stream
+        if not stream.keyed:
+            if stream.one is not None:
+                self.extend(task, stream.one)
+            return 0
+        if task.bound:
+            for clause in task.clauses:
+                if self.active[clause.pacing] == step:
+                    key = self.bound_key(clause.binding)
+                    if key is not None:
+                        instance = stream.table.get(key)
+                        if instance is not None and instance.fresh != step:
+                            self.extend(task, instance)
+            return 0
+        if task.has_local:
+            candidates = {}
+            for clause in task.clauses:
+                if self.active[clause.pacing] == step:
+                    if not clause.local:
+                        candidates = stream.table.values()
+                        break
+                    candidates.update(self.due.get(clause.pacing, ()))
+            for instance in list(candidates):
+                if instance.alive and instance.key in stream.table and stream.table[instance.key] is instance:
+                    self.extend(task, instance)
+            return 0
+        for instance in list(stream.table.values()):
+            self.extend(task, instance)
+        return 0
+
+    cdef int extend(self, Task task, Instance instance) except -1:
+        """The first clause that is active and true gives the value."""
+        cdef Clause clause
+        cdef Stream stream = task.stream
+        cdef Cell cell
+        cdef object thing = None
+        cdef Closer closer
+        cdef Instance other
+        for clause in task.clauses:
+            if self.active[clause.pacing] != self.store.step:
+                continue
+            if clause.local and instance not in self.due.get(clause.pacing, ()):
+                continue
+            if clause.condition is not None and (not clause.condition.num(instance, &cell) or not cell.i):
+                continue
+            if stream.family == OBJECT:
+                thing = clause.value.obj(instance)
+                if thing is None:
+                    continue
+                cell.u = 0
+            elif not clause.value.num(instance, &cell):
+                continue
+            stream.push(instance, cell, thing)
+            if task.emits:
+                self.found.append(
+                    (stream.number, instance.key, thing if stream.family == OBJECT else boxed(cell, stream.family))
+                )
+            if task.closers:
+                for closer in task.closers:
+                    other = closer.stream.find(instance.key)
+                    if other is not None:
+                        closer.hear(other)
+            return 1
+        return 0
+
+    cdef int close_all(self, list closers) except -1:
+        """End the instances whose close clause is active and true."""
+        cdef Closer closer
+        cdef Clause clause
+        cdef Instance instance
+        cdef Cell cell
+        cdef list closing = []
+        for closer in closers:
+            clause = closer.clause
+            if self.active[clause.pacing] != self.store.step:
+                continue
+            self.current = closer.stream
+            if closer.narrow:
+                if not closer.waiting:
+                    continue
+                candidates = closer.waiting
+                closer.waiting = []
+                for instance in candidates:
+                    instance.waiting = False
+            elif not closer.stream.keyed:
+                candidates = [closer.stream.one] if closer.stream.one is not None else []
+            elif clause.local:
+                candidates = list(self.due.get(clause.pacing, ()))
+            elif clause.binding is not None:
+                key = self.bound_key(clause.binding)
+                candidates = [closer.stream.table[key]] if key is not None and key in closer.stream.table else []
+            else:
+                candidates = list(closer.stream.table.values())
+            for instance in candidates:
+                if not instance.alive:
+                    continue
+                if clause.local and instance not in self.due.get(clause.pacing, ()):
+                    continue
+                if clause.condition is None or (clause.condition.num(instance, &cell) and cell.i):
+                    closing.append((closer.stream, instance))
+        for stream, instance in closing:
+            (<Stream>stream).remove(instance)
+            self.store.changed = True
+        return 0
+
+    cdef int flush(self) except -1:
+        """The rows of the step, by stream."""
+        cdef object time = wide_object(self.store.now)
+        if len(self.found) > 1:
+            self.found.sort(key=_by_stream)
+        for number, key, value in self.found:
+            self.rows.append((time, number, key, value))
+        self.found = []
+        return 0
+
+    def state(self):
+        """All that is kept, as plain values."""
+        cdef int each
+        cdef Instance instance
+        heap = []
+        for _, _, pacing, instance, k in sorted(self.heap, key=_by_time):
+            if instance.alive:
+                heap.append([pacing, self.owner(pacing, instance), instance.key, k])
+        return {
+            "store": self.store.state(),
+            "events": self.events,
+            "deadlines": self.deadlines,
+            "beats": [wide_object(self.beats[each].k) for each in range(self.n_beats)],
+            "heap": heap,
+            "quiet": wide_object(self.quiet_since),
+        }
+
+    cdef object owner(self, pacing, Instance instance):
+        """The number of the stream that an instance with a deadline of its own is of."""
+        cdef Stream stream
+        for stream in self.store.streams:
+            if stream.find(instance.key) is instance:
+                return stream.number
+        raise AssertionError("no stream has the instance")
+
+    def load(self, state):
+        """Bring a new evaluator to where `state` was taken; ValueError and the like where it cannot be one."""
+        cdef Closer closer
+        cdef Stream stream
+        cdef int each
+        self.store.load(state["store"])
+        self.events, self.deadlines = state["events"], state["deadlines"]
+        self.quiet_since = object_wide(state["quiet"])
+        if len(state["beats"]) != self.n_beats:
+            raise ValueError("the periods do not fit")
+        for each in range(self.n_beats):
+            if state["beats"][each] < 1:
+                raise ValueError("a period has no next deadline")
+            self.set_beat(each, object_wide(state["beats"][each]))
+        for pacing, number, key, k in state["heap"]:
+            stream = self.store.streams[number]
+            instance = stream.find(key)
+            if instance is None or pacing not in self.local_periods or k < 1:
+                raise ValueError("a deadline of no instance")
+            self.push_due(pacing, instance, k)
+        for closer in [*self.event_closers, *self.time_closers]:
+            if closer.narrow:
+                closer.hear_all()
+
+    def take(self):
+        """The rows since the last time."""
+        rows, self.rows = self.rows, []
+        return rows
+
+
+def _by_stream(row):
+    return row[0]
+
+
+def _by_time(entry):
+    return entry[:2]

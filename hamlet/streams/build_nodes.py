@@ -1,0 +1,156 @@
+"""From typed expressions to the nodes that compute them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hamlet.streams import ir
+from hamlet.streams._nodes import (
+    CastNode,
+    ChoiceNode,
+    CompareNode,
+    ConstantNode,
+    DefaultNode,
+    FloatNode,
+    FormatNode,
+    FunctionNode,
+    IntegerNode,
+    LazyNode,
+    LogNode,
+    MatchNode,
+    Node,
+    ParameterNode,
+    PartNode,
+    PlainRead,
+    ReadNode,
+    TallyNode,
+    TupleNode,
+    UnaryNode,
+    WindowNode,
+)
+from hamlet.streams._store import Store, Stream, Tally, WindowTable
+
+FAMILIES = ("Bool", "Int", "UInt", "Float")
+INT, UINT, FLOAT, OBJECT = 1, 2, 3, 4
+_ARITHMETIC = ("+", "-", "*", "/", "%", "**", "&", "|", "^", "<<", ">>", "min", "max")
+_COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
+_ACCESSES = {
+    ir.Access.NOW: 0,
+    ir.Access.OFFSET: 1,
+    ir.Access.HOLD: 2,
+    ir.Access.GET: 3,
+    ir.Access.FRESH: 4,
+    ir.Access.TIME: 5,
+}
+
+
+def family_of(kind: ir.ValueType) -> int:
+    """The family of a type: 0 Bool, 1 Int, 2 UInt, 3 Float, 4 strings and tuples; an optional's is its inner one's."""
+    while isinstance(kind, ir.OptionalOf):
+        kind = kind.inner
+    if isinstance(kind, ir.Scalar) and kind.family in FAMILIES:
+        return FAMILIES.index(kind.family)
+    return OBJECT
+
+
+class Builder:
+    """Makes nodes.
+
+    Parameters
+    ----------
+    program : ir.Program
+    store : Store
+    streams, windows, tallies : sequence
+        By number.
+    """
+
+    def __init__(
+        self,
+        program: ir.Program,
+        store: Store,
+        streams: Sequence[Stream],
+        windows: Sequence[WindowTable],
+        tallies: Sequence[Tally],
+    ) -> None:
+        self.program = program
+        self.store = store
+        self.streams, self.windows, self.tallies = streams, windows, tallies
+
+    def node(self, expression: ir.Expression, reader: ir.Stream) -> Node:
+        """The node of an expression that stands in a clause of a stream."""
+        match expression:
+            case ir.Constant(value=value, type=kind):
+                return ConstantNode(family_of(kind), value)
+            case ir.Parameter(index=index, type=kind):
+                return ParameterNode(family_of(kind), index, len(reader.parameters) == 1)
+            case ir.Unary(operator=operator, operand=operand):
+                return UnaryNode(operator, self.node(operand, reader), (1 << 64) - 1)
+            case ir.Binary():
+                return self._binary(expression, reader)
+            case ir.Choice(condition=condition, left=left, right=right):
+                return ChoiceNode(*(self.node(each, reader) for each in (condition, left, right)))
+            case ir.MakeTuple(parts=parts):
+                return TupleNode([self.node(each, reader) for each in parts])
+            case ir.GetPart(operand=operand, index=index, type=kind):
+                return PartNode(family_of(kind), self.node(operand, reader), index)
+            case ir.Default(operand=operand, value=value):
+                return DefaultNode(self.node(operand, reader), self.node(value, reader))
+            case ir.Call():
+                return self._call(expression, reader)
+            case ir.Read():
+                return self._read(expression, reader)
+            case ir.ReadWindow(window=window, arguments=arguments):
+                return WindowNode(self.windows[window], [self.node(each, reader) for each in arguments])
+            case ir.ReadInstances(aggregate=aggregate):
+                return TallyNode(self.tallies[aggregate])
+        raise TypeError(f"no node for {expression!r}")
+
+    def _binary(self, expression: ir.Binary, reader: ir.Stream) -> Node:
+        left, right = self.node(expression.left, reader), self.node(expression.right, reader)
+        operator = expression.operator
+        if operator in ("&&", "||"):
+            return LazyNode(operator == "||", left, right)
+        if operator in _COMPARISONS or operator == "==":
+            return CompareNode(_COMPARISONS.index("=" if operator == "==" else operator), left, right)
+        place = _ARITHMETIC.index(operator)
+        if left.family == 0:  # & | ^ of Booleans: as integers of one bit
+            return _Bits(place, left, right)
+        return (FloatNode if left.family == FLOAT else IntegerNode)(place, left, right)
+
+    def _read(self, read: ir.Read, reader: ir.Stream) -> Node:
+        stream = self.streams[read.stream]
+        if not stream.keyed and read.access in (ir.Access.NOW, ir.Access.HOLD):
+            return PlainRead(stream)
+        own = read.stream == reader.id and bool(reader.parameters) and _is_own(read, reader)
+        arguments = [self.node(each, reader) for each in read.arguments]
+        return ReadNode(self.store, stream, _ACCESSES[read.access], read.amount, arguments, own)
+
+    def _call(self, call: ir.Call, reader: ir.Stream) -> Node:
+        name, arguments = call.function, call.arguments
+        if name == "format":
+            template = arguments[0]
+            assert isinstance(template, ir.Constant)
+            return FormatNode(str(template.value), [self.node(each, reader) for each in arguments[1:]])
+        if name == "matches":
+            pattern = arguments[1]
+            assert isinstance(pattern, ir.Constant)
+            return MatchNode(self.node(arguments[0], reader), str(pattern.value))
+        nodes = [self.node(each, reader) for each in arguments]
+        if name in ("cast", "widen"):
+            return CastNode(family_of(call.type), nodes[0])
+        if name in ("round", "log"):
+            return LogNode(name == "round", nodes[0], nodes[1])
+        if name in ("min", "max"):
+            return (FloatNode if nodes[0].family == FLOAT else IntegerNode)(_ARITHMETIC.index(name), *nodes)
+        return FunctionNode(name, nodes[0])
+
+
+def _Bits(place: int, left: Node, right: Node) -> Node:  # noqa: N802 (stands where classes of nodes do)
+    """``& | ^`` of Booleans."""
+    if _ARITHMETIC[place] == "^":
+        return CompareNode(_COMPARISONS.index("!="), left, right)
+    return LazyNode(_ARITHMETIC[place] == "|", left, right)
+
+
+def _is_own(read: ir.Read, reader: ir.Stream) -> bool:
+    return all(isinstance(each, ir.Parameter) and each.index == place for place, each in enumerate(read.arguments))

@@ -1,0 +1,428 @@
+"""A specification over events that come in: push, advance, close, save, restore."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hamlet.engine.memory_limit import bytes_of
+from hamlet.engine.reorder_buffer import Disorder
+from hamlet.errors import DataError, HamletError, OptionError
+from hamlet.input.columns import Int64Array
+from hamlet.input.events import table_of
+from hamlet.input.input_schema import missing_column
+from hamlet.input.ordering import SortKey
+from hamlet.input.ticks import Lateness, seconds_of
+from hamlet.language.schema import Clock
+from hamlet.streams._store import Fault
+from hamlet.streams.clock import NANOSECONDS, StreamClock, Times
+from hamlet.streams.columns import Cells, cells_of
+from hamlet.streams.compile import MAX_DEADLINES, compile_program
+from hamlet.streams.results import Found, RowForm
+from hamlet.streams.specification import Specification
+
+TIME_COLUMNS = ("time", "ts", "timestamp")
+_TICKS = "\x00ticks"
+
+
+class Monitor:
+    """Computes the streams of a specification while events come in.
+
+    Parameters
+    ----------
+    spec : Specification
+    values : bool
+        Whether the values of outputs are rows, beside those of triggers.
+    start : int, float, str, datetime or None
+        When the clocks of periodic streams start; by default at the first event.
+    time_column : str, optional
+        By default ``time``, or ``ts`` where there is no such column.
+    time_unit : {'s', 'ms', 'us', 'ns'}
+        What 1 means in an integer time column.
+    lateness : int, float, str or datetime.timedelta
+        How far behind the latest time an event may be: ticks of the time column, or a duration (``'5 s'``).
+    late : {'error', 'drop'}
+        What becomes of later events.
+    max_memory : int or str, optional
+        Most bytes that streams and windows may hold: ``'2 GiB'``.
+    max_deadlines : int
+        Most deadlines that are evaluated between two events; where nothing can happen they are passed over in one step.
+
+    Attributes
+    ----------
+    stats : mapping of str to int
+
+    Examples
+    --------
+    >>> import hamlet.streams as streams
+    >>> spec = streams.Specification.parse('input a: Int64  output n @1Hz := a.aggregate(over: 2s, using: count)')
+    >>> monitor = streams.Monitor(spec, values=True)
+    >>> monitor.push([{"time": 0, "a": 7}, {"time": 2, "a": 8}])
+    [{'stream': 'n', 'time': 1, 'value': 1}]
+    >>> monitor.advance(2)
+    [{'stream': 'n', 'time': 2, 'value': 1}]
+    """
+
+    def __init__(
+        self,
+        spec: Specification,
+        *,
+        values: bool = False,
+        start: Any = None,
+        time_column: str | None = None,
+        time_unit: str = "s",
+        lateness: Lateness = 0,
+        late: str = "error",
+        max_memory: int | str | None = None,
+        max_deadlines: int = MAX_DEADLINES,
+        source: str = "the events",
+    ) -> None:
+        if not isinstance(max_deadlines, int) or max_deadlines < 1:
+            raise OptionError(f"max_deadlines is {max_deadlines!r}; it must be an integer > 0")
+        self.spec = spec
+        self.form = RowForm(spec.program, values)
+        limit = bytes_of(max_memory) or 0
+        self.evaluator = compile_program(spec.program, values=values, max_deadlines=max_deadlines, max_memory=limit)
+        self.options: dict[str, Any] = {
+            "values": values,
+            "start": start,
+            "time_column": time_column,
+            "time_unit": time_unit,
+            "lateness": lateness,
+            "late": late,
+            "max_memory": max_memory,
+            "max_deadlines": max_deadlines,
+        }
+        self.time_column = time_column
+        self.times: Times | None = None
+        self.start_at: int | None = None  # ns
+        self.seen: int | None = None  # the largest time, ns
+        self.promised: int | None = None  # events before it are late, ns
+        self.arrived = 0
+        self.late_events = 0
+        self.closed = False
+        self.broken: str | None = None
+        self.disorder: Disorder | None = None
+        self.engine_clock: Clock | None = None
+        if late not in ("error", "drop"):
+            raise OptionError(f"late is {late!r}; it must be 'error' or 'drop'")
+        seconds = seconds_of(lateness)
+        if (int(lateness) if seconds is None else seconds) != 0:  # type: ignore[arg-type]
+            self.disorder = Disorder(SortKey(_TICKS), lateness, late)
+        Times("time", time_unit)
+        self._unit, self._late, self._start, self._source = time_unit, late, start, source
+
+    # ---------------------------------------------------------------------------------------------------- the faces
+
+    def push(self, events: Any) -> list[dict[str, Any]]:
+        """Take events: any form that stands in memory.
+
+        Parameters
+        ----------
+        events : pyarrow Table or RecordBatch, dict of columns, iterable of dicts, or a single dict
+
+        Returns
+        -------
+        list of dict
+            The rows that they decide.
+
+        Raises
+        ------
+        DataError
+            At late events, values that no input can be, and what goes wrong in a computation (overflow, a division by
+            zero, NaN), which ends the monitor.
+        """
+        if isinstance(events, Mapping) and not any(
+            hasattr(each, "__len__") and not isinstance(each, (str, bytes)) for each in events.values()
+        ):
+            events = [events]
+        return self.dicts(self.push_found(events))
+
+    def advance(self, time: Any) -> list[dict[str, Any]]:
+        """No event of this time or before will come any more: run the deadlines up to it, and it."""
+        self._ready()
+        clock = self.clock
+        if clock is None:
+            clock = (
+                StreamClock("time", self._unit, "integer")
+                if not isinstance(time, float)
+                else StreamClock("time", "ns", "fraction")
+            )
+        until = clock.nanoseconds_of(time)
+        if self.start_at is None:
+            if self._start is None:
+                self.promised = max(until + 1, self.promised or until + 1)
+                return []
+            self._begin(clock, None)
+        if self.disorder is not None and self.clock is not None:
+            edge = until // clock.tick + 1
+            self.disorder.promise(edge)
+            self._feed_released(edge)
+        self.promised = max(until + 1, self.promised if self.promised is not None else until + 1)
+        assert self.start_at is not None
+        if until >= self.start_at:
+            self._guarded(lambda: self.evaluator.advance(until - self.start_at, True))
+        return self.dicts(self.evaluator.take())
+
+    def close(self) -> list[dict[str, Any]]:
+        """The end: events that are held are taken; deadlines that no event has passed are not run."""
+        return self.dicts(self.close_found())
+
+    def dicts(self, found: list[Found]) -> list[dict[str, Any]]:
+        """Rows as dicts."""
+        return self.form.dicts(found, self.shown_clock, self.start_at or 0)
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """What was counted so far."""
+        streams = self.evaluator.store.streams
+        return {
+            "events": self.arrived,
+            "late_events": self.late_events,
+            "deadlines": self.evaluator.deadlines,
+            "instances": sum(each.instances() for each in streams if each.spawned),
+            "bytes": self.evaluator.store.bytes,
+        }
+
+    @property
+    def clock(self) -> StreamClock | None:
+        """What the times are; None before the first event."""
+        return None if self.times is None else self.times.clock
+
+    @property
+    def shown_clock(self) -> StreamClock | None:
+        """The clock that rows are given by, which `advance` may ask for before any event."""
+        return self.clock or StreamClock("time", self._unit, "integer")
+
+    # ------------------------------------------------------------------------------------------------------ the work
+
+    def push_found(self, events: Any) -> list[Found]:
+        """As `push`; rows as they are found."""
+        self._ready()
+        table, closed = table_of(events, self.arrived)
+        for batch in table.to_batches():
+            if batch.num_rows:
+                self.take(batch, closed)
+        return self.evaluator.take()
+
+    def close_found(self) -> list[Found]:
+        """As `close`; rows as they are found."""
+        self._ready()
+        if self.disorder is not None:
+            self._feed_released(1 << 62)
+        self.closed = True
+        return self.evaluator.take()
+
+    def take(self, batch: pa.RecordBatch, closed: bool = True) -> None:
+        """Take a batch of events; `closed` where a column that is not there is a mistake."""
+        column = self._time_of(batch)
+        assert self.times is not None
+        ticks = self.times.ticks(batch.column(column))
+        if closed:
+            self.check_columns(batch.schema.names)
+        self.take_at(ticks, batch)
+
+    def take_at(self, ticks: Int64Array, batch: pa.RecordBatch) -> None:
+        """Take events whose times are in ticks already."""
+        clock = self.clock
+        if clock is None or not len(ticks):
+            return
+        if self.disorder is None:
+            kept = self._judged(ticks, clock)
+            if kept is not None:
+                ticks, batch = ticks[kept], batch.filter(pa.array(kept))
+            self._feed(ticks, batch, clock)
+            return
+        self._through_disorder(ticks, batch, clock)
+
+    def _through_disorder(self, ticks: Int64Array, batch: pa.RecordBatch, clock: StreamClock) -> None:
+        assert self.disorder is not None
+        names = [each.name for each in self.spec.inputs if each.name in batch.schema.names]
+        timed = pa.RecordBatch.from_arrays([pa.array(ticks), *(batch.column(each) for each in names)], [_TICKS, *names])
+        engine_clock = clock.engine_clock
+        if self.engine_clock is not None and self.engine_clock != engine_clock:
+            raise DataError(f"{self._source}: times are fractions now, and were integers; with lateness give one kind")
+        self.engine_clock = engine_clock = self.engine_clock or engine_clock
+        fresh = self.disorder.judge(ticks, engine_clock)
+        if fresh is not None:
+            self.disorder.leave_out(int((~fresh).sum()))
+            timed, ticks = timed.filter(pa.array(fresh)), ticks[fresh]
+        if len(ticks):
+            self.disorder.take(timed, ticks, None, engine_clock)
+        self.arrived, self.late_events = self.disorder.events, self.disorder.late_events
+        watermark = self.disorder.watermark
+        if watermark is not None:
+            self._feed_released(watermark)
+
+    def _feed_released(self, watermark: int) -> None:
+        assert self.disorder is not None
+        clock = self.clock
+        for batch in self.disorder.release(watermark):
+            assert clock is not None
+            ticks = batch.column(0).to_numpy(zero_copy_only=False)
+            self._feed(ticks, batch, clock, counted=False)
+
+    def _time_of(self, batch: pa.RecordBatch) -> str:
+        """The time column."""
+        names = batch.schema.names
+        if self.times is None:
+            self.times = Times(self.find_time(names), self._unit, self._source)
+        if self.time_column not in names:
+            wanted = self.time_column or "time"
+            raise DataError(f"{self._source}: {missing_column(wanted, names, 'time', '--time-column')}")
+        return self.time_column
+
+    def find_time(self, names: list[str]) -> str:
+        """The time column among these; remembered."""
+        self.time_column = time_column_of(names, self.options["time_column"], self._source)
+        return self.time_column
+
+    def attach(self, source: str) -> None:
+        """What messages call the events."""
+        self._source = source
+
+    def check_columns(self, names: list[str]) -> None:
+        missing = [each.name for each in self.spec.inputs if each.name not in names]
+        if missing:
+            raise DataError(
+                "\n".join(f"{self._source}: {missing_column(each, names)}, and it is an input" for each in missing)
+            )
+
+    def _judged(self, ticks: Int64Array, clock: StreamClock) -> Any:
+        """Which events are in time, None where all are; raises at late ones unless they are dropped."""
+        tick = clock.tick
+        bound = -(1 << 62) if self.seen is None else self.seen // tick
+        if self.promised is not None:
+            bound = max(bound, -(-self.promised // tick))
+        if ticks[0] >= bound and (len(ticks) == 1 or bool((ticks[1:] >= ticks[:-1]).all())):
+            self.arrived += len(ticks)
+            return None
+        before = np.maximum.accumulate(np.concatenate([[bound], ticks[:-1]]))
+        fresh = ticks >= before
+        if self._late == "error" and not fresh.all():
+            place = int(np.argmin(fresh))
+            time, expected = (clock.text(int(each) * tick) for each in (ticks[place], before[place]))
+            raise DataError(
+                f"{self._source}: event {self.arrived + place + 1} is late: its time is {time}, and no event before "
+                f"{expected} is expected any more\n"
+                "hint: times must not decrease; give a lateness (--lateness '5 s'), or leave late events out (--late drop)"
+            )
+        self.arrived += len(ticks)
+        self.late_events += int((~fresh).sum())
+        return fresh
+
+    def _begin(self, clock: StreamClock, first: int | None) -> None:
+        """Set the start: as given, or the time of the first event."""
+        if self._start is not None:
+            self.start_at = clock.nanoseconds_of(self._start)
+        else:
+            assert first is not None
+            self.start_at = first
+
+    def _feed(self, ticks: Int64Array, batch: pa.RecordBatch, clock: StreamClock, *, counted: bool = True) -> None:
+        """Hand events in order to the evaluator."""
+        if not len(ticks):
+            return
+        tick = clock.tick
+        if self.start_at is None:
+            self._begin(clock, int(ticks[0]) * tick)
+        assert self.start_at is not None
+        if int(ticks[0]) * tick < self.start_at:
+            raise DataError(
+                f"{self._source}: an event is of time {clock.text(int(ticks[0]) * tick)}, before the start at "
+                f"{clock.text(self.start_at)}\nhint: --start takes a time that no event is before"
+            )
+        columns = self.columns_of(batch)
+        start, rest = divmod(self.start_at, tick)
+        times = np.ascontiguousarray(ticks)
+        if rest:  # the start falls between two ticks
+            start, tick, times = self.start_at, 1, _scaled(times, tick)
+        self._guarded(lambda: self.evaluator.feed(times, start, tick, columns, 0))
+        self.seen = int(ticks[-1]) * clock.tick
+
+    def pass_before(self, nanoseconds: int) -> None:
+        """Run the deadlines before a time, as an event of that time would."""
+        if self.start_at is not None and nanoseconds > self.start_at:
+            until = nanoseconds - self.start_at
+            self._guarded(lambda: self.evaluator.advance(until, False))
+
+    def columns_of(self, batch: pa.RecordBatch) -> list[Cells | None]:
+        """The cells of each input; None for one that no event of the batch extends."""
+        names = batch.schema.names
+        return [
+            cells_of(batch.column(names.index(each.name)), each, self._source, self.arrived - batch.num_rows)
+            if each.name in names
+            else None
+            for each in self.spec.inputs
+        ]
+
+    def _guarded(self, work: Any) -> None:
+        """Run a part of the evaluation; what goes wrong in a computation names stream and time."""
+        try:
+            work()
+        except Fault as fault:
+            store = self.evaluator.store
+            clock = self.shown_clock
+            assert clock is not None
+            when = clock.text((self.start_at or 0) + store.time())
+            name = self.evaluator.current.name if self.evaluator.current is not None else "?"
+            self.broken = f"stream '{name}' at time {when}: {fault}"
+            raise DataError(self.broken) from None
+        except HamletError as error:
+            self.broken = str(error)
+            raise
+
+    def _ready(self) -> None:
+        if self.broken is not None:
+            raise DataError(f"the monitor has ended with an error: {self.broken}")
+        if self.closed:
+            raise OptionError("the monitor is closed; make a new one")
+
+    # -------------------------------------------------------------------------------------------------------- saving
+
+    def save(self) -> bytes:
+        """All that the monitor is, as bytes."""
+        from hamlet.streams.saved import saved
+
+        self._ready()
+        return saved(self)
+
+    @classmethod
+    def restore(cls, spec: Specification, data: bytes) -> Monitor:
+        """A monitor that goes on where another one was saved.
+
+        Raises
+        ------
+        RestoreError
+            If the bytes are damaged, or of another specification or version.
+        """
+        from hamlet.streams.saved import restored
+
+        return restored(spec, data)
+
+
+def _scaled(times: Int64Array, tick: int) -> Int64Array:
+    """Ticks as nanoseconds."""
+    if len(times) and max(abs(int(times[0])), abs(int(times[-1]))) > (1 << 62) // tick:
+        raise DataError("times are too large for a start that falls between two ticks; give a start of whole ticks")
+    return times * tick
+
+
+def time_column_of(names: list[str], wanted: str | None, source: str) -> str:
+    """The name of the time column: as asked for, or ``time``, or ``ts``."""
+    if wanted is not None and wanted in names:
+        return wanted
+    if wanted is None or wanted == "time":
+        lower = {name.lower(): name for name in reversed(names)}
+        for each in TIME_COLUMNS:
+            if each in names:
+                return each
+            if each in lower:
+                return lower[each]
+    raise DataError(f"{source}: {missing_column(wanted or 'time', names, 'time', '--time-column')}")
+
+
+__all__ = ["NANOSECONDS", "Monitor", "time_column_of"]

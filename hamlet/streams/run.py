@@ -1,0 +1,100 @@
+"""A specification over a whole input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hamlet.input.ticks import Lateness
+from hamlet.streams.clock import Times
+from hamlet.streams.compile import MAX_DEADLINES
+from hamlet.streams.monitor import Monitor
+from hamlet.streams.results import Found, Results
+from hamlet.streams.sources import Feed, open_feed
+from hamlet.streams.specification import Specification
+
+
+def run(
+    spec: Specification,
+    events: Any,
+    values: bool = False,
+    *,
+    start: Any = None,
+    time_column: str | None = None,
+    time_unit: str = "s",
+    input_format: str | None = None,
+    lateness: Lateness = 0,
+    late: str = "error",
+    max_memory: int | str | None = None,
+    max_deadlines: int = MAX_DEADLINES,
+    progress: Callable[[int], None] | None = None,
+) -> Results:
+    """Compute a specification over events.
+
+    Parameters
+    ----------
+    spec : Specification
+    events : path, pyarrow Table, RecordBatch or RecordBatchReader, dict of columns, iterable of dicts
+        In the order of time; a file is Parquet, CSV or JSON lines.
+    values : bool
+        Whether the values of outputs are rows, beside those of triggers.
+    start, time_column, time_unit, lateness, late, max_memory, max_deadlines
+        As for `hamlet.streams.Monitor`.
+    input_format : {'parquet', 'csv', 'json'}, optional
+        The format of a file; by default its extension says.
+    progress : callable, optional
+        Called with the number of events read so far, after each batch.
+
+    Raises
+    ------
+    DataError
+        If the input cannot be read, times decrease, or a computation goes wrong (the message names stream and time).
+
+    Examples
+    --------
+    >>> import hamlet.streams as streams
+    >>> spec = streams.Specification.parse("input a: Int64  output b := a + a.offset(by: -1).defaults(to: 0)")
+    >>> streams.run(spec, {"time": [0, 1], "a": [2, 3]}, values=True).rows()
+    [{'stream': 'b', 'time': 0, 'value': 2}, {'stream': 'b', 'time': 1, 'value': 5}]
+    """
+    monitor = Monitor(
+        spec,
+        values=values,
+        start=start,
+        time_column=time_column,
+        time_unit=time_unit,
+        lateness=lateness,
+        late=late,
+        max_memory=max_memory,
+        max_deadlines=max_deadlines,
+    )
+    feed = open_feed(events, spec.inputs, time_column=time_column, input_format=input_format)
+    found: list[Found] = []
+    drive(monitor, feed, found.extend, progress)
+    stats = {**monitor.stats, "rows": len(found)}
+    return Results(monitor.form, found, monitor.clock, monitor.start_at or 0, stats)
+
+
+def prepare(monitor: Monitor, feed: Feed) -> None:
+    """Let a monitor know of the columns and times of an input before the first event."""
+    monitor.attach(feed.name)
+    if feed.names is not None and feed.closed:
+        monitor.check_columns(list(feed.names))
+    if feed.names is not None:
+        column = monitor.find_time(list(feed.names))
+        times = Times(column, monitor.options["time_unit"], feed.name)
+        feed.survey(times)
+        monitor.times = times
+
+
+def drive(
+    monitor: Monitor, feed: Feed, take: Callable[[list[Found]], Any], progress: Callable[[int], None] | None
+) -> None:
+    """Feed a monitor all events, and hand on what it finds, batch by batch."""
+    prepare(monitor, feed)
+    for batch in feed.batches():
+        monitor.take(batch, feed.closed)
+        take(monitor.evaluator.take())
+        if progress is not None:
+            progress(monitor.arrived)
+    take(monitor.close_found())

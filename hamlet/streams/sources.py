@@ -1,0 +1,282 @@
+"""Files of events as batches in the order of input, for a specification: text is read as the inputs' types.
+
+Other than for queries, a type column may be missing, times may be fractions of seconds, and in CSV ``#`` or nothing
+means that an event has no value (in a column of text only ``#``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+
+from hamlet.errors import DataError
+from hamlet.input.events import EventSource, table_of
+from hamlet.input.files import ParquetFile, event_files, format_of, similar_file
+from hamlet.streams import ir
+from hamlet.streams.clock import Times
+from hamlet.streams.monitor import time_column_of
+
+_BLOCK = 1 << 22
+_CHUNK = 65_536
+_TYPES = {"Int": pa.int64(), "UInt": pa.uint64(), "Float": pa.float64(), "Bool": pa.bool_(), "String": pa.string()}
+
+
+class Feed:
+    """Events to be read once.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    rows : int or None
+        How many, where that is known.
+    closed : bool
+        Whether a column that is not there is a mistake.
+    names : sequence of str or None
+        The columns, where they are known before reading.
+    """
+
+    name = "the events"
+    rows: int | None = None
+    closed = True
+    names: Sequence[str] | None = None
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The events, at least one a batch."""
+        raise NotImplementedError
+
+    def survey(self, times: Times) -> None:
+        """Tell what the times are, where the first batch may not show it."""
+
+
+class _Memory(Feed):
+    def __init__(self, source: Any) -> None:
+        table, self.closed = table_of(source)
+        self.name = "the table" if self.closed else "the events"
+        self.rows, self.names = table.num_rows, table.schema.names
+        self._table = table
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        for batch in self._table.to_batches(_CHUNK * 4):
+            if batch.num_rows:
+                yield batch
+
+
+class _Source(Feed):
+    """Events of an `EventSource`, which are in order already."""
+
+    def __init__(self, source: EventSource) -> None:
+        self.name, self.rows, self.names = source.name, source.rows, source.arrow_schema.names
+        self._source = source
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        yield from self._source.batches()
+
+
+class _Arrow(Feed):
+    """An Arrow stream, read once."""
+
+    def __init__(self, reader: pa.RecordBatchReader) -> None:
+        self.name, self.names, self._reader = "the Arrow stream", reader.schema.names, reader
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in self._reader:
+                if batch.num_rows:
+                    yield batch
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"the Arrow stream broke off: {error}") from error
+
+
+class _Parquet(Feed):
+    def __init__(self, path: Path, inputs: Sequence[ir.Stream], time_column: str | None) -> None:
+        self._file = ParquetFile(path)
+        self.name, self.rows, self.names = str(path), self._file.rows, self._file.schema.names
+        time = time_column_of(list(self.names), time_column, self.name)
+        wanted = {each.name for each in inputs} | {time}
+        self._columns = [name for name in self.names if name in wanted]
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        yield from self._file.batches(self._columns)
+
+
+class _Csv(Feed):
+    def __init__(self, path: Path, inputs: Sequence[ir.Stream], time_column: str | None) -> None:
+        self.name, self._path = str(path), path
+        with self._open(None) as reader:
+            found = reader.schema.names
+        self._real = {name.strip(): name for name in found}
+        if len(self._real) < len(found):
+            raise DataError(f"{self.name}: there are several columns with one name; names must differ")
+        self.names = list(self._real)
+        self._time = time_column_of(self.names, time_column, self.name)
+        self._inputs = [each for each in inputs if each.name in self._real]
+
+    def _open(self, columns: dict[str, pa.DataType] | None) -> Any:
+        try:
+            stream = pa.input_stream(str(self._path), compression="detect")
+            return pa_csv.open_csv(
+                stream,
+                read_options=pa_csv.ReadOptions(block_size=_BLOCK),
+                convert_options=pa_csv.ConvertOptions(
+                    column_types=columns or {},
+                    include_columns=list(columns) if columns else None,
+                    null_values=["", "#"],
+                    strings_can_be_null=False,
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            raise DataError(f"{self.name} cannot be read: {error}") from error
+        except OSError as error:
+            raise DataError(f"cannot read {self.name}: {error.strerror or error}") from error
+
+    def _read(self, columns: dict[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
+        with self._open(columns) as reader:
+            try:
+                for batch in reader:
+                    if batch.num_rows:
+                        yield batch
+            except pa.ArrowInvalid as error:
+                raise DataError(
+                    f"{self.name}: {error}\nhint: a column must hold values of its input's type; '#' or nothing says "
+                    "that an event has none"
+                ) from error
+            except OSError as error:
+                raise DataError(f"cannot read {self.name}: {error}") from error
+
+    def survey(self, times: Times) -> None:
+        """A first pass over the times: fractions may come late."""
+        real = self._real[self._time]
+        for batch in self._read({real: pa.string()}):
+            times.survey(batch.column(0))
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        columns = {self._real[self._time]: pa.string()}
+        for each in self._inputs:
+            if each.name != self._time:
+                kind = each.type
+                columns[self._real[each.name]] = _TYPES[kind.family] if isinstance(kind, ir.Scalar) else pa.string()
+        back = {real: name for name, real in self._real.items()}
+        for batch in self._read(columns):
+            arrays = [
+                _without_marks(column, name) for column, name in zip(batch.columns, batch.schema.names, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, [back[name] for name in batch.schema.names])
+
+
+def _without_marks(column: pa.Array, name: str) -> pa.Array:
+    """``#`` in a text means that there is no value."""
+    if not pa.types.is_string(column.type):
+        return column
+    marks = pc.equal(column, "#")
+    return pc.if_else(marks, pa.scalar(None, pa.string()), column) if pc.any(marks).as_py() else column
+
+
+class _Json(Feed):
+    """JSON lines."""
+
+    closed = False
+
+    def __init__(self, path: Path) -> None:
+        self.name, self._path = str(path), path
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        first, waiting = 0, []
+        for row in self._objects():
+            waiting.append(row)
+            if len(waiting) == _CHUNK:
+                yield from table_of(waiting, first)[0].to_batches()
+                first, waiting = first + len(waiting), []
+        if waiting:
+            yield from table_of(waiting, first)[0].to_batches()
+
+    def _objects(self) -> Iterator[dict[str, Any]]:
+        try:
+            with pa.input_stream(str(self._path), compression="detect") as raw:
+                for number, line in enumerate(_lines(raw), 1):
+                    if not line.strip():
+                        continue
+                    try:
+                        found = json.loads(line)
+                    except (ValueError, RecursionError) as error:
+                        raise DataError(f"{self.name}:{number}: the line is no JSON: {error}") from None
+                    if not isinstance(found, dict):
+                        raise DataError(f"{self.name}:{number}: the line is no JSON object")
+                    yield found
+        except OSError as error:
+            raise DataError(f"cannot read {self.name}: {error.strerror or error}") from error
+
+
+def _lines(raw: Any) -> Iterator[bytes]:
+    rest = b""
+    while block := raw.read(_BLOCK):
+        *whole, rest = (rest + block).split(b"\n")
+        yield from whole
+    if rest:
+        yield rest
+
+
+class _Folder(Feed):
+    def __init__(self, feeds: Sequence[Feed], name: str) -> None:
+        self.name, self._feeds = name, feeds
+        self.names, self.closed = feeds[0].names, all(each.closed for each in feeds)
+
+    def survey(self, times: Times) -> None:
+        for each in self._feeds:
+            each.survey(times)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        for each in self._feeds:
+            yield from each.batches()
+
+
+def open_feed(
+    source: Any, inputs: Sequence[ir.Stream], *, time_column: str | None = None, input_format: str | None = None
+) -> Feed:
+    """Open events of any form.
+
+    Parameters
+    ----------
+    source : path, pyarrow data, dict of columns, iterable of dicts, EventSource, or anything that exports Arrow data
+    inputs : sequence of ir.Stream
+        What is read.
+    time_column : str, optional
+    input_format : {'parquet', 'csv', 'json'}, optional
+
+    Raises
+    ------
+    DataError
+        If it cannot be read, or has no time column.
+    OptionError
+        If the format of a file cannot be told.
+    """
+    if isinstance(source, (Feed, EventSource)):
+        return source if isinstance(source, Feed) else _Source(source)
+    if isinstance(source, (str, Path)):
+        return _open_path(Path(source), inputs, time_column, input_format)
+    if isinstance(source, pa.RecordBatchReader):
+        return _Arrow(source)
+    in_memory = isinstance(source, (pa.Table, pa.RecordBatch))
+    if hasattr(source, "__arrow_c_stream__") and not in_memory:
+        return _Arrow(pa.RecordBatchReader.from_stream(source))
+    return _Memory(source)
+
+
+def _open_path(path: Path, inputs: Sequence[ir.Stream], time_column: str | None, input_format: str | None) -> Feed:
+    if path.is_dir():
+        files = event_files(path)
+        return _Folder([_open_path(each, inputs, time_column, input_format) for each in files], str(path))
+    if not path.exists():
+        raise DataError(f"no such file: {path}{similar_file(path)}")
+    kind = format_of(path, input_format)
+    if path.stat().st_size == 0:
+        raise DataError(f"{path} is empty")
+    if kind == "parquet":
+        return _Parquet(path, inputs, time_column)
+    return _Csv(path, inputs, time_column) if kind == "csv" else _Json(path)
