@@ -56,7 +56,7 @@ class OutputError(HamletError):
 
 
 class CalibrationWarning(UserWarning):
-    """Measured constants that are kept on this machine cannot be used; the shipped ones are (`hamlet.planner.calibration`)."""
+    """The calibration kept on this machine cannot be used; the shipped one is (`hamlet.planner.calibration`)."""
 
 
 class JobError(Exception):

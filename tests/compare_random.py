@@ -56,7 +56,7 @@ def windows_at_once() -> Iterator[None]:
 
 @contextmanager
 def chunks_of_few_events(seed: int) -> Iterator[None]:
-    """Threads compute chunks of an event or a few wherever a stream may be cut (`hamlet.parallel.time.side_by_side`)."""
+    """Threads compute chunks of an event or a few wherever a stream may be cut."""
     sizes = (1, 1 + seed % 4)
     with (
         mock.patch.object(MappedChunks, "sizes", sizes),

@@ -107,10 +107,11 @@ RUN_OPTIONS = (
     ),
     click.option(
         "--count-type",
-        type=click.Choice(["string", "int64", "double", "decimal"]),
-        default="string",
+        type=click.Choice(["auto", "string", "int64", "double", "decimal"]),
+        default="auto",
         show_default=True,
-        help="What COUNT and SUM are in Parquet: exact digits, a number that must fit, or a double that may be inf.",
+        help="What COUNT and SUM are in Parquet: int64 where all values fit, else a decimal, else exact digits (auto); "
+        "exact digits; a number that must fit; or a double that may be inf.",
     ),
     click.option(
         "--threads",

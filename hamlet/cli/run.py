@@ -122,6 +122,9 @@ def command(
         write(results, output, chosen, overwrite, keep=[source, workload])
     sys.stdout.flush()  # before the summary
     if not quiet:
+        if output not in (None, "-") and chosen == "parquet":
+            for note in results.type_notes():
+                click.echo(f"note: {note}", err=True)
         for line in remarks(checked, events, found, results.stats):
             click.echo(line, err=True)
         click.echo(summary_line({**results.stats, "rows": len(results)}, time.perf_counter() - started), err=True)

@@ -1,6 +1,7 @@
 """Runs a compiled workload over batches in time order, and gives the rows of closed windows.
 
-The executor knows nothing of lateness or buffering (`hamlet.engine.online`), and nothing of files (`hamlet.input.events`).
+The executor knows nothing of lateness or buffering (`hamlet.engine.online`), and nothing of files
+(`hamlet.input.events`).
 """
 
 from __future__ import annotations

@@ -105,8 +105,8 @@ class Engine:
         """All that the engine is, as bytes for `restore`: going on from there is as if it had never stopped.
 
         Their number is proportional to the open windows, the partitions alive, the strings ever seen, and the events
-        held back (`hamlet.engine.checkpointing`, also for the format). Only doubles that an adjacent comparison adds up may differ
-        afterwards, in their last digits: they are added in another order.
+        held back (`hamlet.engine.checkpointing`, also for the format). Only doubles that an adjacent comparison
+        adds up may differ afterwards, in their last digits: they are added in another order.
 
         Raises
         ------

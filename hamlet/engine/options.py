@@ -9,7 +9,7 @@ from hamlet.engine.memory_limit import Size, bytes_of
 from hamlet.engine.sharing import Model, Policy, Sharing
 from hamlet.errors import OptionError, one_of
 from hamlet.language.schema import UNITS_PER_SECOND
-from hamlet.output.tables import COUNT_TYPES
+from hamlet.output.fitting import COUNT_TYPES
 from hamlet.planner.workload import Workload
 
 
@@ -25,8 +25,9 @@ class Options:
         The cost model that decides: prices measured on this engine, or Eq. 7 of the paper.
     numbers : {'exact', 'float'}
         Integers of any size, or doubles with an exponent of their own, within 1e-9.
-    count_type : {'string', 'int64', 'double', 'decimal'}
-        What COUNT and SUM are in tables and Parquet; only the first always fits, and the third may be infinite.
+    count_type : {'auto', 'string', 'int64', 'double', 'decimal'}
+        What COUNT and SUM are in tables and Parquet. The first is, column by column, int64 where all values fit, else
+        a decimal of up to 76 digits, else text; text always fits, and doubles may be infinite.
     threads : int
         Threads that compute, each with the groups, or stretches of time, of its own; 1 to 1,024.
     time_column, type_column : str
@@ -37,8 +38,8 @@ class Options:
         What 1 means in an integer time column; timestamps know their own unit.
     max_memory : int, str or None
         The most memory that the run may take: bytes, or text such as ``'2 GiB'`` or ``'500 MB'``. A run that needs
-        more stops with a `MemoryLimitError`. `hamlet.engine.memory_limit` says what is counted. On Spark it holds for each class of
-        queries in a task.
+        more stops with a `MemoryLimitError`. `hamlet.engine.memory_limit` says what is counted. On Spark it holds
+        for each class of queries in a task.
     trace : bool
         Whether the engine keeps a record of every burst for `Engine.trace`.
 
@@ -51,7 +52,7 @@ class Options:
     sharing: str = "dynamic"
     benefit: str = "measured"
     numbers: str = "exact"
-    count_type: str = "string"
+    count_type: str = "auto"
     threads: int = 1
     time_column: str = "time"
     type_column: str = "type"

@@ -1,4 +1,4 @@
-"""The sharing decisions of a run, from its trace (`hamlet.engine.trace`): sums over time, sets of queries, single bursts.
+"""The sharing decisions of a run, from its trace (`hamlet.engine.trace`): sums over time, sets of queries, bursts.
 
 A run can have millions of bursts, so their records are added up as they come and not kept: for every bin of time,
 decision and set of queries that shared, and for every bin, type and decision the largest burst. Where only one query

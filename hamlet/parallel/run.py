@@ -44,8 +44,8 @@ def run(
     input_format : {'parquet', 'csv', 'json'}, optional
         Of a path; by default its extension says.
     trace : path, optional
-        A file for a record per burst: what was decided, and why (`hamlet.engine.trace`). Parquet or, by its extension, JSON
-        lines.
+        A file for a record per burst: what was decided, and why (`hamlet.engine.trace`). Parquet or, by its
+        extension, JSON lines.
     report : path, optional
         Where to write an HTML page about the run: results over time, events by type, where the time went, and the
         sharing decisions. A file that is there is replaced.

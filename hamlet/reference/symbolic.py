@@ -1,10 +1,10 @@
 """Propagation on symbols: what sharing computes once for all queries, event by event, as the paper's Tables 3-5 do.
 
-The recurrence is the kernel's own, on the same tables (`hamlet.reference.object_kernel`). Queries that share a Kleene sub-pattern
-(`optimizer.merge`) are propagated as under the policy `static`: at the start of a graphlet all that flows into it is
-one snapshot, a symbol whose value every query has for itself, and the counts of the graphlet's events are sums of
-snapshots that hold for all its queries. Where the queries disagree, because an event or an edge is not every query's,
-the event gets a snapshot of its own.
+The recurrence is the kernel's own, on the same tables (`hamlet.reference.object_kernel`). Queries that share a Kleene
+sub-pattern (`optimizer.merge`) are propagated as under the policy `static`: at the start of a graphlet all that flows
+into it is one snapshot, a symbol whose value every query has for itself, and the counts of the graphlet's events are
+sums of snapshots that hold for all its queries. Where the queries disagree, because an event or an edge is not every
+query's, the event gets a snapshot of its own.
 
 Source: HAMLET (SIGMOD'21) §3.3, Defs. 3.9-3.11, Tables 3-5.
 """

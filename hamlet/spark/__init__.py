@@ -6,6 +6,7 @@ The plan is in `hamlet.spark.job`, what its tasks run in `hamlet.spark.tasks`. S
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -30,6 +31,7 @@ except ModuleNotFoundError as error:
 from hamlet.spark.batch import measured, partial_rows, tracing
 from hamlet.spark.continuous import PROVIDER, ROCKSDB, Continuous, prepared
 from hamlet.spark.counters import StatsParam, events_seen, summed
+from hamlet.spark.counts import as_numbers
 from hamlet.spark.frames import events_of
 from hamlet.spark.input import local_output, local_path, opened
 from hamlet.spark.job import Job, default_partitions
@@ -38,6 +40,8 @@ from hamlet.spark.products import check_choice, decided, made, put_together
 from hamlet.spark.session import Progress, at_the_end, check_pandas, session, translated, watched
 
 __all__ = ["run", "stream", "submit", "submit_stream"]
+
+_LOG = logging.getLogger("hamlet")
 
 
 def run(
@@ -71,8 +75,9 @@ def run(
         negated patterns longer than one event, or with types that lack a key have no such maps.
     lazy : bool
         Whether only the plan is made. Then every action on the result runs the job, and what is wrong with the events
-        shows as Spark's own PythonException, the message in its text. By default the job runs now, and its result is
-        kept by the executors (a local checkpoint) until the DataFrame is forgotten.
+        shows as Spark's own PythonException, the message in its text, and under the count type ``auto`` a COUNT or SUM
+        is text, since nobody has seen how large it is. By default the job runs now, and its result is kept by the
+        executors (a local checkpoint) until the DataFrame is forgotten.
     **options
         Those of `hamlet.run`: sharing, benefit, numbers, count_type, threads, time_column, type_column, order_column,
         time_unit.
@@ -114,7 +119,15 @@ def run(
             found = made(job, cut)
             rows = put_together(job, cut, found if lazy else found.localCheckpoint(eager=True), None, held=not lazy)
         results = job.results(rows)
-        return results if lazy else results.localCheckpoint(eager=True)
+        if lazy:
+            return results
+        results = results.localCheckpoint(eager=True)
+        if chosen.count_type != "auto":
+            return results
+        results, notes = as_numbers(results, job.columns)
+    for note in notes:
+        _LOG.warning(note)
+    return results
 
 
 def submit(

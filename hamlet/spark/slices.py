@@ -1,8 +1,8 @@
 """Events of a whole workload to slices in one scan and one shuffle, as a Spark plan; statistics before it.
 
-What goes where is decided in `hamlet.parallel.routing`; here are the DataFrames. Spark's own hash must not undo the decision:
-16 slice numbers hashed into 16 partitions leave some empty, so partitions are chosen by number (Spark 4.1), or slices
-get labels whose hash is right.
+What goes where is decided in `hamlet.parallel.routing`; here are the DataFrames. Spark's own hash must not undo the
+decision: 16 slice numbers hashed into 16 partitions leave some empty, so partitions are chosen by number
+(Spark 4.1), or slices get labels whose hash is right.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Chunks on threads: a stream is cut along time as it is read, and several cores of one process compute the parts.
 
 Every thread computes one chunk after the other; what it has made is taken in the order of time. Where chunks may be
-cut, and what is made of them, is said by a `Work`: `hamlet.parallel.time.mapped` for one giant group, `hamlet.parallel.time.whole`
-for windows that do not overlap. Memory is that of the chunks under way.
+cut, and what is made of them, is said by a `Work`: `hamlet.parallel.time.mapped` for one giant group,
+`hamlet.parallel.time.whole` for windows that do not overlap. Memory is that of the chunks under way.
 """
 
 from __future__ import annotations
