@@ -8,6 +8,7 @@ import click
 
 from hamlet.cli.loading import load
 from hamlet.cli.options import COLUMN_OPTIONS, QUIET, WORKLOAD, input_option, with_options
+from hamlet.findings import Watch, found_by
 
 
 @click.command(
@@ -22,8 +23,19 @@ from hamlet.cli.options import COLUMN_OPTIONS, QUIET, WORKLOAD, input_option, wi
 @WORKLOAD
 @with_options(input_option(), *COLUMN_OPTIONS, QUIET)
 def command(workload: str, source: str | None, quiet: bool, **columns: Any) -> None:
-    """Report all errors of a workload, with the input's columns if there is an input."""
-    checked, _ = load(workload, source, quiet, columns, all_errors=True)
+    """Report all errors of a workload, with the input's columns if there is an input.
+
+    The input is read until every type, condition and key of the workload has occurred; notes say what never does.
+    """
+    checked, events = load(workload, source, quiet, columns, all_errors=True)
+    if events is not None and not quiet:
+        watch = Watch(checked, events.schema)
+        for batch in events.batches([name for name in watch.columns if name in events.schema.columns]):
+            watch.see(batch)
+            if watch.settled:
+                break
+        for sentence in found_by(watch):
+            click.echo(f"note: {sentence}", err=True)
     if not quiet:
         count = len(checked.names)
         click.echo(f"{workload}: {count} quer{'y' if count == 1 else 'ies'}, no errors")

@@ -121,6 +121,13 @@ RUN_OPTIONS = (
         show_default=True,
         help="Threads to compute with.",
     ),
+    click.option(
+        "--null-keys",
+        type=click.Choice(["keep", "drop"]),
+        default="keep",
+        show_default=True,
+        help="Events without a value of an equivalence or GROUP-BY attribute: a partition of their own, or left out.",
+    ),
     click.option("--overwrite", is_flag=True, help="Replace an output directory that is not empty."),
     QUIET,
 )

@@ -24,7 +24,7 @@ from hamlet.cli.options import (
     with_options,
 )
 from hamlet.cli.progress import progress_bar, summary_line
-from hamlet.cli.remarks import doubts, folder_doubt, remarks
+from hamlet.cli.remarks import doubts, folder_doubt
 from hamlet.cli.show import SHOWN_ROWS, show_tables
 from hamlet.engine.where import FilteredEvents
 from hamlet.input.events import EventSource
@@ -111,7 +111,6 @@ def command(
     assert events is not None
     events = FilteredEvents(events, where) if where is not None else events
     results = _compute(checked, events, quiet, options)
-    found = len(results)
     if limit is not None and output is not None:
         results = _first(results, limit)
     if output is None:
@@ -125,8 +124,8 @@ def command(
         if output not in (None, "-") and chosen == "parquet":
             for note in results.type_notes():
                 click.echo(f"note: {note}", err=True)
-        for line in remarks(checked, events, found, results.stats):
-            click.echo(line, err=True)
+        for line in results.run_warnings:
+            click.echo(f"note: {line}", err=True)
         click.echo(summary_line({**results.stats, "rows": len(results)}, time.perf_counter() - started), err=True)
 
 
@@ -154,7 +153,7 @@ def _doubting(events: EventSource, progress: Callable[[int], None] | None) -> Ca
 def _first(results: Results, limit: int) -> Results:
     """The first rows of every query."""
     some = [QueryRows(each.name, each.columns, each.first(limit)) for each in results.by_query]
-    return Results(some, results.clock, results.count_type, results.stats)
+    return Results(some, results.clock, results.count_type, results.stats, results.run_warnings)
 
 
 def _stream_out(results: Results, output_format: str) -> None:

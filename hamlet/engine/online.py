@@ -58,9 +58,9 @@ class Engine:
     """
 
     def __init__(self, workload: Workload, *, lateness: Lateness = 0, late: str = "error", **options: Any) -> None:
-        self.workload = workload_of(workload)
-        self.options = options_of(options)
-        chosen = self.options
+        self.options = chosen = options_of(options)
+        given = workload_of(workload)
+        self.workload = given.without_null_keys() if chosen.null_keys == "drop" else given
         self._key = SortKey(chosen.time_column, chosen.order_column)
         self._intake = Intake(chosen, chosen.columns_of(workload))
         self._schema: Schema | None = None

@@ -36,6 +36,9 @@ class Options:
         Of what orders events of equal time; without it they have no order.
     time_unit : {'s', 'ms', 'us', 'ns'}
         What 1 means in an integer time column; timestamps know their own unit.
+    null_keys : {'keep', 'drop'}
+        What becomes of events that have no value of an equivalence or GROUP-BY attribute: NULL is a value like any
+        other, or a query does not take such events.
     max_memory : int, str or None
         The most memory that the run may take: bytes, or text such as ``'2 GiB'`` or ``'500 MB'``. A run that needs
         more stops with a `MemoryLimitError`. `hamlet.engine.memory_limit` says what is counted. On Spark it holds
@@ -58,6 +61,7 @@ class Options:
     type_column: str = "type"
     order_column: str | None = None
     time_unit: str = "s"
+    null_keys: str = "keep"
     max_memory: Size | None = None
     trace: bool = False
 
@@ -68,6 +72,7 @@ class Options:
             ("numbers", ("exact", "float")),
             ("count_type", COUNT_TYPES),
             ("time_unit", tuple(UNITS_PER_SECOND)),
+            ("null_keys", ("keep", "drop")),
         ):
             value = getattr(self, name)
             if value not in choices:

@@ -123,6 +123,11 @@ class FilteredEvents(EventSource):
         self._source = source
         self._filter = Filter(condition, source.schema)
 
+    @property
+    def repeatable(self) -> bool:
+        """As `EventSource.repeatable`."""
+        return self._source.repeatable
+
     def batches(
         self, columns: Sequence[str] | None = None, *, progress: Progress | None = None, pane: int = 1
     ) -> Iterator[pa.RecordBatch]:

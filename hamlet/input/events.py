@@ -102,6 +102,11 @@ class EventSource:
                     progress(done)
 
     @property
+    def repeatable(self) -> bool:
+        """Whether the events can be read again."""
+        return not isinstance(self._reader, _Stream)
+
+    @property
     def distinct(self) -> bool:
         """Whether no two events are known to have one time; once the first batch has been given."""
         return self._check is not None and self._check.ordered and self._check.distinct

@@ -46,7 +46,7 @@ class Results:
         self.clock = clock
         self.by_query: tuple[QueryRows, ...] = tuple(rows)
         self.stats: dict[str, Any] = dict(stats or {})
-        self._warnings = tuple(warnings)
+        self.run_warnings = tuple(warnings)  # all but what depends on types of columns
         self._infinite: dict[str, int] = {}
         self._types: dict[str, tuple[str | None, ...]] = {}  # under auto, of queries that were asked for
 
@@ -58,7 +58,7 @@ class Results:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What may not be what was meant, a sentence each: types that never occur, counts that are no int64."""
-        return (*self._warnings, *self.type_notes())
+        return (*self.run_warnings, *self.type_notes())
 
     def type_notes(self) -> Iterator[str]:
         """A sentence for each COUNT or SUM that is neither int64 nor a double in `table`, under ``auto``."""

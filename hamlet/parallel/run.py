@@ -13,6 +13,7 @@ import pyarrow as pa
 from hamlet.engine.online import Engine
 from hamlet.engine.options import Options
 from hamlet.engine.trace import TraceFile
+from hamlet.findings import Watch, of_results
 from hamlet.input.events import EventSource, open_events
 from hamlet.output.query_rows import QueryRows
 from hamlet.output.result import Results
@@ -57,7 +58,8 @@ def run(
     Returns
     -------
     Results
-        Rows in the order of LANGUAGE §9.
+        Rows in the order of LANGUAGE §9. ``warnings`` says what is odd about them: types that never occur, conditions
+        that no event passes, why a query has no rows.
 
     Raises
     ------
@@ -82,6 +84,7 @@ def run(
         input_format=input_format,
     )
     engine.open(source.schema)
+    watch = Watch(workload, source.schema, keep_null_keys=chosen.null_keys == "keep")
     observer = _observer(workload, source, chosen, report)
     collected = {each.name: each for each in engine.without_rows()}
     chunks = side_by_side(engine, source.rows)
@@ -91,6 +94,7 @@ def run(
         for batch in engine.stages.measured_steps("read", batches):
             engine.executor.distinct = source.distinct
             _extend(collected, engine.feed(batch, wait=True) if chunks is None else chunks.feed(batch))
+            watch.see(batch)
             _hand_on(engine, file, observer, batch)
         _extend(collected, engine.close_columns() if chunks is None else chunks.close())
         _hand_on(engine, file, observer)
@@ -100,7 +104,9 @@ def run(
         "stages": engine.stages.seconds,
         "rows": sum(map(len, collected.values())),
     }
-    results = Results(list(collected.values()), engine.clock, chosen.count_type, stats)
+    rows = list(collected.values())
+    warnings = of_results(engine.workload, source, watch, rows)
+    results = Results(rows, engine.clock, chosen.count_type, stats, warnings)
     if observer is not None:
         observer.write(results)
     return results

@@ -16,7 +16,7 @@ from hamlet.language.analysis import analyse_text, column_errors
 from hamlet.language.conditions import references
 from hamlet.language.meaning import Analysis
 from hamlet.language.printing import to_text
-from hamlet.language.query import Aggregate, Query
+from hamlet.language.query import Aggregate, NullTest, Query, Reference
 from hamlet.language.schema import Schema
 from hamlet.language.typecheck import check
 from hamlet.planner.compile import compile_workload
@@ -137,6 +137,22 @@ class Workload:
                 if isinstance(item.value, Aggregate) and item.value.attribute is not None:
                     found[item.value.attribute] = None
         return tuple(found)
+
+    def without_null_keys(self) -> Workload:
+        """The same queries over events that have a value of every equivalence and GROUP-BY attribute.
+
+        Events of a declared type that lacks the attribute are taken as before.
+        """
+        queries = []
+        for query in self.analysis.queries:
+            local = dict(query.local)
+            for variable in query.types:
+                declared = query.declared.get(variable)
+                carried = [name for name in query.partition if declared is None or name in declared]
+                tests = [NullTest(Reference(variable, name), negated=True) for name in carried]
+                local[variable] = (*tests, *local.get(variable, ()))
+            queries.append(replace(query, local={name: tests for name, tests in local.items() if tests}))
+        return Workload(replace(self.analysis, queries=tuple(queries)))
 
     def check(self, schema: Schema) -> Sequence[Diagnostic]:
         """Check names and types against the columns of an input.

@@ -66,7 +66,8 @@ class Shipment:
     @property
     def workload(self) -> Workload:
         """The workload, parsed and checked."""
-        return _parsed(self.text, self.source)
+        found = _parsed(self.text, self.source)
+        return found.without_null_keys() if self.options.null_keys == "drop" else found
 
     def schema(self, name: str = "the DataFrame") -> Schema:
         """The columns in the language's types; raises DataError where time, type or order column cannot be used."""
