@@ -26,8 +26,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hamlet.engine.options import Options
+from hamlet.engine.options import Options, options_of
 from hamlet.errors import DataError
+from hamlet.input.events import open_events
 from hamlet.language.schema import UNITS_PER_SECOND
 from hamlet.oracle import Trend, trends
 from hamlet.parallel.run import run
@@ -36,6 +37,7 @@ from hamlet.planner.workload import Workload
 __all__ = ["Case", "assert_trends", "cases", "describe_trends", "events_of", "rows_of"]
 
 MOST_EVENTS = 20  # of a stream whose trends are listed
+_COLUMNS = ("time_column", "type_column", "order_column", "time_unit")
 MOST_LISTED = 40  # trends that a message shows
 
 
@@ -112,10 +114,12 @@ def describe_trends(query: str | Workload, stream: str | Sequence[Mapping[str, A
     events = events_of(stream) if isinstance(stream, str) else list(stream)
     if len(events) > MOST_EVENTS:
         return f"(the trends are listed for streams of up to {MOST_EVENTS} events; this one has {len(events)})"
-    chosen = Options(**{name: value for name, value in options.items() if name in Options.__dataclass_fields__})
+    chosen = options_of(options)
     if not all(isinstance(event[chosen.time_column], int) for event in events):
         return "(the trends are listed for integer times)"
     lines: list[str] = []
+    known = open_events(events, **{name: getattr(chosen, name) for name in _COLUMNS})
+    workload.refuse_misspelled(known.schema, known.types())
     for each in workload.queries:
         found = trends(
             each,

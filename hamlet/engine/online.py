@@ -25,7 +25,7 @@ from hamlet.engine.options import options_of
 from hamlet.engine.reorder_buffer import Disorder
 from hamlet.engine.stages import Stages
 from hamlet.errors import HamletError
-from hamlet.input.columns import StringPool
+from hamlet.input.columns import StringPool, values_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.stream_schema import check_zones
 from hamlet.input.ticks import Lateness, refuse_far, time_in_ticks
@@ -269,6 +269,9 @@ class Engine:
             self._promise = None
         fresh = disorder.judge(times, schema.clock)
         if schema is not self._schema:
+            if self._schema is None and not schema.closed:
+                names = (values_of(batch, self.options.type_column) for batch in batches)
+                self.workload.refuse_misspelled(schema, {name for each in names for name in each})
             self._compile(schema)
         if fresh is None:
             for batch, (times, orders) in zip(batches, keyed, strict=True):

@@ -69,13 +69,5 @@ def of_type(batch: pa.RecordBatch, type_column: str, kind: str) -> Mask:
     return found
 
 
-def types_of(batch: pa.RecordBatch, type_column: str) -> list[str]:
-    """The types that events of a batch have."""
-    types = column(batch, type_column)
-    if types is None or pa.types.is_null(types.type):
-        return []
-    return [str(each) for each in types.unique().drop_null().to_pylist()]
-
-
 def _plain(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pa.types.is_dictionary(kind) else kind

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from hamlet.errors import near_miss
-from hamlet.findings.local import LocalPredicate, of_type, types_of
-from hamlet.input.columns import column
+from hamlet.findings.local import LocalPredicate, of_type
+from hamlet.input.columns import column, values_of
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import name_text, to_text
 from hamlet.language.schema import Schema
@@ -127,7 +127,7 @@ class Watch:
         """Look at further events."""
         self.events += batch.num_rows
         if self._missing or self._variables:
-            found = types_of(batch, self._type_column)
+            found = values_of(batch, self._type_column)
             self._missing.difference_update(found)
             if len(self._seen) < MOST_TYPES:
                 self._seen.update(dict.fromkeys(found))

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet.errors import DataError, OptionError, one_of
+from hamlet.input.columns import values_of
 from hamlet.input.files import Reader, open_path
 from hamlet.input.input_schema import missing_column, plain_schema, schema_of, unreadable_column
 from hamlet.input.ordering import PIECE_ROWS, SPILL_ROWS, OrderCheck, SortKey, ordered_batches, slices, sorted_batches
@@ -100,6 +101,13 @@ class EventSource:
                 done += batch.num_rows
                 if progress is not None:
                     progress(done)
+
+    def types(self) -> list[str]:
+        """The types of events that are dicts; none of others, whose columns are known."""
+        if self.schema.closed or not isinstance(self._reader, _Table):
+            return []
+        names = (values_of(batch, self.schema.type_column) for batch in self._reader.table.to_batches())
+        return list(dict.fromkeys(name for each in names for name in each))
 
     @property
     def repeatable(self) -> bool:

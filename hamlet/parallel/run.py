@@ -83,6 +83,7 @@ def run(
         time_unit=chosen.time_unit,
         input_format=input_format,
     )
+    engine.workload.refuse_misspelled(source.schema, source.types())
     engine.open(source.schema)
     watch = Watch(workload, source.schema, keep_null_keys=chosen.null_keys == "keep")
     observer = _observer(workload, source, chosen, report)

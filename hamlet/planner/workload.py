@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from hamlet.language.printing import to_text
 from hamlet.language.query import Aggregate, NullTest, Query, Reference
 from hamlet.language.schema import Schema
 from hamlet.language.typecheck import check
+from hamlet.language.unknown import misspelled
 from hamlet.planner.compile import compile_workload
 from hamlet.planner.compiled import CompiledWorkload
 
@@ -174,6 +175,12 @@ class Workload:
         if errors:
             raise WorkloadError(errors)
         return found
+
+    def refuse_misspelled(self, schema: Schema, types: Collection[str]) -> None:
+        """Raise WorkloadError at attributes that no dict has, though events of these types have nearly such ones."""
+        found = [] if schema.closed else misspelled(self.analysis, schema, types)
+        if found:
+            raise WorkloadError(found)
 
     def compiled(
         self, schema: Schema, strings: StringPool, *, exact: bool, together: bool, settled: bool
