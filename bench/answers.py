@@ -300,7 +300,7 @@ def check_slices(
             ticks_per_second=UNITS_PER_SECOND[options.get("time_unit", "s")],
         )
         for policy in policies:
-            rows = hamlet.run(workload, piece, sharing=policy, **options).rows()
+            rows = hamlet.run(workload, piece, sharing=cast(SharingPolicy, policy), **options).rows()
             compare(text, comparable(text, rows), comparable(text, expected), (f"hamlet.run, {policy}", "the oracle"))
         checked += len(expected)
     if not checked:

@@ -24,9 +24,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack, cast
 
-from hamlet.engine.options import Options, options_of
+from hamlet.engine.options import Options, RunOptions, options_of
 from hamlet.errors import DataError
 from hamlet.input.events import open_events
 from hamlet.language.schema import UNITS_PER_SECOND
@@ -48,7 +48,7 @@ def assert_trends(
     query: str | Workload,
     stream: str | Sequence[Mapping[str, Any]],
     expected: int | str | Sequence[Mapping[str, Any]],
-    **options: Any,
+    **options: Unpack[RunOptions],
 ) -> None:
     """Assert that a query finds on a stream what is expected.
 
@@ -98,7 +98,9 @@ def assert_trends(
     raise AssertionError("\n".join([wrong, shown, describe_trends(workload, events, **options)]))
 
 
-def describe_trends(query: str | Workload, stream: str | Sequence[Mapping[str, Any]], **options: Any) -> str:
+def describe_trends(
+    query: str | Workload, stream: str | Sequence[Mapping[str, Any]], **options: Unpack[RunOptions]
+) -> str:
     """The trends of every query and window, one a line, as brute force lists them.
 
     A line has the events in order, each as type@time; where variable and type differ, type:variable@time. The
@@ -209,9 +211,9 @@ class Case:
     expected: list[dict[str, Any]]
     about: str = field(default="", compare=False)
 
-    def check(self, **options: Any) -> None:
+    def check(self, **options: Unpack[RunOptions]) -> None:
         """Assert that `hamlet.run` finds the expected rows; `options` come on top of those of the case."""
-        assert_trends(self.text, self.events, self.expected, **{**self.options, **options})
+        assert_trends(self.text, self.events, self.expected, **cast(RunOptions, {**self.options, **options}))
 
     def __str__(self) -> str:
         return self.name

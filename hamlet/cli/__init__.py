@@ -6,6 +6,7 @@ anything else. Results go to standard output, all else to standard error. Source
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import traceback
@@ -41,6 +42,9 @@ class _Commands(click.Group):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         return found
+
+
+_SILENT = logging.NullHandler()
 
 
 @click.group(
@@ -80,6 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever has started this process
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (for as long as the process lives)
+    logging.getLogger("hamlet").addHandler(_SILENT)  # a command says itself what the log would
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning

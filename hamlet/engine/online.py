@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from hamlet.engine.executor import END_OF_TIME, Executor, executor_of
 from hamlet.engine.feed import Feed, process
 from hamlet.engine.intake import Intake
 from hamlet.engine.memory_limit import bytes_of
-from hamlet.engine.options import options_of
+from hamlet.engine.options import RunOptions, options_of
 from hamlet.engine.reorder_buffer import Disorder
 from hamlet.engine.stages import Stages
 from hamlet.errors import HamletError
@@ -32,6 +32,14 @@ from hamlet.input.ticks import Lateness, refuse_far, time_in_ticks
 from hamlet.language.schema import Clock, Schema
 from hamlet.output.query_rows import QueryRows
 from hamlet.planner.workload import Workload, workload_of
+
+Late = Literal["error", "drop"]
+
+
+class EngineOptions(RunOptions, total=False):
+    """The options of an `Engine`, by name."""
+
+    trace: bool
 
 
 class Engine:
@@ -57,8 +65,10 @@ class Engine:
     [{'query': 'q1', 'window_start': 0, 'window_end': 10, 'count': 3}]
     """
 
-    def __init__(self, workload: Workload, *, lateness: Lateness = 0, late: str = "error", **options: Any) -> None:
-        self.options = chosen = options_of(options)
+    def __init__(
+        self, workload: Workload, *, lateness: Lateness = 0, late: Late = "error", **options: Unpack[EngineOptions]
+    ) -> None:
+        self.options = chosen = options_of(options, ("lateness", "late"))
         given = workload_of(workload)
         self.workload = given.without_null_keys() if chosen.null_keys == "drop" else given
         self._key = SortKey(chosen.time_column, chosen.order_column)

@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, TypedDict, cast, get_args
 
 from hamlet.engine.memory_limit import Size, bytes_of
 from hamlet.engine.sharing import Model, Policy, Sharing
-from hamlet.errors import OptionError, one_of
-from hamlet.language.schema import UNITS_PER_SECOND
-from hamlet.output.fitting import COUNT_TYPES
+from hamlet.errors import OptionError, near_miss, one_of
 from hamlet.planner.workload import Workload
+
+SharingPolicy = Literal["dynamic", "static", "never"]
+CountType = Literal["auto", "string", "int64", "double", "decimal"]
+Numbers = Literal["exact", "float"]
+TimeUnit = Literal["s", "ms", "us", "ns"]
+NullKeys = Literal["keep", "drop"]
+
+
+class RunOptions(TypedDict, total=False):
+    """The options of `hamlet.run`, `hamlet.Engine` and `hamlet.spark`, by name: what editors and type checkers see.
+
+    `Options` says what each of them means.
+    """
+
+    sharing: SharingPolicy
+    benefit: Model
+    numbers: Numbers
+    count_type: CountType
+    threads: int
+    time_column: str
+    type_column: str
+    order_column: str | None
+    time_unit: TimeUnit
+    null_keys: NullKeys
+    max_memory: Size | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,14 +90,7 @@ class Options:
     trace: bool = False
 
     def __post_init__(self) -> None:
-        for name, choices in (
-            ("sharing", ("dynamic", "static", "never")),
-            ("benefit", ("measured", "paper")),
-            ("numbers", ("exact", "float")),
-            ("count_type", COUNT_TYPES),
-            ("time_unit", tuple(UNITS_PER_SECOND)),
-            ("null_keys", ("keep", "drop")),
-        ):
+        for name, choices in _CHOICES.items():
             value = getattr(self, name)
             if value not in choices:
                 raise OptionError(f"{name} is {value!r}; it must be {one_of([repr(choice) for choice in choices])}")
@@ -100,10 +117,35 @@ class Options:
         return tuple(dict.fromkeys(name for name in (*special, *workload.attributes) if name is not None))
 
 
-def options_of(options: dict[str, Any]) -> Options:
-    """Options by name; raises OptionError where there is none of a name."""
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "sharing": get_args(SharingPolicy),
+    "benefit": get_args(Model),
+    "numbers": get_args(Numbers),
+    "count_type": get_args(CountType),
+    "time_unit": get_args(TimeUnit),
+    "null_keys": get_args(NullKeys),
+}
+
+
+def options_of(options: Mapping[str, Any], others: Iterable[str] = ()) -> Options:
+    """Options by name.
+
+    Parameters
+    ----------
+    options : mapping of str to Any
+    others : iterable of str
+        Further names that whoever is called takes, for the message.
+
+    Raises
+    ------
+    OptionError
+        Where there is none of a name; the text says which is nearly called so.
+    """
     known = Options.__dataclass_fields__
     for name in options:
         if name not in known:
-            raise OptionError(f"there is no option {name!r}; the options are {', '.join(known)}")
+            names = [*known, *others]
+            meant = near_miss(name, names)
+            hint = f"did you mean {meant!r}?" if meant is not None else f"the options are {', '.join(names)}"
+            raise OptionError(f"there is no option {name!r}; {hint}")
     return Options(**options)

@@ -49,4 +49,7 @@ def of_results(workload: Workload, source: EventSource, watch: Watch, rows: Sequ
         others = [query for query in queries if why.get(query) != text]
         if others:
             sentences.append(f"{named(others)}: {text}")
+    if not source.schema.closed:  # dicts: a name that none of them has may be right
+        unknown = [name for name in workload.attributes if name not in source.schema.columns]
+        sentences += [f"no event has the attribute '{name}', so it is NULL everywhere" for name in unknown]
     return [*sentences, *doubts_of_counts(workload, source.schema, rows)]

@@ -198,9 +198,8 @@ class Watch:
     @staticmethod
     def _rejected(each: _Variable) -> str:
         variable = next(iter(each.users.values()))
-        conditions = " AND ".join(
-            text.replace(f"{name_text(EVENT)}.", f"{name_text(variable)}.") for text in each.texts
-        )
+        written, named_so = f"{name_text(EVENT)}.", f"{name_text(variable)}."
+        conditions = " AND ".join(text.replace(written, named_so) for text in each.texts)
         what = f"all {each.events:,} {name_text(each.type)} events" if each.events > 1 else f"the {each.type} event"
         return f"{conditions} rejects {what}"
 

@@ -193,7 +193,7 @@ class CsvFile:
         raise DataError(
             f"{self.name}{line}: the {role} column {name!r} holds {value!r}; it must hold integers or timestamps such "
             "as 2024-01-31T12:00:00, all with a zone or all without"
-        )
+        ).about(row=int(line[1:]) - 1 if line else None, column=name)
 
     def _raise_unreadable(self, error: pa.ArrowException) -> NoReturn:
         """The error for a row with too many or too few fields, or a file that is no CSV at all."""

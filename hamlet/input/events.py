@@ -18,6 +18,7 @@ from hamlet.errors import DataError, OptionError, one_of
 from hamlet.input.columns import values_of
 from hamlet.input.files import Reader, open_path
 from hamlet.input.input_schema import missing_column, plain_schema, schema_of, unreadable_column
+from hamlet.input.moments import needs_reading, with_moments
 from hamlet.input.ordering import PIECE_ROWS, SPILL_ROWS, OrderCheck, SortKey, ordered_batches, slices, sorted_batches
 from hamlet.input.records import table_of_columns, table_of_records
 from hamlet.input.widening import cast, conform, is_readable, validate
@@ -218,6 +219,7 @@ def open_events(
     source : path, pyarrow Table, RecordBatch or RecordBatchReader, dict of columns, iterable of dicts, EventSource
         Paths are Parquet, CSV or JSON lines, or a folder of such files. A dict maps names to numpy arrays or lists.
         Anything else that exports an Arrow stream (``__arrow_c_stream__``: polars, duckdb and others) is read once.
+        Times in memory may be ISO 8601 text, or floats of the time unit since 1970 (`hamlet.input.moments`).
         An EventSource comes back as it is.
     time_column, type_column, order_column : str
         Names of the columns; without an order column events of equal time are unordered.
@@ -242,7 +244,7 @@ def open_events(
     if order_column is not None and order_column == time_column:
         raise OptionError(f"the order column is the time column ({time_column!r}); it must be another one, or none")
     key = SortKey(time_column, order_column)
-    reader, closed = _reader_of(source, key, type_column, input_format)
+    reader, closed = _reader_of(source, key, type_column, input_format, time_unit)
     schema = schema_of(
         reader.schema,
         key,
@@ -255,21 +257,32 @@ def open_events(
     return EventSource(reader, key, schema, spill_rows)
 
 
-def _reader_of(source: Any, key: SortKey, type_column: str, input_format: str | None) -> tuple[Reader, bool]:
+def _reader_of(
+    source: Any, key: SortKey, type_column: str, input_format: str | None, time_unit: str
+) -> tuple[Reader, bool]:
     """A reader of the source, and whether its columns are all that there are."""
     if isinstance(source, str) and "://" in source:
         raise DataError(f"{source} is a URL, and files are read here; hamlet submit reads the URLs that Spark can")
     if isinstance(source, (str, os.PathLike)):
         return open_path(Path(source), key, type_column, input_format), True
     if isinstance(source, pa.RecordBatchReader):
-        return _Stream(source), True
+        return _stream_of(source, key.time, time_unit), True
     if hasattr(source, "__arrow_c_stream__") and not isinstance(source, (pa.Table, pa.RecordBatch)):
         try:
-            return _Stream(pa.RecordBatchReader.from_stream(source)), True
+            return _stream_of(pa.RecordBatchReader.from_stream(source), key.time, time_unit), True
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise DataError(f"cannot read the {type(source).__name__} as an Arrow stream: {error}") from error
     table, closed = table_of(source)
-    return _Table("the table" if closed else "the events", table), closed
+    return _Table("the table" if closed else "the events", with_moments(table, key.time, time_unit)), closed
+
+
+def _stream_of(reader: pa.RecordBatchReader, time_column: str, time_unit: str) -> Reader:
+    """A stream, or a table of all its rows where times are text or floats, which are looked at as a whole."""
+    place = reader.schema.get_field_index(time_column)
+    if place < 0 or not needs_reading(reader.schema.field(place).type):
+        return _Stream(reader)
+    with reader:
+        return _Table("the Arrow stream", with_moments(reader.read_all(), time_column, time_unit))
 
 
 def table_of(source: Any, first_event: int = 0) -> tuple[pa.Table, bool]:
@@ -322,6 +335,7 @@ def batch_of(
         As `open_events`, and at a NULL time or order.
     """
     table, closed = table_of(events, first_event)
+    table = with_moments(table, time_column, "s", first_event)
     return arrived(
         table,
         closed,

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet.errors import OptionError, one_of
+from hamlet.errors import OptionError, UnsupportedError, one_of
 from hamlet.language.schema import Clock
 from hamlet.output.exchange import arrays, union
 from hamlet.output.fitting import TEXT, WIDE, common_types, fitted_types, is_counted, type_note
+from hamlet.output.html import as_html
 from hamlet.output.query_rows import QueryRows, dicts_of
 from hamlet.output.tables import CountTypes, check_count_type, count_infinite, to_arrow
 
@@ -78,6 +80,38 @@ class Results:
     def __repr__(self) -> str:
         counts = ", ".join(f"{each.name}: {len(each)}" for each in self.by_query)
         return f"<Results, rows by query: {counts}>"
+
+    def __getitem__(self, query: str) -> Results:
+        """The results of one query: its rows, its table, its frames.
+
+        Raises
+        ------
+        OptionError
+            If there is no such query.
+        """
+        return Results([self._of(query)], self.clock, self.count_type, self.stats, self.run_warnings)
+
+    def __contains__(self, query: object) -> bool:
+        return query in self.queries
+
+    def to_pandas(self) -> Any:
+        """All rows as a pandas DataFrame, which is the caller's own; pandas must be installed.
+
+        An integer beyond 64 bits is a decimal.Decimal or text, as in `table`.
+        """
+        return self.table().to_pandas()
+
+    def to_polars(self) -> Any:
+        """All rows as a polars DataFrame; polars must be installed."""
+        try:
+            polars = importlib.import_module("polars")
+        except ModuleNotFoundError:
+            raise UnsupportedError("polars is not installed; it comes with: pip install polars") from None
+        return polars.DataFrame(self)
+
+    def _repr_html_(self) -> str:
+        """The first rows of every query, for a notebook."""
+        return as_html(self.by_query, self.clock)
 
     def rows(self) -> list[dict[str, Any]]:
         """All rows as dicts, in the order of LANGUAGE §9; an integer is a Python int, whatever its size."""

@@ -228,10 +228,14 @@ def _unfit(rows: QueryRows, row: tuple[Any, ...], place: int, clock: Clock, what
     shown = text if len(text) <= 50 else f"{text[:20]}... ({len(text)} characters)"
     where = f"query {rows.name}, window [{time_text(start, clock)}, {time_text(end, clock)})"
     where += f", group {group}" if group else ""
-    return OutputError(
+    error = OutputError(
         f"{where}: {rows.columns[place].name} = {shown} does not fit {what}; "
         "the count type string is exact, double may be inf"
     )
+    groups = {
+        column.name: value for column, value in zip(rows.columns, values, strict=True) if column.kind == "attribute"
+    }
+    return error.about(query=rows.name, window=(start, end), group=groups, column=rows.columns[place].name)
 
 
 def count_infinite(table: pa.Table, columns: Sequence[ResultColumn]) -> int:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 import pyarrow as pa
 
-from hamlet.engine.online import Engine
-from hamlet.engine.options import Options
+from hamlet.engine.online import Engine, EngineOptions
+from hamlet.engine.options import Options, RunOptions, options_of
 from hamlet.engine.trace import TraceFile
 from hamlet.findings import Watch, of_results
 from hamlet.input.events import EventSource, open_events
@@ -23,16 +24,19 @@ from hamlet.planner.workload import Workload
 if TYPE_CHECKING:
     from hamlet.pages.report import Report
 
+Format = Literal["parquet", "csv", "json"]
+_LOG = logging.getLogger("hamlet")
+
 
 def run(
     workload: Workload,
     events: Any,
     *,
     progress: Callable[[int], None] | None = None,
-    input_format: str | None = None,
+    input_format: Format | None = None,
     trace: str | os.PathLike[str] | None = None,
     report: str | os.PathLike[str] | None = None,
-    **options: Any,
+    **options: Unpack[RunOptions],
 ) -> Results:
     """Run a workload over events.
 
@@ -72,7 +76,9 @@ def run(
     >>> run(workload, [{"time": t, "type": "ABB"[t]} for t in range(3)]).rows()
     [{'query': 'q1', 'window_start': 0, 'window_end': 10, 'count': 3}]
     """
-    engine = Engine(workload, trace=trace is not None or report is not None, **options)
+    options_of(options, ("progress", "input_format", "trace", "report"))
+    watched = trace is not None or report is not None
+    engine = Engine(workload, **cast(EngineOptions, {**options, "trace": watched}))
     chosen: Options = engine.options
     begin = time.perf_counter()
     source: EventSource = open_events(
@@ -108,6 +114,9 @@ def run(
     rows = list(collected.values())
     warnings = of_results(engine.workload, source, watch, rows)
     results = Results(rows, engine.clock, chosen.count_type, stats, warnings)
+    for each in warnings:
+        _LOG.warning(each)
+    _LOG.info("%s: %d events, %d rows in %.3f s", source.name, stats["events"], stats["rows"], stats["seconds"])
     if observer is not None:
         observer.write(results)
     return results

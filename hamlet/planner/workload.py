@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from html import escape
 from pathlib import Path
 
 from hamlet.errors import Diagnostic, OptionError, WorkloadError, near_miss
@@ -199,6 +200,13 @@ class Workload:
 
     def __str__(self) -> str:
         return to_text(self.analysis.text)
+
+    def __repr__(self) -> str:
+        return f"<Workload: {', '.join(self.names[:10])}{', ...' if len(self.names) > 10 else ''}>"
+
+    def _repr_html_(self) -> str:
+        """The text of the queries, for a notebook."""
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 def workload_of(given: object) -> Workload:

@@ -10,14 +10,16 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Literal, Unpack
 
-from hamlet.engine.options import options_of
+from hamlet.engine import Late
+from hamlet.engine.options import RunOptions, options_of
 from hamlet.engine.stages import Stages
 from hamlet.errors import OptionError, OutputError, UnsupportedError
 from hamlet.input.ticks import Lateness
 from hamlet.output.files import check_destination, check_format, staged
 from hamlet.output.place import check_beside
+from hamlet.parallel.run import Format
 from hamlet.planner.workload import Workload
 
 try:
@@ -41,6 +43,7 @@ from hamlet.spark.session import Progress, at_the_end, check_pandas, session, tr
 
 __all__ = ["run", "stream", "submit", "submit_stream"]
 
+Products = Literal["never", "auto", "always"]
 _LOG = logging.getLogger("hamlet")
 
 
@@ -50,9 +53,9 @@ def run(
     *,
     partitions: int | None = None,
     balance: bool = False,
-    products: str = "never",
+    products: Products = "never",
     lazy: bool = False,
-    **options: Any,
+    **options: Unpack[RunOptions],
 ) -> DataFrame:
     """Run a workload over the events of a DataFrame.
 
@@ -103,7 +106,8 @@ def run(
     chosen = options_of(options)
     if not isinstance(events, DataFrame):
         raise OptionError(
-            f"events is a {type(events).__name__}; hamlet.spark.run takes a DataFrame, hamlet.run everything else"
+            f"events is a {type(events).__module__.partition('.')[0]} {type(events).__name__}; hamlet.spark.run takes "
+            "a DataFrame of Spark (spark.createDataFrame makes one), hamlet.run takes everything else"
         )
     if events.isStreaming:
         raise OptionError("the DataFrame is a stream: hamlet.spark.run takes a batch, hamlet.spark.stream a stream")
@@ -136,18 +140,18 @@ def submit(
     output: str,
     *,
     master: str | None = None,
-    input_format: str | None = None,
-    output_format: str = "parquet",
+    input_format: Format | None = None,
+    output_format: Format = "parquet",
     overwrite: bool = False,
     partitions: int | None = None,
     balance: bool = False,
     where: str | None = None,
     report: str | os.PathLike[str] | None = None,
     trace: str | None = None,
-    products: str = "auto",
+    products: Products = "auto",
     keep: Iterable[str | os.PathLike[str]] = (),
     progress: Progress | None = None,
-    **options: Any,
+    **options: Unpack[RunOptions],
 ) -> dict[str, Any]:
     """Run a workload over a file, as a batch job that writes ``output/query=<name>/part-<number>.<format>``.
 
@@ -207,7 +211,7 @@ def submit(
         If Spark cannot finish the job.
     """
     began = time.perf_counter()
-    chosen = options_of(options if report is None and trace is None else {**options, "trace": True})
+    chosen = options_of(dict(options) if report is None and trace is None else {**options, "trace": True})
     check_format(output_format)
     check_choice(products)
     precious = [str(path) for path in (*keep, local_path(source)) if path is not None]
@@ -255,8 +259,8 @@ def stream(
     *,
     partitions: int | None = None,
     lateness: Lateness | None = None,
-    late: str = "error",
-    **options: Any,
+    late: Late = "error",
+    **options: Unpack[RunOptions],
 ) -> DataFrame:
     """Run a workload over a streaming DataFrame: rows of every window, once, after it has closed.
 
@@ -307,17 +311,17 @@ def submit_stream(
     checkpoint: str,
     *,
     master: str | None = None,
-    input_format: str | None = None,
-    output_format: str = "parquet",
+    input_format: Format | None = None,
+    output_format: Format = "parquet",
     partitions: int | None = None,
     lateness: Lateness = 0,
-    late: str = "error",
+    late: Late = "error",
     where: str | None = None,
     trigger: str | None = None,
     available_now: bool = False,
     files_per_batch: int | None = None,
     started: Callable[[StreamingQuery], None] | None = None,
-    **options: Any,
+    **options: Unpack[RunOptions],
 ) -> dict[str, Any]:
     """Run a workload over a folder to which files are added, until it is stopped.
 
