@@ -165,6 +165,11 @@ def _attribute_name(cursor: Cursor) -> str:
 # ------------------------------------------------------------------------------------------------ durations
 
 
+def unit_of(word: str) -> str | None:
+    """The unit of time that a word names: ms, s, min, h or d."""
+    return _UNIT_OF.get(word.lower())
+
+
 def parse_duration(cursor: Cursor, clause: str) -> Duration:
     """Read the length of WITHIN or SLIDE; raises UnreadableError with the message recorded.
 
