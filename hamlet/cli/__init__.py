@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from hamlet.cli import calibrate, check, completion, doctor, explain, run, submit, version
+from hamlet.cli import calibrate, check, completion, doctor, explain, run, submit, trends, version
 from hamlet.cli.interrupt import heard_at_once
 from hamlet.errors import HamletError, JobError, WorkloadError
 from hamlet.starting import EXIT_CODE
@@ -64,7 +64,7 @@ def cli() -> None:
     """Count and aggregate event trends: many Kleene-pattern queries over one stream, exactly."""
 
 
-for module in (check, explain, run, submit, calibrate, doctor, version, completion):
+for module in (check, explain, run, trends, submit, calibrate, doctor, version, completion):
     cli.add_command(module.command)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 import pyarrow as pa
@@ -17,6 +17,9 @@ from hamlet.output.fitting import TEXT, WIDE, common_types, fitted_types, is_cou
 from hamlet.output.html import as_html
 from hamlet.output.query_rows import QueryRows, dicts_of
 from hamlet.output.tables import CountTypes, check_count_type, count_infinite, to_arrow
+
+if TYPE_CHECKING:
+    from hamlet.trends import TrendSample
 
 
 class Results:
@@ -49,6 +52,7 @@ class Results:
         self.by_query: tuple[QueryRows, ...] = tuple(rows)
         self.stats: dict[str, Any] = dict(stats or {})
         self.run_warnings = tuple(warnings)  # all but what depends on types of columns
+        self._lister: Callable[..., TrendSample] | None = None
         self._infinite: dict[str, int] = {}
         self._types: dict[str, tuple[str | None, ...]] = {}  # under auto, of queries that were asked for
 
@@ -81,6 +85,40 @@ class Results:
         counts = ", ".join(f"{each.name}: {len(each)}" for each in self.by_query)
         return f"<Results, rows by query: {counts}>"
 
+    def trends(self, query: str, window: Any = None, group: Any = None, limit: int = 5) -> TrendSample:
+        """Some of the trends that a row counts, event by event: the shortest first, however many there are.
+
+        Parameters
+        ----------
+        query : str
+        window : int, str or datetime, optional
+            When the row's window begins; by default the first row counts.
+        group : optional
+            The row's GROUP-BY values: a dict or, of one attribute, its value.
+        limit : int
+            How many trends, at most.
+
+        Raises
+        ------
+        OptionError
+            If there is no such query or row.
+        UnsupportedError
+            If the events cannot be read again: a stream, or a job of Spark.
+
+        Examples
+        --------
+        >>> import hamlet
+        >>> workload = hamlet.Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 s")
+        >>> results = hamlet.run(workload, [{"time": t, "type": "ABB"[t]} for t in range(3)])
+        >>> for trend in results.trends("q1", limit=2):
+        ...     print([f"{event['variable']}@{event['time']}" for event in trend])
+        ['A@0', 'B@1']
+        ['A@0', 'B@2']
+        """
+        if self._lister is None:
+            raise UnsupportedError("these results do not know their events; trends are listed from those of hamlet.run")
+        return self._lister(self, query, window, group, limit)
+
     def __getitem__(self, query: str) -> Results:
         """The results of one query: its rows, its table, its frames.
 
@@ -89,7 +127,14 @@ class Results:
         OptionError
             If there is no such query.
         """
-        return Results([self._of(query)], self.clock, self.count_type, self.stats, self.run_warnings)
+        found = Results([self._of(query)], self.clock, self.count_type, self.stats, self.run_warnings)
+        found._lister = self._lister
+        return found
+
+    def listed_by(self, lister: Callable[..., TrendSample]) -> Results:
+        """The same results, with what lists trends behind them."""
+        self._lister = lister
+        return self
 
     def __contains__(self, query: object) -> bool:
         return query in self.queries

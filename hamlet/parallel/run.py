@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from hamlet.planner.workload import Workload
 
 if TYPE_CHECKING:
     from hamlet.pages.report import Report
+    from hamlet.trends import TrendSample
 
 Format = Literal["parquet", "csv", "json"]
 _LOG = logging.getLogger("hamlet")
@@ -114,12 +116,20 @@ def run(
     rows = list(collected.values())
     warnings = of_results(engine.workload, source, watch, rows)
     results = Results(rows, engine.clock, chosen.count_type, stats, warnings)
+    results.listed_by(partial(_trends, engine.workload, source))
     for each in warnings:
         _LOG.warning(each)
     _LOG.info("%s: %d events, %d rows in %.3f s", source.name, stats["events"], stats["rows"], stats["seconds"])
     if observer is not None:
         observer.write(results)
     return results
+
+
+def _trends(workload: Workload, source: EventSource, results: Results, *asked: Any) -> TrendSample:
+    """`hamlet.trends.trends_of`, which is loaded when it is first asked for."""
+    from hamlet.trends import trends_of
+
+    return trends_of(workload, source, results, *asked)
 
 
 def _observer(
