@@ -161,3 +161,14 @@ def test_a_stream_is_told_of_without_being_read_again(clicks: Path) -> None:
 
 def test_no_events() -> None:
     assert warnings("RETURN COUNT(*) PATTERN A WITHIN 10 s", []) == ["there are no events"]
+
+
+def test_text_where_a_number_was_meant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, workload = tmp_path / "e.csv", tmp_path / "w.sase"
+    path.write_text("time,type,price\n1,A,3.5\n2,A,\n3,A,1e3\n4,A,n/a\n")
+    workload.write_text("RETURN COUNT(*) PATTERN A WHERE A.price > 10 WITHIN 10 s")
+    said = "the first value of price that is no number is 'n/a', in row 4 by time"
+    with pytest.raises(hamlet.WorkloadError, match=said):
+        hamlet.run(hamlet.Workload.from_file(workload), path)
+    assert main(["run", str(workload), "--input", str(path)]) == 2
+    assert said in capsys.readouterr().err

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from hamlet.cli.loading import load
-from hamlet.cli.options import COLUMN_OPTIONS, QUIET, WORKLOAD, input_option, with_options
+from hamlet.cli.options import COLUMN_OPTIONS, QUIET, READING_OPTIONS, WORKLOAD, input_option, with_options
 from hamlet.findings import Watch, found_by
 
 
@@ -21,7 +21,7 @@ from hamlet.findings import Watch, found_by
     """,
 )
 @WORKLOAD
-@with_options(input_option(), *COLUMN_OPTIONS, QUIET)
+@with_options(input_option(), *COLUMN_OPTIONS, *READING_OPTIONS, QUIET)
 def command(workload: str, source: str | None, quiet: bool, **columns: Any) -> None:
     """Report all errors of a workload, with the input's columns if there is an input.
 
@@ -34,7 +34,7 @@ def command(workload: str, source: str | None, quiet: bool, **columns: Any) -> N
             watch.see(batch)
             if watch.settled:
                 break
-        for sentence in found_by(watch):
+        for sentence in [*events.notes(), *found_by(watch)]:
             click.echo(f"note: {sentence}", err=True)
     if not quiet:
         count = len(checked.names)

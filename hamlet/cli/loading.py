@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 import click
 
 from hamlet.errors import DataError, HamletError, WorkloadError, one_of
+from hamlet.findings.texts import with_values
 from hamlet.input.events import EventSource, open_events
 from hamlet.input.files import FORMATS, format_of
 from hamlet.planner.workload import Workload, mistakes
@@ -44,7 +45,10 @@ def load(
     events = None
     if source is not None:
         events = open_events(_lasting(source, columns.get("input_format")), **columns)
-        warnings += loaded.check(events.schema)
+        try:
+            warnings += loaded.check(events.schema)
+        except WorkloadError as error:
+            raise with_values(error, events) from None
     if warnings and not quiet:
         click.echo("\n".join(each.format() for each in dict.fromkeys(warnings)), err=True)
     return loaded, events

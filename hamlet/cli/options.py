@@ -16,7 +16,8 @@ def _only_one(context: click.Context, option: click.Parameter, given: tuple[str,
     """Of an option that click would take the last of; a user who gives several means all of them."""
     if len(given) > 1:
         raise click.UsageError(
-            f"{option.opts[0]} is given {len(given)} times; give one file, or a folder that has them all"
+            f"{option.opts[0]} is given {len(given)} times; give one file, a folder that has them all, or a pattern in "
+            "quotes"
         )
     return given[0] if given else None
 
@@ -33,7 +34,7 @@ def input_option(
         multiple=True,
         callback=_only_one,
         required=required,
-        help=f"Events: a Parquet, CSV or JSON lines file, or a folder of them.{more}",
+        help=f"Events: a Parquet, CSV or JSON lines file, a folder of them, or a pattern such as 'logs/*.csv'.{more}",
     )
 
 
@@ -81,6 +82,20 @@ COLUMN_OPTIONS = (
         show_default=True,
         help="What 1 means in an integer time column; timestamps know their own unit.",
     ),
+)
+READING_OPTIONS = (
+    click.option("--delimiter", metavar="CHARACTER", help="What separates the fields of CSV; else the header tells."),
+    click.option(
+        "--bad-rows",
+        type=click.Choice(["error", "drop"]),
+        default="error",
+        show_default=True,
+        help="CSV rows with too many or too few fields, or no time: an error, or left out, counted and shown.",
+    ),
+)
+PERIOD_OPTIONS = (
+    click.option("--from", "since", metavar="TIME", help="Only events from this time on: '2024-03-05', or ticks."),
+    click.option("--to", "until", metavar="TIME", help="Only events before this time."),
 )
 RUN_OPTIONS = (
     click.option("--output-format", type=click.Choice(["json", "csv", "parquet"]), help="Format of the results."),

@@ -14,7 +14,9 @@ import click
 from hamlet.cli.loading import load
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
+    PERIOD_OPTIONS,
     QUERY,
+    READING_OPTIONS,
     REPORT,
     RUN_OPTIONS,
     WHERE,
@@ -28,6 +30,7 @@ from hamlet.cli.remarks import doubts, folder_doubt
 from hamlet.cli.show import SHOWN_ROWS, show_tables
 from hamlet.engine.where import FilteredEvents
 from hamlet.input.events import EventSource
+from hamlet.input.period import PeriodEvents
 from hamlet.output.files import check_destination, check_format, stream_out, write
 from hamlet.output.place import check_beside
 from hamlet.output.query_rows import QueryRows
@@ -79,7 +82,9 @@ from hamlet.planner.workload import Workload
         help="Write a record per burst to a .parquet or .jsonl file: who shared it, and what the model counted.",
     ),
     REPORT,
+    *PERIOD_OPTIONS,
     *COLUMN_OPTIONS,
+    *READING_OPTIONS,
     *RUN_OPTIONS,
 )
 def command(
@@ -89,6 +94,8 @@ def command(
     output_format: str | None,
     queries: tuple[str, ...],
     where: str | None,
+    since: str | None,
+    until: str | None,
     limit: int | None,
     dates: bool,
     **options: Any,
@@ -107,8 +114,11 @@ def command(
             click.echo(f"note: {doubt}", err=True)
     started = time.perf_counter()
     columns = {name: options[name] for name in ("time_column", "type_column", "order_column", "time_unit")}
-    checked, events = load(workload, source, quiet, {**columns, "input_format": options.pop("input_format")}, queries)
+    columns |= {name: options.pop(name) for name in ("input_format", "delimiter", "bad_rows")}
+    checked, events = load(workload, source, quiet, columns, queries)
     assert events is not None
+    if since is not None or until is not None:
+        events = PeriodEvents(events, since, until)
     events = FilteredEvents(events, where) if where is not None else events
     results = _compute(checked, events, quiet, options)
     if limit is not None and output is not None:

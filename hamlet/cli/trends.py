@@ -7,9 +7,18 @@ from typing import Any
 import click
 
 from hamlet.cli.loading import load
-from hamlet.cli.options import COLUMN_OPTIONS, WHERE, WORKLOAD, input_option, with_options
+from hamlet.cli.options import (
+    COLUMN_OPTIONS,
+    PERIOD_OPTIONS,
+    READING_OPTIONS,
+    WHERE,
+    WORKLOAD,
+    input_option,
+    with_options,
+)
 from hamlet.engine.where import FilteredEvents
 from hamlet.errors import OptionError
+from hamlet.input.period import PeriodEvents
 from hamlet.output.digits import short_text
 from hamlet.parallel.run import run as run_workload
 from hamlet.trends import TrendSample
@@ -36,7 +45,9 @@ _LONGEST = 40  # events of a trend that are shown
         "--limit", metavar="N", type=click.IntRange(min=1), default=5, show_default=True, help="How many trends."
     ),
     WHERE,
+    *PERIOD_OPTIONS,
     *COLUMN_OPTIONS,
+    *READING_OPTIONS,
 )
 def command(
     workload: str,
@@ -46,6 +57,8 @@ def command(
     group: str | None,
     limit: int,
     where: str | None,
+    since: str | None,
+    until: str | None,
     **columns: Any,
 ) -> None:
     """List some of the trends that a result row counts, the shortest first, each event with its columns.
@@ -57,7 +70,8 @@ def command(
     if query is None and len(checked.names) > 1:
         raise OptionError(f"--query says which of the queries: {', '.join(checked.names[:20])}")
     chosen = checked.select([query] if query is not None else checked.names)
-    given = FilteredEvents(events, where) if where is not None else events
+    given = PeriodEvents(events, since, until) if since is not None or until is not None else events
+    given = FilteredEvents(given, where) if where is not None else given
     options = {name: columns[name] for name in ("time_column", "type_column", "order_column", "time_unit")}
     sample = run_workload(chosen, given, **options).trends(chosen.names[0], window, group, limit)
     _show(sample, columns["type_column"])

@@ -129,6 +129,14 @@ class FilteredEvents(EventSource):
         """As `EventSource.repeatable`."""
         return self._source.repeatable
 
+    def notes(self) -> list[str]:
+        """As `EventSource.notes`."""
+        return self._source.notes()
+
+    def types(self) -> list[str]:
+        """As `EventSource.types`."""
+        return self._source.types()
+
     def batches(
         self, columns: Sequence[str] | None = None, *, progress: Progress | None = None, pane: int = 1
     ) -> Iterator[pa.RecordBatch]:

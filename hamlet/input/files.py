@@ -5,16 +5,19 @@ A reader knows the schema of all its rows before it delivers the first, and can 
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hamlet.errors import DataError, OptionError, near_miss, one_of
 from hamlet.input.csvfile import CsvFile
+from hamlet.input.csvform import CsvForm
+from hamlet.input.files_protocol import Reader
+from hamlet.input.hive import InFolders, types_of, values_in
 from hamlet.input.jsonfile import JsonFile
 from hamlet.input.ordering import BATCH_ROWS, SortKey
 from hamlet.input.widening import conform, merged_schema, validate
@@ -31,35 +34,6 @@ _EXTENSIONS = {
 _DICTIONARY_BYTES, _PLACE_BYTES = 1 << 21, 4  # of a column of dictionary and places at most; writers give it 1 MiB
 _COMPRESSIONS = (".gz", ".bz2", ".zst")  # of text files; Arrow unpacks them by extension
 _GZIP, _WIDE_MARKS = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")  # how such files begin; UTF-16 of either byte order
-
-
-class Reader(Protocol):
-    """Something that holds events in columns.
-
-    Attributes
-    ----------
-    name : str
-        File name or kind of object, for messages.
-    schema : pyarrow.Schema
-        All columns, as they come in.
-    rows : int or None
-        How many rows there are; None where only reading would tell.
-    ordered : bool or None
-        Whether the rows are known to be in (time, order) order; None where nobody has looked yet.
-    """
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def schema(self) -> pa.Schema: ...  # noqa: D102
-    @property
-    def rows(self) -> int | None: ...  # noqa: D102
-    @property
-    def ordered(self) -> bool | None: ...  # noqa: D102
-
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The rows as they stand, with exactly these columns in this order; all names are in the schema."""
-        ...
 
 
 def format_of(path: Path, input_format: str | None) -> str:
@@ -86,8 +60,27 @@ def format_of(path: Path, input_format: str | None) -> str:
     return found
 
 
-def open_path(path: Path, key: SortKey, type_column: str, input_format: str | None = None) -> Reader:
-    """A reader of a file, or of all files in a folder.
+def open_paths(
+    paths: Sequence[Path], key: SortKey, type_column: str, input_format: str | None = None, form: CsvForm | None = None
+) -> Reader:
+    """A reader of several files and folders, one after the other; raises as `open_path`."""
+    readers = [open_path(path, key, type_column, input_format, form) for path in paths]
+    shown = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+    return readers[0] if len(readers) == 1 else Folder(shown, readers)
+
+
+def matching(pattern: Path) -> list[Path]:
+    """The files and folders that a pattern such as ``logs/*.csv`` means, by name; none where it is no pattern."""
+    text = str(pattern)
+    if not any(mark in text for mark in "*?[") or pattern.exists():
+        return []
+    return [Path(each) for each in sorted(glob.glob(text, recursive=True))]
+
+
+def open_path(
+    path: Path, key: SortKey, type_column: str, input_format: str | None = None, form: CsvForm | None = None
+) -> Reader:
+    """A reader of a file, of all files in a folder, or of all that a pattern such as ``logs/*.csv`` means.
 
     Raises
     ------
@@ -98,7 +91,9 @@ def open_path(path: Path, key: SortKey, type_column: str, input_format: str | No
     """
     try:
         if path.is_dir():
-            return _open_folder(path, key, type_column, input_format)
+            return _open_folder(path, key, type_column, input_format, form)
+        if several := matching(path):
+            return open_paths(several, key, type_column, input_format, form)
         if not path.exists():
             raise DataError(f"no such file: {path}{similar_file(path)}")
     except PermissionError as error:  # of a folder above it
@@ -114,7 +109,7 @@ def open_path(path: Path, key: SortKey, type_column: str, input_format: str | No
             _check_first_bytes(path, file.read(2), kind)
         if kind == "parquet":
             return ParquetFile(path)
-        return CsvFile(path, key, type_column) if kind == "csv" else JsonFile(path, key)
+        return CsvFile(path, key, type_column, form or CsvForm()) if kind == "csv" else JsonFile(path, key)
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error
 
@@ -166,13 +161,18 @@ def similar_file(path: Path) -> str:
     return f"; did you mean {path.parent / meant}?" if meant is not None else ""
 
 
-def _open_folder(path: Path, key: SortKey, type_column: str, input_format: str | None) -> Reader:
+def _open_folder(path: Path, key: SortKey, type_column: str, input_format: str | None, form: CsvForm | None) -> Reader:
     found = event_files(path)
     kinds = {format_of(file, input_format): file for file in found}
     if len(kinds) > 1:
         mixed = one_of([f"{file.name} ({kind})" for kind, file in kinds.items()], "and")
         raise DataError(f"the folder {path} mixes formats: {mixed}; give one file, or a folder of one format")
-    readers = [open_path(file, key, type_column, input_format) for file in found]
+    values = [values_in(file, path) for file in found]
+    readers: list[Reader] = []
+    types = types_of(values)
+    for file, each in zip(found, values, strict=True):
+        reader = open_path(file, key, type_column, input_format, form)
+        readers.append(InFolders(reader, each, types) if each else reader)
     return readers[0] if len(readers) == 1 else Folder(str(path), readers)
 
 
@@ -187,6 +187,7 @@ class ParquetFile:
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
+        self._groups: list[int] | None = None  # None for all
         try:
             with pq.ParquetFile(path) as file:
                 self.schema: pa.Schema = file.schema_arrow.remove_metadata()
@@ -199,6 +200,12 @@ class ParquetFile:
         except (pa.ArrowException, ValueError) as error:
             raise DataError(f"{path} is not a readable Parquet file: {error}") from error
 
+    def choose(self, groups: Sequence[int]) -> None:
+        """Read these row groups only from now on."""
+        self._groups = list(groups)
+        with pq.ParquetFile(self.name) as file:
+            self.rows = sum(file.metadata.row_group(number).num_rows for number in groups)
+
     def batches(self, columns: Sequence[str], groups: Sequence[int] | None = None) -> Iterator[pa.RecordBatch]:
         """The rows of these row groups, by default of all, in their order."""
         schema = pa.schema([self.schema.field(column) for column in columns])
@@ -206,7 +213,8 @@ class ParquetFile:
             # Buffered reads instead of whole column chunks: memory does not grow with the row group.
             dictionaries = [name for name in self._dictionaries if name in columns]
             with pq.ParquetFile(self.name, pre_buffer=False, buffer_size=1 << 20, read_dictionary=dictionaries) as file:
-                chosen = range(file.num_row_groups) if groups is None else groups
+                given = self._groups if groups is None else groups
+                chosen = range(file.num_row_groups) if given is None else given
                 for batch in file.iter_batches(BATCH_ROWS, list(chosen), list(columns), use_threads=False):
                     if batch.num_rows:
                         validate(batch)  # Arrow checks neither UTF-8 nor the places in a dictionary
@@ -236,7 +244,7 @@ class Folder:
 
     def __init__(self, name: str, readers: Sequence[Reader]) -> None:
         self.name = name
-        self._readers = readers
+        self.readers = readers
         self.schema: pa.Schema = merged_schema([(reader.name, reader.schema) for reader in readers])
         counts = [reader.rows for reader in readers]
         self.rows: int | None = None if None in counts else sum(count or 0 for count in counts)
@@ -244,7 +252,7 @@ class Folder:
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of all files, in the order of the file names."""
         schema = pa.schema([self.schema.field(column) for column in columns])
-        for reader in self._readers:
+        for reader in self.readers:
             own = [column for column in columns if column in reader.schema.names]
             if not own:
                 raise DataError(f"{reader.name} has none of the columns {', '.join(columns)}")

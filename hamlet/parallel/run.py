@@ -15,8 +15,12 @@ import pyarrow as pa
 from hamlet.engine.online import Engine, EngineOptions
 from hamlet.engine.options import Options, RunOptions, options_of
 from hamlet.engine.trace import TraceFile
+from hamlet.errors import WorkloadError
 from hamlet.findings import Watch, of_results
+from hamlet.findings.texts import with_values
+from hamlet.input.csvform import BadRows
 from hamlet.input.events import EventSource, open_events
+from hamlet.input.period import PeriodEvents
 from hamlet.output.query_rows import QueryRows
 from hamlet.output.result import Results
 from hamlet.parallel.time.side_by_side import side_by_side
@@ -36,6 +40,10 @@ def run(
     *,
     progress: Callable[[int], None] | None = None,
     input_format: Format | None = None,
+    delimiter: str | None = None,
+    bad_rows: BadRows = "error",
+    since: Any = None,
+    until: Any = None,
     trace: str | os.PathLike[str] | None = None,
     report: str | os.PathLike[str] | None = None,
     **options: Unpack[RunOptions],
@@ -50,6 +58,12 @@ def run(
         Called with the number of events read so far.
     input_format : {'parquet', 'csv', 'json'}, optional
         Of a path; by default its extension says.
+    delimiter : str, optional
+        What separates the fields of CSV; by default the header tells.
+    bad_rows : {'error', 'drop'}
+        What becomes of CSV rows that have too many or too few fields, or no time.
+    since, until : int, str or datetime, optional
+        Only events from a time on, and before another one; row groups of Parquet without any are not read.
     trace : path, optional
         A file for a record per burst: what was decided, and why (`hamlet.engine.trace`). Parquet or, by its
         extension, JSON lines.
@@ -78,7 +92,7 @@ def run(
     >>> run(workload, [{"time": t, "type": "ABB"[t]} for t in range(3)]).rows()
     [{'query': 'q1', 'window_start': 0, 'window_end': 10, 'count': 3}]
     """
-    options_of(options, ("progress", "input_format", "trace", "report"))
+    options_of(options, ("progress", "input_format", "delimiter", "bad_rows", "since", "until", "trace", "report"))
     watched = trace is not None or report is not None
     engine = Engine(workload, **cast(EngineOptions, {**options, "trace": watched}))
     chosen: Options = engine.options
@@ -90,9 +104,16 @@ def run(
         order_column=chosen.order_column,
         time_unit=chosen.time_unit,
         input_format=input_format,
+        delimiter=delimiter,
+        bad_rows=bad_rows,
     )
+    if since is not None or until is not None:
+        source = PeriodEvents(source, since, until)
     engine.workload.refuse_misspelled(source.schema, source.types())
-    engine.open(source.schema)
+    try:
+        engine.open(source.schema)
+    except WorkloadError as error:
+        raise with_values(error, source) from None
     watch = Watch(workload, source.schema, keep_null_keys=chosen.null_keys == "keep")
     observer = _observer(workload, source, chosen, report)
     collected = {each.name: each for each in engine.without_rows()}
@@ -114,7 +135,7 @@ def run(
         "rows": sum(map(len, collected.values())),
     }
     rows = list(collected.values())
-    warnings = of_results(engine.workload, source, watch, rows)
+    warnings = source.notes() + of_results(engine.workload, source, watch, rows)
     results = Results(rows, engine.clock, chosen.count_type, stats, warnings)
     results.listed_by(partial(_trends, engine.workload, source))
     for each in warnings:
