@@ -281,6 +281,11 @@ def _events(lines: Sequence[str]) -> Iterator[dict[str, Any]]:
     time = -1
     for word in " ".join(lines).split():
         type_, _, written = word.partition("@")
+        if "(" in type_ or ")" in type_ or "=" in type_:
+            raise DataError(
+                f"the event {word!r} is written type or type@time; attributes need a table with a head line:\n"
+                "time type user\n0    view a"
+            )
         try:
             time = int(written) if written else time + 1
         except ValueError:

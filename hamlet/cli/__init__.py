@@ -44,6 +44,7 @@ class _Commands(click.Group):
         return found
 
 
+_MOST_MISTAKES = 50  # of a workload, that are shown
 _SILENT = logging.NullHandler()
 
 
@@ -99,8 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo(_usage_text(error), err=True)
         return error.exit_code
     except HamletError as error:
-        text = str(error) if isinstance(error, WorkloadError) else f"error: {error}"
-        click.echo(text, err=True)
+        click.echo(_shown(error), err=True)
         return 2
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
@@ -124,6 +124,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             err=True,
         )
         return 1
+
+
+def _shown(error: HamletError) -> str:
+    """The text of an error; of very many mistakes in a workload the first ones."""
+    if not isinstance(error, WorkloadError):
+        return f"error: {error}"
+    first = error.diagnostics[:_MOST_MISTAKES]
+    more = len(error.diagnostics) - len(first)
+    said = [each.format() for each in first] + ([f"... and {more:,} more mistakes"] if more else [])
+    return "\n".join(said)
 
 
 def _usage_text(error: click.ClickException) -> str:

@@ -72,7 +72,7 @@ from hamlet.planner.workload import Workload
     click.option(
         "--dates",
         is_flag=True,
-        help="Show windows of integer times as dates in tables: the times are since 1970, UTC.",
+        help="Show windows of integer times as dates, in tables and with --output -: the times are since 1970, UTC.",
     ),
     max_memory_option(),
     click.option(
@@ -126,7 +126,7 @@ def command(
     if output is None:
         show_tables(results, SHOWN_ROWS if limit is None else limit, dates)
     elif output == "-":
-        _stream_out(results, chosen)
+        _stream_out(results.dated() if dates else results, chosen)
     else:
         write(results, output, chosen, overwrite, keep=[source, workload])
     sys.stdout.flush()  # before the summary

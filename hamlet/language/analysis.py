@@ -11,7 +11,7 @@ from hamlet.errors import Diagnostic, Reports, WorkloadError, in_order, near_mis
 from hamlet.language.automaton import AmbiguousGuards, PatternTooLarge, template, templates
 from hamlet.language.meaning import AnalysedQuery, Analysis, Declared, Pair
 from hamlet.language.parser import read
-from hamlet.language.pattern_checks import Variables, check_shape, variables_of
+from hamlet.language.pattern_checks import Variables, check_shape, variables_of, warn_of_reluctance
 from hamlet.language.predicates import Predicates, report_unknown, take_apart
 from hamlet.language.printing import name_text
 from hamlet.language.query import (
@@ -169,6 +169,7 @@ class _Check:
         check_shape(query.pattern, reports)
         variables = variables_of(query.pattern, reports)
         self._check_types()
+        warn_of_reluctance(query.pattern, reports)
         patterns = query.pattern.operands if isinstance(query.pattern, Conjunction) else (query.pattern,)
         templates = self._templates(patterns) if len(reports.errors) == before else []
         neighbours = _neighbours(templates) if templates else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
@@ -130,6 +131,13 @@ class Results:
         found = Results([self._of(query)], self.clock, self.count_type, self.stats, self.run_warnings)
         found._lister = self._lister
         return found
+
+    def dated(self) -> Results:
+        """The same rows, windows of integer times as timestamps: the times are since 1970."""
+        clock = self.clock
+        if not clock.is_timestamp:
+            clock = replace(clock, type=pa.timestamp(clock.unit))
+        return Results(self.by_query, clock, self.count_type, self.stats, self.run_warnings)
 
     def listed_by(self, lister: Callable[..., TrendSample]) -> Results:
         """The same results, with what lists trends behind them."""
