@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ import hamlet
 from bench.baselines import strategy
 from bench.baselines.question import Question
 from hamlet import oracle
+from hamlet.engine.options import SharingPolicy
 from hamlet.language.query import Aggregate, Attribute, WorkloadText
 from hamlet.language.schema import UNITS_PER_SECOND
 from hamlet.output.digits import integer_of
@@ -300,7 +301,7 @@ def check_slices(
             ticks_per_second=UNITS_PER_SECOND[options.get("time_unit", "s")],
         )
         for policy in policies:
-            rows = hamlet.run(workload, piece, sharing=policy, **options).rows()
+            rows = hamlet.run(workload, piece, sharing=cast(SharingPolicy, policy), **options).rows()
             compare(text, comparable(text, rows), comparable(text, expected), (f"hamlet.run, {policy}", "the oracle"))
         checked += len(expected)
     if not checked:

@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -94,12 +94,12 @@ def jobs() -> dict[str, tuple[float, float]]:
     asked = workload(0, "WITHIN 5 min")
     spark = streams[SIZES[0]].spark
 
-    def submit(events: int, products: str) -> object:
+    def submit(events: int, products: Literal["auto", "always", "never"]) -> object:
         stream = streams[events]
         output = str(stream.folder / products)
         return hamlet.spark.submit(asked, str(stream.input), output, overwrite=True, products=products, **OPTIONS)
 
-    def frame(events: int, products: str) -> object:
+    def frame(events: int, products: Literal["auto", "always", "never"]) -> object:
         read = spark.read.parquet(str(streams[events].input))
         return hamlet.spark.run(asked, read, products=products, **OPTIONS).count()
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, Self
 
 from hamlet.language.query import Span
 
@@ -28,7 +28,45 @@ _WIDEST = 150  # columns of a quoted line; a longer one is cut around the place 
 
 
 class HamletError(Exception):
-    """A user's mistake. The command line prints its text, without a traceback, and ends with exit code 2."""
+    """A user's mistake. The command line prints its text, without a traceback, and ends with exit code 2.
+
+    Attributes
+    ----------
+    row : int or None
+        The row of the input, or the number of the event, that is meant; the first is 1.
+    column : str or None
+        The column or attribute.
+    event : mapping or None
+        The event.
+    query : str or None
+        The query.
+    window : (int, int) or None
+        The window, in ticks of the time column.
+    group : mapping or None
+        The values of the attributes by which the query is partitioned.
+    """
+
+    row: int | None = None
+    column: str | None = None
+    event: Mapping[str, Any] | None = None
+    query: str | None = None
+    window: tuple[int, int] | None = None
+    group: Mapping[str, Any] | None = None
+
+    def about(
+        self,
+        *,
+        row: int | None = None,
+        column: str | None = None,
+        event: Mapping[str, Any] | None = None,
+        query: str | None = None,
+        window: tuple[int, int] | None = None,
+        group: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """The same error with what it is about in its fields."""
+        self.row, self.column, self.event = row, column, event
+        self.query, self.window, self.group = query, window, group
+        return self
 
 
 class DataError(HamletError):

@@ -24,10 +24,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack, cast
 
-from hamlet.engine.options import Options
+from hamlet.engine.options import Options, RunOptions, options_of
 from hamlet.errors import DataError
+from hamlet.input.events import open_events
 from hamlet.language.schema import UNITS_PER_SECOND
 from hamlet.oracle import Trend, trends
 from hamlet.parallel.run import run
@@ -36,6 +37,7 @@ from hamlet.planner.workload import Workload
 __all__ = ["Case", "assert_trends", "cases", "describe_trends", "events_of", "rows_of"]
 
 MOST_EVENTS = 20  # of a stream whose trends are listed
+_COLUMNS = ("time_column", "type_column", "order_column", "time_unit")
 MOST_LISTED = 40  # trends that a message shows
 
 
@@ -46,7 +48,7 @@ def assert_trends(
     query: str | Workload,
     stream: str | Sequence[Mapping[str, Any]],
     expected: int | str | Sequence[Mapping[str, Any]],
-    **options: Any,
+    **options: Unpack[RunOptions],
 ) -> None:
     """Assert that a query finds on a stream what is expected.
 
@@ -96,7 +98,9 @@ def assert_trends(
     raise AssertionError("\n".join([wrong, shown, describe_trends(workload, events, **options)]))
 
 
-def describe_trends(query: str | Workload, stream: str | Sequence[Mapping[str, Any]], **options: Any) -> str:
+def describe_trends(
+    query: str | Workload, stream: str | Sequence[Mapping[str, Any]], **options: Unpack[RunOptions]
+) -> str:
     """The trends of every query and window, one a line, as brute force lists them.
 
     A line has the events in order, each as type@time; where variable and type differ, type:variable@time. The
@@ -112,10 +116,12 @@ def describe_trends(query: str | Workload, stream: str | Sequence[Mapping[str, A
     events = events_of(stream) if isinstance(stream, str) else list(stream)
     if len(events) > MOST_EVENTS:
         return f"(the trends are listed for streams of up to {MOST_EVENTS} events; this one has {len(events)})"
-    chosen = Options(**{name: value for name, value in options.items() if name in Options.__dataclass_fields__})
+    chosen = options_of(options)
     if not all(isinstance(event[chosen.time_column], int) for event in events):
         return "(the trends are listed for integer times)"
     lines: list[str] = []
+    known = open_events(events, **{name: getattr(chosen, name) for name in _COLUMNS})
+    workload.refuse_misspelled(known.schema, known.types())
     for each in workload.queries:
         found = trends(
             each,
@@ -205,9 +211,9 @@ class Case:
     expected: list[dict[str, Any]]
     about: str = field(default="", compare=False)
 
-    def check(self, **options: Any) -> None:
+    def check(self, **options: Unpack[RunOptions]) -> None:
         """Assert that `hamlet.run` finds the expected rows; `options` come on top of those of the case."""
-        assert_trends(self.text, self.events, self.expected, **{**self.options, **options})
+        assert_trends(self.text, self.events, self.expected, **cast(RunOptions, {**self.options, **options}))
 
     def __str__(self) -> str:
         return self.name
@@ -275,6 +281,11 @@ def _events(lines: Sequence[str]) -> Iterator[dict[str, Any]]:
     time = -1
     for word in " ".join(lines).split():
         type_, _, written = word.partition("@")
+        if "(" in type_ or ")" in type_ or "=" in type_:
+            raise DataError(
+                f"the event {word!r} is written type or type@time; attributes need a table with a head line:\n"
+                "time type user\n0    view a"
+            )
         try:
             time = int(written) if written else time + 1
         except ValueError:

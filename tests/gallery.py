@@ -184,9 +184,6 @@ SECTIONS: dict[str, list[Mistake]] = {
             ("words.csv",),
         ),
         Mistake("A line with too many fields", RUN + "wide.csv", {"wide.csv": EVENTS + "1384300803,B,x,4,5\n"}),
-        Mistake(
-            "Fields that no comma separates", RUN + "semi.csv", {"semi.csv": EVENTS.replace(",", ";")}, ("semi.csv",)
-        ),
         Mistake("No header", RUN + "bare.csv", {"bare.csv": EVENTS.partition("\n")[2]}, ("bare.csv",)),
         Mistake("Text in another encoding", RUN + "latin1.csv", {"latin1.csv": EVENTS.replace("A,x", "A,é")}),
         Mistake("Types in another encoding", RUN + "latin1.csv", {"latin1.csv": EVENTS.replace("A,x", "Fähre,x")}),

@@ -47,7 +47,7 @@ def read_file(folder: Path, name: str, content: bytes | Callable[[Path], None]) 
         content(path)
     else:
         path.write_bytes(content)
-    reader = open_path(path, KEY, "type", None, {field.name: field.type for field in KNOWN})
+    reader = open_path(path, KEY, "type", known={field.name: field.type for field in KNOWN})
     batches = [conform(batch, KNOWN) for batch in reader.batches(own_columns(reader, KNOWN.names))]
     return pa.Table.from_batches(batches, KNOWN).to_pylist()
 
@@ -113,7 +113,7 @@ def test_text_that_looks_like_numbers_or_times_stays_text(tmp_path: Path) -> Non
     assert [
         value
         for name in ("1.csv", "1.json")
-        for batch in open_path(tmp_path / name, KEY, "type", None, known).batches(["v"])
+        for batch in open_path(tmp_path / name, KEY, "type", known=known).batches(["v"])
         for value in batch.column(0).to_pylist()
     ] == ["17", "2024-01-31T12:00:00", "2024-01-31T12:00:00"]
 

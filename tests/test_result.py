@@ -259,7 +259,9 @@ def test_other_columns(kind: Any, attribute: Any, arrow: Any, values: list[Any],
 
 
 def test_unknown_names() -> None:
-    with pytest.raises(OptionError, match="count type 'int' is unknown; it must be string, int64, double or decimal"):
+    with pytest.raises(
+        OptionError, match="count type 'int' is unknown; it must be auto, string, int64, double or decimal"
+    ):
         Results([], SECONDS, "int")
     with pytest.raises(OptionError, match=r"there is no query 'q11'; did you mean q1\?"):
         Results([SMALL], SECONDS).table("q11")

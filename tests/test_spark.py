@@ -296,3 +296,51 @@ def test_pyspark_is_asked_for() -> None:
     process = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
     assert process.returncode == 2
     assert process.stderr == "error: Spark is not installed; it comes with: pip install 'hamlet-cep[spark]'\n"
+
+
+# --------------------------------------------------------------------------------------------------- count types
+
+
+def growing(*bits: int) -> list[dict[str, object]]:
+    """One group per number n, with 2^n - 1 trends of A+."""
+    return [{"time": time, "type": "A", "k": f"{n}", "v": 1, "x": 0.5} for n in bits for time in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("bits", "kind"), [((9, 10), "bigint"), ((9, 64), "decimal(38,0)"), ((9, 126), "decimal(38,0)"), ((127,), "string")]
+)
+def test_counts_are_numbers(spark: SparkSession, bits: tuple[int, ...], kind: str) -> None:
+    workload = hamlet.Workload.parse(
+        "q1: RETURN k, COUNT(*), SUM(A.x) AS real PATTERN A+ GROUP-BY k WITHIN 1000 s; "
+        "q2: RETURN COUNT(*) PATTERN A WITHIN 1000 s"
+    )
+    given = spark.createDataFrame(pa.Table.from_pylist(growing(*bits)))
+    for numbers in ("exact", "float"):
+        frame = hamlet.spark.run(workload, given, numbers=numbers)
+        types = {field.name: field.dataType.simpleString() for field in frame.schema}
+        assert (types["count"], types["real"]) == (kind, "double")
+        [(largest,)] = frame.selectExpr("max(count)").collect()
+        if kind == "string":
+            continue
+        assert float(largest) == pytest.approx(2.0 ** max(bits), rel=1e-2)
+        if numbers == "exact":
+            assert int(largest) == 2 ** max(bits) - 1
+    lazy = hamlet.spark.run(workload, given, lazy=True)
+    assert dict(lazy.dtypes)["count"] == "string"
+
+
+@pytest.mark.parametrize(
+    ("bits", "kind"), [((9, 63), pa.int64()), ((64,), pa.decimal128(38, 0)), ((260,), pa.string())]
+)
+def test_counts_of_files_are_numbers(
+    bits: tuple[int, ...], kind: pa.DataType, spark: SparkSession, tmp_path: Path
+) -> None:
+    workload = hamlet.Workload.parse("RETURN k, COUNT(*) PATTERN A+ GROUP-BY k WITHIN 1000 s")
+    pq.write_table(pa.Table.from_pylist(growing(*bits)), tmp_path / "events.parquet")
+    out = tmp_path / "out"
+    stats = hamlet.spark.submit(workload, str(tmp_path / "events.parquet"), str(out))
+    assert bool(stats["notes"]) == (kind != pa.int64())
+    tables = [pq.read_table(file, partitioning=None) for file in (out / "query=q1").glob("*.parquet")]
+    assert {table.schema.field("count").type for table in tables} == {kind}
+    assert max(int(each) for table in tables for each in table["count"].to_pylist()) == 2 ** max(bits) - 1
+    assert spark is not None

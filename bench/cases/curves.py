@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from bench.subject import Answer, Case, Contender, Points, Subject
 from datasets import ridesharing, trips
 from datasets.columns import MICROSECONDS
 from datasets.location import real_stream
+from hamlet.engine.options import SharingPolicy
 from hamlet.language.schema import UNITS_PER_SECOND
 
 MINUTES = 10  # of a stream: two windows
@@ -78,12 +79,12 @@ class Replayed:
 
     def at_once(self, policy: str) -> online.Replay:
         """Our engine over the whole stream, as fast as it can."""
-        results = hamlet.run(self.workload, self.events, sharing=policy, **self.options)
+        results = hamlet.run(self.workload, self.events, sharing=cast(SharingPolicy, policy), **self.options)
         return online.Replay(results.rows(), stats=results.stats)
 
     def replayed(self, policy: str) -> online.Replay:
         """Our engine, online."""
-        engine = hamlet.Engine(self.workload, sharing=policy, **self.options)
+        engine = hamlet.Engine(self.workload, sharing=cast(SharingPolicy, policy), **self.options)
         waiting = iter(self.pieces)
 
         def push(batch: online.Batch) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow.parquet as pq
 
@@ -17,6 +17,7 @@ import hamlet
 from bench import streams, workloads
 from bench.answers import WrongAnswer, digest
 from bench.subject import Answer, Case, Contender, Rows
+from hamlet.engine.options import Numbers
 from hamlet.output.digits import integer_of
 
 CORES = 2
@@ -96,7 +97,7 @@ class Jobs:
 
         numbers = "float" if self.floor else "exact"
         events = self.spark.read.parquet(str(self.input))
-        found = hamlet.spark.run(self.workload, events, lazy=True, time_unit="ms", numbers=numbers)
+        found = hamlet.spark.run(self.workload, events, lazy=True, time_unit="ms", numbers=cast(Numbers, numbers))
         found.write.mode("overwrite").parquet(str(self.folder / "ours"))
         return self.folder / "ours"
 

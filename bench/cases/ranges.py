@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from bench import answers, streams
 from bench.answers import WrongAnswer
 from bench.subject import Answer, Case, Contender, Points, Rows, rows_written
 from bench.workloads import RIDES
+from hamlet.engine.options import Numbers
 
 CORES = 2
 ROW_GROUP = 250_000
@@ -67,7 +68,7 @@ class TimeRanges:
 
         return spark_programme.session(CORES)
 
-    def submit(self, products: str, *, balance: bool = False) -> Written:
+    def submit(self, products: Literal["auto", "always", "never"], *, balance: bool = False) -> Written:
         """Run the job, and count the bytes that its shuffles wrote."""
         import hamlet.spark
         from bench.peers import spark_programme
@@ -92,7 +93,7 @@ class TimeRanges:
         """The rows that a job wrote."""
         return rows_written(found[0], self.workload.names)
 
-    def run(self, events: Path | pa.Table, numbers: str) -> Rows:
+    def run(self, events: Path | pa.Table, numbers: Numbers) -> Rows:
         """All result rows of `hamlet.run`, in this process."""
         return hamlet.run(self.workload, events, time_unit="ms", numbers=numbers).rows()
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from functools import partial
 from multiprocessing.synchronize import Barrier
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ import pyarrow as pa
 import hamlet
 from bench import answers, online, streams, workloads
 from bench.subject import Answer, Case, Contender, Points, Rows, plain
+from hamlet.engine.options import Numbers
 
 PER_MINUTE = 20_000
 WINDOW_S = 60
@@ -130,7 +131,9 @@ class Threads:
 
     def run(self, threads: int) -> dict[str, pa.Table]:
         """Arrow tables of all queries."""
-        results = hamlet.run(self.workload, self.events, threads=threads, count_type="int64", numbers=self.numbers)
+        results = hamlet.run(
+            self.workload, self.events, threads=threads, count_type="int64", numbers=cast(Numbers, self.numbers)
+        )
         return {name: results.table(name) for name in self.workload.names}
 
     def in_processes(self) -> None:
@@ -201,14 +204,18 @@ class OneGroup(Threads):
 
     def run(self, threads: int) -> dict[str, pa.Table]:
         """Arrow tables of all queries."""
-        results = hamlet.run(self.workload, self.events, threads=threads, numbers=self.numbers, order_column="seq")
+        results = hamlet.run(
+            self.workload, self.events, threads=threads, numbers=cast(Numbers, self.numbers), order_column="seq"
+        )
         return {name: results.table(name) for name in self.workload.names}
 
     def answer(self) -> Answer:
         """Two threads in floating point against one thread with exact numbers."""
         text = self.workload.analysis.text
         exact = hamlet.run(self.workload, self.events, order_column="seq").rows()
-        two = hamlet.run(self.workload, self.events, order_column="seq", threads=2, numbers=self.numbers).rows()
+        two = hamlet.run(
+            self.workload, self.events, order_column="seq", threads=2, numbers=cast(Numbers, self.numbers)
+        ).rows()
         answers.compare(text, two, exact, ("two threads, float", "one thread, exact"))
         facts = {
             "events": len(self.events),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from bench.cases.curves import COUNTED
 from bench.machine import ROOT
 from bench.subject import Answer, Case, Contender, Points
 from datasets.location import real_stream
+from hamlet.engine.options import SharingPolicy
 
 POLICIES = ("dynamic", "static", "never")
 SLICE_EVENTS = 10
@@ -61,7 +62,7 @@ class Policies:
 
     def run(self, policy: str) -> hamlet.Results:
         """All rows under a policy."""
-        return hamlet.run(self.workload, self.events, sharing=policy, **self.options)
+        return hamlet.run(self.workload, self.events, sharing=cast(SharingPolicy, policy), **self.options)
 
     def answer(self) -> Answer:
         """The oracle on slices, and every policy against `never`."""

@@ -6,6 +6,7 @@ anything else. Results go to standard output, all else to standard error. Source
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import traceback
@@ -15,7 +16,7 @@ from typing import Any
 
 import click
 
-from hamlet.cli import calibrate, check, completion, doctor, explain, monitor, run, submit, version
+from hamlet.cli import calibrate, check, completion, doctor, explain, monitor, run, submit, trends, version
 from hamlet.cli.interrupt import heard_at_once
 from hamlet.errors import HamletError, JobError, WorkloadError
 from hamlet.starting import EXIT_CODE
@@ -43,6 +44,10 @@ class _Commands(click.Group):
         return found
 
 
+_MOST_MISTAKES = 50  # of a workload, that are shown
+_SILENT = logging.NullHandler()
+
+
 @click.group(
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -61,7 +66,7 @@ def cli() -> None:
     """Count and aggregate event trends: many Kleene-pattern queries over one stream, exactly."""
 
 
-for module in (check, explain, run, monitor, submit, calibrate, doctor, version, completion):
+for module in (check, explain, run, monitor, trends, submit, calibrate, doctor, version, completion):
     cli.add_command(module.command)
 
 
@@ -81,6 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever has started this process
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (for as long as the process lives)
+    logging.getLogger("hamlet").addHandler(_SILENT)  # a command says itself what the log would
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
@@ -95,8 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         click.echo(_usage_text(error), err=True)
         return error.exit_code
     except HamletError as error:
-        text = str(error) if isinstance(error, WorkloadError) else f"error: {error}"
-        click.echo(text, err=True)
+        click.echo(_shown(error), err=True)
         return 2
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
@@ -120,6 +125,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             err=True,
         )
         return 1
+
+
+def _shown(error: HamletError) -> str:
+    """The text of an error; of very many mistakes in a workload the first ones."""
+    if not isinstance(error, WorkloadError):
+        return f"error: {error}"
+    first = error.diagnostics[:_MOST_MISTAKES]
+    more = len(error.diagnostics) - len(first)
+    said = [each.format() for each in first] + ([f"... and {more:,} more mistakes"] if more else [])
+    return "\n".join(said)
 
 
 def _usage_text(error: click.ClickException) -> str:

@@ -9,7 +9,8 @@ import click
 from hamlet.cli.loading import load
 from hamlet.cli.monitor import NEGATE, SIGNATURE
 from hamlet.cli.notations import extension_of, notation_of, only_for, settings_of
-from hamlet.cli.options import COLUMN_OPTIONS, FILE, QUIET, input_option, with_options
+from hamlet.cli.options import COLUMN_OPTIONS, FILE, QUIET, READING_OPTIONS, input_option, with_options
+from hamlet.findings import Watch, found_by
 
 
 @click.command(
@@ -23,14 +24,15 @@ from hamlet.cli.options import COLUMN_OPTIONS, FILE, QUIET, input_option, with_o
     """,
 )
 @FILE
-@with_options(SIGNATURE, NEGATE, input_option(monpoly=True), *COLUMN_OPTIONS, QUIET)
+@with_options(SIGNATURE, NEGATE, input_option(monpoly=True), *COLUMN_OPTIONS, *READING_OPTIONS, QUIET)
 def command(
     workload: str, signature: str | None, negate: bool, source: str | None, quiet: bool, **columns: Any
 ) -> None:
     """Report all errors of a file, with the input's columns if there is an input.
 
     A workload of trend queries (.sase), a policy (.mfotl; with --negate whether its negation can be monitored) or a
-    stream specification (.lola).
+    stream specification (.lola). With a workload, the input is read until every type, condition and key of it has
+    occurred; notes say what never does.
     """
     extension = extension_of(workload)
     only_for([extension or ""], {"signature": signature, "negate": negate}, ".mfotl", "policies")
@@ -38,7 +40,15 @@ def command(
         own = {"signature": signature, "negate": negate, "source": source, "quiet": quiet}
         said = notation_of(extension).check(workload, settings_of({**own, **columns}))
     else:
-        checked, _ = load(workload, source, quiet, columns, all_errors=True)
+        checked, events = load(workload, source, quiet, columns, all_errors=True)
+        if events is not None and not quiet:
+            watch = Watch(checked, events.schema)
+            for batch in events.batches([name for name in watch.columns if name in events.schema.columns]):
+                watch.see(batch)
+                if watch.settled:
+                    break
+            for sentence in [*events.notes(), *found_by(watch)]:
+                click.echo(f"note: {sentence}", err=True)
         count = len(checked.names)
         said = f"{workload}: {count} quer{'y' if count == 1 else 'ies'}, no errors"
     if not quiet:

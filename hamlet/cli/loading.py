@@ -11,10 +11,13 @@ from typing import Any, BinaryIO
 
 import click
 
-from hamlet.errors import DataError, HamletError, WorkloadError, one_of
+from hamlet.errors import DataError, HamletError, OptionError, WorkloadError, one_of
+from hamlet.findings.texts import with_values
 from hamlet.input.events import EventSource, open_events
 from hamlet.input.files import FORMATS, format_of
 from hamlet.planner.workload import Workload, mistakes
+
+_OF_EVENTS = (".csv", ".parquet", ".pq", ".json", ".jsonl", ".ndjson", ".gz", ".zst", ".bz2")
 
 
 def load(
@@ -32,6 +35,7 @@ def load(
     is read twice: the first time to see whether it is in order. Mistakes in the text alone are reported before the
     input is opened, which may take a while, unless all errors are wanted.
     """
+    _refuse_swapped(workload, source)
     try:
         loaded = Workload.from_file(workload)
     except WorkloadError as error:
@@ -44,10 +48,21 @@ def load(
     events = None
     if source is not None:
         events = open_events(lasting(source, columns.get("input_format")), **columns)
-        warnings += loaded.check(events.schema)
+        try:
+            warnings += loaded.check(events.schema)
+        except WorkloadError as error:
+            raise with_values(error, events) from None
     if warnings and not quiet:
         click.echo("\n".join(each.format() for each in dict.fromkeys(warnings)), err=True)
     return loaded, events
+
+
+def _refuse_swapped(workload: str, source: str | None) -> None:
+    """Raise OptionError where the workload is a file of events: reading it as queries would give an error per line."""
+    named = Path(workload).suffix.lower()
+    if named in _OF_EVENTS:
+        hint = f"; is it the input, and {source} the workload?" if source and source.endswith(".sase") else ""
+        raise OptionError(f"{workload} is a file of events by its name, and a workload is expected here{hint}")
 
 
 def _with_columns(error: WorkloadError, workload: str, source: str, columns: dict[str, Any]) -> WorkloadError:

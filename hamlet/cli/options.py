@@ -17,7 +17,8 @@ def _only_one(context: click.Context, option: click.Parameter, given: tuple[str,
     """Of an option that click would take the last of; a user who gives several means all of them."""
     if len(given) > 1:
         raise click.UsageError(
-            f"{option.opts[0]} is given {len(given)} times; give one file, or a folder that has them all"
+            f"{option.opts[0]} is given {len(given)} times; give one file, a folder that has them all, or a pattern in "
+            "quotes"
         )
     return given[0] if given else None
 
@@ -26,7 +27,9 @@ def input_option(
     more: str = " - is standard input.", *, metavar: str = "PATH|-", required: bool = False, monpoly: bool = False
 ) -> Callable[[Any], Any]:
     """``--input``, whose help ends with what a command can read besides; logs of MonPoly only where they are read."""
-    forms = "a Parquet, CSV or JSON lines file, or a folder of them" + (", or MonPoly's log (.log)" if monpoly else "")
+    forms = "a Parquet, CSV or JSON lines file, a folder of them, or a pattern such as 'logs/*.csv'" + (
+        ", or MonPoly's log (.log)" if monpoly else ""
+    )
     return click.option(
         "--input",
         "-i",
@@ -84,6 +87,20 @@ COLUMN_OPTIONS = (
         help="What 1 means in an integer time column; timestamps know their own unit.",
     ),
 )
+READING_OPTIONS = (
+    click.option("--delimiter", metavar="CHARACTER", help="What separates the fields of CSV; else the header tells."),
+    click.option(
+        "--bad-rows",
+        type=click.Choice(["error", "drop"]),
+        default="error",
+        show_default=True,
+        help="CSV rows with too many or too few fields, or no time: an error, or left out, counted and shown.",
+    ),
+)
+PERIOD_OPTIONS = (
+    click.option("--from", "since", metavar="TIME", help="Only events from this time on: '2024-03-05', or ticks."),
+    click.option("--to", "until", metavar="TIME", help="Only events before this time."),
+)
 RUN_OPTIONS = (
     click.option("--output-format", type=click.Choice(["json", "csv", "parquet"]), help="Format of the results."),
     click.option(
@@ -109,10 +126,11 @@ RUN_OPTIONS = (
     ),
     click.option(
         "--count-type",
-        type=click.Choice(["string", "int64", "double", "decimal"]),
-        default="string",
+        type=click.Choice(["auto", "string", "int64", "double", "decimal"]),
+        default="auto",
         show_default=True,
-        help="What COUNT and SUM are in Parquet: exact digits, a number that must fit, or a double that may be inf.",
+        help="What COUNT and SUM are in Parquet: int64 where all values fit, else a decimal, else exact digits (auto); "
+        "exact digits; a number that must fit; or a double that may be inf.",
     ),
     click.option(
         "--threads",
@@ -121,6 +139,13 @@ RUN_OPTIONS = (
         default=1,
         show_default=True,
         help="Threads to compute with.",
+    ),
+    click.option(
+        "--null-keys",
+        type=click.Choice(["keep", "drop"]),
+        default="keep",
+        show_default=True,
+        help="Events without a value of an equivalence or GROUP-BY attribute: a partition of their own, or left out.",
     ),
     click.option("--overwrite", is_flag=True, help="Replace an output directory that is not empty."),
     QUIET,

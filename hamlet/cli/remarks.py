@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -13,46 +12,6 @@ from hamlet.input.doubts import unit_doubt
 from hamlet.input.events import EventSource
 from hamlet.language.schema import Clock
 from hamlet.output.files import FORMATS
-from hamlet.planner.workload import Workload
-
-
-def remarks(workload: Workload, events: EventSource, found: int, stats: Mapping[str, Any]) -> Iterator[str]:
-    """Notes, a line each.
-
-    Parameters
-    ----------
-    workload : Workload
-    events : EventSource
-        Has been read.
-    found : int
-        Rows of all queries.
-    stats : mapping
-        Of the run.
-    """
-    if events.sample is None:
-        if not found:
-            yield "note: there are no events"
-        return
-    schema = events.schema
-    if found:
-        return
-    if stats.get("matched_events"):
-        yield (
-            "note: some events match, but no trend was found: perhaps events are further apart than WITHIN, in another "
-            "order, or differ in an equivalence or GROUP-BY attribute"
-        )
-        return
-    asked = sorted({type for query in workload.analysis.queries for type in query.types.values()})
-    seen = sorted({str(each) for each in events.sample.column(schema.type_column).unique().drop_null().to_pylist()})
-    if set(asked) & set(seen):
-        yield "note: events of these types come, but local predicates or --where reject them all"
-    elif {name.lower() for name in asked} & {name.lower() for name in seen}:
-        yield f"note: types are case-sensitive: the workload asks for {_list(asked)}, and the events are {_list(seen)}"
-    else:
-        yield (
-            f"note: the workload asks for {_list(asked)}; the column '{schema.type_column}' begins with {_list(seen)} "
-            "(--type-column names another column)"
-        )
 
 
 def doubts(events: EventSource) -> Iterator[str]:
@@ -85,11 +44,6 @@ def folder_doubt(output: str, output_format: str | None) -> str | None:
     if named == "parquet":
         return text
     return f"{text}; for one file write --output - --output-format {named} > {output}"
-
-
-def _list(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:5])
-    return f"{shown}, ..." if len(names) > 5 else shown
 
 
 def _first_time(sample: pa.RecordBatch, clock: Clock) -> int:

@@ -14,7 +14,9 @@ import click
 from hamlet.cli.loading import load
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
+    PERIOD_OPTIONS,
     QUERY,
+    READING_OPTIONS,
     REPORT,
     RUN_OPTIONS,
     WHERE,
@@ -24,10 +26,11 @@ from hamlet.cli.options import (
     with_options,
 )
 from hamlet.cli.progress import progress_bar, summary_line
-from hamlet.cli.remarks import doubts, folder_doubt, remarks
+from hamlet.cli.remarks import doubts, folder_doubt
 from hamlet.cli.show import SHOWN_ROWS, show_tables
 from hamlet.engine.where import FilteredEvents
 from hamlet.input.events import EventSource
+from hamlet.input.period import PeriodEvents
 from hamlet.output.files import check_destination, check_format, stream_out, write
 from hamlet.output.place import check_beside
 from hamlet.output.query_rows import QueryRows
@@ -69,7 +72,7 @@ from hamlet.planner.workload import Workload
     click.option(
         "--dates",
         is_flag=True,
-        help="Show windows of integer times as dates in tables: the times are since 1970, UTC.",
+        help="Show windows of integer times as dates, in tables and with --output -: the times are since 1970, UTC.",
     ),
     max_memory_option(),
     click.option(
@@ -79,7 +82,9 @@ from hamlet.planner.workload import Workload
         help="Write a record per burst to a .parquet or .jsonl file: who shared it, and what the model counted.",
     ),
     REPORT,
+    *PERIOD_OPTIONS,
     *COLUMN_OPTIONS,
+    *READING_OPTIONS,
     *RUN_OPTIONS,
 )
 def command(
@@ -89,6 +94,8 @@ def command(
     output_format: str | None,
     queries: tuple[str, ...],
     where: str | None,
+    since: str | None,
+    until: str | None,
     limit: int | None,
     dates: bool,
     **options: Any,
@@ -107,23 +114,28 @@ def command(
             click.echo(f"note: {doubt}", err=True)
     started = time.perf_counter()
     columns = {name: options[name] for name in ("time_column", "type_column", "order_column", "time_unit")}
-    checked, events = load(workload, source, quiet, {**columns, "input_format": options.pop("input_format")}, queries)
+    columns |= {name: options.pop(name) for name in ("input_format", "delimiter", "bad_rows")}
+    checked, events = load(workload, source, quiet, columns, queries)
     assert events is not None
+    if since is not None or until is not None:
+        events = PeriodEvents(events, since, until)
     events = FilteredEvents(events, where) if where is not None else events
     results = _compute(checked, events, quiet, options)
-    found = len(results)
     if limit is not None and output is not None:
         results = _first(results, limit)
     if output is None:
         show_tables(results, SHOWN_ROWS if limit is None else limit, dates)
     elif output == "-":
-        _stream_out(results, chosen)
+        _stream_out(results.dated() if dates else results, chosen)
     else:
         write(results, output, chosen, overwrite, keep=[source, workload])
     sys.stdout.flush()  # before the summary
     if not quiet:
-        for line in remarks(checked, events, found, results.stats):
-            click.echo(line, err=True)
+        if output not in (None, "-") and chosen == "parquet":
+            for note in results.type_notes():
+                click.echo(f"note: {note}", err=True)
+        for line in results.run_warnings:
+            click.echo(f"note: {line}", err=True)
         click.echo(summary_line({**results.stats, "rows": len(results)}, time.perf_counter() - started), err=True)
 
 
@@ -151,7 +163,7 @@ def _doubting(events: EventSource, progress: Callable[[int], None] | None) -> Ca
 def _first(results: Results, limit: int) -> Results:
     """The first rows of every query."""
     some = [QueryRows(each.name, each.columns, each.first(limit)) for each in results.by_query]
-    return Results(some, results.clock, results.count_type, results.stats)
+    return Results(some, results.clock, results.count_type, results.stats, results.run_warnings)
 
 
 def _stream_out(results: Results, output_format: str) -> None:

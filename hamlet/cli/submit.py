@@ -183,6 +183,8 @@ def command(
     with task_bar(quiet) as progress:
         stats = spark.submit(checked, source, output, keep=[workload], progress=progress, **options)
     if not quiet:
+        for note in stats["notes"]:
+            click.echo(f"note: {note}", err=True)
         if options["products"] == "always" and not stats["products"]["used"]:
             click.echo(f"note: events were shuffled, for {stats['products']['reason']}", err=True)
         click.echo(summary_line(stats, time.perf_counter() - started), err=True)
@@ -235,6 +237,10 @@ def _follow(
     options["output_format"] = options["output_format"] or "parquet"
     options["lateness"] = int(lateness) if lateness.isdecimal() else lateness
     checked, _ = load(workload, None, quiet, {}, queries)
+    if not quiet and options["output_format"] == "parquet" and options["count_type"] == "auto":
+        click.echo(
+            "note: COUNT and SUM are text in the files of a --stream, unless --count-type says what fits", err=True
+        )
     found = spark.submit_stream(checked, source, output, checkpoint, **streaming, **options)
     if not quiet:
         late = f", {found['late_events']:,} late" if found["late_events"] else ""

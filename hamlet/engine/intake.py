@@ -14,6 +14,7 @@ import pyarrow as pa
 from hamlet.engine.options import Options
 from hamlet.input.events import arrived, check, table_of
 from hamlet.input.input_schema import schema_of
+from hamlet.input.moments import with_moments
 from hamlet.input.ordering import SortKey
 from hamlet.input.stream_schema import conformed, widened
 from hamlet.input.widening import conform, in_batches
@@ -79,6 +80,7 @@ class Intake:
             A column that is missing or changes its type, a NULL time, data that are damaged.
         """
         table, closed = table_of(events, first_event)
+        table = with_moments(table, self._options.time_column, self._options.time_unit, first_event)
         last = self._last
         if last is None or last.schema is not known or last.closed != closed or not table.schema.equals(last.given):
             return self._learn(table, closed, known, first_event)

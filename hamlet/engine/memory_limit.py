@@ -143,7 +143,8 @@ def exceeded(limit: int, holdings: Sequence[Holding], others: Mapping[str, int])
     if most.bytes:
         said.append(_described(most))
     said += [f"{what} take {size_text(size)}" for what, size in others.items() if size > BESIDE * total]
-    return MemoryLimitError("; ".join(said) + f"\nhint: {_advice(most)}")
+    error = MemoryLimitError("; ".join(said) + f"\nhint: {_advice(most)}")
+    return error.about(query=most.query.name, group=most.key or None) if most.bytes else error
 
 
 def _described(most: Holding) -> str:

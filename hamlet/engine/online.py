@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Literal, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +21,11 @@ from hamlet.engine.executor import END_OF_TIME, Executor
 from hamlet.engine.feed import Feed, process
 from hamlet.engine.intake import Intake
 from hamlet.engine.memory_limit import bytes_of
-from hamlet.engine.options import options_of
+from hamlet.engine.options import RunOptions, options_of
 from hamlet.engine.reorder_buffer import Disorder
 from hamlet.engine.stages import Stages
 from hamlet.errors import HamletError
-from hamlet.input.columns import StringPool
+from hamlet.input.columns import StringPool, values_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.stream_schema import check_zones
 from hamlet.input.ticks import Lateness, refuse_far, time_in_ticks
@@ -33,6 +33,14 @@ from hamlet.language.schema import Clock, Schema
 from hamlet.layers.executor import any_executor_of
 from hamlet.output.query_rows import QueryRows
 from hamlet.planner.workload import Workload, workload_of
+
+Late = Literal["error", "drop"]
+
+
+class EngineOptions(RunOptions, total=False):
+    """The options of an `Engine`, by name."""
+
+    trace: bool
 
 
 class Engine:
@@ -58,10 +66,12 @@ class Engine:
     [{'query': 'q1', 'window_start': 0, 'window_end': 10, 'count': 3}]
     """
 
-    def __init__(self, workload: Workload, *, lateness: Lateness = 0, late: str = "error", **options: Any) -> None:
-        self.workload = workload_of(workload)
-        self.options = options_of(options)
-        chosen = self.options
+    def __init__(
+        self, workload: Workload, *, lateness: Lateness = 0, late: Late = "error", **options: Unpack[EngineOptions]
+    ) -> None:
+        self.options = chosen = options_of(options, ("lateness", "late"))
+        given = workload_of(workload)
+        self.workload = given.without_null_keys() if chosen.null_keys == "drop" else given
         self._key = SortKey(chosen.time_column, chosen.order_column)
         self._intake = Intake(chosen, chosen.columns_of(workload))
         self._schema: Schema | None = None
@@ -270,6 +280,9 @@ class Engine:
             self._promise = None
         fresh = disorder.judge(times, schema.clock)
         if schema is not self._schema:
+            if self._schema is None and not schema.closed:
+                names = (values_of(batch, self.options.type_column) for batch in batches)
+                self.workload.refuse_misspelled(schema, {name for each in names for name in each})
             self._compile(schema)
         if fresh is None:
             for batch, (times, orders) in zip(batches, keyed, strict=True):

@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, TypedDict, cast, get_args
 
 from hamlet.engine.memory_limit import Size, bytes_of
 from hamlet.engine.sharing import Model, Policy, Sharing
-from hamlet.errors import OptionError, one_of
-from hamlet.language.schema import UNITS_PER_SECOND
-from hamlet.output.tables import COUNT_TYPES
+from hamlet.errors import OptionError, near_miss, one_of
 from hamlet.planner.paths import FEATURES, OPERATORS, Paths, names_of, paths_of
 from hamlet.planner.workload import Workload
+
+SharingPolicy = Literal["dynamic", "static", "never"]
+CountType = Literal["auto", "string", "int64", "double", "decimal"]
+Numbers = Literal["exact", "float"]
+TimeUnit = Literal["s", "ms", "us", "ns"]
+NullKeys = Literal["keep", "drop"]
+
+
+class RunOptions(TypedDict, total=False):
+    """The options of `hamlet.run`, `hamlet.Engine` and `hamlet.spark`, by name: what editors and type checkers see.
+
+    `Options` says what each of them means.
+    """
+
+    sharing: SharingPolicy
+    benefit: Model
+    numbers: Numbers
+    count_type: CountType
+    threads: int
+    time_column: str
+    type_column: str
+    order_column: str | None
+    time_unit: TimeUnit
+    null_keys: NullKeys
+    max_memory: Size | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +50,9 @@ class Options:
         The cost model that decides: prices measured on this engine, or Eq. 7 of the paper.
     numbers : {'exact', 'float'}
         Integers of any size, or doubles with an exponent of their own, within 1e-9.
-    count_type : {'string', 'int64', 'double', 'decimal'}
-        What COUNT and SUM are in tables and Parquet; only the first always fits, and the third may be infinite.
+    count_type : {'auto', 'string', 'int64', 'double', 'decimal'}
+        What COUNT and SUM are in tables and Parquet. The first is, column by column, int64 where all values fit, else
+        a decimal of up to 76 digits, else text; text always fits, and doubles may be infinite.
     threads : int
         Threads that compute, each with the groups, or stretches of time, of its own; 1 to 1,024.
     time_column, type_column : str
@@ -37,6 +61,9 @@ class Options:
         Of what orders events of equal time; without it they have no order.
     time_unit : {'s', 'ms', 'us', 'ns'}
         What 1 means in an integer time column; timestamps know their own unit.
+    null_keys : {'keep', 'drop'}
+        What becomes of events that have no value of an equivalence or GROUP-BY attribute: NULL is a value like any
+        other, or a query does not take such events.
     max_memory : int, str or None
         The most memory that the run may take: bytes, or text such as ``'2 GiB'`` or ``'500 MB'``. A run that needs
         more stops with a `MemoryLimitError`. `hamlet.engine.memory_limit` says what is counted. On Spark it holds
@@ -57,25 +84,20 @@ class Options:
     sharing: str = "dynamic"
     benefit: str = "measured"
     numbers: str = "exact"
-    count_type: str = "string"
+    count_type: str = "auto"
     threads: int = 1
     time_column: str = "time"
     type_column: str = "type"
     order_column: str | None = None
     time_unit: str = "s"
+    null_keys: str = "keep"
     max_memory: Size | None = None
     trace: bool = False
     operators: str | Iterable[str] | None = None
     features: str | Iterable[str] | None = None
 
     def __post_init__(self) -> None:
-        for name, choices in (
-            ("sharing", ("dynamic", "static", "never")),
-            ("benefit", ("measured", "paper")),
-            ("numbers", ("exact", "float")),
-            ("count_type", COUNT_TYPES),
-            ("time_unit", tuple(UNITS_PER_SECOND)),
-        ):
+        for name, choices in _CHOICES.items():
             value = getattr(self, name)
             if value not in choices:
                 raise OptionError(f"{name} is {value!r}; it must be {one_of([repr(choice) for choice in choices])}")
@@ -110,10 +132,35 @@ class Options:
         return tuple(dict.fromkeys(name for name in (*special, *workload.attributes) if name is not None))
 
 
-def options_of(options: dict[str, Any]) -> Options:
-    """Options by name; raises OptionError where there is none of a name."""
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "sharing": get_args(SharingPolicy),
+    "benefit": get_args(Model),
+    "numbers": get_args(Numbers),
+    "count_type": get_args(CountType),
+    "time_unit": get_args(TimeUnit),
+    "null_keys": get_args(NullKeys),
+}
+
+
+def options_of(options: Mapping[str, Any], others: Iterable[str] = ()) -> Options:
+    """Options by name.
+
+    Parameters
+    ----------
+    options : mapping of str to Any
+    others : iterable of str
+        Further names that whoever is called takes, for the message.
+
+    Raises
+    ------
+    OptionError
+        Where there is none of a name; the text says which is nearly called so.
+    """
     known = Options.__dataclass_fields__
     for name in options:
         if name not in known:
-            raise OptionError(f"there is no option {name!r}; the options are {', '.join(known)}")
+            names = [*known, *others]
+            meant = near_miss(name, names)
+            hint = f"did you mean {meant!r}?" if meant is not None else f"the options are {', '.join(names)}"
+            raise OptionError(f"there is no option {name!r}; {hint}")
     return Options(**options)

@@ -155,7 +155,7 @@ class Disorder:
                 f"event {self.events + place + 1} is late: its time is {time}, and no event before {expected} is "
                 "expected any more; nothing of this push was taken\n"
                 "hint: give the engine a lateness (lateness='5 s'), or late='drop' to count and leave such events out"
-            )
+            ).about(row=self.events + place + 1, column=self._key.time)
         return None if fresh.all() else fresh
 
     def take(self, batch: pa.RecordBatch, times: Int64Array, orders: Int64Array | None, clock: Clock) -> None:

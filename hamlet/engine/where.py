@@ -78,6 +78,7 @@ class Filter:
             lambda _: True,
             self._strings,
             lambda reference: UNITS_PER_SECOND[schema.units.get(reference.attribute, ("s", None))[0]],
+            lambda reference: schema.units.get(reference.attribute, ("s", None))[1],
         ).program(query.local[EVENT])
         self.columns = self._program.vector_columns
         self._types = [type_of_attribute(EVENT, name, query, schema) for name in self.columns]
@@ -122,6 +123,19 @@ class FilteredEvents(EventSource):
         self.condition = condition
         self._source = source
         self._filter = Filter(condition, source.schema)
+
+    @property
+    def repeatable(self) -> bool:
+        """As `EventSource.repeatable`."""
+        return self._source.repeatable
+
+    def notes(self) -> list[str]:
+        """As `EventSource.notes`."""
+        return self._source.notes()
+
+    def types(self) -> list[str]:
+        """As `EventSource.types`."""
+        return self._source.types()
 
     def batches(
         self, columns: Sequence[str] | None = None, *, progress: Progress | None = None, pane: int = 1

@@ -99,6 +99,14 @@ def column(batch: pa.RecordBatch, name: str) -> pa.Array | None:
     return None if place < 0 else batch.column(place)
 
 
+def values_of(batch: pa.RecordBatch, name: str) -> list[str]:
+    """The distinct values of a column of text, in order of appearance; none where the batch lacks it."""
+    array = column(batch, name)
+    if array is None or pa.types.is_null(array.type):
+        return []
+    return [str(each) for each in array.unique().drop_null().to_pylist()]
+
+
 def integers(array: pa.Array, name: str) -> KernelColumn:
     """An Arrow integer, boolean, timestamp or date array as int64 values; dates in seconds."""
     valid = validity(array)

@@ -10,15 +10,17 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from hamlet.errors import DataError
+from hamlet.input.csvform import CsvForm, Dropped
 from hamlet.input.input_schema import missing_column, other_type
 from hamlet.input.ordering import OrderCheck, SortKey
 from hamlet.input.widening import is_clock, is_text, widen
@@ -50,16 +52,32 @@ class CsvFile:
         The time column, which must not widen to text, and the order column.
     type_column : str
         The column of the event types, which is text whatever it looks like.
+    form : CsvForm, optional
     known : mapping of str to pyarrow.DataType, optional
         Columns that must be there, and the types of their values in files that were read before: a value of another
         type is an error, where without it the type would widen.
+
+    Attributes
+    ----------
+    dropped : Dropped
+        Rows that are left out.
     """
 
     def __init__(
-        self, path: Path, key: SortKey, type_column: str, known: Mapping[str, pa.DataType] | None = None
+        self,
+        path: Path,
+        key: SortKey,
+        type_column: str,
+        form: CsvForm | None = None,
+        known: Mapping[str, pa.DataType] | None = None,
     ) -> None:
         self.name = str(path)
         self._known = known or {}
+        form = form or CsvForm()
+        self.dropped = Dropped()
+        self._drops = form.bad_rows == "drop"
+        self._delimiter = form.of(path)
+        self._loose: dict[str, pa.DataType] = {}  # key columns with text in them, of rows that are dropped
         self._type_column = type_column
         self._key = key
         self._types = self._first_types()
@@ -75,26 +93,66 @@ class CsvFile:
         for batch in self._scan({column: self._types[column] for column in columns}):
             yield _with_nulls(batch)
 
-    def _scan(self, types: dict[str, pa.DataType], threads: bool = True) -> Iterator[pa.RecordBatch]:
+    def _parsing(self, told: bool = False) -> pa_csv.ParseOptions:
+        """How lines are cut into fields; `told` counts those that are dropped."""
+
+        def bad(row: pa_csv.InvalidRow) -> str:
+            if told:
+                line = f"line {row.number}: " if row.number is not None else ""
+                text = row.text if len(row.text) <= 60 else f"{row.text[:57]}..."
+                self.dropped.add(f"{line}{row.actual_columns} fields in place of {row.expected_columns}, {text!r}")
+            return "skip"
+
+        handler = bad if self._drops else None
+        return pa_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=handler)
+
+    def _scan(
+        self, types: dict[str, pa.DataType], threads: bool = True, *, told: bool = False
+    ) -> Iterator[pa.RecordBatch]:
         """The file's columns in these types; pyarrow's errors pass through.
 
         Only a single thread knows the line numbers of its errors.
         """
+        if self._loose and not set(self._loose) <= set(types):
+            wanted = list(types)
+            types = {**types, **{name: self._types[name] for name in self._loose}}
+            for batch in self._scan(types, threads, told=told):
+                yield batch.select(wanted)
+            return
+        types = {name: pa.string() if name in self._loose else kind for name, kind in types.items()}
         reader = pa_csv.open_csv(
             self.name,
             read_options=pa_csv.ReadOptions(use_threads=threads, block_size=_BLOCK),
-            parse_options=pa_csv.ParseOptions(newlines_in_values=True),
+            parse_options=self._parsing(told),
             convert_options=pa_csv.ConvertOptions(
                 column_types=types, include_columns=list(types), null_values=_NULLS, strings_can_be_null=False
             ),
         )
         with reader:
-            yield from reader
+            if not self._loose:
+                yield from reader
+                return
+            for batch in reader:
+                yield self._tight(batch, told)
+
+    def _tight(self, batch: pa.RecordBatch, told: bool) -> pa.RecordBatch:
+        """A batch without the rows whose key is no time."""
+        for name, kind in self._loose.items():
+            place = batch.schema.get_field_index(name)
+            texts = batch.column(place)
+            values = pa.array([_key_of(text, kind) for text in texts.to_pylist()], kind)
+            if told:
+                for text, there in zip(texts.to_pylist(), values.is_valid().to_pylist(), strict=True):
+                    if not there:
+                        self.dropped.add(f"{name} is {text!r}")
+            good = values.is_valid()
+            batch = batch.set_column(place, pa.field(name, kind), values).filter(good)
+        return batch
 
     def _first_types(self) -> dict[str, pa.DataType]:
         """Column types by the first block; blocks behind it may widen them."""
         options = pa_csv.ConvertOptions(null_values=_NULLS, strings_can_be_null=False)
-        parse = pa_csv.ParseOptions(newlines_in_values=True)
+        parse = self._parsing()
         read = pa_csv.ReadOptions(use_threads=False, block_size=_BLOCK)
         try:
             with pa_csv.open_csv(self.name, read_options=read, parse_options=parse, convert_options=options) as reader:
@@ -117,16 +175,32 @@ class CsvFile:
                 raise DataError(f"{self.name}:1: {missing_column(name, names)}")
         types |= self._known
         for name in self._key.names:
-            if is_text(types.get(name, pa.null())):
+            if is_text(types.get(name, pa.null())) and self._drops:
+                self._loose[name] = types[name] = self._usual(name)
+            elif is_text(types.get(name, pa.null())):
                 first = next(self._scan({name: types[name]}, threads=False)).column(0)[0].as_py()
                 self._raise_bad_key(name, first, _preferred(_type_of(first)))
         return types
 
+    def _usual(self, name: str) -> pa.DataType:
+        """What most values of a key column are that are no text, in the first block."""
+        types = {name: pa.string()}
+        reader = pa_csv.open_csv(
+            self.name,
+            read_options=pa_csv.ReadOptions(use_threads=False, block_size=_BLOCK),
+            parse_options=self._parsing(),
+            convert_options=pa_csv.ConvertOptions(column_types=types, include_columns=[name]),
+        )
+        with reader:
+            texts = next(iter(reader)).column(0).to_pylist()[:1000]
+        kinds = Counter(_preferred(_type_of(text)) for text in texts if text)
+        usual = [kind for kind, _ in kinds.most_common() if is_clock(kind)]
+        if not usual:
+            self._raise_bad_key(name, texts[0] if texts else "", _preferred(_type_of(texts[0] if texts else "")))
+        return usual[0]
+
     def _look_at_header(self, names: Sequence[str]) -> None:
-        """The error for a header that is none, or that is not cut at commas."""
-        mark = next((mark for mark in ";\t|" if len(names) == 1 and mark in names[0]), None)
-        if mark is not None:
-            raise DataError(f"{self.name}:1: fields are separated by commas, and here by {mark!r}")
+        """The error for a header that is none."""
         if any(_NUMBER.fullmatch(name) for name in names):
             shown = ",".join(names)[:60]
             raise DataError(
@@ -138,8 +212,9 @@ class CsvFile:
         """Number of rows, and whether they are in order; on the way, types widen until they fit all rows."""
         while True:
             check = OrderCheck(self._key)
+            self.dropped = Dropped()
             try:
-                for batch in self._scan(self._types):
+                for batch in self._scan(self._types, threads=not self._drops, told=True):
                     self._look_at(batch, check)
                 return check.rows, check.ordered
             except pa.ArrowException as error:
@@ -176,6 +251,9 @@ class CsvFile:
             micros = pa.types.is_timestamp(known) and known.unit == "us"
             wide = pa.timestamp("ns", known.tz) if micros else pa.string()
         if is_text(wide) and name in self._key.names:
+            if self._drops and is_clock(known):
+                self._loose[name] = known
+                return
             self._raise_bad_key(name, value, known)
         self._types[name] = wide
 
@@ -206,7 +284,7 @@ class CsvFile:
         raise DataError(
             f"{self.name}{line}: the {role} column {name!r} holds {value!r}; it must hold integers or timestamps such "
             "as 2024-01-31T12:00:00, all with a zone or all without"
-        )
+        ).about(row=int(line[1:]) - 1 if line else None, column=name)
 
     def _raise_other_type(self, name: str, value: str) -> NoReturn:
         """The error for a value that is not of the type that its column has in the files before."""
@@ -265,6 +343,14 @@ def _type_of(value: str) -> pa.DataType:
         return pa_csv.read_csv(io.BytesIO(text.getvalue().encode()), read_options=options).schema.field(0).type
     except pa.ArrowException:
         return pa.string()
+
+
+def _key_of(text: str | None, kind: pa.DataType) -> Any:
+    """A time or an order as text; None for what is none."""
+    try:
+        return None if not text else pa.scalar(text.strip()).cast(kind).as_py()
+    except pa.ArrowException:
+        return None
 
 
 def _with_nulls(batch: pa.RecordBatch) -> pa.RecordBatch:

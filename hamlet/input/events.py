@@ -13,10 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as pa_dataset
 
 from hamlet.errors import DataError, OptionError, one_of
-from hamlet.input.files import Reader, open_path
+from hamlet.input.columns import values_of
+from hamlet.input.csvfile import CsvFile
+from hamlet.input.csvform import CsvForm
+from hamlet.input.files import Folder, open_path, open_paths
+from hamlet.input.files_protocol import Reader
 from hamlet.input.input_schema import missing_column, plain_schema, schema_of, unreadable_column
+from hamlet.input.moments import needs_reading, with_moments
 from hamlet.input.ordering import PIECE_ROWS, SPILL_ROWS, OrderCheck, SortKey, ordered_batches, slices, sorted_batches
 from hamlet.input.records import table_of_columns, table_of_records
 from hamlet.input.widening import cast, conform, is_readable, validate
@@ -101,6 +107,24 @@ class EventSource:
                 if progress is not None:
                     progress(done)
 
+    def notes(self) -> list[str]:
+        """What to know of the input: rows that were dropped."""
+        readers = self._reader.readers if isinstance(self._reader, Folder) else (self._reader,)
+        found = [each.dropped.sentence() for each in readers if isinstance(each, CsvFile)]
+        return [each for each in found if each is not None]
+
+    def types(self) -> list[str]:
+        """The types of events that are dicts; none of others, whose columns are known."""
+        if self.schema.closed or not isinstance(self._reader, _Table):
+            return []
+        names = (values_of(batch, self.schema.type_column) for batch in self._reader.table.to_batches())
+        return list(dict.fromkeys(name for each in names for name in each))
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether the events can be read again."""
+        return not isinstance(self._reader, _Stream)
+
     @property
     def distinct(self) -> bool:
         """Whether no two events are known to have one time; once the first batch has been given."""
@@ -162,6 +186,29 @@ class _Table:
         return slices(self.table.select(list(columns)))
 
 
+class _Dataset:
+    """A dataset of pyarrow, of which only the columns that are asked for are read."""
+
+    name = "the dataset"
+    ordered: bool | None = None
+
+    def __init__(self, dataset: pa_dataset.Dataset) -> None:
+        self.schema: pa.Schema = dataset.schema.remove_metadata()
+        self._dataset = dataset
+        self.rows: int | None = dataset.count_rows()
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows, fragment by fragment."""
+        try:
+            for batch in self._dataset.to_batches(columns=list(columns), use_threads=False):
+                if batch.num_rows:
+                    plain = batch.replace_schema_metadata()
+                    validate(plain)
+                    yield plain
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"the dataset cannot be read to its end: {error}") from error
+
+
 class _Stream:
     """Events that can be read once."""
 
@@ -196,6 +243,8 @@ def open_events(
     order_column: str | None = None,
     time_unit: str = "s",
     input_format: str | None = None,
+    delimiter: str | None = None,
+    bad_rows: str = "error",
     spill_rows: int = SPILL_ROWS,
 ) -> EventSource:
     """Open events of any form.
@@ -203,8 +252,10 @@ def open_events(
     Parameters
     ----------
     source : path, pyarrow Table, RecordBatch or RecordBatchReader, dict of columns, iterable of dicts, EventSource
-        Paths are Parquet, CSV or JSON lines, or a folder of such files. A dict maps names to numpy arrays or lists.
+        Paths are Parquet, CSV or JSON lines, a folder of such files, a pattern (``logs/*.csv``) or a list of these;
+        folders named ``day=2024-03-05`` are columns. A dict maps names to numpy arrays or lists.
         Anything else that exports an Arrow stream (``__arrow_c_stream__``: polars, duckdb and others) is read once.
+        Times in memory may be ISO 8601 text, or floats of the time unit since 1970 (`hamlet.input.moments`).
         An EventSource comes back as it is.
     time_column, type_column, order_column : str
         Names of the columns; without an order column events of equal time are unordered.
@@ -212,6 +263,10 @@ def open_events(
         What one step of an integer time column means; timestamps carry their own unit.
     input_format : {'parquet', 'csv', 'json'}, optional
         The format of a file; by default its extension says.
+    delimiter : str, optional
+        What separates the fields of CSV; by default the header tells.
+    bad_rows : {'error', 'drop'}
+        What becomes of CSV rows that have too many or too few fields, or no time.
     spill_rows : int
         How many rows of disordered files and streams are sorted in memory at once.
 
@@ -229,7 +284,7 @@ def open_events(
     if order_column is not None and order_column == time_column:
         raise OptionError(f"the order column is the time column ({time_column!r}); it must be another one, or none")
     key = SortKey(time_column, order_column)
-    reader, closed = _reader_of(source, key, type_column, input_format)
+    reader, closed = _reader_of(source, key, type_column, input_format, time_unit, CsvForm(delimiter, bad_rows))
     schema = schema_of(
         reader.schema,
         key,
@@ -242,21 +297,38 @@ def open_events(
     return EventSource(reader, key, schema, spill_rows)
 
 
-def _reader_of(source: Any, key: SortKey, type_column: str, input_format: str | None) -> tuple[Reader, bool]:
+def _reader_of(
+    source: Any, key: SortKey, type_column: str, input_format: str | None, time_unit: str, form: CsvForm
+) -> tuple[Reader, bool]:
     """A reader of the source, and whether its columns are all that there are."""
     if isinstance(source, str) and "://" in source:
         raise DataError(f"{source} is a URL, and files are read here; hamlet submit reads the URLs that Spark can")
     if isinstance(source, (str, os.PathLike)):
-        return open_path(Path(source), key, type_column, input_format), True
+        return open_path(Path(source), key, type_column, input_format, form), True
+    if isinstance(source, (list, tuple)) and source and all(isinstance(each, (str, os.PathLike)) for each in source):
+        return open_paths([Path(each) for each in source], key, type_column, input_format, form), True
+    if isinstance(source, pa_dataset.Dataset):
+        return _Dataset(source), True
+    if type(source).__module__.startswith("polars") and hasattr(source, "collect"):
+        source = source.collect()
     if isinstance(source, pa.RecordBatchReader):
-        return _Stream(source), True
+        return _stream_of(source, key.time, time_unit), True
     if hasattr(source, "__arrow_c_stream__") and not isinstance(source, (pa.Table, pa.RecordBatch)):
         try:
-            return _Stream(pa.RecordBatchReader.from_stream(source)), True
+            return _stream_of(pa.RecordBatchReader.from_stream(source), key.time, time_unit), True
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise DataError(f"cannot read the {type(source).__name__} as an Arrow stream: {error}") from error
     table, closed = table_of(source)
-    return _Table("the table" if closed else "the events", table), closed
+    return _Table("the table" if closed else "the events", with_moments(table, key.time, time_unit)), closed
+
+
+def _stream_of(reader: pa.RecordBatchReader, time_column: str, time_unit: str) -> Reader:
+    """A stream, or a table of all its rows where times are text or floats, which are looked at as a whole."""
+    place = reader.schema.get_field_index(time_column)
+    if place < 0 or not needs_reading(reader.schema.field(place).type):
+        return _Stream(reader)
+    with reader:
+        return _Table("the Arrow stream", with_moments(reader.read_all(), time_column, time_unit))
 
 
 def table_of(source: Any, first_event: int = 0) -> tuple[pa.Table, bool]:
@@ -309,6 +381,7 @@ def batch_of(
         As `open_events`, and at a NULL time or order.
     """
     table, closed = table_of(events, first_event)
+    table = with_moments(table, time_column, "s", first_event)
     return arrived(
         table,
         closed,

@@ -5,16 +5,19 @@ A reader knows the schema of all its rows before it delivers the first, and can 
 
 from __future__ import annotations
 
+import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from hamlet.errors import DataError, OptionError, near_miss, one_of
 from hamlet.input.csvfile import CsvFile
+from hamlet.input.csvform import CsvForm
+from hamlet.input.files_protocol import Reader
+from hamlet.input.hive import InFolders, types_of, values_in
 from hamlet.input.input_schema import missing_column, other_type
 from hamlet.input.jsonfile import JsonFile
 from hamlet.input.ordering import BATCH_ROWS, SortKey
@@ -32,35 +35,6 @@ _EXTENSIONS = {
 _DICTIONARY_BYTES, _PLACE_BYTES = 1 << 21, 4  # of a column of dictionary and places at most; writers give it 1 MiB
 _COMPRESSIONS = (".gz", ".bz2", ".zst")  # of text files; Arrow unpacks them by extension
 _GZIP, _WIDE_MARKS = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")  # how such files begin; UTF-16 of either byte order
-
-
-class Reader(Protocol):
-    """Something that holds events in columns.
-
-    Attributes
-    ----------
-    name : str
-        File name or kind of object, for messages.
-    schema : pyarrow.Schema
-        All columns, as they come in.
-    rows : int or None
-        How many rows there are; None where only reading would tell.
-    ordered : bool or None
-        Whether the rows are known to be in (time, order) order; None where nobody has looked yet.
-    """
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def schema(self) -> pa.Schema: ...  # noqa: D102
-    @property
-    def rows(self) -> int | None: ...  # noqa: D102
-    @property
-    def ordered(self) -> bool | None: ...  # noqa: D102
-
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The rows as they stand, with exactly these columns in this order; all names are in the schema."""
-        ...
 
 
 def format_of(path: Path, input_format: str | None) -> str:
@@ -87,14 +61,32 @@ def format_of(path: Path, input_format: str | None) -> str:
     return found
 
 
+def open_paths(
+    paths: Sequence[Path], key: SortKey, type_column: str, input_format: str | None = None, form: CsvForm | None = None
+) -> Reader:
+    """A reader of several files and folders, one after the other; raises as `open_path`."""
+    readers = [open_path(path, key, type_column, input_format, form) for path in paths]
+    shown = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+    return readers[0] if len(readers) == 1 else Folder(shown, readers)
+
+
+def matching(pattern: Path) -> list[Path]:
+    """The files and folders that a pattern such as ``logs/*.csv`` means, by name; none where it is no pattern."""
+    text = str(pattern)
+    if not any(mark in text for mark in "*?[") or pattern.exists():
+        return []
+    return [Path(each) for each in sorted(glob.glob(text, recursive=True))]
+
+
 def open_path(
     path: Path,
     key: SortKey,
     type_column: str,
     input_format: str | None = None,
+    form: CsvForm | None = None,
     known: Mapping[str, pa.DataType] | None = None,
 ) -> Reader:
-    """A reader of a file, or of all files in a folder.
+    """A reader of a file, of all files in a folder, or of all that a pattern such as ``logs/*.csv`` means.
 
     Parameters
     ----------
@@ -115,7 +107,9 @@ def open_path(
     """
     try:
         if path.is_dir():
-            return _open_folder(path, key, type_column, input_format)
+            return _open_folder(path, key, type_column, input_format, form)
+        if several := matching(path):
+            return open_paths(several, key, type_column, input_format, form)
         if not path.exists():
             raise DataError(f"no such file: {path}{similar_file(path)}")
     except PermissionError as error:  # of a folder above it
@@ -131,7 +125,7 @@ def open_path(
             _check_first_bytes(path, file.read(2), kind)
         if kind == "parquet":
             return ParquetFile(path, known)
-        return CsvFile(path, key, type_column, known) if kind == "csv" else JsonFile(path, key, known)
+        return CsvFile(path, key, type_column, form, known) if kind == "csv" else JsonFile(path, key, known)
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error
 
@@ -183,13 +177,18 @@ def similar_file(path: Path) -> str:
     return f"; did you mean {path.parent / meant}?" if meant is not None else ""
 
 
-def _open_folder(path: Path, key: SortKey, type_column: str, input_format: str | None) -> Reader:
+def _open_folder(path: Path, key: SortKey, type_column: str, input_format: str | None, form: CsvForm | None) -> Reader:
     found = event_files(path)
     kinds = {format_of(file, input_format): file for file in found}
     if len(kinds) > 1:
         mixed = one_of([f"{file.name} ({kind})" for kind, file in kinds.items()], "and")
         raise DataError(f"the folder {path} mixes formats: {mixed}; give one file, or a folder of one format")
-    readers = [open_path(file, key, type_column, input_format) for file in found]
+    values = [values_in(file, path) for file in found]
+    readers: list[Reader] = []
+    types = types_of(values)
+    for file, each in zip(found, values, strict=True):
+        reader = open_path(file, key, type_column, input_format, form)
+        readers.append(InFolders(reader, each, types) if each else reader)
     return readers[0] if len(readers) == 1 else Folder(str(path), readers)
 
 
@@ -204,6 +203,7 @@ class ParquetFile:
 
     def __init__(self, path: Path, known: Mapping[str, pa.DataType] | None = None) -> None:
         self.name = str(path)
+        self._groups: list[int] | None = None  # None for all
         try:
             with pq.ParquetFile(path) as file:
                 self.schema: pa.Schema = file.schema_arrow.remove_metadata()
@@ -221,6 +221,12 @@ class ParquetFile:
             if wide is None or not wide.equals(kind):
                 raise DataError(f"{path}: {other_type(name, f'values of the type {found}', kind)}")
 
+    def choose(self, groups: Sequence[int]) -> None:
+        """Read these row groups only from now on."""
+        self._groups = list(groups)
+        with pq.ParquetFile(self.name) as file:
+            self.rows = sum(file.metadata.row_group(number).num_rows for number in groups)
+
     def batches(self, columns: Sequence[str], groups: Sequence[int] | None = None) -> Iterator[pa.RecordBatch]:
         """The rows of these row groups, by default of all, in their order."""
         schema = pa.schema([self.schema.field(column) for column in columns])
@@ -228,7 +234,8 @@ class ParquetFile:
             # Buffered reads instead of whole column chunks: memory does not grow with the row group.
             dictionaries = [name for name in self._dictionaries if name in columns]
             with pq.ParquetFile(self.name, pre_buffer=False, buffer_size=1 << 20, read_dictionary=dictionaries) as file:
-                chosen = range(file.num_row_groups) if groups is None else groups
+                given = self._groups if groups is None else groups
+                chosen = range(file.num_row_groups) if given is None else given
                 for batch in file.iter_batches(BATCH_ROWS, list(chosen), list(columns), use_threads=False):
                     if batch.num_rows:
                         validate(batch)  # Arrow checks neither UTF-8 nor the places in a dictionary
@@ -279,7 +286,7 @@ class Folder:
 
     def __init__(self, name: str, readers: Sequence[Reader]) -> None:
         self.name = name
-        self._readers = readers
+        self.readers = readers
         self.schema: pa.Schema = merged_schema([(reader.name, reader.schema) for reader in readers])
         counts = [reader.rows for reader in readers]
         self.rows: int | None = None if None in counts else sum(count or 0 for count in counts)
@@ -287,6 +294,6 @@ class Folder:
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of all files, in the order of the file names."""
         schema = pa.schema([self.schema.field(column) for column in columns])
-        for reader in self._readers:
+        for reader in self.readers:
             for batch in reader.batches(own_columns(reader, columns)):
                 yield conform(batch, schema)

@@ -73,7 +73,8 @@ class SortKey:
         column = data.column(name)
         if column.null_count:
             row = first_row + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))) + 1
-            raise DataError(f"{self.source}: the {role} column {name!r} is NULL in row {row} (the first row is 1)")
+            text = f"{self.source}: the {role} column {name!r} is NULL in row {row} (the first row is 1)"
+            raise DataError(text).about(row=row, column=name)
         ticks = cast(column, clock_type(column.type), name).cast(pa.int64())
         values: Int64Array = ticks.to_numpy(zero_copy_only=False) if isinstance(ticks, pa.Array) else ticks.to_numpy()
         return values

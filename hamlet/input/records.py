@@ -79,7 +79,7 @@ def column_of(values: Sequence[Any], name: str, first_event: int = 0) -> pa.Arra
         raise DataError(
             f"attribute {name!r} of event {row} holds an integer of {int(value).bit_length()} bits; "
             "Hamlet reads integers of 64 bits (signed); give it as a string if it is only compared"
-        ) from None
+        ).about(row=row, column=name) from None
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise DataError(f"attribute {name!r}: cannot read these values: {error}") from error
 
@@ -128,7 +128,7 @@ def _mix_error(name: str, row: int, value: Any, expected: str | None) -> DataErr
     return DataError(
         f"attribute {name!r} of event {row} is {value!r} ({kind}), but {before} in the events before; "
         "an attribute must keep one type"
-    )
+    ).about(row=row, column=name)
 
 
 def table_of_columns(columns: Mapping[Any, Any]) -> pa.Table:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from hamlet.errors import DataError, OptionError
 from hamlet.input.columns import Int64Array, integers
+from hamlet.input.moments import moment
 from hamlet.language.query import SECONDS
 from hamlet.language.schema import Clock
 
@@ -64,9 +65,13 @@ def time_in_ticks(time: Any, clock: Clock) -> int:
         ticks = int(time)
     elif clock.is_timestamp:
         try:
-            if isinstance(time, np.datetime64):
+            if isinstance(time, str):
+                time = moment(time)
+            elif isinstance(time, float):
+                time = pa.scalar(round(time * 1_000_000)).cast(pa.timestamp("us"))
+            elif isinstance(time, np.datetime64):
                 time = time.astype(f"datetime64[{clock.unit}]")
-            given = pa.scalar(time)
+            given = time if isinstance(time, pa.Scalar) else pa.scalar(time)
             if not pa.types.is_timestamp(given.type) or (given.type.tz is None) == (clock.type.tz is None):
                 ticks = int(given.cast(clock.type).value)
         except (pa.ArrowException, TypeError, ValueError, OverflowError):

@@ -13,7 +13,7 @@ from hamlet.language.automaton import AmbiguousGuards, PatternTooLarge, check_be
 from hamlet.language.layering import layers_of, order_of
 from hamlet.language.meaning import AnalysedQuery, Analysis, Declared, Pair
 from hamlet.language.parser import read
-from hamlet.language.pattern_checks import Variables, check_shape, variables_of
+from hamlet.language.pattern_checks import Variables, check_shape, variables_of, warn_of_reluctance
 from hamlet.language.predicates import Predicates, take_apart
 from hamlet.language.query import (
     NOWHERE,
@@ -186,6 +186,7 @@ class _Check:
         check_shape(query.pattern, reports)
         variables = variables_of(query.pattern, reports)
         self._check_types()
+        warn_of_reluctance(query.pattern, reports)
         patterns = query.pattern.operands if isinstance(query.pattern, Conjunction) else (query.pattern,)
         templates = self._templates(patterns) if len(reports.errors) == before else []
         neighbours = _neighbours(templates) if templates else None

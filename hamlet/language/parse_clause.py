@@ -125,6 +125,11 @@ def parse_semantics(cursor: Cursor) -> Semantics:
 # ------------------------------------------------------------------------------------------------ durations
 
 
+def unit_of(word: str) -> str | None:
+    """The unit of time that a word names: ms, s, min, h or d."""
+    return _UNIT_OF.get(word.lower())
+
+
 def parse_duration(cursor: Cursor, clause: str) -> Duration:
     """Read the length of WITHIN, SLIDE or SPAN; raises UnreadableError with the message recorded.
 

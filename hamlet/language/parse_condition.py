@@ -20,6 +20,7 @@ from dataclasses import replace
 
 from hamlet.language.conditions import Part, is_condition, parts
 from hamlet.language.cursor import Cursor
+from hamlet.language.parse_clause import parse_duration, unit_of
 from hamlet.language.query import (
     And,
     Attribute,
@@ -210,6 +211,12 @@ def _operand(cursor: Cursor) -> Part:
 
 def parse_number(cursor: Cursor, minus: Token | None = None) -> Literal:
     """Read a number, behind its minus if one was read; raises UnreadableError where it fits no type."""
+    unit = cursor.peek(1)
+    if unit.kind is Kind.WORD and unit_of(unit.value) is not None and not cursor.at(".", "(", offset=2):
+        length = parse_duration(cursor, "<")
+        sign, start = (1, length.span) if minus is None else (-1, minus.span)
+        span = start.to(length.span)
+        return Literal(replace(length, amount=sign * length.amount, span=span), span=span)
     token = cursor.advance()
     span = token.span if minus is None else minus.span.to(token.span)
     sign = 1 if minus is None else -1

@@ -202,6 +202,8 @@ def part_hint(cursor: Cursor, last: Span) -> str | None:
         return "a repeated event is written T+, without brackets"
     if cursor.at("-") and cursor.at(">", offset=1):
         return "write SEQ(A, B) for A followed by B"
+    if cursor.at("-") and cursor.at_kind(Kind.WORD, offset=1):
+        return f'a name with a hyphen is written in double quotes: "{before}-{cursor.peek(1).value}"'
     if cursor.at(",") and "(" not in before:
         return "write SEQ(A, B) for A followed by B"
     if cursor.at_word("FOLLOWED"):
@@ -214,6 +216,8 @@ def _part_hint(cursor: Cursor) -> str | None:
         return "a repeated event is written T+, without brackets"
     if cursor.at("-") and cursor.at(">", offset=1):
         return "write SEQ(A, B) for A followed by B"
+    if cursor.at("-") and cursor.at_kind(Kind.WORD, offset=1) and cursor.at_kind(Kind.WORD, offset=-1):
+        return f'a name with a hyphen is written in double quotes: "{cursor.peek(-1).value}-{cursor.peek(1).value}"'
     if cursor.at_kind(Kind.WORD, Kind.NAME) and not cursor.at_word("NOT"):
         name = cursor.peek().value
         if cursor.at("+", "*", "?", "}", offset=-1):

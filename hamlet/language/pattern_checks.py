@@ -159,3 +159,17 @@ def _positive_atoms(pattern: Pattern) -> list[Atom]:
     if isinstance(pattern, Negation):
         return []
     return [atom for part in children(pattern) for atom in _positive_atoms(part)]
+
+
+def warn_of_reluctance(pattern: Pattern, reports: Reports) -> None:
+    """Warn of ``A+?``, which elsewhere means as few as possible and here that A+ may be missing."""
+    if isinstance(pattern, Repetition) and (pattern.low, pattern.high) == (0, 1):
+        body = pattern.body
+        if isinstance(body, Repetition) and reports.text[body.span.end - 1 : body.span.end] != ")":
+            written = reports.quote(body.span)[1:-1]
+            message = (
+                f"{written}? makes {written} optional; it does not mean as few as possible, for all matches are counted"
+            )
+            reports.warn(message, pattern.span, f"write ({written})? to say so, or {written}")
+    for part in children(pattern):
+        warn_of_reluctance(part, reports)

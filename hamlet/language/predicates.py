@@ -122,7 +122,7 @@ def _sort(
         return
     mentioned = list(dict.fromkeys(reference.variable for reference in named))
     if len(mentioned) > 1:
-        _refuse_plain_pair(conjunct, mentioned, neighbours, reports)
+        _refuse_plain_pair(conjunct, mentioned, variables, neighbours, reports)
         return
     for variable in mentioned or variables.types:
         found.local[variable].append(conjunct)
@@ -321,12 +321,25 @@ def _check_neighbours(
 
 
 def _refuse_plain_pair(
-    condition: Condition, mentioned: list[str], neighbours: Set[Pair] | None, reports: Reports
+    condition: Condition,
+    mentioned: list[str],
+    variables: Variables,
+    neighbours: Set[Pair] | None,
+    reports: Reports,
 ) -> None:
     """Two variables without NEXT or PREV: say what was probably meant."""
     message = f"this condition compares {' and '.join(mentioned)} without NEXT or PREV"
     hint = "compare neighbours with NEXT or PREV, two at a time"
+    inside = [name for name in mentioned if name in variables.negated]
     match condition:
+        case Comparison(operator="=", left=Reference(attribute=one), right=Reference(attribute=two)) if (
+            one == two and inside
+        ):
+            key = name_text(one, free=True)
+            hint = (
+                f"a negated event cannot be compared with a taken one; [{key}] would ask for equal values of {key} in "
+                "all events of the trend, which is more than this"
+            )
         case Comparison(operator="=", left=Reference(attribute=one), right=Reference(attribute=two)) if one == two:
             hint = f"write [{name_text(one, free=True)}] for equal values in all events of a trend"
         case _ if len(mentioned) == 2:

@@ -269,4 +269,6 @@ def _literal(literal: Literal) -> str:
         if literal.bare and value and name_text(value) == value:
             return value
         return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, Duration):
+        return _clause(value)
     return repr(value)

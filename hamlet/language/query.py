@@ -136,9 +136,9 @@ class Shift(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A number, string or truth value. `bare` marks a word without quotes (``R.type = Pool``)."""
+    """A number, string, truth value or duration. `bare` marks a word without quotes (``R.type = Pool``)."""
 
-    value: int | float | str | bool
+    value: int | float | str | bool | Duration
     bare: bool = field(default=False, compare=False)
     span: Span = _span()
 

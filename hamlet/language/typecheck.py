@@ -12,6 +12,7 @@ from hamlet.errors import Diagnostic, Reports, in_order, near_miss
 from hamlet.language.conditions import Part, references, walk
 from hamlet.language.layering import ROW_COLUMNS
 from hamlet.language.meaning import AnalysedQuery, Analysis
+from hamlet.language.moments import FORMS, is_difference, is_duration, is_text, moment_of
 from hamlet.language.printing import name_text, to_text
 from hamlet.language.query import (
     DISTINCT,
@@ -22,6 +23,7 @@ from hamlet.language.query import (
     Binary,
     Comparison,
     DeclaredAttribute,
+    Duration,
     Equivalence,
     Expression,
     Literal,
@@ -153,11 +155,13 @@ def _type_of_aggregate(aggregate: Aggregate, query: AnalysedQuery, schema: Schem
     return schema.type_of(aggregate.attribute) if known is None and schema is not None else known
 
 
-def _literal_type(value: int | float | str | bool) -> AttributeType:
+def _literal_type(value: int | float | str | bool | Duration) -> AttributeType | None:
     if isinstance(value, bool):
         return AttributeType.BOOLEAN
     if isinstance(value, str):
         return AttributeType.STRING
+    if isinstance(value, Duration):
+        return None
     return INT if isinstance(value, int) else DOUBLE
 
 
@@ -328,6 +332,8 @@ def _check_part(part: Part, query: AnalysedQuery, schema: Schema | None, reports
                 hint = f"quote text with special characters: '{words[0].value}-{words[1].value}'"
                 reports.error("text cannot be subtracted", part.span, hint)
                 return
+            if _is_length(part, query, schema) or (schema is None and _may_be_length(part, query)):
+                return
             for inner in (left, right):
                 _check_number(inner, operator, query, schema, reports)
                 if operator == "%" and _is_of_results(part) and type_of(inner, query, schema) is DOUBLE:
@@ -350,11 +356,85 @@ def _check_comparable(
     left: Expression, right: Expression, query: AnalysedQuery, schema: Schema | None, reports: Reports
 ) -> None:
     one, two = type_of(left, query, schema), type_of(right, query, schema)
+    if is_duration(left) or is_duration(right) or _is_length(left, query, schema) or _is_length(right, query, schema):
+        _check_lengths(left, right, query, schema, reports)
+        return
     if one is None or two is None or _kind(one) == _kind(two):
         return
+    for literal, other, kind in ((left, right, two), (right, left, one)):
+        if is_text(literal) and kind is AttributeType.TIMESTAMP:
+            _check_moment(literal, other, schema, reports)
+            return
     span = left.span if left.span.end > right.span.end else left.span.to(right.span)
     message = f"{_described(left, one)} cannot be compared with {_described(right, two)}"
     reports.error(message, span, _comparison_hint(left, one, right, two))
+
+
+def _is_length(expression: Expression, query: AnalysedQuery, schema: Schema | None) -> bool:
+    """Whether an expression is the difference of two timestamps, as far as is known."""
+    if not (isinstance(expression, Binary) and is_difference(expression)):
+        return False
+    sides = (expression.left, expression.right)
+    return all(
+        is_text(each) or _seen_type(each, query, schema) is AttributeType.TIMESTAMP for each in sides
+    ) and not all(map(is_text, sides))
+
+
+def _may_be_length(part: Binary, query: AnalysedQuery) -> bool:
+    """Whether a difference is between a time that is written as text and something that may turn out to be a time."""
+    sides = (part.left, part.right)
+    texts = [isinstance(each, Literal) and is_text(each) and moment_of(str(each.value)) is not None for each in sides]
+    return is_difference(part) and any(texts) and any(type_of(each, query, None) is None for each in sides)
+
+
+def _seen_type(expression: Expression, query: AnalysedQuery, schema: Schema | None) -> AttributeType | None:
+    """As `type_of`, also by what dicts have shown: no type turns into a timestamp, or out of one."""
+    known = type_of(expression, query, schema)
+    if known is None and schema is not None and isinstance(expression, Reference):
+        return schema.type_of(expression.attribute)
+    return known
+
+
+def _check_lengths(
+    left: Expression, right: Expression, query: AnalysedQuery, schema: Schema | None, reports: Reports
+) -> None:
+    """A duration is compared with the difference of two timestamps, and the other way round."""
+    for length, other in ((left, right), (right, left)):
+        if is_duration(length) and not (is_duration(other) or _is_length(other, query, schema)):
+            if isinstance(other, Binary) and is_difference(other):
+                kinds = [_seen_type(each, query, schema) for each in (other.left, other.right)]
+                if None in kinds:
+                    return  # nothing is known before events come
+            elif _seen_type(other, query, schema) is None and schema is None:
+                hint = "a duration is compared with a difference, as in B.at - PREV(A).at < 10 min"
+                reports.error(f"{to_text(other)} cannot be compared with a duration", other.span, hint)
+                return
+            hint = (
+                "only a difference of two timestamps is compared with a duration, as in B.at - PREV(A).at < 10 min; "
+                "a number is compared with a number in its own unit"
+            )
+            reports.error(f"{to_text(other)} cannot be compared with a duration", other.span, hint)
+            return
+        if _is_length(length, query, schema) and not (is_duration(other) or _is_length(other, query, schema)):
+            hint = f"write {to_text(length)} < 10 min"
+            reports.error("a difference of timestamps is compared with a duration", other.span, hint)
+            return
+
+
+def _check_moment(literal: Expression, other: Expression, schema: Schema | None, reports: Reports) -> None:
+    """Report a text that is no time, or has a zone where the column has none."""
+    assert isinstance(literal, Literal)
+    found = moment_of(str(literal.value))
+    if found is None:
+        reports.error(f"{to_text(literal)} is no time", literal.span, f"a time is written {FORMS}")
+        return
+    if schema is None or not isinstance(other, Reference):
+        return
+    clock = other.attribute == schema.clock.column and schema.clock.is_timestamp
+    zone = schema.clock.type.tz if clock else schema.units.get(other.attribute, ("s", "UTC"))[1]
+    if found[1] and zone is None:
+        hint = "leave the zone out"
+        reports.error(f"{to_text(literal)} has a zone, and {to_text(other)} has none", literal.span, hint)
 
 
 def _described(expression: Expression, known: AttributeType) -> str:
@@ -374,7 +454,7 @@ def _comparison_hint(left: Expression, one: AttributeType, right: Expression, tw
         if other is AttributeType.BOOLEAN:
             return "compare it with TRUE or FALSE"
         if other is AttributeType.TIMESTAMP:
-            return "a timestamp is compared with another timestamp, as in T.dropoff < NEXT(T).pickup"
+            return f"a timestamp is compared with another one, or with text such as {FORMS}"
     return None
 
 
@@ -390,11 +470,15 @@ def _check_number(
     operand: Expression, operator: str, query: AnalysedQuery, schema: Schema | None, reports: Reports
 ) -> None:
     known = type_of(operand, query, schema)
+    if is_duration(operand) or _is_length(operand, query, schema):
+        hint = "compare it with a duration: B.at - PREV(A).at < 10 min"
+        reports.error(f"{to_text(operand)} is a length of time, and can only be compared", operand.span, hint)
+        return
     if known is None or known in NUMBERS:
         return
     hint = f"'{operator}' takes numbers only"
     if known is AttributeType.TIMESTAMP:
-        hint = "timestamps can be compared, not calculated with; WITHIN limits the time of a trend"
+        hint = "timestamps are compared, or subtracted from each other: B.at - PREV(A).at < 10 min"
     if isinstance(operand, Literal) and operand.bare:
         hint = f"an attribute needs its variable, as in T.{operand.value}"
     reports.error(f"{_described(operand, known)} is no number", operand.span, hint)

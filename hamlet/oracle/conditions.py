@@ -5,6 +5,7 @@ Part of the oracle: it reads the AST and shares nothing with the engine's compil
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from hamlet.language.query import (
     Binary,
     Comparison,
     Condition,
+    Duration,
     Equivalence,
     Expression,
     Literal,
@@ -64,6 +66,8 @@ def value_of(expression: Expression, read: Read) -> Any:
         Where INT arithmetic leaves 64 bits.
     """
     match expression:
+        case Literal(value=Duration() as length):
+            return datetime.timedelta(microseconds=float(length.seconds * 1_000_000))
         case Literal(value=value):
             return value
         case Reference():
@@ -74,7 +78,9 @@ def value_of(expression: Expression, read: Read) -> Any:
                 return None
             return _checked(-value if operator == "-" else value, expression)
         case Binary(operator=operator, left=left, right=right):
-            first, second = value_of(left, read), value_of(right, read)
+            first, second = _times(value_of(left, read), value_of(right, read))
+            if operator == "-" and isinstance(first, datetime.datetime) and isinstance(second, datetime.datetime):
+                return first - second
             if kind(first) != "number" or kind(second) != "number":
                 return None  # NULL, or no number to calculate with
             return _checked(_arithmetic(operator, first, second), expression)
@@ -153,9 +159,27 @@ def _all(truths: Sequence[Truth]) -> Truth:
     return None if None in truths else True
 
 
+def _times(left: Any, right: Any) -> tuple[Any, Any]:
+    """Text beside a time is a time, where it is written as one; without a zone it is on the other's clock."""
+    if isinstance(left, datetime.datetime) and isinstance(right, str):
+        return left, _time(right, left)
+    if isinstance(right, datetime.datetime) and isinstance(left, str):
+        return _time(left, right), right
+    return left, right
+
+
+def _time(text: str, other: datetime.datetime) -> Any:
+    try:
+        found = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return found if found.tzinfo is not None else found.replace(tzinfo=other.tzinfo)
+
+
 def _compare(operator: str, left: Any, right: Any) -> Truth:
     if left is None or right is None:
         return None
+    left, right = _times(left, right)
     comparable = kind(left) == kind(right)
     match operator:
         case "=":

@@ -30,7 +30,7 @@ from hamlet.language.schema import Clock
 from hamlet.output.digits import number_text
 from hamlet.output.query_rows import QueryRows, ResultColumn, time_text
 from hamlet.output.result import Results
-from hamlet.output.tables import count_infinite, result_schema, to_arrow
+from hamlet.output.tables import CountTypes, count_infinite, result_schema, to_arrow, unsettled
 
 FORMATS = ("json", "csv", "parquet")
 _EDGES = ("window_start", "window_end")
@@ -174,13 +174,13 @@ def _put_in_place(fresh: Path, place: Path, former: Path) -> None:
 
 
 def _write_file(results: Results, rows: QueryRows, path: Path, output_format: str) -> int:
-    with part_file(path, output_format, rows.columns, results.clock, results.count_type) as write_rows:
+    with part_file(path, output_format, rows.columns, results.clock, results.types(rows.name)) as write_rows:
         return write_rows(rows)
 
 
 @contextlib.contextmanager
 def part_file(
-    path: Path, output_format: str, columns: Sequence[ResultColumn], clock: Clock, count_type: str
+    path: Path, output_format: str, columns: Sequence[ResultColumn], clock: Clock, count_type: CountTypes
 ) -> Iterator[Callable[[QueryRows], int]]:
     """A result file of one query, written a piece at a time.
 
@@ -192,8 +192,9 @@ def part_file(
     columns : sequence of ResultColumn
         Of the query.
     clock : Clock
-    count_type : {'string', 'int64', 'double', 'decimal'}
-        What a COUNT or SUM becomes in Parquet.
+    count_type : str or sequence of str
+        What a COUNT or SUM becomes in Parquet: a count type, or what each column is (`hamlet.output.fitting`). Under
+        ``auto`` it is text, for the values are not known yet.
 
     Yields
     ------
@@ -205,7 +206,7 @@ def part_file(
         with pq.ParquetWriter(path, pa.schema([field for field in schema if field.name != "query"])) as writer:
 
             def write_table(rows: QueryRows) -> int:
-                table = to_arrow(rows, clock, count_type)
+                table = to_arrow(rows, clock, unsettled(count_type) if isinstance(count_type, str) else count_type)
                 writer.write_table(table.drop_columns(["query"]))
                 return count_infinite(table, rows.columns) if count_type == "double" else 0
 

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+import importlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet.errors import OptionError, one_of
+from hamlet.errors import OptionError, UnsupportedError, one_of
 from hamlet.language.schema import Clock
 from hamlet.output.exchange import arrays, union
+from hamlet.output.fitting import TEXT, WIDE, common_types, fitted_types, is_counted, type_note
+from hamlet.output.html import as_html
 from hamlet.output.query_rows import QueryRows, dicts_of
-from hamlet.output.tables import check_count_type, count_infinite, to_arrow
+from hamlet.output.tables import CountTypes, check_count_type, count_infinite, to_arrow
+
+if TYPE_CHECKING:
+    from hamlet.trends import TrendSample
 
 
 class Results:
@@ -25,29 +32,48 @@ class Results:
         One per query, in the order of the workload.
     clock : Clock
         The time column; windows come back in its type.
-    count_type : {'string', 'int64', 'double', 'decimal'}
+    count_type : {'auto', 'string', 'int64', 'double', 'decimal'}
         What a COUNT or SUM becomes in `table`.
     stats : mapping, optional
         What the run counted.
+    warnings : sequence of str, optional
+        What the run found that may not be what was meant, a sentence each.
     """
 
     def __init__(
         self,
         rows: Sequence[QueryRows],
         clock: Clock,
-        count_type: str = "string",
+        count_type: str = "auto",
         stats: Mapping[str, Any] | None = None,
+        warnings: Sequence[str] = (),
     ) -> None:
         self.count_type = check_count_type(count_type)
         self.clock = clock
         self.by_query: tuple[QueryRows, ...] = tuple(rows)
         self.stats: dict[str, Any] = dict(stats or {})
+        self.run_warnings = tuple(warnings)  # all but what depends on types of columns
+        self._lister: Callable[..., TrendSample] | None = None
         self._infinite: dict[str, int] = {}
+        self._types: dict[str, tuple[str | None, ...]] = {}  # under auto, of queries that were asked for
 
     @property
     def queries(self) -> tuple[str, ...]:
         """The names of the queries, also of those without rows."""
         return tuple(each.name for each in self.by_query)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may not be what was meant, a sentence each: types that never occur, counts that are no int64."""
+        return (*self.run_warnings, *self.type_notes())
+
+    def type_notes(self) -> Iterator[str]:
+        """A sentence for each COUNT or SUM that is neither int64 nor a double in `table`, under ``auto``."""
+        for rows in self.by_query if self.count_type == "auto" else ():
+            for column, kind in zip(rows.columns, self._fitted(rows.name), strict=True):
+                note = None if kind is None else type_note(rows.name, column.name, kind)
+                if note is not None:
+                    yield note
 
     def __len__(self) -> int:
         return sum(map(len, self.by_query))
@@ -59,6 +85,86 @@ class Results:
     def __repr__(self) -> str:
         counts = ", ".join(f"{each.name}: {len(each)}" for each in self.by_query)
         return f"<Results, rows by query: {counts}>"
+
+    def trends(self, query: str, window: Any = None, group: Any = None, limit: int = 5) -> TrendSample:
+        """Some of the trends that a row counts, event by event: the shortest first, however many there are.
+
+        Parameters
+        ----------
+        query : str
+        window : int, str or datetime, optional
+            When the row's window begins; by default the first row counts.
+        group : optional
+            The row's GROUP-BY values: a dict or, of one attribute, its value.
+        limit : int
+            How many trends, at most.
+
+        Raises
+        ------
+        OptionError
+            If there is no such query or row.
+        UnsupportedError
+            If the events cannot be read again: a stream, or a job of Spark.
+
+        Examples
+        --------
+        >>> import hamlet
+        >>> workload = hamlet.Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 s")
+        >>> results = hamlet.run(workload, [{"time": t, "type": "ABB"[t]} for t in range(3)])
+        >>> for trend in results.trends("q1", limit=2):
+        ...     print([f"{event['variable']}@{event['time']}" for event in trend])
+        ['A@0', 'B@1']
+        ['A@0', 'B@2']
+        """
+        if self._lister is None:
+            raise UnsupportedError("these results do not know their events; trends are listed from those of hamlet.run")
+        return self._lister(self, query, window, group, limit)
+
+    def __getitem__(self, query: str) -> Results:
+        """The results of one query: its rows, its table, its frames.
+
+        Raises
+        ------
+        OptionError
+            If there is no such query.
+        """
+        found = Results([self._of(query)], self.clock, self.count_type, self.stats, self.run_warnings)
+        found._lister = self._lister
+        return found
+
+    def dated(self) -> Results:
+        """The same rows, windows of integer times as timestamps: the times are since 1970."""
+        clock = self.clock
+        if not clock.is_timestamp:
+            clock = replace(clock, type=pa.timestamp(clock.unit))
+        return Results(self.by_query, clock, self.count_type, self.stats, self.run_warnings)
+
+    def listed_by(self, lister: Callable[..., TrendSample]) -> Results:
+        """The same results, with what lists trends behind them."""
+        self._lister = lister
+        return self
+
+    def __contains__(self, query: object) -> bool:
+        return query in self.queries
+
+    def to_pandas(self) -> Any:
+        """All rows as a pandas DataFrame, which is the caller's own; pandas must be installed.
+
+        An integer beyond 64 bits is a decimal.Decimal or text, as in `table`.
+        """
+        return self.table().to_pandas()
+
+    def to_polars(self) -> Any:
+        """All rows as a polars DataFrame; polars must be installed."""
+        try:
+            polars = importlib.import_module("polars")
+        except ModuleNotFoundError:
+            raise UnsupportedError("polars is not installed; it comes with: pip install polars") from None
+        return polars.DataFrame(self)
+
+    def _repr_html_(self) -> str:
+        """The first rows of every query, for a notebook."""
+        return as_html(self.by_query, self.clock)
 
     def rows(self) -> list[dict[str, Any]]:
         """All rows as dicts, in the order of LANGUAGE §9; an integer is a Python int, whatever its size."""
@@ -80,33 +186,66 @@ class Results:
             two types in a table of all queries.
         """
         if query is None:
-            return union([self.table(name) for name in self.queries])
-        found = next((each for each in self.by_query if each.name == query), None)
-        if found is None:
-            near = difflib.get_close_matches(query, self.queries, n=3)
-            hint = f"did you mean {one_of(near)}?" if near else f"the queries are {', '.join(self.queries)}"
-            raise OptionError(f"there is no query {query!r}; {hint}")
-        table = to_arrow(found, self.clock, self.count_type)
+            if self.count_type != "auto":
+                return union([self.table(name) for name in self.queries])
+            return self._union({})
+        found = self._of(query)
+        table = to_arrow(found, self.clock, self.types(query))
         if self.count_type == "double":
             self._infinite[query] = count_infinite(table, found.columns)
             self.stats["infinite_values"] = sum(self._infinite.values())
         return table
 
+    def _union(self, instead: Mapping[str, str | None]) -> pa.Table:
+        """The rows of all queries under ``auto``, some types of COUNT and SUM replaced by others."""
+        fitted = [[instead.get(kind or "") or kind for kind in self._fitted(each.name)] for each in self.by_query]
+        columns = [each.columns for each in self.by_query]
+        types = common_types(list(zip(columns, fitted, strict=True)))
+        return union([to_arrow(each, self.clock, own) for each, own in zip(self.by_query, types, strict=True)])
+
+    def types(self, query: str) -> CountTypes:
+        """What the columns of a query are in its table: the count type, or under ``auto`` what holds their values."""
+        return self._fitted(query) if self.count_type == "auto" else self.count_type
+
+    def _fitted(self, query: str) -> tuple[str | None, ...]:
+        if query not in self._types:
+            self._types[query] = fitted_types(self._of(query))
+        return self._types[query]
+
+    def _of(self, query: str) -> QueryRows:
+        """The rows of a query by its name."""
+        found = next((each for each in self.by_query if each.name == query), None)
+        if found is None:
+            near = difflib.get_close_matches(query, self.queries, n=3)
+            hint = f"did you mean {one_of(near)}?" if near else f"the queries are {', '.join(self.queries)}"
+            raise OptionError(f"there is no query {query!r}; {hint}")
+        return found
+
     def numpy(self, query: str) -> dict[str, npt.NDArray[Any]]:
         """The columns of one query as numpy arrays of shape (rows,).
 
-        With the count type 'string', a COUNT or SUM is an array of the numbers that `rows` gives (dtype object: Python
-        integers of any size), else of the count type. Raises as `table`.
+        A COUNT or SUM that is a decimal or text in `table` is an array of the numbers that `rows` gives (dtype object:
+        Python integers of any size), else of the count type. Raises as `table`.
         """
         table = self.table(query)
-        found = next(each for each in self.by_query if each.name == query)
+        found = self._of(query)
+        boxed = ("auto", "string")
         objects = {
             column.name: [row[2 + place] for row in found.rows]
             for place, column in enumerate(found.columns)
-            if column.kind in ("count", "sum") and self.count_type == "string"
+            if is_counted(column) and self.count_type in boxed and not _is_native(table.schema.field(3 + place).type)
         }
         return arrays(table, objects)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """All rows as an Arrow stream, so that DuckDB, polars and others read results where they are."""
-        return self.table().__arrow_c_stream__(requested_schema)
+        """All rows as an Arrow stream, so that DuckDB, polars and others read results where they are.
+
+        Decimals of more than 38 digits, which most of them cannot read, are text here.
+        """
+        table = self._union({WIDE: TEXT}) if self.count_type == "auto" else self.table()
+        return table.__arrow_c_stream__(requested_schema)
+
+
+def _is_native(kind: pa.DataType) -> bool:
+    """Whether numpy has numbers of this type."""
+    return bool(pa.types.is_int64(kind) or pa.types.is_floating(kind))

@@ -1,9 +1,11 @@
 """Result rows as Arrow tables, and what a COUNT becomes there.
 
-A COUNT or SUM has no largest value, and Arrow has no such type, so the *count type* says what it becomes: a decimal
-string (exact, the default), an int64 or decimal128(38, 0) (exact, an error where a value does not fit) or a double (may
-be inf). A SUM over DOUBLE attributes is no integer: under int64 and decimal it is a double, and an error beyond the
-double range. Source: LANGUAGE.md §9, DESIGN.md §5.
+A COUNT or SUM has no largest value, and Arrow has no such type, so the *count type* says what it becomes: the narrowest
+type that holds all values of the column (`hamlet.output.fitting`, the default), a decimal string (exact), an int64 or
+decimal128(38, 0) (exact, an error where a value does not fit) or a double (may be inf). A SUM over DOUBLE attributes is
+no integer: under int64 and decimal it is a double, and an error beyond the double range.
+
+Source: LANGUAGE.md §9, DESIGN.md §5.
 """
 
 from __future__ import annotations
@@ -26,11 +28,12 @@ from hamlet.language.query import AttributeType
 from hamlet.language.schema import Clock
 from hamlet.output.components import Values
 from hamlet.output.digits import number_text
+from hamlet.output.fitting import COUNT_TYPES, DECIMAL, INT64, REAL, TEXT, WIDE, fitted_types, is_counted, is_real
 from hamlet.output.numbers import BeyondDoubles, Integers
 from hamlet.output.query_rows import Piece, QueryRows, ResultColumn, time_text
 
-COUNT_TYPES = ("string", "int64", "double", "decimal")
 Number = int | float | Decimal
+CountTypes = str | Sequence[str | None]  # a count type, or what each column is (`hamlet.output.fitting`)
 
 _ARROW_TYPES = {
     AttributeType.INT: pa.int64(),
@@ -40,10 +43,13 @@ _ARROW_TYPES = {
     AttributeType.TIMESTAMP: pa.timestamp("us"),
 }
 _COUNT_ARROW_TYPES = {
-    "string": pa.string(),
-    "int64": pa.int64(),
+    "auto": pa.string(),  # where no value is known
+    TEXT: pa.string(),
+    INT64: pa.int64(),
+    REAL: pa.float64(),
     "double": pa.float64(),
-    "decimal": pa.decimal128(38, 0),
+    DECIMAL: pa.decimal128(38, 0),
+    WIDE: pa.decimal256(76, 0),
 }
 
 
@@ -54,21 +60,27 @@ def check_count_type(count_type: str) -> str:
     return count_type
 
 
-def result_schema(columns: Sequence[ResultColumn], clock: Clock, count_type: str = "string") -> pa.Schema:
+def unsettled(count_type: str) -> str:
+    """The count type of rows that are not all there: under ``auto`` text, which holds whatever follows."""
+    return TEXT if count_type == "auto" else count_type
+
+
+def result_schema(columns: Sequence[ResultColumn], clock: Clock, count_type: CountTypes = "string") -> pa.Schema:
     """The Arrow schema of a query's result: query, window_start, window_end, then the columns.
 
     Windows of an integer clock are int64 whatever the width of the time column: the first window may start before 0 and
-    the last end after the largest time.
+    the last end after the largest time. The count type ``auto`` is text here, where no value is known.
     """
     window = clock.type if clock.is_timestamp else pa.int64()
     fields = [("query", pa.string()), ("window_start", window), ("window_end", window)]
-    return pa.schema(fields + [(column.name, _arrow_type(column, count_type)) for column in columns])
+    types = [count_type] * len(columns) if isinstance(count_type, str) else count_type
+    return pa.schema(fields + [(each.name, _arrow_type(each, kind)) for each, kind in zip(columns, types, strict=True)])
 
 
-def _arrow_type(column: ResultColumn, count_type: str) -> pa.DataType:
-    if column.kind in ("count", "sum"):
-        real = column.kind == "sum" and column.type is AttributeType.DOUBLE
-        return pa.float64() if real and count_type != "string" else _COUNT_ARROW_TYPES[count_type]
+def _arrow_type(column: ResultColumn, count_type: str | None) -> pa.DataType:
+    if is_counted(column) and count_type is not None:
+        found = _COUNT_ARROW_TYPES[count_type]
+        return pa.float64() if is_real(column) and not pa.types.is_string(found) else found
     if column.kind == "double":
         return pa.float64()
     kind = column.arrow_type
@@ -81,15 +93,17 @@ def _arrow_type(column: ResultColumn, count_type: str) -> pa.DataType:
     return plain_type(kind)
 
 
-def to_arrow(rows: QueryRows, clock: Clock, count_type: str = "string") -> pa.Table:
-    """The rows of one query as a table of `result_schema`.
+def to_arrow(rows: QueryRows, clock: Clock, count_type: CountTypes = "string") -> pa.Table:
+    """The rows of one query as a table of `result_schema`; under ``auto`` in the types that hold these rows.
 
     Raises
     ------
     OutputError
         If a value does not fit the count type; the text names query, window and group.
     """
-    schema = result_schema(rows.columns, clock, check_count_type(count_type))
+    if isinstance(count_type, str) and check_count_type(count_type) == "auto":
+        count_type = fitted_types(rows)
+    schema = result_schema(rows.columns, clock, count_type)
     names = pa.repeat(rows.name, max((len(piece.starts) for piece in rows.pieces), default=0))
     batches = []
     for piece in rows.pieces:
@@ -103,7 +117,9 @@ def to_arrow(rows: QueryRows, clock: Clock, count_type: str = "string") -> pa.Ta
     return pa.Table.from_batches(batches, schema)
 
 
-def _array(rows: QueryRows, piece: Piece, place: int, kind: pa.DataType, clock: Clock, count_type: str) -> pa.Array:
+def _array(
+    rows: QueryRows, piece: Piece, place: int, kind: pa.DataType, clock: Clock, count_type: CountTypes
+) -> pa.Array:
     """A column of a piece in an Arrow type."""
     values = piece.values[place]
     if rows.columns[place].kind in ("attribute", "extremum"):
@@ -162,7 +178,9 @@ def _cast(array: pa.Array, kind: pa.DataType, *, safe: bool = True) -> pa.Array:
     return array if array.type.equals(kind) else array.cast(kind, safe=safe)
 
 
-def _fitted(rows: QueryRows, piece: Piece, place: int, kind: pa.DataType, clock: Clock, count_type: str) -> pa.Array:
+def _fitted(
+    rows: QueryRows, piece: Piece, place: int, kind: pa.DataType, clock: Clock, count_type: CountTypes
+) -> pa.Array:
     """Numbers of any size in an Arrow type."""
     values = piece.values[place].tolist()
     if pa.types.is_string(kind):  # whatever the number is, it fits
@@ -188,9 +206,9 @@ def _fit(value: Number, kind: pa.DataType, infinite: bool) -> int | float | Deci
             raise _UnfitError("a double")
         return real
     is_int64 = pa.types.is_int64(kind)
-    low, high = (-(2**63), 2**63) if is_int64 else (1 - 10**38, 10**38)
+    low, high = (-(2**63), 2**63) if is_int64 else (1 - 10**kind.precision, 10**kind.precision)
     if not low <= value < high:
-        raise _UnfitError("int64" if is_int64 else "decimal(38, 0)")
+        raise _UnfitError("int64" if is_int64 else f"decimal({kind.precision}, 0)")
     whole = round(value)  # a COUNT in float mode is nearly an integer
     return whole if is_int64 else Decimal(whole)
 
@@ -210,10 +228,14 @@ def _unfit(rows: QueryRows, row: tuple[Any, ...], place: int, clock: Clock, what
     shown = text if len(text) <= 50 else f"{text[:20]}... ({len(text)} characters)"
     where = f"query {rows.name}, window [{time_text(start, clock)}, {time_text(end, clock)})"
     where += f", group {group}" if group else ""
-    return OutputError(
+    error = OutputError(
         f"{where}: {rows.columns[place].name} = {shown} does not fit {what}; "
         "the count type string is exact, double may be inf"
     )
+    groups = {
+        column.name: value for column, value in zip(rows.columns, values, strict=True) if column.kind == "attribute"
+    }
+    return error.about(query=rows.name, window=(start, end), group=groups, column=rows.columns[place].name)
 
 
 def count_infinite(table: pa.Table, columns: Sequence[ResultColumn]) -> int:

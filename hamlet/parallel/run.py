@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 import pyarrow as pa
 
-from hamlet.engine.online import Engine
-from hamlet.engine.options import Options
+from hamlet.engine.online import Engine, EngineOptions
+from hamlet.engine.options import Options, RunOptions, options_of
 from hamlet.engine.trace import TraceFile
+from hamlet.errors import WorkloadError
+from hamlet.findings import Watch, of_results
+from hamlet.findings.texts import with_values
+from hamlet.input.csvform import BadRows
 from hamlet.input.events import EventSource, open_events
+from hamlet.input.period import PeriodEvents
 from hamlet.output.query_rows import QueryRows
 from hamlet.output.result import Results
 from hamlet.parallel.time.side_by_side import side_by_side
@@ -21,6 +28,10 @@ from hamlet.planner.workload import Workload
 
 if TYPE_CHECKING:
     from hamlet.pages.report import Report
+    from hamlet.trends import TrendSample
+
+Format = Literal["parquet", "csv", "json"]
+_LOG = logging.getLogger("hamlet")
 
 
 def run(
@@ -28,10 +39,14 @@ def run(
     events: Any,
     *,
     progress: Callable[[int], None] | None = None,
-    input_format: str | None = None,
+    input_format: Format | None = None,
+    delimiter: str | None = None,
+    bad_rows: BadRows = "error",
+    since: Any = None,
+    until: Any = None,
     trace: str | os.PathLike[str] | None = None,
     report: str | os.PathLike[str] | None = None,
-    **options: Any,
+    **options: Unpack[RunOptions],
 ) -> Results:
     """Run a workload over events.
 
@@ -43,6 +58,12 @@ def run(
         Called with the number of events read so far.
     input_format : {'parquet', 'csv', 'json'}, optional
         Of a path; by default its extension says.
+    delimiter : str, optional
+        What separates the fields of CSV; by default the header tells.
+    bad_rows : {'error', 'drop'}
+        What becomes of CSV rows that have too many or too few fields, or no time.
+    since, until : int, str or datetime, optional
+        Only events from a time on, and before another one; row groups of Parquet without any are not read.
     trace : path, optional
         A file for a record per burst: what was decided, and why (`hamlet.engine.trace`). Parquet or, by its
         extension, JSON lines.
@@ -57,7 +78,8 @@ def run(
     Returns
     -------
     Results
-        Rows in the order of LANGUAGE §9.
+        Rows in the order of LANGUAGE §9. ``warnings`` says what is odd about them: types that never occur, conditions
+        that no event passes, why a query has no rows.
 
     Raises
     ------
@@ -70,7 +92,9 @@ def run(
     >>> run(workload, [{"time": t, "type": "ABB"[t]} for t in range(3)]).rows()
     [{'query': 'q1', 'window_start': 0, 'window_end': 10, 'count': 3}]
     """
-    engine = Engine(workload, trace=trace is not None or report is not None, **options)
+    options_of(options, ("progress", "input_format", "delimiter", "bad_rows", "since", "until", "trace", "report"))
+    watched = trace is not None or report is not None
+    engine = Engine(workload, **cast(EngineOptions, {**options, "trace": watched}))
     chosen: Options = engine.options
     begin = time.perf_counter()
     source: EventSource = open_events(
@@ -80,8 +104,17 @@ def run(
         order_column=chosen.order_column,
         time_unit=chosen.time_unit,
         input_format=input_format,
+        delimiter=delimiter,
+        bad_rows=bad_rows,
     )
-    engine.open(source.schema)
+    if since is not None or until is not None:
+        source = PeriodEvents(source, since, until)
+    engine.workload.refuse_misspelled(source.schema, source.types())
+    try:
+        engine.open(source.schema)
+    except WorkloadError as error:
+        raise with_values(error, source) from None
+    watch = Watch(workload, source.schema, keep_null_keys=chosen.null_keys == "keep")
     observer = _observer(workload, source, chosen, report)
     collected = {each.name: each for each in engine.without_rows()}
     chunks = side_by_side(engine, source.rows)
@@ -91,6 +124,7 @@ def run(
         for batch in engine.stages.measured_steps("read", batches):
             engine.executor.distinct = source.distinct
             _extend(collected, engine.feed(batch, wait=True) if chunks is None else chunks.feed(batch))
+            watch.see(batch)
             _hand_on(engine, file, observer, batch)
         _extend(collected, engine.close_columns() if chunks is None else chunks.close())
         _hand_on(engine, file, observer)
@@ -100,10 +134,23 @@ def run(
         "stages": engine.stages.seconds,
         "rows": sum(map(len, collected.values())),
     }
-    results = Results(list(collected.values()), engine.clock, chosen.count_type, stats)
+    rows = list(collected.values())
+    warnings = source.notes() + of_results(engine.workload, source, watch, rows)
+    results = Results(rows, engine.clock, chosen.count_type, stats, warnings)
+    results.listed_by(partial(_trends, engine.workload, source))
+    for each in warnings:
+        _LOG.warning(each)
+    _LOG.info("%s: %d events, %d rows in %.3f s", source.name, stats["events"], stats["rows"], stats["seconds"])
     if observer is not None:
         observer.write(results)
     return results
+
+
+def _trends(workload: Workload, source: EventSource, results: Results, *asked: Any) -> TrendSample:
+    """`hamlet.trends.trends_of`, which is loaded when it is first asked for."""
+    from hamlet.trends import trends_of
+
+    return trends_of(workload, source, results, *asked)
 
 
 def _observer(

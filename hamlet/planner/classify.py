@@ -233,7 +233,8 @@ def overflow_error(batch: pa.RecordBatch, text: str, row: int) -> DataError:
     """INT arithmetic beyond 64 bits, with the expression and the event (LANGUAGE §5)."""
     event = {name: batch.column(place)[row].as_py() for place, name in enumerate(batch.schema.names)}
     shown = ", ".join(f"{name}={value!r}" for name, value in event.items() if value is not None)
-    return DataError(
+    error = DataError(
         f"{text} passes 64 bits for the event ({shown})\n"
         "hint: use a DOUBLE in the expression (multiply by 1.0, say) or leave such events out of the input"
     )
+    return error.about(event=event)

@@ -6,8 +6,11 @@ Source: LANGUAGE.md §5; `optimizer.condition`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
+from hamlet.language.conditions import rewritten, walk
 from hamlet.language.meaning import AnalysedQuery, Pair
+from hamlet.language.printing import to_text
 from hamlet.language.query import (
     And,
     AttributeType,
@@ -15,6 +18,7 @@ from hamlet.language.query import (
     Binary,
     Comparison,
     Condition,
+    Duration,
     Expression,
     Literal,
     Membership,
@@ -59,6 +63,9 @@ def _condition(condition: Condition, type_of: TypeOf) -> neutral.Condition:
             return neutral.AllOf(tuple(_condition(each, type_of) for each in operands))
         case Or(operands=operands):
             return neutral.AnyOf(tuple(_condition(each, type_of) for each in operands))
+        case Comparison() | Membership() | Between() if _speaks_of_time(condition, type_of):
+            # Compared as a whole: what the parts say of each other is not known to the optimizer.
+            return neutral.IsNull(neutral.Field(to_text(rewritten(condition, _anonymous)), None, False), False)
         case Comparison(operator=operator, left=left, right=right):
             return neutral.Compare(operator, _value(left, type_of), _value(right, type_of))
         case NullTest(operand=operand, negated=negated):
@@ -76,9 +83,23 @@ def _condition(condition: Condition, type_of: TypeOf) -> neutral.Condition:
     raise TypeError(f"analysis leaves no {type(condition).__name__} in a predicate")
 
 
+def _speaks_of_time(condition: Condition, type_of: TypeOf) -> bool:
+    """Whether a condition has durations, or text beside timestamps."""
+    inner = list(walk(condition))
+    durations = any(isinstance(each, Literal) and isinstance(each.value, Duration) for each in inner)
+    texts = any(isinstance(each, Literal) and isinstance(each.value, str) for each in inner)
+    named = [each for each in inner if isinstance(each, Reference)]
+    return durations or (texts and any(type_of(r.variable, r.attribute) is AttributeType.TIMESTAMP for r in named))
+
+
+def _anonymous(reference: Reference) -> Reference:
+    return replace(reference, variable="event")
+
+
 def _value(expression: Expression, type_of: TypeOf) -> neutral.Value:
     match expression:
         case Literal(value=value):
+            assert not isinstance(value, Duration), "compared as a whole"
             return neutral.constant(value)
         case Reference(variable=variable, attribute=attribute, shift=shift):
             kind = type_of(variable, attribute)

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from hamlet._expression import COMPARISONS, Program
 from hamlet.input.columns import StringPool
+from hamlet.language.moments import is_difference, is_duration, is_text, seconds_of
 from hamlet.language.printing import to_text
 from hamlet.language.query import (
     And,
@@ -18,6 +20,7 @@ from hamlet.language.query import (
     Binary,
     Comparison,
     Condition,
+    Duration,
     Expression,
     Literal,
     Membership,
@@ -31,6 +34,7 @@ from optimizer.condition import MIRRORED
 INT, DOUBLE, STRING = AttributeType.INT, AttributeType.DOUBLE, AttributeType.STRING
 TIMESTAMP, BOOLEAN = AttributeType.TIMESTAMP, AttributeType.BOOLEAN
 
+_FAR = 1 << 62  # what lies beyond is as good as infinitely far
 ARITHMETIC = {"+": "add", "-": "subtract", "*": "multiply", "%": "remainder"}
 
 
@@ -48,12 +52,15 @@ class ProgramWriter:
         Numbers the string literals.
     scale_of : callable
         Ticks per second of a reference to a TIMESTAMP, so that units may be mixed.
+    zone_of : callable
+        The time zone of a reference to a TIMESTAMP, if it has one.
     """
 
     type_of: Callable[[Reference], AttributeType | None]
     is_vector: Callable[[Reference], bool]
     strings: StringPool
     scale_of: Callable[[Reference], int]
+    zone_of: Callable[[Reference], str | None] = lambda _: None
     steps: list[tuple[str, int, str]] = field(default_factory=list)
     constants: list[int | float] = field(default_factory=list)
     columns: tuple[dict[str, int], dict[str, int]] = field(default_factory=lambda: ({}, {}))  # scalar, vector
@@ -113,7 +120,13 @@ class ProgramWriter:
 
     def comparison(self, operator: str, left: Expression, right: Expression, text: str) -> None:
         """Push the truth value of a comparison; values of unlike types are never equal and have no order."""
+        if self.length(operator, left, right, text):
+            return
         kinds = (self.kind(left), self.kind(right))
+        for place, side in enumerate((left, right)):
+            if kinds[1 - place] is TIMESTAMP and is_text(side):
+                self.moments(operator, left, right, text)
+                return
         if None in kinds:
             self.step("nothing_truth", text)
         elif kinds == (INT, DOUBLE):
@@ -132,6 +145,73 @@ class ProgramWriter:
             self.step("both", text)
         else:
             self.like_comparison(operator, left, right, kinds[0], text)
+
+    def moments(self, operator: str, left: Expression, right: Expression, text: str) -> None:
+        """Push the truth value of a comparison of a timestamp with a text that is read as one."""
+        zone = next(self.zone_of(each) for each in (left, right) if isinstance(each, Reference))
+        fixed = [seconds_of(str(each.value), zone) for each in (left, right) if isinstance(each, Literal)]
+        if None in fixed:
+            self.step("nothing_truth", text)
+            return
+        scale = _common_scale(
+            [self.scale(each) for each in (left, right)], [each for each in fixed if each is not None]
+        )
+        for side in (left, right):
+            self.ticks(side, scale, zone, text)
+        self.step("compare_int", text, COMPARISONS[operator])
+
+    def length(self, operator: str, left: Expression, right: Expression, text: str) -> bool:
+        """Push the truth value of a comparison of lengths of time; False where these are none."""
+        sides = [self.length_parts(each) for each in (left, right)]
+        if None in sides or not any(is_duration(each) for each in (left, right)):
+            return False
+        parts = [each for side in sides if side is not None for each in side]
+        references = [each for each in parts if isinstance(each, Reference)]
+        zone = self.zone_of(references[0]) if references else None
+        fixed = []
+        for each in parts:
+            if isinstance(each, Literal):
+                value = each.value
+                fixed.append(value.seconds if isinstance(value, Duration) else seconds_of(str(value), zone))
+        if None in fixed:
+            self.step("nothing_truth", text)
+            return True
+        scale = _common_scale([self.scale(each) for each in references], [each for each in fixed if each is not None])
+        for side in sides:
+            assert side is not None
+            for place, each in enumerate(side):
+                self.ticks(each, scale, zone, text)
+                if place:
+                    self.step("subtract_int", text)
+        self.step("compare_int", text, COMPARISONS[operator])
+        return True
+
+    def length_parts(self, expression: Expression) -> tuple[Expression, ...] | None:
+        """A duration, or the two sides of a difference of timestamps; None for what is neither."""
+        if is_duration(expression):
+            return (expression,)
+        if not (isinstance(expression, Binary) and is_difference(expression)):
+            return None
+        sides = (expression.left, expression.right)
+        times = [self.kind(each) is TIMESTAMP for each in sides]
+        return (
+            sides
+            if any(times) and all(time or is_text(each) for time, each in zip(times, sides, strict=True))
+            else None
+        )
+
+    def ticks(self, side: Expression, scale: int, zone: str | None, text: str) -> None:
+        """Push a timestamp or a duration in ticks of `scale` per second."""
+        if isinstance(side, Literal):
+            value = side.value
+            seconds = value.seconds if isinstance(value, Duration) else seconds_of(str(value), zone)
+            assert seconds is not None, "looked at before"
+            self.constant(max(-_FAR, min(int(seconds * scale), _FAR)), text)
+            return
+        self.expression(side)
+        if scale > self.scale(side):
+            self.constant(scale // self.scale(side), text)
+            self.step("multiply_int", text)
 
     def like_comparison(
         self, operator: str, left: Expression, right: Expression, kind: AttributeType | None, text: str
@@ -173,6 +253,8 @@ class ProgramWriter:
                 self.constant(int(value), text)
             case Literal(value=float() as value):
                 self.constant(value, text)
+            case Literal():
+                self.step("nothing_int", text)  # a duration, which is compared with lengths only
             case Reference():
                 self.reference(expression, text)
             case Unary(operator=operator, operand=operand):
@@ -217,6 +299,8 @@ class ProgramWriter:
                 return INT
             case Literal(value=float()):
                 return DOUBLE
+            case Literal(value=Duration()):
+                return None
             case Literal():
                 return STRING
             case Reference():
@@ -234,3 +318,11 @@ class ProgramWriter:
     def number(kind: AttributeType | None) -> AttributeType | None:
         """The type if arithmetic takes it."""
         return kind if kind in (INT, DOUBLE) else None
+
+
+def _common_scale(scales: Sequence[int], seconds: Sequence[Fraction]) -> int:
+    """Ticks per second that hold all times exactly."""
+    scale = max([*scales, 1])
+    while scale < 10**9 and any((each * scale).denominator != 1 for each in seconds):
+        scale *= 1000
+    return scale

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from html import escape
 from pathlib import Path
 
 from hamlet.errors import Diagnostic, OptionError, WorkloadError, near_miss
@@ -16,9 +17,10 @@ from hamlet.language.analysis import analyse_text, column_errors
 from hamlet.language.conditions import references
 from hamlet.language.meaning import Analysis
 from hamlet.language.printing import to_text
-from hamlet.language.query import Query
+from hamlet.language.query import NullTest, Query, Reference
 from hamlet.language.schema import Schema
 from hamlet.language.typecheck import check
+from hamlet.language.unknown import misspelled
 from hamlet.planner.compile import compile_workload
 from hamlet.planner.compiled import CompiledWorkload
 
@@ -140,6 +142,22 @@ class Workload:
             found.update((each.attribute, None) for each in asked if each.attribute is not None)
         return tuple(found)
 
+    def without_null_keys(self) -> Workload:
+        """The same queries over events that have a value of every equivalence and GROUP-BY attribute.
+
+        Events of a declared type that lacks the attribute are taken as before.
+        """
+        queries = []
+        for query in self.analysis.queries:
+            local = dict(query.local)
+            for variable in query.types:
+                declared = query.declared.get(variable)
+                carried = [name for name in query.partition if declared is None or name in declared]
+                tests = [NullTest(Reference(variable, name), negated=True) for name in carried]
+                local[variable] = (*tests, *local.get(variable, ()))
+            queries.append(replace(query, local={name: tests for name, tests in local.items() if tests}))
+        return Workload(replace(self.analysis, queries=tuple(queries)))
+
     def check(self, schema: Schema) -> Sequence[Diagnostic]:
         """Check names and types against the columns of an input.
 
@@ -161,6 +179,12 @@ class Workload:
             raise WorkloadError(errors)
         return found
 
+    def refuse_misspelled(self, schema: Schema, types: Collection[str]) -> None:
+        """Raise WorkloadError at attributes that no dict has, though events of these types have nearly such ones."""
+        found = [] if schema.closed else misspelled(self.analysis, schema, types)
+        if found:
+            raise WorkloadError(found)
+
     def compiled(
         self, schema: Schema, strings: StringPool, *, exact: bool, together: bool, settled: bool, indexed: bool = True
     ) -> CompiledWorkload:
@@ -180,6 +204,13 @@ class Workload:
 
     def __str__(self) -> str:
         return to_text(self.analysis.text)
+
+    def __repr__(self) -> str:
+        return f"<Workload: {', '.join(self.names[:10])}{', ...' if len(self.names) > 10 else ''}>"
+
+    def _repr_html_(self) -> str:
+        """The text of the queries, for a notebook."""
+        return f"<pre>{escape(str(self))}</pre>"
 
 
 def workload_of(given: object) -> Workload:

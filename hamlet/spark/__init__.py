@@ -8,17 +8,20 @@ The plan is in `hamlet.spark.job`, what its tasks run in `hamlet.spark.tasks`. S
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import time
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Literal, Unpack
 
-from hamlet.engine.options import options_of
+from hamlet.engine.online import Late
+from hamlet.engine.options import RunOptions, options_of
 from hamlet.engine.stages import Stages
 from hamlet.errors import OptionError, OutputError, UnsupportedError
 from hamlet.input.ticks import Lateness
 from hamlet.output.files import check_destination, check_format, staged
 from hamlet.output.place import check_beside
+from hamlet.parallel.run import Format
 from hamlet.planner.workload import Workload
 
 try:
@@ -32,6 +35,7 @@ except ModuleNotFoundError as error:
 from hamlet.spark.batch import measured, partial_rows, tracing
 from hamlet.spark.continuous import PROVIDER, ROCKSDB, Continuous, prepared
 from hamlet.spark.counters import StatsParam, events_seen, summed
+from hamlet.spark.counts import as_numbers
 from hamlet.spark.frames import events_of
 from hamlet.spark.input import local_output, local_path, opened
 from hamlet.spark.job import Job, default_partitions
@@ -42,6 +46,9 @@ from hamlet.spark.session import Progress, at_the_end, check_pandas, session, tr
 
 __all__ = ["monitor", "run", "stream", "submit", "submit_stream"]
 
+Products = Literal["never", "auto", "always"]
+_LOG = logging.getLogger("hamlet")
+
 
 def run(
     workload: Workload,
@@ -49,9 +56,9 @@ def run(
     *,
     partitions: int | None = None,
     balance: bool = False,
-    products: str = "never",
+    products: Products = "never",
     lazy: bool = False,
-    **options: Any,
+    **options: Unpack[RunOptions],
 ) -> DataFrame:
     """Run a workload over the events of a DataFrame.
 
@@ -74,8 +81,9 @@ def run(
         negated patterns longer than one event, or with types that lack a key have no such maps.
     lazy : bool
         Whether only the plan is made. Then every action on the result runs the job, and what is wrong with the events
-        shows as Spark's own PythonException, the message in its text. By default the job runs now, and its result is
-        kept by the executors (a local checkpoint) until the DataFrame is forgotten.
+        shows as Spark's own PythonException, the message in its text, and under the count type ``auto`` a COUNT or SUM
+        is text, since nobody has seen how large it is. By default the job runs now, and its result is kept by the
+        executors (a local checkpoint) until the DataFrame is forgotten.
     **options
         Those of `hamlet.run`: sharing, benefit, numbers, count_type, threads, time_column, type_column, order_column,
         time_unit.
@@ -101,7 +109,8 @@ def run(
     chosen = options_of(options)
     if not isinstance(events, DataFrame):
         raise OptionError(
-            f"events is a {type(events).__name__}; hamlet.spark.run takes a DataFrame, hamlet.run everything else"
+            f"events is a {type(events).__module__.partition('.')[0]} {type(events).__name__}; hamlet.spark.run takes "
+            "a DataFrame of Spark (spark.createDataFrame makes one), hamlet.run takes everything else"
         )
     if events.isStreaming:
         raise OptionError("the DataFrame is a stream: hamlet.spark.run takes a batch, hamlet.spark.stream a stream")
@@ -117,7 +126,15 @@ def run(
             found = made(job, cut)
             rows = put_together(job, cut, found if lazy else found.localCheckpoint(eager=True), None, held=not lazy)
         results = job.results(rows)
-        return results if lazy else results.localCheckpoint(eager=True)
+        if lazy:
+            return results
+        results = results.localCheckpoint(eager=True)
+        if chosen.count_type != "auto":
+            return results
+        results, notes = as_numbers(results, job.columns)
+    for note in notes:
+        _LOG.warning(note)
+    return results
 
 
 def submit(
@@ -126,18 +143,18 @@ def submit(
     output: str,
     *,
     master: str | None = None,
-    input_format: str | None = None,
-    output_format: str = "parquet",
+    input_format: Format | None = None,
+    output_format: Format = "parquet",
     overwrite: bool = False,
     partitions: int | None = None,
     balance: bool = False,
     where: str | None = None,
     report: str | os.PathLike[str] | None = None,
     trace: str | None = None,
-    products: str = "auto",
+    products: Products = "auto",
     keep: Iterable[str | os.PathLike[str]] = (),
     progress: Progress | None = None,
-    **options: Any,
+    **options: Unpack[RunOptions],
 ) -> dict[str, Any]:
     """Run a workload over a file, as a batch job that writes ``output/query=<name>/part-<number>.<format>``.
 
@@ -197,7 +214,7 @@ def submit(
         If Spark cannot finish the job.
     """
     began = time.perf_counter()
-    chosen = options_of(options if report is None and trace is None else {**options, "trace": True})
+    chosen = options_of(dict(options) if report is None and trace is None else {**options, "trace": True})
     check_format(output_format)
     check_choice(products)
     precious = [str(path) for path in (*keep, local_path(source)) if path is not None]
@@ -245,8 +262,8 @@ def stream(
     *,
     partitions: int | None = None,
     lateness: Lateness | None = None,
-    late: str = "error",
-    **options: Any,
+    late: Late = "error",
+    **options: Unpack[RunOptions],
 ) -> DataFrame:
     """Run a workload over a streaming DataFrame: rows of every window, once, after it has closed.
 
@@ -297,17 +314,17 @@ def submit_stream(
     checkpoint: str,
     *,
     master: str | None = None,
-    input_format: str | None = None,
-    output_format: str = "parquet",
+    input_format: Format | None = None,
+    output_format: Format = "parquet",
     partitions: int | None = None,
     lateness: Lateness = 0,
-    late: str = "error",
+    late: Late = "error",
     where: str | None = None,
     trigger: str | None = None,
     available_now: bool = False,
     files_per_batch: int | None = None,
     started: Callable[[StreamingQuery], None] | None = None,
-    **options: Any,
+    **options: Unpack[RunOptions],
 ) -> dict[str, Any]:
     """Run a workload over a folder to which files are added, until it is stopped.
 

@@ -171,6 +171,6 @@ def read_arrivals(
     for batch in batches:
         for path in batch.column(0).to_pylist():
             place = Path("/" + path.removeprefix("file:").lstrip("/"))
-            reader = open_path(place, key, type_column, input_format, types)
+            reader = open_path(place, key, type_column, input_format, known=types)
             for events in reader.batches(own_columns(reader, schema.names)):
                 yield pa.RecordBatch.from_arrays(conform(events, schema).columns, numbered)

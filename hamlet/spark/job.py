@@ -35,6 +35,7 @@ from hamlet.input.input_schema import unreadable_column
 from hamlet.input.widening import is_readable
 from hamlet.language.schema import Schema
 from hamlet.output.partial import SCHEMA as PARTIAL
+from hamlet.output.query_rows import ResultColumn
 from hamlet.output.rows import result_columns
 from hamlet.output.tables import result_schema
 from hamlet.parallel.routing.owners import TimeOwner
@@ -277,6 +278,12 @@ class Job:
         if self._slicing is not None and isinstance(self._slicing.owners[route.number], TimeOwner):
             return True
         return route.whole
+
+    @property
+    def columns(self) -> list[tuple[ResultColumn, ...]]:
+        """The result columns of each query, in the order of the workload."""
+        queries = sorted(self.compiled.queries, key=lambda query: query.analysed.index)
+        return [result_columns(query, self.schema) for query in queries]
 
     def result_type(self) -> StructType:
         """query, window_start, window_end, and the union of the RETURN names in first-use order.

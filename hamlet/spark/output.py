@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
 from hamlet.output.files import folder_name, part_file
+from hamlet.output.tables import CountTypes
+from hamlet.spark.counts import fitted, notes_of
 from hamlet.spark.job import ROW, Job
 from hamlet.spark.rows import Presenter, write_files
 from hamlet.spark.slices import Batches, mapped
@@ -19,30 +22,37 @@ from hamlet.spark.slices import Batches, mapped
 FEWEST_ROWS, MOST_ROWS = 50_000, 1_000_000  # of a result file, where there are more than one task can be quick with
 
 
-def written(job: Job, rows: DataFrame, total: int, folder: Path, output_format: str) -> dict[str, int]:
-    """Write partial rows as result files, and count what was written."""
+def written(job: Job, rows: DataFrame, total: int, folder: Path, output_format: str) -> dict[str, Any]:
+    """Write partial rows as result files; gives counts of what was written, and notes about the types of columns."""
     presenter = Presenter(job.shipment)
     for place in range(len(presenter.names)):
         (folder / folder_name(presenter.names[place])).mkdir()
+    columns = [presenter.columns(place) for place in range(len(presenter.names))]
+    kinds: Sequence[CountTypes] = [job.shipment.options.count_type] * len(columns)
+    notes: list[str] = []
+    if job.shipment.options.count_type == "auto" and output_format == "parquet":
+        kinds = types = fitted(job, rows)
+        notes = notes_of(presenter.names, columns, types)
     cores = rows.sparkSession.sparkContext.defaultParallelism
     files = max(1, math.ceil(total / min(max(total // (2 * cores), FEWEST_ROWS), MOST_ROWS)))
     ordered = rows.repartitionByRange(files, *job.spread).sortWithinPartitions(*ROW)
-    write = partial(write_files, job.shipment, str(folder), output_format)
+    write = partial(write_files, job.shipment, str(folder), output_format, types=kinds)
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         context = TaskContext.get()
         assert context is not None
-        return write(f"{context.partitionId():05}", batches)
+        return write(f"{context.partitionId():05}", batches=batches)
 
     files_of_tasks = mapped(ordered, task, "query int, rows long, infinite long").collect()
     for unfinished in folder.glob("query=*/.part-*"):  # of a task that was run twice
         unfinished.unlink()
-    options, clock = job.shipment.options, job.schema.clock
+    clock = job.schema.clock
     for place in set(range(len(presenter.names))) - {each["query"] for each in files_of_tasks}:
         path = folder / folder_name(presenter.names[place]) / f"part-00000.{output_format}"
-        with part_file(path, output_format, presenter.columns(place), clock, options.count_type):
+        with part_file(path, output_format, columns[place], clock, kinds[place]):
             pass
     return {
         "rows": sum(each["rows"] for each in files_of_tasks),
         "infinite_values": sum(each["infinite"] for each in files_of_tasks),
+        "notes": notes,
     }

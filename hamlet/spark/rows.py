@@ -16,7 +16,7 @@ from hamlet.input.widening import conform
 from hamlet.output.files import folder_name, part_file
 from hamlet.output.query_rows import QueryRows, ResultColumn
 from hamlet.output.rows import present, result_columns
-from hamlet.output.tables import to_arrow
+from hamlet.output.tables import CountTypes, to_arrow, unsettled
 from hamlet.spark.tasks import Shipment, codec_of
 
 WRITTEN = pa.schema([("query", pa.int32()), ("rows", pa.int64()), ("infinite", pa.int64())])
@@ -108,16 +108,22 @@ def result_batches(
     """
     clock = shipment.schema().clock
     for each in rows:
-        for batch in to_arrow(each, clock, shipment.options.count_type).combine_chunks().to_batches():
+        for batch in to_arrow(each, clock, unsettled(shipment.options.count_type)).combine_chunks().to_batches():
             yield pa.RecordBatch.from_arrays(conform(batch, schema).columns, list(names))
 
 
 def write_files(
-    shipment: Shipment, folder: str, output_format: str, part: str, batches: Iterable[pa.RecordBatch]
+    shipment: Shipment,
+    folder: str,
+    output_format: str,
+    part: str,
+    batches: Iterable[pa.RecordBatch],
+    types: Sequence[CountTypes] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Write a task's sorted partial rows as result files, one per query, and say what was written.
 
-    A file gets its name when it is whole, so tasks that are run twice leave no piece of a file.
+    `types` says per query what COUNT and SUM are; by default the count type of the options does. A file gets its name
+    when it is whole, so tasks that are run twice leave no piece of a file.
 
     Raises
     ------
@@ -131,7 +137,8 @@ def write_files(
         unfinished = path.with_name(f".{path.name}.{os.getpid()}")
         rows = infinite = 0
         try:
-            with part_file(unfinished, output_format, presenter.columns(query), clock, count_type) as write:
+            chosen = count_type if types is None else types[query]
+            with part_file(unfinished, output_format, presenter.columns(query), clock, chosen) as write:
                 for _, piece in pieces:
                     rows += len(piece)
                     infinite += write(piece)

@@ -66,7 +66,8 @@ class Shipment:
     @property
     def workload(self) -> Workload:
         """The workload, parsed and checked."""
-        return _parsed(self.text, self.source)
+        found = _parsed(self.text, self.source)
+        return found.without_null_keys() if self.options.null_keys == "drop" else found
 
     @property
     def tops(self) -> frozenset[int]:

@@ -1,0 +1,55 @@
+"""What a run found that was probably not meant, in sentences: types that never occur, conditions that nothing passes.
+
+A query that finds nothing, or too much, is no error, and its rows look like any other rows. `Watch` sees the events of
+a run as they pass and knows what has not occurred (it stops looking once everything has), `reasons` says why a query
+has no rows, and `doubts_of_counts` what large counts usually mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hamlet.findings.large import doubts_of_counts
+from hamlet.findings.reasons import reasons
+from hamlet.findings.watch import Watch, named
+from hamlet.input.events import EventSource
+from hamlet.output.query_rows import QueryRows
+from hamlet.planner.workload import Workload
+
+__all__ = ["Watch", "found_by", "of_results"]
+
+
+def found_by(watch: Watch) -> list[str]:
+    """What never occurred, a sentence each, where nobody has computed rows."""
+    return [f"{named(queries)}: {text}" for queries, text in watch.findings()]
+
+
+def of_results(workload: Workload, source: EventSource, watch: Watch, rows: Sequence[QueryRows]) -> list[str]:
+    """What to know of the rows of a run, a sentence each: why there are none, what never occurred, large counts.
+
+    Parameters
+    ----------
+    workload : Workload
+    source : EventSource
+        The events; may be read once more where a query has no rows.
+    watch : Watch
+        Has seen all of them.
+    rows : sequence of QueryRows
+        Of each query, in the order of the workload.
+    """
+    if not watch.events:
+        return ["there are no events"]
+    pairs = zip(workload.analysis.queries, rows, strict=True)
+    why = reasons([query for query, found in pairs if not len(found)], source, watch)
+    because: dict[str, list[str]] = {}
+    for query, text in why.items():
+        because.setdefault(text, []).append(query)
+    sentences = [f"{named(queries)}: no rows, because {text}" for text, queries in because.items()]
+    for queries, text in watch.findings():
+        others = [query for query in queries if why.get(query) != text]
+        if others:
+            sentences.append(f"{named(others)}: {text}")
+    if not source.schema.closed:  # dicts: a name that none of them has may be right
+        unknown = [name for name in workload.attributes if name not in source.schema.columns]
+        sentences += [f"no event has the attribute '{name}', so it is NULL everywhere" for name in unknown]
+    return [*sentences, *doubts_of_counts(workload, source.schema, rows)]

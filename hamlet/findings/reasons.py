@@ -1,0 +1,172 @@
+"""Why a query has no rows: the first reason that holds, found by reading the events once more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hamlet.errors import one_of
+from hamlet.findings.local import LocalPredicate, of_type
+from hamlet.findings.watch import Watch
+from hamlet.input.columns import Int64Array, column, integers
+from hamlet.input.events import EventSource
+from hamlet.language.meaning import AnalysedQuery
+from hamlet.language.printing import name_text
+from hamlet.language.query import Alternation, Atom, Conjunction, Duration, Negation, Pattern, Repetition, Sequence
+from hamlet.language.schema import Schema
+
+MOST_EVENTS = 2_000_000  # of a source that is read again
+MOST_QUERIES = 20  # that are looked at
+_MOST_WINDOWS = 1000  # that one event may lie in
+
+_Places = dict[str, list[pa.Table]]
+
+
+def reasons(queries: Iterable[AnalysedQuery], source: EventSource, watch: Watch) -> dict[str, str]:
+    """The first reason why each of some queries has no rows, as a clause.
+
+    Parameters
+    ----------
+    queries : iterable of AnalysedQuery
+        Those without rows.
+    source : EventSource
+        The events; where they cannot be read again, or are many, only what `watch` knows is said.
+    watch : Watch
+        Has seen all events.
+    """
+    found: dict[str, str] = {}
+    rest: list[AnalysedQuery] = []
+    for query in queries:
+        text = _unmet(query, watch)
+        if text is not None:
+            found[query.query.name] = text
+        else:
+            rest.append(query)
+    again = source.repeatable and source.rows is not None and source.rows <= MOST_EVENTS
+    for query in rest[: MOST_QUERIES if again else 0]:
+        found[query.query.name] = _together(query, source)
+    return found
+
+
+def required(pattern: Pattern) -> dict[str, None]:
+    """The variables that every trend of a pattern has."""
+    match pattern:
+        case Atom(variable=variable):
+            return {variable: None}
+        case Sequence(parts=parts) | Conjunction(operands=parts):
+            return {name: None for part in parts for name in required(part)}
+        case Alternation(branches=branches):
+            first, *others = map(required, branches)
+            return {name: None for name in first if all(name in other for other in others)}
+        case Repetition(body=body, low=low):
+            return required(body) if low else {}
+        case Negation():
+            return {}
+
+
+def _unmet(query: AnalysedQuery, watch: Watch) -> str | None:
+    """That an event is missing which every trend needs."""
+    unmet = watch.unmet(query)
+    for variable in required(query.query.pattern):
+        if variable in unmet:
+            return unmet[variable]
+    positive = [name for name in query.types if name not in query.negated]
+    if positive and all(name in unmet for name in positive):
+        return " and ".join(dict.fromkeys(unmet[name] for name in positive))
+    return None
+
+
+def _together(query: AnalysedQuery, source: EventSource) -> str:
+    """Where events occur and trends do not: what keeps the events apart."""
+    needed = list(required(query.query.pattern))
+    windows = _windows(query, source.schema)
+    if len(needed) > 1 and windows is not None:
+        events = _events(query, needed, source)
+        names = [name_text(each) for each in needed]
+        listed = f"both {names[0]} and {names[1]}" if len(names) == 2 else f"all of {one_of(names, 'and')}"
+        length = _length(query.query.within)
+        if not _common(events, windows, ()):
+            return f"no window of {length} has {listed}; perhaps WITHIN is too short"
+        carried = all(v not in query.declared or set(query.partition) <= set(query.declared[v]) for v in needed)
+        if query.partition and carried and not _common(events, windows, query.partition):
+            keys = one_of([name_text(each, free=True) for each in query.partition], "and")
+            return f"no window of {length} has {listed} with the same {keys}"
+    causes = ["the order of the pattern"]
+    causes += ["conditions on neighbours (NEXT, PREV)"] if query.adjacent else []
+    causes += ["NOT"] if query.negated else []
+    if len(causes) == 1 and not len(needed) > 1:
+        return "no window has enough events for a trend"
+    return f"the events occur, but no trend is left by {one_of(causes, 'and')}"
+
+
+def _length(duration: Duration) -> str:
+    return f"{float(duration.amount):g} {duration.unit}"
+
+
+def _windows(query: AnalysedQuery, schema: Schema) -> tuple[int, int] | None:
+    """Length and slide in ticks; None where an event lies in too many windows to look at."""
+    text = query.query
+    within = text.within.ticks(schema.clock.ticks_per_second)[0]
+    slide = within if text.slide is None else text.slide.ticks(schema.clock.ticks_per_second)[0]
+    return (within, slide) if within <= _MOST_WINDOWS * slide else None
+
+
+def _events(query: AnalysedQuery, variables: list[str], source: EventSource) -> Mapping[str, pa.Table]:
+    """Per variable the events that may be bound to it: times and keys."""
+    schema = source.schema
+    predicates = {each: LocalPredicate(query, each, schema) for each in variables if query.local.get(each)}
+    read = [*query.partition, *(name for each in predicates.values() for name in each.columns)]
+    found: dict[str, list[pa.Table]] = {each: [] for each in variables}
+    clock = schema.clock.column
+    for batch in source.batches([name for name in dict.fromkeys(read) if name in schema.columns]):
+        times = pa.array(integers(batch.column(clock), clock)[0])
+        keys = [column(batch, name) for name in query.partition]
+        values = [pa.nulls(batch.num_rows) if each is None else _decoded(each) for each in keys]
+        table = pa.table([times, *values], names=[str(place) for place in range(1 + len(values))])
+        for each in variables:
+            chosen = of_type(batch, schema.type_column, query.types[each])
+            if each in predicates:
+                chosen &= predicates[each].accepts(batch)
+            found[each].append(table.filter(pa.array(chosen)))
+    return {each: pa.concat_tables(parts, promote_options="permissive") for each, parts in found.items()}
+
+
+def _decoded(array: pa.Array) -> pa.Array:
+    return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
+
+
+def _common(events: Mapping[str, pa.Table], windows: tuple[int, int], keys: Iterable[str]) -> bool:
+    """Whether some window (of one key, where keys are given) has an event of every variable."""
+    places = [str(place) for place in range(1, 1 + len(tuple(keys)))]
+    whole = pa.concat_tables(events.values(), promote_options="permissive")
+    codes: Int64Array = np.zeros(whole.num_rows, np.int64)
+    for place in places:
+        encoded = whole.column(place).combine_chunks().dictionary_encode("encode")
+        numbers = encoded.indices.to_numpy(zero_copy_only=False)
+        codes = np.unique(codes * (len(encoded.dictionary) + 1) + numbers, return_inverse=True)[1]
+    start, common = 0, None
+    for table in events.values():
+        own = codes[start : start + table.num_rows]
+        start += table.num_rows
+        found = _numbered(table.column("0").to_numpy(), own, *windows)
+        common = found if common is None else common & found
+        if not common:
+            return False
+    return True
+
+
+def _numbered(times: npt.NDArray[Any], codes: Int64Array, within: int, slide: int) -> set[tuple[int, int]]:
+    """The (window, key) pairs that events lie in."""
+    found: set[tuple[int, int]] = set()
+    last = times // slide
+    first = (times - within) // slide + 1
+    for offset in range(-(-within // slide) + 1):
+        windows = last - offset
+        lies = windows >= first
+        pairs = np.unique(np.stack([windows[lies], codes[lies]]), axis=1)
+        found.update(zip(*pairs.tolist(), strict=True))
+    return found

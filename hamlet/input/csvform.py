@@ -1,0 +1,93 @@
+"""How CSV text is read: what separates fields, and what becomes of rows that cannot be read."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Literal
+
+import pyarrow as pa
+
+from hamlet.errors import OptionError
+
+BadRows = Literal["error", "drop"]
+_MARKS = (",", ";", "\t", "|")
+SHOWN = 3  # rows that were dropped
+
+
+@dataclass(frozen=True)
+class CsvForm:
+    """The options of CSV files.
+
+    Attributes
+    ----------
+    delimiter : str or None
+        One character; by default the header tells.
+    bad_rows : {'error', 'drop'}
+        What becomes of a row with too many or too few fields, or with a time that is none.
+    """
+
+    delimiter: str | None = None
+    bad_rows: str = "error"
+
+    def __post_init__(self) -> None:
+        if self.delimiter is not None and len(self.delimiter) != 1:
+            meant = "; a tab is written $'\\t' in a shell" if self.delimiter in ("\\t", "tab", "TAB") else ""
+            raise OptionError(f"the delimiter is {self.delimiter!r}; it must be one character{meant}")
+        if self.bad_rows not in ("error", "drop"):
+            raise OptionError(f"bad_rows is {self.bad_rows!r}; it must be 'error' or 'drop'")
+
+    def of(self, path: Path) -> str:
+        """What separates the fields of a file: what was asked for, else what its header has."""
+        if self.delimiter is not None:
+            return self.delimiter
+        try:
+            with _opened(path) as file:
+                header = file.readline(1 << 16).decode("utf-8", "replace")
+        except (OSError, EOFError):
+            return ","
+        if "," in header:
+            return ","
+        return max(_MARKS, key=header.count) if any(mark in header for mark in _MARKS) else ","
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """A file of text; what is compressed otherwise than Python knows is taken to have commas."""
+    suffix = path.suffix.lower()
+    if suffix == ".gz":
+        return gzip.open(path, "rb")  # type: ignore[return-value]
+    if suffix == ".bz2":
+        return bz2.open(path, "rb")
+    if suffix == ".zst":
+        return pa.input_stream(path, compression="zstd")  # type: ignore[no-any-return]
+    return path.open("rb")
+
+
+@dataclass
+class Dropped:
+    """Rows that were left out.
+
+    Attributes
+    ----------
+    rows : int
+    examples : list of str
+        What was wrong with the first of them.
+    """
+
+    rows: int = 0
+    examples: list[str] = field(default_factory=list)
+
+    def add(self, example: str) -> None:
+        """Count a row."""
+        self.rows += 1
+        if len(self.examples) < SHOWN:
+            self.examples.append(example)
+
+    def sentence(self) -> str | None:
+        """How many rows were dropped, and the first three."""
+        if not self.rows:
+            return None
+        more = "" if self.rows <= len(self.examples) else ", ..."
+        return f"{self.rows:,} bad row{'s' * (self.rows != 1)} dropped: {'; '.join(self.examples)}{more}"

@@ -1,0 +1,61 @@
+"""Attributes that are probably misspelled, where events are dicts and a missing attribute is NULL.
+
+Columns of files and tables are known, and a name that is not among them is a mistake. A dict may leave attributes out,
+so a name that no dict has may be right: it is a mistake where events of the type have come and one of their attributes
+has nearly this name, which no query means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from hamlet.errors import Diagnostic, Reports, in_order, near_miss
+from hamlet.language.conditions import references, walk
+from hamlet.language.meaning import AnalysedQuery, Analysis
+from hamlet.language.printing import name_text
+from hamlet.language.query import Aggregate, Equivalence, Span
+from hamlet.language.schema import Schema
+
+
+def misspelled(analysis: Analysis, schema: Schema, types: Collection[str]) -> list[Diagnostic]:
+    """The attributes of a workload that no event has, and that nearly have the name of one that events have.
+
+    Parameters
+    ----------
+    analysis : Analysis
+    schema : Schema
+        Of dicts: the attributes that some of them have.
+    types : collection of str
+        The types that they have.
+    """
+    reports = Reports(analysis.text.text, analysis.text.source)
+    known = schema.columns.keys() | {schema.clock.column, schema.type_column}
+    named = {name for query in analysis.queries for _, name, _ in _named(query)}
+    choices = [name for name in schema.columns if name not in named]
+    for query in analysis.queries:
+        for variable, name, span in _named(query):
+            variables = query.types if variable is None else {variable: query.types.get(variable, "")}
+            carriers = [each for each in variables if each not in query.declared and query.types.get(each) in types]
+            if name in known or not carriers or any(name in declared for declared in query.declared.values()):
+                continue
+            meant = near_miss(name, choices)
+            if meant is not None:
+                hint = f"did you mean {name_text(meant, free=True)}?"
+                reports.error(f"no event has the attribute '{name}'", span, hint)
+    return list(in_order(reports.errors))
+
+
+def _named(query: AnalysedQuery) -> Iterator[tuple[str | None, str, Span]]:
+    """Every attribute that a query names, with its variable where it is that of single events."""
+    for item in query.query.items:
+        value = item.value
+        if isinstance(value, Aggregate) and value.variable is not None and value.attribute is not None:
+            yield value.variable, value.attribute, value.span
+    for attribute in query.query.group_by:
+        yield None, attribute.name, attribute.span
+    if query.query.condition is not None:
+        for reference in references(query.query.condition):
+            yield reference.variable, reference.attribute, reference.span
+        for part in walk(query.query.condition):
+            if isinstance(part, Equivalence):
+                yield from ((None, name, part.span) for name in part.attributes)

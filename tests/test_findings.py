@@ -1,0 +1,174 @@
+"""What never occurs is said: a sentence for each trap that would look like a result."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import hamlet
+from hamlet.cli import main
+
+CLICKS = """\
+time,type,user_id,price
+1,view,7,3
+2,buy,7,5
+3,refund,7,5
+40,view,,3
+41,buy,,5
+90,view,8,1
+95,buy,9,1
+"""
+
+
+@pytest.fixture
+def clicks(tmp_path: Path) -> Path:
+    path = tmp_path / "clicks.csv"
+    path.write_text(CLICKS)
+    return path
+
+
+def warnings(text: str, events: Any, **options: Any) -> list[str]:
+    return list(hamlet.run(hamlet.Workload.parse(text), events, **options).warnings)
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("SEQ(view, buy+, NOT Refund) WITHIN 10 s", ["q1: Refund never occurs (did you mean refund?)"]),
+        ("SEQ(view, buy?, Refund*) WITHIN 10 s", ["q1: Refund never occurs (did you mean refund?)"]),
+        ("SEQ(View, buy) WITHIN 10 s", ["q1: no rows, because View never occurs (did you mean view?)"]),
+        ("SEQ(view, (Bought OR byu)) WITHIN 10 s", None),
+        (
+            "SEQ(view v, buy) WHERE v.price > 10 AND v.user_id > 1 WITHIN 10 s",
+            ["q1: no rows, because v.price > 10 AND v.user_id > 1 rejects all 3 view events"],
+        ),
+        (
+            "SEQ(view, NOT refund r, buy) WHERE r.price > 100 WITHIN 10 s",
+            ["q1: r.price > 100 rejects the refund event"],
+        ),
+        (
+            "SEQ(refund, view) WITHIN 2 s",
+            ["q1: no rows, because no window of 2 s has both refund and view; perhaps WITHIN is too short"],
+        ),
+        (
+            "SEQ(refund, view) WHERE [price] WITHIN 10 s",
+            ["q1: no rows, because no window of 10 s has both refund and view with the same price"],
+        ),
+        (
+            "SEQ(refund, view) WITHIN 10 s",
+            ["q1: no rows, because the events occur, but no trend is left by the order of the pattern"],
+        ),
+        (
+            "SEQ(view, buy) WHERE [user_id] WITHIN 10 s",
+            ["q1: 2 events have no user_id; they are one partition (--null-keys drop leaves them out)"],
+        ),
+        ("SEQ(view, buy) WITHIN 10 s", []),
+        ("SEQ(view, buy) WHERE view.price < 4 WITHIN 10 s", []),
+    ],
+)
+def test_one_query(clicks: Path, query: str, said: list[str] | None) -> None:
+    found = warnings(f"RETURN COUNT(*) PATTERN {query}", clicks)
+    if said is None:
+        assert len(found) >= 1
+        assert "Bought never occurs" in " ".join(found)
+    else:
+        assert found == said
+
+
+def test_queries_that_find_the_same_are_told_together(clicks: Path) -> None:
+    text = "".join(f"RETURN COUNT(*) PATTERN SEQ(view, NOT Refund, buy) WITHIN {n} s;" for n in range(2, 9))
+    assert "q1, q2, q3 and 4 more: Refund never occurs (did you mean refund?)" in warnings(text, clicks)
+
+
+def test_another_type_column(clicks: Path) -> None:
+    found = warnings("RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN 10 s", clicks, type_column="price")
+    assert any("the types in column 'price' are" in each and "--type-column" in each for each in found)
+
+
+def test_keys_that_nobody_has() -> None:
+    events = pa.table({"time": [1, 2], "type": ["A", "B"], "user": pa.nulls(2, pa.string())})
+    text = "RETURN COUNT(*) PATTERN SEQ(A, B) WHERE [user] WITHIN 10 s"
+    assert warnings(text, events) == ["q1: no event has a value of user, so all are one partition"]
+    assert "no event has a value of user" in " ".join(warnings(text, events, null_keys="drop"))
+
+
+def test_null_keys(clicks: Path) -> None:
+    text = "RETURN user_id, COUNT(*) PATTERN SEQ(view, buy) GROUP-BY user_id WITHIN 10 s"
+    workload = hamlet.Workload.parse(text)
+    kept = hamlet.run(workload, clicks).rows()
+    dropped = hamlet.run(workload, clicks, null_keys="drop")
+    assert [row["user_id"] for row in kept] == [7, None]
+    assert dropped.rows() == [row for row in kept if row["user_id"] is not None]
+    assert not dropped.warnings
+    engine = hamlet.Engine(workload, null_keys="drop")
+    half = engine.push(pa.table({"time": [1], "type": ["view"], "user_id": pa.array([None], pa.int64())}))
+    engine = hamlet.Engine.restore(workload, engine.save())
+    events = pa.table(
+        {"time": [2, 3, 4], "type": ["buy", "view", "buy"], "user_id": pa.array([None, 4, 4], pa.int64())}
+    )
+    assert [row["user_id"] for row in half + engine.push(events) + engine.close()] == [4]
+    with pytest.raises(hamlet.OptionError, match="null_keys is 'no'; it must be 'keep' or 'drop'"):
+        hamlet.run(workload, clicks, null_keys="no")
+
+
+def test_broadcast_types_have_no_key_to_drop() -> None:
+    text = """
+        EVENT Closed(road INT); EVENT Trip(driver INT, road INT);
+        RETURN driver, COUNT(*) PATTERN SEQ(Closed, Trip) GROUP-BY driver WITHIN 10 s"""
+    events = [{"time": 1, "type": "Closed", "road": 1}, {"time": 2, "type": "Trip", "driver": 4, "road": 1}]
+    for keys in ("keep", "drop"):
+        results = hamlet.run(hamlet.Workload.parse(text), events, null_keys=keys)
+        assert [row["driver"] for row in results.rows()] == [4]
+        assert not results.warnings
+
+
+def test_an_equivalence_that_was_forgotten() -> None:
+    events = pa.table({"time": range(70), "type": ["A"] * 70, "user_id": [n % 7 for n in range(70)]})
+    text = "RETURN COUNT(*) PATTERN A+ {} WITHIN 100 s"
+    [found] = [each for each in warnings(text.format(""), events) if "combine" in each]
+    assert found == (
+        "q1: counts up to 1.18e+21, because trends combine the events of all user_id values; the input has user_id: "
+        "WHERE [user_id] counts within each"
+    )
+    for other in ("WHERE [user_id]", "GROUP-BY user_id"):
+        assert not any("combine" in each for each in warnings(text.format(other), events))
+
+
+def test_the_command_line(clicks: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    workload = tmp_path / "w.sase"
+    workload.write_text("RETURN COUNT(*) PATTERN SEQ(view, buy+, NOT Refund) WHERE [user_id] WITHIN 10 s")
+    for command in ("run", "check"):
+        assert main([command, str(workload), "--input", str(clicks)]) == 0
+        said = capsys.readouterr().err
+        assert "note: q1: Refund never occurs (did you mean refund?)\n" in said
+        assert "note: q1: 2 events have no user_id; they are one partition (--null-keys drop leaves them out)\n" in said
+        assert main([command, str(workload), "--input", str(clicks), "--quiet"]) == 0
+        assert not capsys.readouterr().err
+    assert main(["run", str(workload), "--input", str(clicks), "--null-keys", "drop"]) == 0
+    assert "user_id" not in capsys.readouterr().err
+
+
+def test_a_stream_is_told_of_without_being_read_again(clicks: Path) -> None:
+    import pyarrow.csv
+
+    table = pyarrow.csv.read_csv(clicks)
+    text = "q1: RETURN COUNT(*) PATTERN SEQ(refund, view) WITHIN 10 s; q2: RETURN COUNT(*) PATTERN Buy WITHIN 10 s"
+    assert warnings(text, table.to_reader()) == ["q2: no rows, because Buy never occurs (did you mean buy?)"]
+
+
+def test_no_events() -> None:
+    assert warnings("RETURN COUNT(*) PATTERN A WITHIN 10 s", []) == ["there are no events"]
+
+
+def test_text_where_a_number_was_meant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, workload = tmp_path / "e.csv", tmp_path / "w.sase"
+    path.write_text("time,type,price\n1,A,3.5\n2,A,\n3,A,1e3\n4,A,n/a\n")
+    workload.write_text("RETURN COUNT(*) PATTERN A WHERE A.price > 10 WITHIN 10 s")
+    said = "the first value of price that is no number is 'n/a', in row 4 by time"
+    with pytest.raises(hamlet.WorkloadError, match=said):
+        hamlet.run(hamlet.Workload.from_file(workload), path)
+    assert main(["run", str(workload), "--input", str(path)]) == 2
+    assert said in capsys.readouterr().err

@@ -1,0 +1,163 @@
+"""Input as it is found: other delimiters, bad rows, folders that are columns, patterns, datasets, periods."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset as pa_dataset
+import pyarrow.parquet as pq
+import pytest
+
+import hamlet
+from hamlet.cli import main
+
+WORKLOAD = hamlet.Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 100 s")
+ROWS = ["1,A,x", "2,B,y", "3,B,z"]
+
+
+def csv(path: Path, *lines: str, head: str = "time,type,name") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("\n".join([head, *lines]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_the_header_tells_the_delimiter(tmp_path: Path, mark: str) -> None:
+    path = csv(tmp_path / "e.csv", *(row.replace(",", mark) for row in ROWS), head=mark.join(["time", "type", "name"]))
+    assert [row["count"] for row in hamlet.run(WORKLOAD, path).rows()] == [3]
+    assert [row["count"] for row in hamlet.run(WORKLOAD, path, delimiter=mark).rows()] == [3]
+
+
+def test_another_delimiter(tmp_path: Path) -> None:
+    path = csv(tmp_path / "e.csv", *(row.replace(",", ":") for row in ROWS), head="time:type:name")
+    assert [row["count"] for row in hamlet.run(WORKLOAD, path, delimiter=":").rows()] == [3]
+    with pytest.raises(hamlet.OptionError, match=r"the delimiter is '\\\\t'; it must be one character; a tab"):
+        hamlet.run(WORKLOAD, path, delimiter="\\t")
+    with pytest.raises(hamlet.DataError):
+        hamlet.run(WORKLOAD, path)
+
+
+BAD = [*ROWS[:2], "2,B", "when,A,x", ",B,x", "3,B,z", "4,B,x,y", "5,Q,x,y"]
+
+
+def test_bad_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = csv(tmp_path / "e.csv", *BAD)
+    with pytest.raises(hamlet.DataError, match=r"e\.csv:"):
+        hamlet.run(WORKLOAD, path)
+    results = hamlet.run(WORKLOAD, path, bad_rows="drop")
+    assert [row["count"] for row in results.rows()] == [3]
+    assert results.stats["events"] == 3
+    [note] = [each for each in results.warnings if "bad rows" in each]
+    assert note.startswith("5 bad rows dropped: ")
+    assert "2 fields in place of 3, '2,B'" in note
+    assert note.endswith(", ...")
+    workload = tmp_path / "w.sase"
+    workload.write_text(str(WORKLOAD))
+    assert main(["run", str(workload), "--input", str(path), "--bad-rows", "drop"]) == 0
+    assert "note: 5 bad rows dropped: " in capsys.readouterr().err
+    assert main(["run", str(workload), "--input", str(path)]) == 2
+
+
+def test_bad_times_from_the_first_row_on(tmp_path: Path) -> None:
+    path = csv(tmp_path / "e.csv", "soon,A,x", *ROWS)
+    results = hamlet.run(WORKLOAD, path, bad_rows="drop")
+    assert [row["count"] for row in results.rows()] == [3]
+    assert "1 bad row dropped: time is 'soon'" in results.warnings
+    days = ["2024-03-05 10:00:00,A,x", "never,B,x", "2024-03-05 10:00:01,B,x"]
+    path = csv(tmp_path / "d.csv", *days)
+    assert [row["count"] for row in hamlet.run(WORKLOAD, path, bad_rows="drop").rows()] == [1]
+    with pytest.raises(hamlet.DataError, match="holds 'soon'"):
+        hamlet.run(WORKLOAD, csv(tmp_path / "n.csv", "soon,A,x", "later,B,x"), bad_rows="drop")
+
+
+def test_folders_that_are_columns(tmp_path: Path) -> None:
+    for day in (5, 6):
+        for shop in ("a b", "007"):
+            folder = tmp_path / f"day={day}" / f"shop={shop.replace(' ', '%20')}"
+            csv(folder / "part.csv", *(f"{100 * day + n},{kind},x" for n, kind in enumerate("ABB")))
+    csv(tmp_path / "day=7" / "shop=__HIVE_DEFAULT_PARTITION__" / "part.csv", "701,A,x", "702,B,x")
+    text = "RETURN day, shop, COUNT(*) PATTERN SEQ(A, B+) WHERE A.day < 8 GROUP-BY day, shop WITHIN 100 s"
+    rows = hamlet.run(hamlet.Workload.parse(text), tmp_path).rows()
+    assert {(row["day"], row["shop"], row["count"]) for row in rows} == {
+        (5, "007", 3), (5, "a b", 3), (6, "007", 3), (6, "a b", 3), (7, None, 1)
+    }  # fmt: skip
+    one = tmp_path / "day=5" / "shop=007" / "part.csv"
+    with pytest.raises(hamlet.WorkloadError, match="no column 'day'"):
+        hamlet.run(hamlet.Workload.parse(text), one)
+
+
+def test_patterns_and_lists(tmp_path: Path) -> None:
+    for place, row in enumerate(ROWS):
+        csv(tmp_path / f"logs/{place}.csv", row)
+    csv(tmp_path / "logs/other.txt", "9,A,x")
+    for source in (
+        str(tmp_path / "logs/*.csv"),
+        [tmp_path / f"logs/{n}.csv" for n in (2, 0, 1)],
+        tmp_path / "**/[0-9].csv",
+    ):
+        assert [row["count"] for row in hamlet.run(WORKLOAD, source).rows()] == [3]
+    with pytest.raises(hamlet.DataError, match="no such file"):
+        hamlet.run(WORKLOAD, str(tmp_path / "logs/*.parquet"))
+    workload = tmp_path / "w.sase"
+    workload.write_text(str(WORKLOAD))
+    assert main(["run", str(workload), "--input", str(tmp_path / "logs/*.csv"), "--quiet"]) == 0
+
+
+def table() -> pa.Table:
+    start = datetime.datetime(2024, 3, 5)
+    times = [start + datetime.timedelta(hours=n) for n in range(48)]
+    return pa.table({"time": pa.array(times, pa.timestamp("us")), "type": ["A", "B"] * 24, "n": range(48)})
+
+
+def test_datasets_and_lazy_frames(tmp_path: Path) -> None:
+    workload = hamlet.Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 1 d")
+    expected = hamlet.run(workload, table()).rows()
+    pq.write_table(table(), tmp_path / "e.parquet")
+    dataset = pa_dataset.dataset(tmp_path / "e.parquet")
+    assert hamlet.run(workload, dataset).rows() == expected
+    results = hamlet.run(workload, dataset)
+    assert len(results.trends("q1", limit=1)) == 1
+    polars = pytest.importorskip("polars")
+    assert hamlet.run(workload, polars.scan_parquet(tmp_path / "e.parquet")).rows() == expected
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "kept", "skipped"),
+    [
+        ("2024-03-05 12:00:00", None, range(12, 48), 1),
+        (None, "2024-03-05 12:00:00", range(12), 2),
+        ("2024-03-05 13:00:00", datetime.datetime(2024, 3, 6, 1), range(13, 25), 1),
+        ("2024-03-06", "2024-03-07", range(24, 48), 2),
+        ("2030-01-01", None, range(0), 4),
+        (None, None, range(48), 0),
+    ],
+)
+def test_periods(tmp_path: Path, since: Any, until: Any, kept: range, skipped: int) -> None:
+    workload = hamlet.Workload.parse("RETURN COUNT(*), COUNT(A) PATTERN (A OR B)+ WITHIN 7 d")
+    pq.write_table(table(), tmp_path / "e.parquet", row_group_size=12)
+    expected = hamlet.run(workload, table().slice(kept.start, len(kept))).rows()
+    results = hamlet.run(workload, tmp_path / "e.parquet", since=since, until=until)
+    assert results.rows() == expected
+    assert results.stats["events"] == len(kept)
+    notes = [each for each in results.warnings if "row groups" in each]
+    count = {0: [], 1: None, 2: None, 4: None}[skipped]
+    if count is None:
+        assert len(notes) == 1
+        assert "of 4 row groups by their times" in notes[0]
+    for events in (table(), table().to_pylist()):
+        assert hamlet.run(workload, events, since=since, until=until).rows() == expected
+
+
+def test_periods_of_integer_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, workload = csv(tmp_path / "e.csv", *ROWS), tmp_path / "w.sase"
+    workload.write_text(str(WORKLOAD))
+    assert main(["run", str(workload), "--input", str(path), "--output", "-", "--from", "1", "--to", "3"]) == 0
+    assert '"count": 1}' in capsys.readouterr().out
+    assert hamlet.run(WORKLOAD, path, since="1970-01-01 00:00:01", until=4)["q1"].rows()[0]["count"] == 3
+    with pytest.raises(hamlet.OptionError, match=r"--to \(1\) is not after --from \(2\)"):
+        hamlet.run(WORKLOAD, path, since=2, until=1)
+    with pytest.raises(hamlet.OptionError, match="--from is 'noon'; it must be"):
+        hamlet.run(WORKLOAD, path, since="noon")

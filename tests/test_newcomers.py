@@ -1,0 +1,75 @@
+"""Small traps that new users fell into, each with a message or a result that says what is meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import hamlet
+from hamlet.cli import main
+from hamlet.testing import assert_trends, describe_trends
+
+EVENTS = "time,type,user\n1360324800,A,x\n1360324801,B,x\n"
+
+
+def said_of(text: str) -> str:
+    with pytest.raises(hamlet.WorkloadError) as found:
+        hamlet.Workload.parse(text)
+    return str(found.value)
+
+
+@pytest.mark.parametrize("pattern", ["page-view", "SEQ(page-view, buy)", "SEQ(buy, page-view+)"])
+def test_a_name_with_a_hyphen(pattern: str) -> None:
+    said = said_of(f"RETURN COUNT(*) PATTERN {pattern} WITHIN 10 s")
+    assert 'a name with a hyphen is written in double quotes: "page-view"' in said
+
+
+def test_a_comparison_with_a_negated_event() -> None:
+    said = said_of("RETURN COUNT(*) PATTERN SEQ(A, NOT R, P) WHERE R.price = P.price WITHIN 10 s")
+    assert (
+        "a negated event cannot be compared with a taken one; [price] would ask for equal values of price in all"
+        in said
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "warned"), [("SEQ(A, B+?)", True), ("SEQ(A, (B+)?)", False), ("SEQ(A, B?)", False)]
+)
+def test_a_reluctant_quantifier(pattern: str, warned: bool) -> None:
+    workload = hamlet.Workload.parse(f"RETURN COUNT(*) PATTERN {pattern} WITHIN 10 s")
+    assert [each.message for each in workload.warnings] == warned * [
+        "B+? makes B+ optional; it does not mean as few as possible, for all matches are counted"
+    ]
+
+
+def test_attributes_in_a_line_of_types() -> None:
+    for act in (describe_trends, lambda query, events: assert_trends(query, events, 1)):
+        with pytest.raises(hamlet.DataError, match="attributes need a table with a head line"):
+            act("RETURN COUNT(*) PATTERN view WITHIN 10 s", "view(user=a)")
+
+
+def test_files_that_are_swapped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    events, workload = tmp_path / "clicks.csv", tmp_path / "funnel.sase"
+    events.write_text(EVENTS)
+    workload.write_text("RETURN COUNT(*) PATTERN A WITHIN 10 s")
+    for command in ("run", "check", "explain"):
+        assert main([command, str(events), "--input", str(workload)]) == 2
+        assert "is it the input, and" in capsys.readouterr().err
+
+
+def test_thousands_of_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    workload = tmp_path / "w.sase"
+    workload.write_text("RETURN COUNT(*) PATTERN WITHIN 10 s;\n" * 1000)
+    assert main(["check", str(workload)]) == 2
+    said = capsys.readouterr().err
+    assert said.count("w.sase:") == 50
+    assert said.endswith("... and 950 more mistakes\n")
+
+
+def test_dates_on_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    events, workload = tmp_path / "e.csv", tmp_path / "w.sase"
+    events.write_text(EVENTS)
+    workload.write_text("RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN 1 h")
+    assert main(["run", str(workload), "--input", str(events), "--output", "-", "--dates"]) == 0
+    assert '"window_start": "2013-02-08T12:00:00"' in capsys.readouterr().out
