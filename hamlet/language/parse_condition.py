@@ -20,7 +20,7 @@ from dataclasses import replace
 
 from hamlet.language.conditions import Part, is_condition, parts
 from hamlet.language.cursor import Cursor
-from hamlet.language.parse_clause import parse_duration, unit_of
+from hamlet.language.parse_duration import parse_duration, unit_of
 from hamlet.language.query import (
     And,
     Attribute,

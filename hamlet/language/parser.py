@@ -31,11 +31,11 @@ from hamlet.language.cursor import CLAUSES, MAX_PROBLEMS, Cursor, TooManyProblem
 from hamlet.language.parse_clause import (
     parse_attributes,
     parse_declaration,
-    parse_duration,
     parse_items,
     parse_semantics,
 )
 from hamlet.language.parse_condition import condition_hint, parse_condition
+from hamlet.language.parse_duration import parse_duration
 from hamlet.language.parse_pattern import parse_pattern, part_hint
 from hamlet.language.parse_result import parse_having, parse_top
 from hamlet.language.query import (
