@@ -41,11 +41,9 @@ def extension(source: Path) -> Extension:
         extra_compile_args=[
             "-fno-strict-aliasing",
             "-ffp-contract=off",
-            *(
-                ["-O0", "-g", "-UNDEBUG"]
-                if DEBUG
-                else ["-O3", "-g0", "-Wno-maybe-uninitialized", "-Wno-unused-variable"]
-            ),
+            *(["-O0", "-g", "-UNDEBUG"] if DEBUG else ["-O3", "-g0"]),
+            "-Wno-maybe-uninitialized",
+            "-Wno-unused-variable",
         ],
         define_macros=[] if DEBUG else [("CYTHON_WITHOUT_ASSERTIONS", "1")],
     )
