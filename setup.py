@@ -45,11 +45,9 @@ def extension(source: Path) -> Extension:
         extra_compile_args=[
             "-fno-strict-aliasing",
             "-ffp-contract=off",
-            *(
-                ["-O0", "-g", "-UNDEBUG"]
-                if DEBUG
-                else ["-O3", "-g0", "-Wno-maybe-uninitialized", "-Wno-unused-variable"]
-            ),
+            *(["-O0", "-g", "-UNDEBUG"] if DEBUG else ["-O3", "-g0"]),
+            "-Wno-maybe-uninitialized",
+            "-Wno-unused-variable",
         ],
         define_macros=[] if DEBUG else [("CYTHON_WITHOUT_ASSERTIONS", "1")],
     )
@@ -61,13 +59,25 @@ def sources() -> list[Path]:
     return [source for folder in folders for source in sorted(Path(folder).rglob("*.pyx"))]
 
 
-setup(
-    ext_modules=cythonize(
-        [] if LATER else [extension(source) for source in [Path(*SHARED.split(".")).with_suffix(".c"), *sources()]],
-        compiler_directives=DIRECTIVES,
-        build_dir="build/cython-debug" if DEBUG else "build/cython",  # no generated C beside the sources
-        nthreads=os.cpu_count() or 1,
-        shared_utility_qualified_name=SHARED,
-    ),
-    options={"build_ext": {"parallel": os.cpu_count() or 1}},
-)
+def compiled() -> list[Extension]:
+    """The extensions, as C that lies in no folder of sources.
+
+    What Cython would write into each module that knows memory views is a module of hamlet; optimizer is whole without.
+    """
+    if LATER:
+        return []
+    found = sources()
+    own = [source for source in found if source.parts[0] == SHARED.split(".")[0]]
+    options = {
+        "compiler_directives": DIRECTIVES,
+        "build_dir": "build/cython-debug" if DEBUG else "build/cython",  # no generated C beside the sources
+        "nthreads": os.cpu_count() or 1,
+    }
+    shared = Path(*SHARED.split(".")).with_suffix(".c")
+    return [
+        *cythonize([extension(source) for source in (shared, *own)], shared_utility_qualified_name=SHARED, **options),
+        *cythonize([extension(source) for source in found if source not in own], **options),
+    ]
+
+
+setup(ext_modules=compiled(), options={"build_ext": {"parallel": os.cpu_count() or 1}})

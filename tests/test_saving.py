@@ -75,10 +75,15 @@ def again(engine: hamlet.Engine, workload: hamlet.Workload) -> hamlet.Engine:
     """The engine after save and restore; both are alike in all that can be seen."""
     data = engine.save()
     restored = hamlet.Engine.restore(workload, data)
-    assert restored.stats == engine.stats
+    assert counted(restored) == counted(engine)
     assert restored.options == engine.options
     assert restored.save() == data
     return restored
+
+
+def counted(engine: hamlet.Engine) -> dict[str, Any]:
+    """The counters that a save keeps; who computes is told from the restore on."""
+    return {name: count for name, count in engine.stats.items() if name not in ("operators", "features")}
 
 
 # A restored engine begins with no live graphlet and no decision known; its rows are the same.
@@ -100,7 +105,7 @@ def played(
     if len(parts) in cuts:
         engine = again(engine, workload)
     rows += engine.close()
-    return rows, {name: count for name, count in engine.stats.items() if name not in OF_DECISIONS}
+    return rows, {name: count for name, count in counted(engine).items() if name not in OF_DECISIONS}
 
 
 # ---------------------------------------------------------------------------------------------- going on
@@ -244,7 +249,7 @@ def test_a_time_promised_before_the_first_event(time: Any) -> None:
     engine.advance(time)
     restored = again(again(engine, workload), workload)
     assert restored.push(table) == engine.push(table)
-    assert restored.stats == engine.stats
+    assert counted(restored) == counted(engine)
     assert engine.stats["late_events"] == 1
     assert again(restored, workload).close() == engine.close()
     engine = hamlet.Engine(workload)

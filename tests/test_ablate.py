@@ -1,0 +1,37 @@
+"""``python -m bench ablate``: every path that a case uses is left out once, and rows stay the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bench.__main__ import main
+from bench.ablate import CASES, ablate, lines, variants
+from hamlet.planner.paths import ALWAYS, FEATURES, OPERATORS
+
+
+def test_variants_leave_out_one_path_each() -> None:
+    found = variants()
+    assert set(found) == {"", *OPERATORS, *FEATURES} - set(ALWAYS)
+    assert found["simd"]["operators"] == [name for name in OPERATORS if name != "simd"]
+    assert list(variants(["index"])) == ["", "index"]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_case(name: str) -> None:
+    found = ablate(CASES[name], scale=0.01, rounds=2)
+    assert found["without"]
+    assert not set(found["without"]) & set(found["not used"])
+    assert all(ratio["low"] <= ratio["ratio"] <= ratio["high"] for ratio in found["without"].values())
+    assert len(list(lines(found))) == 1 + len(found["without"])
+
+
+def test_the_command(tmp_path: Path) -> None:
+    output = tmp_path / "found.json"
+    arguments = ["ablate", "many groups", "--scale", "0.01", "--rounds", "2", "--path", "simd", "--output", str(output)]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    assert "without simd" in result.output
+    assert '"ratio"' in output.read_text(encoding="utf-8")
