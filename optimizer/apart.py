@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from optimizer.kleene import Occurrence, occurrences
 from optimizer.merge import Shareable, Variant, relations
-from optimizer.plan import QueryFacts
+from optimizer.plan import GRAPHLETS, QueryFacts
 from optimizer.roles import Part, Roles
 
 
@@ -63,6 +63,8 @@ def apart(queries: Sequence[QueryFacts], sharing: Shareable) -> tuple[Apart, ...
             roles[query.partition] = Roles(alike)
     by_types: dict[tuple[str, ...], dict[int, list[Occurrence]]] = {}
     for place, query in enumerate(queries):
+        if query.operator != GRAPHLETS:
+            continue  # it shares with queries that are equal but for RETURN, as a whole
         for number, template in enumerate(query.templates):
             for each in occurrences(Part(place, number), template, roles[query.partition]):
                 by_types.setdefault(tuple(sorted(each.shape.types)), {}).setdefault(place, []).append(each)

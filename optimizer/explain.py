@@ -24,6 +24,7 @@ READS = {
 }
 INDEPENDENT = "independent of the event rate"
 LINEAR = "linear in the window's matched events"
+GROWING = "linear"  # in what is said beside it
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,19 +143,22 @@ class Memory:
         Predicates for which events are kept.
     kept_types : tuple of str
         Types that lack partition attributes: their events are kept once, as read, for partitions that form later.
-    exact, scaled : Bound
-        For exact numbers, and for numbers of floating point.
+    exact, scaled : Bound or None
+        For exact numbers, and for numbers of floating point; None where no bound is known.
+    grows : tuple of str
+        What else it grows with.
     """
 
     because: tuple[Cause, ...]
     kept_types: tuple[str, ...]
-    exact: Bound
-    scaled: Bound
+    exact: Bound | None
+    scaled: Bound | None
+    grows: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """The memory class."""
-        return LINEAR if self.because or self.kept_types else INDEPENDENT
+        return LINEAR if self.because or self.kept_types else GROWING if self.grows else INDEPENDENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +188,28 @@ class LinearMaps:
     refused: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """What is asked beside the pattern, of a query that the matching operator runs.
+
+    Attributes
+    ----------
+    semantics : str
+        ``skip-till-any-match``, ``skip-till-next-match`` or ``contiguous``.
+    span : str or None
+        The most that a trend may last.
+    session : bool
+        Whether windows are sessions; then WITHIN is the gap that ends one.
+    rung : str
+        What an event costs.
+    """
+
+    semantics: str
+    span: str | None
+    session: bool
+    rung: str
+
+
 @dataclass(frozen=True)
 class QueryView:
     """One query as it is shown."""
@@ -198,6 +224,7 @@ class QueryView:
     templates: tuple[Steps, ...]
     memory: Memory
     maps: LinearMaps
+    matching: Matching | None = None
 
     @property
     def rung(self) -> str:

@@ -31,9 +31,13 @@ It is stable: keys may be added, `version` changes when one is renamed, removed 
     ``name`` (``state-grained``, ``indexed`` or ``event-grained``), ``because[]`` (``predicate``; ``inside``: the
     negated pattern that it belongs to, or null; ``reads``: ``search`` or ``scan``).
 ``queries[].memory``
-    ``class`` (``independent of the event rate`` or ``linear in the window's matched events``); ``because[]`` as above;
+    ``class`` (``independent of the event rate``, ``linear in the window's matched events`` or ``linear``);
+    ``because[]`` as above;
     ``kept_types`` (types whose events are kept because they belong to several partitions); ``exact`` and ``float``:
-    bytes at most, see `optimizer.explain.Bound`.
+    bytes at most, see `optimizer.explain.Bound`, null where no bound is known; ``grows[]``: what else it grows with.
+``queries[].matching``
+    Null, or of a query that the matching operator runs: ``semantics``, ``span`` (text or null), ``session`` (true or
+    false), ``rung`` (what an event costs).
 """
 
 from __future__ import annotations
@@ -96,6 +100,7 @@ def _query(place: int, query: QueryView, workload: WorkloadView) -> dict[str, An
         "rung": {"name": query.rung, "because": [asdict(cause) for cause in query.memory.because]},
         "memory": _memory(query.memory),
         "maps": asdict(query.maps),
+        "matching": None if query.matching is None else asdict(query.matching),
     }
 
 
@@ -141,6 +146,7 @@ def _memory(memory: Memory) -> dict[str, Any]:
         "class": memory.name,
         "because": [asdict(cause) for cause in memory.because],
         "kept_types": list(memory.kept_types),
-        "exact": asdict(memory.exact),
-        "float": asdict(memory.scaled),
+        "exact": None if memory.exact is None else asdict(memory.exact),
+        "float": None if memory.scaled is None else asdict(memory.scaled),
+        "grows": list(memory.grows),
     }

@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Sequence
 
 from optimizer.explain import (
+    GROWING,
     Bound,
     Cause,
     Line,
@@ -80,6 +81,10 @@ def _query(place: int, workload: WorkloadView) -> str:
     lines += wrapped("returns", ", ".join(query.returns))
     lines += field("variables", *(_variable(variable) for variable in query.variables))
     lines += wrapped("partition", partition_text(query))
+    if query.matching is not None:
+        lines += wrapped("semantics", query.matching.semantics)
+        if query.matching.span is not None:
+            lines += wrapped("span", f"a trend lasts {query.matching.span} at most, and counts where it ends")
     lines += wrapped("window", window_text(query, workload))
     if len(query.templates) > 1:
         lines += field("pairs", "one trend of the left pattern and another one of the right")
@@ -116,6 +121,8 @@ def partition_text(query: QueryView) -> str:
 def window_text(query: QueryView, workload: WorkloadView) -> str:
     """A query's windows in words."""
     window = query.window
+    if query.matching is not None and query.matching.session:
+        return f"sessions: each ends {window.within} after its last event, if no other comes until then"
     if window.slide_ticks == window.within_ticks:
         return f"{window.within}, one after the other"
     if window.slide_ticks > window.within_ticks:
@@ -162,6 +169,8 @@ def _how(reads: str) -> list[str]:
 def rung_lines(query: QueryView) -> list[str]:
     """The rung of the ladder that a query runs on, and why."""
     because = query.memory.because
+    if query.matching is not None:
+        return [query.matching.rung]
     if not because:
         return ["state-grained: one addition per event and transition"]
     scanned = [cause for cause in because if cause.reads == "scan"]
@@ -188,6 +197,9 @@ def memory_lines(memory: Memory, window: Window) -> list[str]:
     because = [_causes(memory.because)] if memory.because else []
     because += [f"the type {name}, whose events belong to several partitions" for name in memory.kept_types]
     lines = [memory.name + (f", because of {' and '.join(because)}" if because else "")]
+    if memory.exact is None or memory.scaled is None:
+        grows = [f"in {each}" if memory.name == GROWING else f"and {each}" for each in memory.grows]
+        return [f"{lines[0]} {grows[0]}", *grows[1:]] if memory.name == GROWING else [*lines, *grows]
     for name, bound in (("exact", memory.exact), ("float", memory.scaled)):
         lines += _bytes(name, bound)
     if memory.kept_types:
@@ -276,5 +288,10 @@ def _meaning(word: str, meaning: str) -> list[str]:
 def _thread(workload: WorkloadView) -> int:
     """The largest working area that a query of the workload asks for."""
     return max(
-        math.ceil(query.window.open_at_once * query.memory.exact.thread.at(EXAMPLE_BITS)) for query in workload.queries
+        (
+            math.ceil(query.window.open_at_once * query.memory.exact.thread.at(EXAMPLE_BITS))
+            for query in workload.queries
+            if query.memory.exact is not None
+        ),
+        default=0,
     )

@@ -24,7 +24,7 @@ from optimizer.kleene import Occurrence, Shape, occurrences
 from optimizer.merged import MergedTemplate, merged_template
 from optimizer.panes import pane_sets
 from optimizer.pasts import Pasts, Place, equal_pasts
-from optimizer.plan import QueryFacts, pane, plan
+from optimizer.plan import GRAPHLETS, QueryFacts, pane, plan
 from optimizer.roles import Part, Roles
 
 Item = TypeVar("Item", bound=Hashable)
@@ -140,6 +140,8 @@ def merge(
     left_out: list[int] = []
     same: list[tuple[int, ...]] = []
     for each in plan(queries).classes:
+        if each.operator != GRAPHLETS:
+            continue
         facts = {place: queries[place] for place in each.queries}
         roles = Roles(facts)
         found = [

@@ -33,6 +33,11 @@ class AggregateFacts:
     nullable: bool = True
 
 
+GRAPHLETS = "graphlets"  # the operator of queries that may share bursts
+MATCHING = "matching"  # keeps partial trends one by one in time: other semantics, bounds on trends, sessions, sets
+MATCHING_ALL = "matching, all events"  # the same, where events of types that no query names matter
+
+
 @dataclass(frozen=True)
 class QueryFacts:
     """What the optimizer knows of one query.
@@ -51,6 +56,8 @@ class QueryFacts:
         Variable, negated ones too -> what its events must satisfy; those that take every event may be left out.
     adjacent : mapping of (str, str) to Condition
         Pair of neighbours -> what they must satisfy; those that always fit may be left out.
+    operator : str
+        What runs the query; only queries of `GRAPHLETS` share.
     """
 
     name: str
@@ -61,6 +68,7 @@ class QueryFacts:
     aggregates: tuple[AggregateFacts, ...] = ()
     local: Mapping[str, Condition] = field(default_factory=dict)
     adjacent: Mapping[tuple[str, str], Condition] = field(default_factory=dict)
+    operator: str = GRAPHLETS
 
 
 @dataclass(frozen=True)
@@ -76,11 +84,14 @@ class PartitionClass:
     pane : int
         Greatest common divisor of all windows and slides, in ticks (§3.1): no window of the class opens or closes
         inside a pane.
+    operator : str
+        What runs them.
     """
 
     attributes: tuple[str, ...]
     queries: tuple[int, ...]
     pane: int
+    operator: str = GRAPHLETS
 
 
 @dataclass(frozen=True)
@@ -96,23 +107,24 @@ def pane(windows: Sequence[tuple[int, int]]) -> int:
 
 
 def plan(queries: Sequence[QueryFacts]) -> Plan:
-    """Put queries with equal partition attributes together.
+    """Put queries with equal partition attributes, and one operator, together.
 
     Parameters
     ----------
     queries : sequence of QueryFacts
         In the order of the workload.
     """
-    classes: dict[frozenset[str], list[int]] = {}
+    classes: dict[tuple[frozenset[str], str], list[int]] = {}
     for place, query in enumerate(queries):
-        classes.setdefault(query.partition, []).append(place)
+        classes.setdefault((query.partition, query.operator), []).append(place)
     return Plan(
         tuple(
             PartitionClass(
                 tuple(sorted(attributes)),
                 tuple(places),
                 pane([(queries[place].within, queries[place].slide) for place in places]),
+                operator,
             )
-            for attributes, places in classes.items()
+            for (attributes, operator), places in classes.items()
         )
     )

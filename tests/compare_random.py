@@ -145,9 +145,7 @@ def compare(case: Case, extra: Mapping[str, Any], seed: int, ways: Sequence[str]
         else:
             wanted, bound = expected, absolute
         wrong = difference(got, wanted, magnitudes=bound, floats=floats)
-        if (
-            wrong and absolute is None and wanted is expected
-        ):  # sums of doubles that cancel have their bound in exact mode, too
+        if wrong and absolute is None and wanted is expected:  # sums of doubles that cancel have their bound here, too
             wrong = difference(got, expected, magnitudes=magnitudes(case))
         if wrong:
             return f"{way}: {wrong}\n{snippet(case, extra)}\ngot\n{table(got)}\nexpected\n{table(expected)}"
@@ -190,12 +188,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.compare_random", description="compare engine and oracle")
     parser.add_argument("--seeds", default="0:1000", help="FIRST:LAST, the last excluded, or one seed")
     parser.add_argument("--features", type=features_of, default="default", help="what the cases may contain")
-    parser.add_argument(
-        "--way",
-        choices=["run", "push", "save"],
-        action="append",
-        help="hamlet.run, Engine.push (else both), or with saves",
-    )
+    parser.add_argument("--way", choices=["run", "push", "save"], action="append", help="else run and push")
     parser.add_argument("--failures", type=int, default=1, metavar="N", help="go on until N cases differ")
     parser.add_argument("--decisions", choices=["random"], help="about sharing: by lot, per burst")
     parser.add_argument("--whole", action="store_true", help="take whole windows at once in batches of any size")

@@ -184,7 +184,7 @@ def test_another_rendering_is_an_error() -> None:
 
 # ------------------------------------------------------------------------------------------------------------ JSON
 
-QUERY = "name pattern returns class variables partition window templates rung memory maps"
+QUERY = "name pattern returns class variables partition window templates rung memory maps matching"
 KEYS = {
     "": "version time_unit classes sharing constants queries",
     "sharing": "groups left_out same apart",
@@ -205,7 +205,7 @@ KEYS = {
     "queries[].rung": "name because",
     "queries[].rung.because[]": "predicate inside reads",
     "queries[].maps": "panes refused",
-    "queries[].memory": "class because kept_types exact float",
+    "queries[].memory": "class because kept_types exact float grows",
     "queries[].memory.exact": "partition window event event_window thread",
     "queries[].memory.exact.window": "constant per_bit",
 }

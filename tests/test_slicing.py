@@ -55,7 +55,10 @@ class RandomOwners:
 
     def owner(self, compiled: CompiledClass, schema: Schema) -> Owner:
         """One for a class of queries."""
-        return self._chance.choice([self._by_time, self._by_grid, self._by_key, self._by_key])(compiled, schema)
+        kinds = [self._by_time, self._by_grid, self._by_key, self._by_key]
+        if any(query.reach is not None and not query.reach.stays for query in compiled.queries):
+            kinds = kinds[1:]  # trends reach over the edges of windows
+        return self._chance.choice(kinds)(compiled, schema)
 
     def _any(self, count: int) -> list[int]:
         return [self._chance.randrange(self._slices) for _ in range(count)]
@@ -200,6 +203,7 @@ FEATURES = {
     "many keys": Features(queries=6, adjacent=False),
     "broadcast": Features(queries=4, broadcast=True),
     "conjunction": Features(queries=3, conjunction=True, broadcast=True),
+    "matching": Features(queries=4, semantics=True, span=True, session=True, distinct=True, broadcast=True),
 }
 
 

@@ -82,8 +82,10 @@ FEATURES = {
     "queries": Features(queries=5),
     "conjunction": Features(queries=4, conjunction=True),
     "broadcast": Features(queries=4, broadcast=True),
+    "matching": Features(queries=4, semantics=True, span=True, session=True, distinct=True, broadcast=True),
 }
 SEEDS = [("queries", 11), ("queries", 12), ("queries", 13), ("queries", 14), ("conjunction", 21), ("broadcast", 31)]
+SEEDS += [("matching", 41), ("matching", 42)]
 
 
 @pytest.mark.parametrize(("features", "seed"), SEEDS)

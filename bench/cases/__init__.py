@@ -6,7 +6,7 @@ that do not rest on the timed path alone, and then hands out contenders: callabl
 
 from __future__ import annotations
 
-from bench.cases import curves, jobs, limits, peers, ranges, real, scale, service, sharing, stream_rate
+from bench.cases import curves, jobs, limits, peers, questions, ranges, real, scale, service, sharing, stream_rate
 from bench.subject import Case
 
 CASES: dict[str, Case] = {
@@ -18,6 +18,7 @@ CASES: dict[str, Case] = {
     **service.CASES,
     **stream_rate.CASES,
     **peers.CASES,
+    **questions.CASES,
     **jobs.CASES,
     **ranges.CASES,
 }

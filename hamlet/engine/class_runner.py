@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from hamlet._budget import Budget
 from hamlet._core import Kernel, KernelOverflow
+from hamlet._expression import Program
 from hamlet._order import in_bytes, looked_up, sifted
 from hamlet.engine import trace
 from hamlet.engine.broadcast import Broadcast
@@ -21,11 +22,9 @@ from hamlet.engine.keys import KeyIndex
 from hamlet.engine.sharing import Sharing
 from hamlet.engine.workers import Workers
 from hamlet.input.columns import BatchColumns, Int64Array
-from hamlet.kernel.operators.matching import Matching, hash_texts
 from hamlet.language.query import AttributeType
 from hamlet.planner.classify import FOREIGN, Coded, Role, Signature, overflow_error
 from hamlet.planner.compiled import CompiledClass, CompiledWorkload
-from hamlet.planner.matching import MatchingTables
 from hamlet.planner.tables import QueryTables
 
 WHOLE_FROM = 1024  # events of a batch; in smaller ones few windows are whole
@@ -77,43 +76,28 @@ class ClassRunner:
         self.tables = [compiled.tables(number) for number in range(compiled.kernel_queries)]
         floating = [int(type is AttributeType.DOUBLE) for _, type in compiled.columns]
         self.pane = gcd(*(ticks for each in self.tables for ticks in (each.within, each.slide)))
-        self.matching = (
-            [compiled.matching_tables(number) for number in range(len(compiled.parts))] if compiled.matching else []
-        )
-        self.kernels: Sequence[Any]
-        if self.matching:
-            self.kernels = [Matching(self.matching, budget) for _ in range(workers.threads)]
-        else:
-            self.kernels = [
-                Kernel(self.tables, floating, sharing, budget, compiled.bands, WHOLE_FROM, compiled.listed)
-                for _ in range(workers.threads)
-            ]
-        self._hashes = np.zeros(0, np.uint64)  # of strings, by number, where a query estimates how many there are
-        self._hashes_texts = any(
-            approximate and text for each in self.matching for _, _, approximate, _, text in each.sets
-        )
+        self.kernels: Sequence[Any] = self._made_kernels(floating, sharing, budget)
         self.closed = ClosedRows(compiled, workload.schema, self.kernels, self.index, workload.strings)
         self.broadcast = _broadcast(compiled, self.index) if compiled.broadcasts else None
         self.class_of = np.zeros(0, np.int32)  # signature -> kernel class, FOREIGN, or UNMAPPED
         self.matched = 0
         self._types: dict[str, int] = {}
         self._roles: dict[Role, int] = {}
-        self._passive: set[int] = set()  # classes of events that only lie between others
-        self._stranger = self._add_seen(None) if compiled.sees_all else FOREIGN  # class of types that nobody knows
+        self._stranger = FOREIGN  # class of events whose type nobody names
+
+    def _made_kernels(self, floating: Sequence[int], sharing: Sharing, budget: Budget) -> Sequence[Any]:
+        """What runs the queries, one for each thread."""
+        compiled = self.compiled
+        return [
+            Kernel(self.tables, floating, sharing, budget, compiled.bands, WHOLE_FROM, compiled.listed)
+            for _ in range(self._workers.threads)
+        ]
 
     def adopt(self, other: ClassRunner) -> None:
         """Take over keys, groups and kernel states of a runner that knew less of the attributes' types."""
         self.index, self.matched = other.index, other.matched
         self.closed = ClosedRows(self.compiled, self.workload.schema, self.kernels, self.index, self.workload.strings)
-        widened: list[Any] = [
-            _widened(new, self.compiled.columns, old, other.compiled.columns)
-            for new, old in zip(self.tables, other.tables, strict=True)
-        ]
-        if self.matching:
-            widened = [
-                _widened_matching(new, self.compiled.columns, old, other.compiled.columns)
-                for new, old in zip(self.matching, other.matching, strict=True)
-            ]
+        widened = self._widened(other)
         for kernel, old_kernel in zip(self.kernels, other.kernels, strict=True):
             kernel.adopt(old_kernel, widened)
         if self.broadcast is not None and other.broadcast is not None:
@@ -125,6 +109,13 @@ class ClassRunner:
                     classifier.coded(BatchColumns(batch, self.workload.strings), schema.type_column)
                 )[0],
             )
+
+    def _widened(self, other: ClassRunner) -> list[Any]:
+        """What the kernels keep that turns from INT into DOUBLE, per query."""
+        return [
+            _widened(new, self.compiled.columns, old, other.compiled.columns)
+            for new, old in zip(self.tables, other.tables, strict=True)
+        ]
 
     def saved(self) -> RunnerState:
         """What is kept between batches."""
@@ -175,7 +166,7 @@ class ClassRunner:
             keys, classes, matched = small
         if not matched:
             return []
-        self.matched += matched - self._count_passive(classes, chosen)
+        self.matched += self._count(matched, classes, chosen)
         if self.broadcast is not None:
             chosen, distinct = None, False  # several partitions may get one event
             batch, keys, classes = self._delivered(self.broadcast, batch, looked_up(*coded), classes)
@@ -188,11 +179,11 @@ class ClassRunner:
         count = -(-self.index.size // parts)
         whole = parts == 1 and self.kernels[0].takes_whole(len(keys))
         sequence = self.closed.sequence(len(keys)) if whole else None
-        hashes = {"hashes": self._text_hashes()} if self._hashes_texts else {}
+        more = self._more()
         arguments = (keys, times, orders, classes, columns, self.workload.strings.ranks, count)
         return [
             lambda kernel=kernel, part=part: self._process(  # type: ignore[misc]
-                kernel, batch.batch, *arguments, part, parts, until, chosen, sequence, distinct, **hashes
+                kernel, batch.batch, *arguments, part, parts, until, chosen, sequence, distinct, **more
             )
             for part, kernel in enumerate(self.kernels)
         ]
@@ -200,12 +191,7 @@ class ClassRunner:
     def _in_bytes(self, batch: BatchColumns, coded: Coded) -> Small | None:
         """Keys, classes and the number of matched rows where the kernel would rather have them so; else None."""
         codes, table = coded
-        if (
-            self.broadcast is not None
-            or self.matching
-            or len(self.kernels) > 1
-            or self.workload.schema.order_column is not None
-        ):
+        if self.broadcast is not None or len(self.kernels) > 1 or self.workload.schema.order_column is not None:
             return None
         if not self.kernels[0].reads_bytes(len(codes), self.index.size):
             return None
@@ -276,36 +262,15 @@ class ClassRunner:
         lookup[-1] = self._stranger  # signature FOREIGN (-1) reads the last place
         return lookup
 
-    def _add_seen(self, signature: Signature | None) -> int:
-        """Register what the matching operator sees of a signature, or of types that no query names."""
-        entries = self.compiled.seen(signature)
-        if not entries:
-            return FOREIGN
-        self._workers.settle()
-        numbers = {kernel.add_class(entries, 0) for kernel in self.kernels}
-        assert len(numbers) == 1, "the kernels of a class register alike"
-        (number,) = numbers
-        if not any(arrivals or guards for _, arrivals, guards, _ in entries):
-            self._passive.add(number)
-        return int(number)
+    def _count(self, chosen: int, classes: npt.NDArray[Any], rows: npt.NDArray[np.int32] | None) -> int:  # noqa: ARG002
+        """How many of so many chosen events some query matches."""
+        return chosen
 
-    def _count_passive(self, classes: npt.NDArray[Any], chosen: npt.NDArray[np.int32] | None) -> int:
-        """How many of the chosen events take part in nothing."""
-        if not self._passive:
-            return 0
-        passive = np.isin(classes if chosen is None else classes[chosen], list(self._passive))
-        return int(np.count_nonzero(passive))
-
-    def _text_hashes(self) -> npt.NDArray[np.uint64]:
-        """Hashes of all strings that have a number."""
-        strings = self.workload.strings
-        if len(self._hashes) < len(strings):
-            self._hashes = np.concatenate([self._hashes, hash_texts(strings.texts[len(self._hashes) :])])
-        return self._hashes
+    def _more(self) -> dict[str, Any]:
+        """What else the kernels are given with a batch."""
+        return {}
 
     def _register(self, signature: Signature) -> int:
-        if self.matching:
-            return self._add_seen(signature)
         found = self.compiled.entries(signature)
         if not found:
             return FOREIGN
@@ -314,7 +279,7 @@ class ClassRunner:
         type = self._types.setdefault(signature.type, len(self._types))
         numbers = {kernel.add_class(entries, type) for kernel in self.kernels}
         assert len(numbers) == 1, "the kernels of a class register alike"
-        return numbers.pop()
+        return int(numbers.pop())
 
     def _role(self, role: Role) -> int:
         """The number of a role: a type and a local predicate."""
@@ -324,15 +289,15 @@ class ClassRunner:
         try:
             kernel.process(*arguments, **more)
         except KernelOverflow as error:
-            tables: Sequence[Any] = self.matching or self.tables
-            program = tables[error.query].predicates[error.predicate][0]
+            program = self._program(error.query, error.predicate)
             text = program.texts[error.place] if error.place >= 0 else program.texts[-1]
             raise overflow_error(batch, text, error.row) from None
 
+    def _program(self, query: int, predicate: int) -> Program:
+        return self.tables[query].predicates[predicate][0]
+
     def trace(self) -> list[pa.RecordBatch]:
-        """Take the records of bursts since the last call; the matching operator has none."""
-        if self.matching:
-            return []
+        """Take the records of bursts since the last call."""
         types = sorted(self._types, key=self._types.__getitem__)
         names = [[self.compiled.queries[place].name for place in users] for users in self.compiled.kept_by]
         found = []
@@ -364,22 +329,3 @@ def _widened(new: QueryTables, columns: Columns, old: QueryTables, old_columns: 
         if columns[new.members[begin + place]][1] is AttributeType.DOUBLE
         and old_columns[old.members[old_begin + place]][1] is AttributeType.INT
     ]
-
-
-def _widened_matching(
-    new: MatchingTables, columns: Columns, old: MatchingTables, old_columns: Columns
-) -> tuple[list[tuple[int, int]], list[int]]:
-    """The (list, place) of what nodes keep that turns from INT into DOUBLE, and the exact sets of such values."""
-    kept = [
-        (number, place)
-        for (number, place, column), (_, _, before) in zip(new.kept(), old.kept(), strict=True)
-        if columns[column][1] is AttributeType.DOUBLE and old_columns[before][1] is AttributeType.INT
-    ]
-    sets = [
-        place
-        for place, ((_, column, approximate, *_), (_, before, *_)) in enumerate(zip(new.sets, old.sets, strict=True))
-        if not approximate
-        and columns[column][1] is AttributeType.DOUBLE
-        and old_columns[before][1] is AttributeType.INT
-    ]
-    return kept, sets

@@ -30,6 +30,7 @@ from hamlet.engine.workers import Workers
 from hamlet.errors import HamletError
 from hamlet.input.columns import BatchColumns, StringPool
 from hamlet.language.schema import Schema
+from hamlet.matching_runner import MatchingRunner
 from hamlet.output.query_rows import QueryRows, dicts_of
 from hamlet.output.rows import Closed, GroupRows, group_rows, piece_of, result_columns, selected
 from hamlet.planner.classify import Signature
@@ -70,7 +71,10 @@ class Executor:
         self.held_back = 0  # bytes of events that the engine holds; counted in the budget
         schema = workload.schema
         self._workers = Workers(threads)
-        self._classes = [ClassRunner(each, workload, self._workers, sharing, self.budget) for each in workload.classes]
+        self._classes = [
+            (MatchingRunner if each.matching else ClassRunner)(each, workload, self._workers, sharing, self.budget)
+            for each in workload.classes
+        ]
         self._sharing = sharing
         self._trace: list[pa.RecordBatch] = []
         self._places = {

@@ -112,10 +112,9 @@ def set_columns(
 
 def below(columns: Sequence[Sets | Registers]) -> Sets | Registers:
     """Columns of one run, one below the other."""
-    first = columns[0]
-    if not isinstance(first, Sets):
-        return np.concatenate(columns)
     sets = [each for each in columns if isinstance(each, Sets)]
+    if not sets:
+        return np.concatenate([each for each in columns if not isinstance(each, Sets)])
     lengths = np.array([len(each.codes) for each in sets], np.int64)
     offsets = np.cumsum(lengths) - lengths
     objects = max((each.objects for each in sets if each.objects is not None), key=len, default=None)
@@ -124,7 +123,7 @@ def below(columns: Sequence[Sets | Registers]) -> Sets | Registers:
         np.concatenate([each.starts + offset for each, offset in zip(sets, offsets, strict=True)]),
         np.concatenate([each.sizes for each in sets]),
         objects,
-        first.floating,
+        sets[0].floating,
     )
 
 

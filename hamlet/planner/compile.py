@@ -32,21 +32,19 @@ from hamlet.planner.compiled import CompiledClass, CompiledHost, CompiledQuery, 
 from hamlet.planner.hosts import Host
 from hamlet.planner.matching import (
     SESSION_END,
-    MatchingTables,
-    MatchingWriter,
     Reach,
     automata,
-    empty_tables,
     is_matching,
     matching_form,
     sees_all,
 )
+from hamlet.planner.matching_tables import MatchingTables, MatchingWriter, empty_tables
 from hamlet.planner.predicate_facts import adjacent_predicates, local_predicates
 from hamlet.planner.program import ProgramWriter
 from hamlet.planner.roles import role_keys
 from hamlet.planner.tables import QueryTables, TableWriter
 from hamlet.planner.together import alone, find_together, names_in
-from optimizer.plan import AggregateFacts, Plan, QueryFacts, plan
+from optimizer.plan import GRAPHLETS, MATCHING, MATCHING_ALL, AggregateFacts, Plan, QueryFacts, plan
 from optimizer.template import Template
 
 
@@ -87,6 +85,7 @@ def _facts(analysis: Analysis, query: AnalysedQuery, schema: Schema) -> QueryFac
         tuple(AggregateFacts(each.function, each.variable, each.attribute) for each in query.aggregates),
         local_predicates(query, type_of),
         adjacent_predicates(query, type_of),
+        GRAPHLETS if not is_matching(query) else MATCHING_ALL if sees_all(query) else MATCHING,
     )
 
 
@@ -135,35 +134,26 @@ def compile_workload(
         for type in (*analysis.declared, *rows):
             classifier.plain(type)  # some query has to tell them from types that nobody knows
     for each in chosen.classes:
-        for places in _by_operator([analysis.queries[place] for place in each.queries]):
-            compiler = _ClassCompiler(analysis, schema, strings, classifier, same, each.attributes, exact)
-            given = [(query, known[query.index]) for query in places]
-            types = {type for query in places for type in query.types.values()}
-            if any(map(sees_all, places)):
-                types |= analysis.declared.keys()
-            carried = {
-                type: tuple(
-                    place
-                    for place, attribute in enumerate(each.attributes)
-                    if attribute in analysis.declared.get(type, (attribute,)) or attribute in special
-                )
-                for type in sorted(types)
-            }
-            hosts: tuple[CompiledHost, ...] = ()
-            if is_matching(places[0]):
-                queries = compiler.matching(given, together, carried, rows)
-            else:
-                queries, hosts = compiler.queries(given, together)
-            classes.append(CompiledClass(each.attributes, queries, hosts, tuple(compiler.columns), carried))
+        compiler = _ClassCompiler(analysis, schema, strings, classifier, same, each.attributes, exact)
+        given = [(analysis.queries[place], known[place]) for place in each.queries]
+        types = {type for query, _ in given for type in query.types.values()}
+        if each.operator == MATCHING_ALL:
+            types |= analysis.declared.keys()
+        carried = {
+            type: tuple(
+                place
+                for place, attribute in enumerate(each.attributes)
+                if attribute in analysis.declared.get(type, (attribute,)) or attribute in special
+            )
+            for type in sorted(types)
+        }
+        hosts: tuple[CompiledHost, ...] = ()
+        if each.operator == GRAPHLETS:
+            queries, hosts = compiler.queries(given, together)
+        else:
+            queries = compiler.matching(given, together, carried, rows)
+        classes.append(CompiledClass(each.attributes, queries, hosts, tuple(compiler.columns), carried))
     return CompiledWorkload(tuple(classes), classifier, strings, schema)
-
-
-def _by_operator(queries: Sequence[AnalysedQuery]) -> list[list[AnalysedQuery]]:
-    """Queries of one partition by what runs them: the kernel, or the matching operator, for some with all events."""
-    found: dict[tuple[bool, bool], list[AnalysedQuery]] = {}
-    for query in queries:
-        found.setdefault((is_matching(query), sees_all(query)), []).append(query)
-    return list(found.values())
 
 
 @dataclass
@@ -233,8 +223,7 @@ class _ClassCompiler:
             types = {key: type for place in (leader, *others) for key, type in drafts[place].types.items()}
             for place in (leader, *others):
                 hidden = rows - drafts[place].analysed.upstream.keys()
-                fields = {"layout": layout, "types": types, "reach": reaches[place], "hidden": hidden}
-                drafts[place] = replace(drafts[place], **fields)
+                drafts[place] = replace(drafts[place], layout=layout, types=types, reach=reaches[place], hidden=hidden)
             tables = self.matching_tables(drafts[leader], keeps)
             plain = tuple(
                 self.tables(drafts[leader].analysed, each, layout, types) for each in drafts[leader].templates

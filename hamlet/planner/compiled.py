@@ -13,7 +13,8 @@ from hamlet.language.schema import Schema
 from hamlet.planner.aggregates import ComponentKey, Layout, is_double, needed
 from hamlet.planner.bands import Band, bands
 from hamlet.planner.classify import Classifier, Role, Signature
-from hamlet.planner.matching import MatchingTables, Reach, sees_all
+from hamlet.planner.matching import Reach, sees_all
+from hamlet.planner.matching_tables import MatchingTables
 from hamlet.planner.tables import QueryTables
 from optimizer.template import Template
 

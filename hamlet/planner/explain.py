@@ -15,17 +15,29 @@ from hamlet.errors import OptionError, one_of
 from hamlet.input.columns import StringPool
 from hamlet.language.meaning import AnalysedQuery, Analysis, Pair
 from hamlet.language.printing import name_text, to_text
-from hamlet.language.query import NOWHERE, And, AttributeType, Condition, Duration, Query
+from hamlet.language.query import DISTINCT, NOWHERE, And, AttributeType, Condition, Duration, Query, Semantics
 from hamlet.language.schema import UNITS_PER_SECOND, Clock, Schema
 from hamlet.planner.calibration import constants
 from hamlet.planner.compile import compile_workload, facts
 from hamlet.planner.compiled import CompiledClass, CompiledQuery
 from hamlet.planner.coordinates import refusal
+from hamlet.planner.matching import is_matching, sees_all
 from hamlet.planner.memory import bound
 from hamlet.planner.tables import QueryTables
 from hamlet.planner.together import find_together, names_in
 from hamlet.planner.workload import Workload
-from optimizer.explain import Cause, LinearMaps, Memory, QueryView, Step, Steps, Variable, Window, WorkloadView
+from optimizer.explain import (
+    Cause,
+    LinearMaps,
+    Matching,
+    Memory,
+    QueryView,
+    Step,
+    Steps,
+    Variable,
+    Window,
+    WorkloadView,
+)
 from optimizer.explain_dot import as_dot
 from optimizer.explain_json import as_json
 from optimizer.explain_sharing import Prices, SharingView
@@ -101,6 +113,8 @@ def view(workload: Workload, schema: Schema | None) -> WorkloadView:
 def _together(each: CompiledClass) -> Iterator[tuple[int, ...]]:
     """The queries of each host."""
     queries = each.queries
+    if each.matching:
+        return
     found = find_together(queries, [query.window for query in queries], names_in(queries))
     for places in found.kept_once():
         yield tuple(queries[place].analysed.index for place in places)
@@ -138,7 +152,11 @@ def _open_schema(workload: Workload) -> Schema:
     unit = next((unit for unit in ("ms", "us") if all(_is_whole(duration, unit) for duration in durations)), "ns")
     columns = dict.fromkeys((*workload.attributes, "time"), AttributeType.INT) | {"type": AttributeType.STRING}
     for declared in workload.analysis.declared.values():
-        columns |= {name: type for name, type in declared.items() if name in columns and name not in ("time", "type")}
+        columns |= {
+            name: type
+            for name, type in declared.items()
+            if name in columns and type is not None and name not in ("time", "type")
+        }
     return Schema(columns, Clock("time", unit, pa.int64()), closed=False)
 
 
@@ -189,11 +207,41 @@ def _query(
         memory=Memory(
             _causes(exact),
             tuple(dict.fromkeys(query.types[name] for name, attributes in lacks.items() if attributes)),
-            bound(exact.tables),
-            bound(scaled.tables),
+            bound(exact.tables) if exact.reach is None else None,
+            bound(scaled.tables) if scaled.reach is None else None,
+            () if exact.reach is None else tuple(_grows(query)),
         ),
         maps=maps,
+        matching=None if exact.reach is None else _matching(query),
     )
+
+
+def _matching(query: AnalysedQuery) -> Matching:
+    """What is asked beside the pattern, and what an event costs then."""
+    asked = query.query
+    lanes = "open start of a trend" if asked.longest is not None else "open session" if asked.session else "open window"
+    rung = f"state-grained: one addition per event, transition and {lanes}"
+    if query.adjacent:
+        rung = f"event-grained: looks back at single events, one by one, per {lanes}"
+        if asked.semantics is Semantics.NEXT:
+            rung += "; each is moved at most once per state"
+    if asked.semantics is Semantics.CONTIGUOUS:
+        rung = f"state-grained: the last step of a key only, per transition and {lanes}"
+    return Matching(
+        asked.semantics.value, None if asked.longest is None else to_text(asked.longest), asked.session, rung
+    )
+
+
+def _grows(query: AnalysedQuery) -> Iterator[str]:
+    """What the matching operator's memory grows with."""
+    asked = query.query
+    if asked.longest is not None:
+        yield f"the times of a key's last {to_text(asked.longest)} at which trends began"
+    for each in query.aggregates:
+        if each.function == "COUNT_DISTINCT":
+            yield f"the distinct values of {name_text(each.variable or '')}.{name_text(each.attribute or '')}"
+        elif each.function in DISTINCT:
+            yield "the sums kept, 4 KiB of registers in each"
 
 
 def _variable(query: AnalysedQuery, name: str, lacks: tuple[str, ...]) -> Variable:
@@ -212,7 +260,8 @@ def _window(analysis: Analysis, query: Query, within: int, slide: int) -> Window
             return to_text(duration)
         return " ".join(analysis.text.text[duration.span.start : duration.span.end].split())
 
-    return Window(written(query.within), written(query.slide or query.within), within, slide, -(-within // slide))
+    most = 1 if query.session else -(-within // slide)
+    return Window(written(query.within), written(query.slide or query.within), within, slide, most)
 
 
 # ----------------------------------------------------------------------------------------------------- transitions
@@ -238,7 +287,10 @@ def _transitions(
     found = []
     for step in template.transitions:
         pair = None if step.source == START else (template.variable(step.source), template.variable(step.target))
-        found.append(Step(next(reads[step.target]), _predicate(query, pair)))
+        how = next(reads[step.target])
+        if how == "search" and is_matching(query):
+            how = "scan"
+        found.append(Step(how, _predicate(query, pair)))
     return tuple(found)
 
 
@@ -271,5 +323,11 @@ def _causes(query: CompiledQuery) -> tuple[Cause, ...]:
             predicate = _predicate(query.analysed, pair)
             assert predicate is not None
             inside = [guard.text for guard in template.guards if pair in guard.template.neighbours]
-            found[Cause(predicate, inside[0] if inside else None, "search" if index >= 0 else "scan")] = None
+            if not inside and sees_all(query.analysed):
+                continue  # only the last step of a key is kept
+            found[Cause(predicate, inside[0] if inside else None, _search(query, index))] = None
     return tuple(found)
+
+
+def _search(query: CompiledQuery, index: int) -> str:
+    return "search" if index >= 0 and query.reach is None else "scan"

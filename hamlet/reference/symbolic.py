@@ -153,6 +153,11 @@ def _refuse(compiled: CompiledClass) -> None:
     """Raise where an event has more than one count for a query."""
     for query in compiled.queries:
         within, slide = query.window
+        if query.reach is not None:
+            raise UnsupportedError(
+                f"query {query.name} asks for other semantics than skip-till-any-match, SPAN, sessions or distinct "
+                "values, which are not shown as symbols"
+            )
         if len(query.templates) > 1:
             raise UnsupportedError(f"query {query.name} counts pairs (AND); write its two patterns as two queries")
         if slide < within:

@@ -107,6 +107,7 @@ cdef class Matching:
 
     def __dealloc__(self):
         cdef Core* k = &self.core
+        cdef Partition* spare
         cdef Py_ssize_t i
         cdef int query
         if k.query == NULL or k.rows == NULL:
@@ -114,6 +115,10 @@ cdef class Matching:
         for i in range(k.keys * k.queries):
             free_partition(k, &k.query[i % k.queries], k.partition[i])
         for query in range(k.queries):
+            while k.query[query].spare != NULL:
+                spare = k.query[query].spare
+                k.query[query].spare = spare.next
+                free_partition(k, &k.query[query], spare)
             free_rows(k, &k.rows[query])
             free(k.query[query].table)
         if k.account != NULL:

@@ -77,7 +77,7 @@ cdef bint get(Reader* source, void* words, Py_ssize_t count) noexcept nogil:
 cdef Partition* read_partition(Core* k, Reader* source, int64_t* slot) noexcept nogil:
     """The next partition and where it belongs; a null pointer where it is damaged, or without memory."""
     cdef int64_t numbers[NUMBERS]
-    cdef const Table* t
+    cdef Table* t
     cdef Partition* p
     if not get(source, numbers, NUMBERS):
         return NULL

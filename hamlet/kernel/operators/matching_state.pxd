@@ -2,7 +2,8 @@ from libc.stdint cimport int64_t, uint64_t
 
 from hamlet.kernel.operators.matching_tables cimport Core, Nodes, Partition, Table, node_words
 
-cdef Partition* new_partition(Core* k, const Table* t, int64_t time) noexcept nogil
+cdef Partition* new_partition(Core* k, Table* t, int64_t time) noexcept nogil
+cdef void give_up(Core* k, Table* t, Partition* p) noexcept nogil
 cdef void free_partition(Core* k, const Table* t, Partition* p) noexcept nogil
 cdef void clear_partition(const Table* t, Partition* p) noexcept nogil
 cdef uint64_t* append_node(Core* k, const Table* t, Partition* p, int number) noexcept nogil

@@ -45,14 +45,38 @@ from hamlet.kernel.operators.matching_tables cimport (
 
 cdef enum:
     FIRST_NODES = 2      # a list begins with room for so many
+    SMALL = 4096         # bytes of a partition that is kept for another key
+    MOST_SPARE = 1 << 15
     LONG_LANE = 8        # nodes of one lane are compared with each other from so many on
     SPARE_BITS = 3       # of a count
 
 # --------------------------------------------------------------------------------------------------- life
 
 
-cdef Partition* new_partition(Core* k, const Table* t, int64_t time) noexcept nogil:
+cdef Partition* new_partition(Core* k, Table* t, int64_t time) noexcept nogil:
     """A partition whose first event has a time; a null pointer without memory."""
+    cdef Partition* p = t.spare
+    if p == NULL:
+        p = allocated(k, t)
+        if p == NULL:
+            return NULL
+    else:
+        t.spare = p.next
+        t.spares -= 1
+    p.last = time
+    p.step = 0
+    p.open = 0
+    p.due = INT64_MAX
+    p.horizon = p.horizon_time = INT64_MIN
+    if k.advanced == INT64_MIN:
+        p.next_window = INT64_MIN
+    else:
+        p.next_window = floor_divide(k.advanced - t.within - t.delay, t.slide) + 1
+    k.live += 1
+    return p
+
+
+cdef Partition* allocated(Core* k, const Table* t) noexcept nogil:
     cdef Py_ssize_t bytes = sizeof(Partition) + t.lists * sizeof(Nodes) + t.exact_sets * sizeof(Dictionary)
     cdef Partition* p
     cdef char* at
@@ -70,17 +94,21 @@ cdef Partition* new_partition(Core* k, const Table* t, int64_t time) noexcept no
     p.latest = <int64_t*> at
     p.killed = p.latest + 2 * t.guard_states
     p.bytes = bytes + ALLOCATION
-    p.last = time
-    p.due = INT64_MAX
-    p.horizon = p.horizon_time = INT64_MIN
     p.width = 1
     p.set_words = FIRST_SET_WORDS
-    if k.advanced == INT64_MIN:
-        p.next_window = INT64_MIN
-    else:
-        p.next_window = floor_divide(k.advanced - t.within - t.delay, t.slide) + 1
-    k.live += 1
     return p
+
+
+cdef void give_up(Core* k, Table* t, Partition* p) noexcept nogil:
+    """Keep a partition for another key, with its memory where that is little and nobody counts it."""
+    if p.bytes > SMALL or t.spares >= MOST_SPARE or k.account.limit != INT64_MAX:
+        free_partition(k, t, p)
+        return
+    clear_partition(t, p)
+    p.next = t.spare
+    t.spare = p
+    t.spares += 1
+    k.live -= 1
 
 
 cdef void free_partition(Core* k, const Table* t, Partition* p) noexcept nogil:

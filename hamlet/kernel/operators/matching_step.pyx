@@ -74,7 +74,7 @@ cdef int take_step(
     Core* k, int query, int64_t key, int64_t time, const uint64_t* events, const int* classes, Py_ssize_t n
 ) noexcept nogil:
     """Take the events of a step. Returns a Failure."""
-    cdef const Table* t = &k.query[query]
+    cdef Table* t = &k.query[query]
     cdef int64_t slot = key * k.queries + query
     cdef Partition* p = k.partition[slot]
     cdef bint present = False, begins = False, named = False

@@ -77,6 +77,8 @@ cdef struct ValueSet:    # distinct values of an attribute
     int floating         # 1: doubles
     int text             # 1: numbers of strings
 
+cdef struct Partition
+
 cdef struct Table:       # one query
     Query cells          # the layout of cells; nothing else of it is used
     int semantics
@@ -112,6 +114,8 @@ cdef struct Table:       # one query
     int* guard_set       # set i is member[guard_set[2i] : guard_set[2i + 1]]
     Binding* binding     # [variables]
     int* table           # memory of the above
+    Partition* spare     # partitions that are free for other keys
+    int spares
 
 cdef struct Entry:       # what a class of events does to one query
     int arrivals         # class_member[arrivals : arrivals_end]
@@ -136,6 +140,7 @@ cdef struct Dictionary:  # the values of exact sets, numbered
     Py_ssize_t slots     # a power of two
 
 cdef struct Partition:   # one query and one key
+    Partition* next      # among spare ones
     int64_t step         # steps so far
     int64_t last         # time of the last one
     int64_t horizon      # trends in lanes before it are over

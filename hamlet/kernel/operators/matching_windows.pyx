@@ -25,7 +25,7 @@ from hamlet.kernel.operators.matching_state cimport (
     add_value,
     clear_partition,
     drop_first,
-    free_partition,
+    give_up,
     killed_since,
     node_at,
     reserve_words,
@@ -368,7 +368,7 @@ cdef int advance_time(Core* k, int64_t time) noexcept nogil:
     """Deliver all that is final when no event before a time will come."""
     cdef Due due
     cdef Partition* p
-    cdef const Table* t
+    cdef Table* t
     k.advanced = max(k.advanced, time)
     while k.dues and k.due[0].time <= time:
         due = pop_due(k)
@@ -380,7 +380,7 @@ cdef int advance_time(Core* k, int64_t time) noexcept nogil:
         if expire(k, <int> (due.slot % k.queries), p, due.slot // k.queries, time):
             return OUT_OF_MEMORY
         if is_over(t, p, time):
-            free_partition(k, t, p)
+            give_up(k, t, p)
             k.partition[due.slot] = NULL
         elif schedule(k, t, p, due.slot, time):
             return OUT_OF_MEMORY

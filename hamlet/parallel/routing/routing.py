@@ -152,8 +152,8 @@ class ClassRouter:
         if len(self._targets) == 1:
             return next(iter(self._targets.values())).pairs(batch)
         reads = list(self._targets)
-        read = [self._read.get(type, self._others) for type in types]
-        of_type = np.array([-1 if each is None else reads.index(each) for each in read], np.int64)
+        wanted = [self._read.get(type, self._others) for type in types]
+        of_type = np.array([-1 if each is None else reads.index(each) for each in wanted], np.int64)
         of_row = of_type[type_numbers]
         found = []
         for number, read in enumerate(reads):

@@ -1,0 +1,102 @@
+"""Runs one class of queries with the matching operator: events that only lie between others matter, too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hamlet._budget import Budget
+from hamlet._expression import Program
+from hamlet.engine.class_runner import ClassRunner, Columns
+from hamlet.engine.sharing import Sharing
+from hamlet.engine.workers import Workers
+from hamlet.kernel.operators.matching import Matching, hash_texts
+from hamlet.language.query import AttributeType
+from hamlet.planner.classify import FOREIGN, Signature
+from hamlet.planner.compiled import CompiledClass, CompiledWorkload
+from hamlet.planner.matching_tables import MatchingTables
+
+
+class MatchingRunner(ClassRunner):
+    """One class of queries that the matching operator runs."""
+
+    def __init__(
+        self, compiled: CompiledClass, workload: CompiledWorkload, workers: Workers, sharing: Sharing, budget: Budget
+    ) -> None:
+        self.matching = [compiled.matching_tables(number) for number in range(len(compiled.parts))]
+        super().__init__(compiled, workload, workers, sharing, budget)
+        self._hashes = np.zeros(0, np.uint64)  # of strings, by number
+        self._hashes_texts = any(each[2] and each[4] for tables in self.matching for each in tables.sets)
+        self._passive: list[int] = []  # classes of events that only lie between others
+        if compiled.sees_all:
+            self._stranger = self._add(None)
+
+    def _made_kernels(self, floating: Sequence[int], sharing: Sharing, budget: Budget) -> Sequence[Any]:  # noqa: ARG002
+        return [Matching(self.matching, budget) for _ in range(self._workers.threads)]
+
+    def _register(self, signature: Signature) -> int:
+        return self._add(signature)
+
+    def _add(self, signature: Signature | None) -> int:
+        """Register what the operator sees of a signature, or of types that no query names."""
+        entries = self.compiled.seen(signature)
+        if not entries:
+            return FOREIGN
+        self._workers.settle()
+        numbers: set[int] = {kernel.add_class(entries, 0) for kernel in self.kernels}
+        assert len(numbers) == 1, "the kernels of a class register alike"
+        number = numbers.pop()
+        if not any(arrivals or guards for _, arrivals, guards, _ in entries):
+            self._passive.append(number)
+        return number
+
+    def _count(self, chosen: int, classes: npt.NDArray[Any], rows: npt.NDArray[np.int32] | None) -> int:
+        if not self._passive:
+            return chosen
+        return chosen - int(np.isin(classes if rows is None else classes[rows], self._passive).sum())
+
+    def _more(self) -> dict[str, Any]:
+        """The hashes of all strings that have a number, where a query estimates how many there are."""
+        if not self._hashes_texts:
+            return {}
+        strings = self.workload.strings
+        if len(self._hashes) < len(strings):
+            self._hashes = np.concatenate([self._hashes, hash_texts(strings.texts[len(self._hashes) :])])
+        return {"hashes": self._hashes}
+
+    def _program(self, query: int, predicate: int) -> Program:
+        return self.matching[query].predicates[predicate][0]
+
+    def trace(self) -> list[pa.RecordBatch]:
+        """No records: there are no bursts."""
+        return []
+
+    def _widened(self, other: ClassRunner) -> list[Any]:
+        assert isinstance(other, MatchingRunner)
+        return [
+            _widened(new, self.compiled.columns, old, other.compiled.columns)
+            for new, old in zip(self.matching, other.matching, strict=True)
+        ]
+
+
+def _widened(
+    new: MatchingTables, columns: Columns, old: MatchingTables, old_columns: Columns
+) -> tuple[list[tuple[int, int]], list[int]]:
+    """The (list, place) of what nodes keep that turns from INT into DOUBLE, and the exact sets of such values."""
+    kept = [
+        (number, place)
+        for (number, place, column), (_, _, before) in zip(new.kept(), old.kept(), strict=True)
+        if columns[column][1] is AttributeType.DOUBLE and old_columns[before][1] is AttributeType.INT
+    ]
+    sets = [
+        place
+        for place, ((_, column, approximate, *_), (_, before, *_)) in enumerate(zip(new.sets, old.sets, strict=True))
+        if not approximate
+        and columns[column][1] is AttributeType.DOUBLE
+        and old_columns[before][1] is AttributeType.INT
+    ]
+    return kept, sets

@@ -1,0 +1,272 @@
+"""The integer tables of the matching operator (`hamlet.kernel.operators.matching`).
+
+Field by field they mirror the structs of ``matching_tables.pxd``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import gcd
+
+from hamlet._expression import Program
+from hamlet.kernel.operators.matching import SEMANTICS
+from hamlet.language.meaning import AnalysedQuery, Pair
+from hamlet.language.query import AttributeType
+from hamlet.planner.aggregates import SETS, Layout, Types
+from hamlet.planner.matching import NONE, SESSION_END, Automaton, Reach
+from optimizer.template import START, Guard
+
+
+@dataclass
+class MatchingTables:
+    """One part of a query; tuples in the order of the operator's struct fields."""
+
+    semantics: int
+    within: int
+    slide: int
+    span: int
+    gap: int
+    delay: int
+    keeps: int
+    pane: int
+    session_end: int
+    exact: bool
+    components: list[tuple[int, ...]]
+    fixed: int
+    wide: int
+    sets: list[tuple[int, ...]]
+    variables: int
+    ways: list[tuple[int, int, int]] = field(default_factory=list)
+    arrivals: list[tuple[int, ...]] = field(default_factory=list)
+    states: list[tuple[int, ...]] = field(default_factory=list)
+    end_guards: list[int] = field(default_factory=list)
+    guard_arrivals: list[tuple[int, ...]] = field(default_factory=list)
+    stores: list[tuple[int, int]] = field(default_factory=list)
+    predicates: list[tuple[Program, tuple[int, int], tuple[int, int]]] = field(default_factory=list)
+    members: list[int] = field(default_factory=list)
+    guard_sets: list[tuple[int, int]] = field(default_factory=list)
+    guard_first: list[int] = field(default_factory=lambda: [0])
+    arrivals_of: dict[str, list[int]] = field(default_factory=dict)
+    guard_arrivals_of: dict[str, list[int]] = field(default_factory=dict)
+
+    def kept(self) -> list[tuple[int, int, int]]:
+        """(list, place, event column) of the attributes that nodes keep."""
+        found = [
+            (state, place, self.members[begin + place])
+            for state, (_, single, begin, end, *_) in enumerate(self.states)
+            for place in range(end - begin if single else 0)
+        ]
+        first = len(self.states) + len(self.end_guards) + 1
+        for number, (begin, end) in enumerate(self.stores, first):
+            found += [(number, place, self.members[begin + place]) for place in range(end - begin)]
+        return found
+
+
+@dataclass
+class MatchingWriter:
+    """Writes the tables of one part of a query.
+
+    Parameters
+    ----------
+    query : AnalysedQuery
+    automaton : Automaton
+    program_of : callable
+        Compiles the conditions of a pair of neighbours.
+    references : callable
+        The attributes that the conditions of a pair read of the earlier and of the later event, whatever their types.
+    column_of : callable
+        Number of the event column for (variable, attribute).
+    tables : MatchingTables
+        Filled.
+    """
+
+    query: AnalysedQuery
+    automaton: Automaton
+    program_of: Callable[[Pair], Program]
+    references: Callable[[Pair], tuple[list[str], list[str]]]
+    column_of: Callable[[str, str], int]
+    tables: MatchingTables
+    set_numbers: dict[frozenset[int], int] = field(default_factory=dict)
+    kept: dict[object, dict[str, int]] = field(default_factory=dict)  # state or store -> attribute -> event column
+    predicate_numbers: dict[tuple[object, Pair], int] = field(default_factory=dict)
+
+    def write(self) -> MatchingTables:
+        """Fill and return the tables."""
+        found, tables = self.automaton.template, self.tables
+        for guard in found.guards:
+            self._guard(guard)
+        ways: dict[int, list[tuple[int, int, int]]] = {state: [] for state in range(1, found.size)}
+        leaving: dict[int, frozenset[int]] = {}
+        for step in found.transitions:
+            ways[step.target].append(self._way(step.source, found.variable(step.target), step.guards))
+            leaving[step.source] = leaving.get(step.source, frozenset()) | step.guards
+        for state in range(1, found.size):
+            self._arrival(state, found.labels[state], found.variable(state), ways[state])
+        for source, variable, guards in self.automaton.only_moves:
+            self._arrival(NONE, 0, variable, [self._way(source, variable, guards)])
+            leaving[source] = leaving.get(source, frozenset()) | guards
+        ends: dict[int, list[int]] = {}
+        final = {each.state for each in found.finals if not each.guards}
+        for each in found.finals:
+            if each.guards:
+                ends.setdefault(each.state, []).append(len(tables.end_guards))
+                tables.end_guards.append(self._set(each.guards))
+        for state in range(found.size):
+            columns = list(self.kept[state].values()) if state in self.kept else []
+            tables.states.append(
+                (
+                    int(state in leaving and state != START),
+                    int(state in self.kept),
+                    *self._members(columns),
+                    self._set(leaving.get(state, frozenset())),
+                    int(state in final),
+                    *self._members(ends.get(state, [])),
+                )
+            )
+        stores = [key for key in self.kept if not isinstance(key, int)]
+        tables.stores = [self._members(list(self.kept[key].values())) for key in stores]
+        return tables
+
+    def _arrival(self, state: int, label: int, variable: str, ways: list[tuple[int, int, int]]) -> None:
+        self.tables.arrivals_of.setdefault(variable, []).append(len(self.tables.arrivals))
+        begin = len(self.tables.ways)
+        self.tables.ways += ways
+        self.tables.arrivals.append((state, label, begin, len(self.tables.ways)))
+
+    def _way(self, source: int, target: str, guards: frozenset[int]) -> tuple[int, int, int]:
+        """What a transition reads: state, guard set, predicate."""
+        predicate = NONE
+        if source != START:
+            pair = (self.automaton.template.variable(source), target)
+            if pair in self.query.adjacent:
+                predicate = self._predicate(source, pair)
+        return source, self._set(guards), predicate
+
+    def _guard(self, guard: Guard) -> None:
+        """The tables of one negated pattern: per state the latest start of a partial match."""
+        automaton, number = guard.template, len(self.tables.guard_first) - 1
+        base = self.tables.guard_first[-1]
+        self.tables.guard_first.append(base + automaton.size)
+        finals = {final.state for final in automaton.finals}
+        stores: dict[int, tuple[int, int]] = {}  # state of this pattern -> key of its store
+        rows = []
+        for state in range(1, automaton.size):
+            ways = []
+            for step in automaton.transitions:
+                if step.target != state:
+                    continue
+                pair = (automaton.variable(step.source), automaton.variable(state)) if step.source != START else None
+                if step.source == START:
+                    ways.append((NONE, NONE, NONE))
+                elif pair is not None and pair in self.query.adjacent:
+                    key = stores.setdefault(step.source, (number, step.source))
+                    predicate = self._predicate(key, pair)
+                    ways.append((base + step.source, self._store(key), predicate))
+                else:
+                    ways.append((base + step.source, NONE, NONE))
+            rows.append((state, ways))
+        for state, ways in rows:
+            begin = len(self.tables.ways)
+            self.tables.ways += ways
+            arrivals = self.tables.guard_arrivals
+            self.tables.guard_arrivals_of.setdefault(automaton.variable(state), []).append(len(arrivals))
+            store = self._store(stores[state]) if state in stores else NONE
+            arrivals.append((number, base + state, begin, len(self.tables.ways), store, int(state in finals)))
+
+    def _store(self, key: tuple[int, int]) -> int:
+        return [each for each in self.kept if not isinstance(each, int)].index(key)
+
+    def _set(self, guards: frozenset[int]) -> int:
+        """The number of a set of guards."""
+        if not guards:
+            return NONE
+        if guards not in self.set_numbers:
+            self.set_numbers[guards] = len(self.tables.guard_sets)
+            self.tables.guard_sets.append(self._members(sorted(guards)))
+        return self.set_numbers[guards]
+
+    def _members(self, members: Sequence[int]) -> tuple[int, int]:
+        begin = len(self.tables.members)
+        self.tables.members.extend(members)
+        return begin, len(self.tables.members)
+
+    def _predicate(self, place: int | tuple[int, int], pair: Pair) -> int:
+        """The number of the predicate of a pair, over the attributes that a state or a store keeps."""
+        kept = self.kept.setdefault(place, {})
+        if (place, pair) not in self.predicate_numbers:
+            for name in self.references(pair)[0]:
+                kept.setdefault(name, self.column_of(pair[0], name))
+            program = self.program_of(pair)
+            places = list(kept)
+            vector = [places.index(name) for name in program.vector_columns]
+            scalar = [self.column_of(pair[1], name) for name in program.scalar_columns]
+            self.predicate_numbers[place, pair] = len(self.tables.predicates)
+            self.tables.predicates.append(
+                (program, (self._members(vector)[0], len(vector)), (self._members(scalar)[0], len(scalar)))
+            )
+        return self.predicate_numbers[place, pair]
+
+
+def empty_tables(
+    query: AnalysedQuery,
+    reach: Reach,
+    layout: Layout,
+    types: Types,
+    variables: Mapping[str, int],
+    column_of: Callable[[str, str], int],
+    *,
+    exact: bool,
+    delayed: bool,
+    keeps: int,
+) -> MatchingTables:
+    """The tables of a part before its automaton is written.
+
+    Parameters
+    ----------
+    query : AnalysedQuery
+    reach : Reach
+    layout : Layout
+        Sets behind all other components.
+    types : mapping of (variable, attribute) to AttributeType or None
+    variables : mapping of str to int
+        Of the part's template.
+    column_of : callable
+    exact : bool
+    delayed : bool
+        Whether rows wait for what may forbid trends after their windows.
+    keeps : int
+        Ticks that partitions are remembered after their last event.
+    """
+    cells = layout.cells
+    sets: list[tuple[int, ...]] = []
+    for key in layout.keys:
+        if key.kind in SETS and key.variable is not None and key.attribute is not None:
+            type = types.get((key.variable, key.attribute))
+            sets.append(
+                (
+                    variables.get(key.variable, -2),
+                    column_of(key.variable, key.attribute),
+                    int(key.kind == "registers"),
+                    int(type is AttributeType.DOUBLE),
+                    int(type is AttributeType.STRING),
+                )
+            )
+    end = next((place for place, key in enumerate(cells.keys) if key.attribute == SESSION_END), NONE)
+    return MatchingTables(
+        SEMANTICS[query.query.semantics.name.lower()],
+        reach.within,
+        reach.slide,
+        reach.span,
+        reach.gap,
+        reach.span if delayed and reach.gap < 0 <= reach.span else 0,
+        max(keeps, reach.span + 1),
+        gcd(reach.within, reach.slide),
+        end,
+        exact,
+        cells.rows(variables, column_of, types),
+        cells.fixed,
+        cells.wide,
+        sets,
+        len(variables),
+    )
