@@ -221,14 +221,14 @@ def submit(
         if is_layered(workload):
             refuse_options(where=where, report=report, trace=trace)
             frame = read.events.frame.toDF(*read.events.names)
-            with staged(place, output) as fresh, watched(context, "counting trends", progress):
-                with stages.measured("compute"):
-                    found = {"rows": 0, "infinite_values": 0}
-                    for done in layers(workload, frame, chosen, _partitions(partitions)):
-                        files = written(done.job, done.rows, done.rows.count(), fresh, output_format)
-                        found = {name: found[name] + files[name] for name in found}
+            whole = stages.measured("compute")
+            with whole, staged(place, output) as fresh, watched(context, "counting trends", progress):
+                counts = {"rows": 0, "infinite_values": 0}
+                for done in layers(workload, frame, chosen, _partitions(partitions)):
+                    files = written(done.job, done.rows, done.rows.count(), fresh, output_format)
+                    counts = {name: counts[name] + files[name] for name in counts}
             used = {"used": False, "reason": "queries ask about the rows of other queries"}
-            return {"events": read.rows, **found, "products": used, "stages": stages.seconds}
+            return {"events": read.rows, **counts, "products": used, "stages": stages.seconds}
         job = Job(workload, read.events, chosen, _partitions(partitions), source)
         stats = context.accumulator({}, StatsParam())
         if where is not None or about is not None:

@@ -1,4 +1,4 @@
-"""Queries about the rows of other queries, on Spark: a job per unit over the input and the rows of the jobs before it."""
+"""Queries about the rows of other queries, on Spark: a job per unit, over the input and the rows of earlier ones."""
 
 from __future__ import annotations
 
