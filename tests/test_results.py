@@ -48,7 +48,8 @@ def value(expression: str, *values: Any, **options: Any) -> Any:
 )
 def test_exact_values(expression: str, values: list[Any], expected: Any) -> None:
     got = value(expression, *values)
-    assert got == expected and type(got) is type(expected)
+    assert got == expected
+    assert type(got) is type(expected)
 
 
 def test_a_quotient_beyond_doubles_is_a_decimal() -> None:
