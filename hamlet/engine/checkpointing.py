@@ -47,8 +47,10 @@ from hamlet.engine.class_runner import RunnerState
 from hamlet.engine.executor import Executor
 from hamlet.engine.reorder_buffer import Place
 from hamlet.errors import HamletError, MemoryLimitError, RestoreError, one_of
+from hamlet.input.columns import StringPool
 from hamlet.input.ticks import MOST_TICKS
 from hamlet.language.schema import Schema
+from hamlet.layers.executor import AnyExecutor, LayeredExecutor, UnitRun
 from hamlet.planner.classify import Signature
 from hamlet.planner.compiled import CompiledWorkload
 from hamlet.planner.workload import Workload
@@ -93,7 +95,7 @@ class EngineState:
 # ------------------------------------------------------------------------------------------------- writing
 
 
-def write(workload: Workload, state: EngineState, executor: Executor | None) -> bytes:
+def write(workload: Workload, state: EngineState, executor: AnyExecutor | None) -> bytes:
     """An engine as bytes.
 
     Raises
@@ -141,7 +143,9 @@ def _digest(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=32).hexdigest()
 
 
-def _described_executor(executor: Executor, blobs: BlobWriter, names: Sequence[str]) -> Json:
+def _described_executor(executor: AnyExecutor, blobs: BlobWriter, names: Sequence[str]) -> Json:
+    if isinstance(executor, LayeredExecutor):
+        return {"events": executor.events, "units": [_described_unit(run, blobs) for run in executor.units]}
     described = []
     for state, compiled in zip(executor.saved(), executor.workload.classes, strict=True):
         described.append(
@@ -159,6 +163,21 @@ def _described_executor(executor: Executor, blobs: BlobWriter, names: Sequence[s
         "events": executor.events,
         "signatures": [[each.type, sorted(each.accepted)] for each in executor.workload.classifier.signatures],
         "classes": described,
+    }
+
+
+def _described_unit(run: UnitRun, blobs: BlobWriter) -> Json:
+    """One of several executors over one stream, with the events and rows that it waits with."""
+    names = columns_read(run.workload, run.schema)
+    held = pa.Table.from_batches(run.held) if run.held else None
+    rows = pa.concat_tables(run.rows, promote_options="permissive") if run.rows else None
+    strings = [each.encode("utf-8", "surrogatepass") for each in run.strings.texts]
+    return {
+        "wide": sorted(run.wide),
+        "strings": blobs.array(pa.array(strings, pa.large_binary())),
+        "held": blobs.table(held, names),
+        "rows": blobs.table(rows, names),
+        "executor": _described_executor(run.executor, blobs, names),
     }
 
 
@@ -221,16 +240,34 @@ class Saved:
                 "hint: its bytes fit their digest, so something else than engine.save() has made them"
             ) from error
 
-    def load(self, executor: Executor | None) -> None:
+    def load(self, executor: AnyExecutor | None) -> None:
         """Bring the executor, compiled for the schema of `state`, to where the saved one was."""
-        if executor is not None:
-            self._load(executor)
+        if isinstance(executor, LayeredExecutor):
+            self._load_units(executor)
+        elif executor is not None:
+            self._load(executor, self._executor, self._names)
         elif self._executor is not None:
             raise ValueError("there are states without a schema")
         self._blobs.end()
 
-    def _load(self, executor: Executor) -> None:
-        tables, events, signatures, classes = fields(self._executor, "tables", "events", "signatures", "classes")
+    def _load_units(self, executor: LayeredExecutor) -> None:
+        events, units = fields(self._executor, "events", "units")
+        executor.events = whole(events)
+        for number, each in enumerate(items(units, len(executor.units))):
+            wide, strings, held, rows, described = fields(each, "wide", "strings", "held", "rows", "executor")
+            pool = StringPool(_texts(self._blobs.array(strings)))
+            run = executor.units[number]
+            if run.unit.reads:
+                run = executor.replace(number, pool, frozenset(text(name) for name in items(wide)))
+            names = columns_read(run.workload, run.schema)
+            kept = self._events(held, run.schema, names)
+            run.held = [] if kept is None else kept.to_batches()
+            waiting = self._events(rows, run.schema, names, ordered=False)
+            run.rows = [] if waiting is None else [waiting]
+            self._load(run.executor, described, names)
+
+    def _load(self, executor: Executor, described: Json, names: Sequence[str]) -> None:
+        tables, events, signatures, classes = fields(described, "tables", "events", "signatures", "classes")
         if tables != _tables_digest(executor.workload):
             raise RestoreError(
                 f"the save was written by Hamlet {self._version}, which runs this workload in another way than Hamlet "
@@ -246,7 +283,7 @@ class Saved:
             check_keys(types, compiled.attributes, schema)
             if int(numbers.max(initial=0)) > 1 or int(numbers.sum()) != len(known):
                 raise ValueError("the numbers of the partitions do not fit them")
-            table = self._events(kept, schema)
+            table = self._events(kept, schema, names)
             blobs = [self._blobs.blob(kernel) for kernel in items(kernels)]
             states.append(RunnerState(whole(matched), whole(created, len(known)), known, numbers, table, blobs))
         executor.load(whole(events), [_signature_of(each) for each in items(signatures)], states)
@@ -255,27 +292,34 @@ class Saved:
         events, late_events, seen, promised = items(description["stream"], 4)
         promise = promise_of(description["promise"], self._blobs)
         held, fed = (self._events(description[name], schema) for name in ("held", "fed"))
-        strings = self._blobs.array(description["strings"])
-        if strings.type != pa.large_binary() or strings.null_count:
-            raise ValueError("the strings are of another type")
-        texts = [each.decode("utf-8", "surrogatepass") for each in strings.to_pylist()]
-        if len(set(texts)) < len(texts):
-            raise ValueError("two strings are equal")
+        texts = _texts(self._blobs.array(description["strings"]))
         seen, promised = (None if each is None else whole(each, -(2**63)) for each in (seen, promised))
         if seen is not None and abs(seen) > MOST_TICKS:
             raise ValueError("the largest time seen is out of bounds")
         place = Place(whole(events), whole(late_events), seen, promised, held)
         return EngineState(options, place, promise, fed, schema, texts)
 
-    def _events(self, description: Json, schema: Schema | None) -> pa.Table | None:
+    def _events(
+        self, description: Json, schema: Schema | None, names: Sequence[str] | None = None, *, ordered: bool = True
+    ) -> pa.Table | None:
         """The next table of events."""
         if description is None:
             return None
         if schema is None:
             raise ValueError("there are events without a schema")
         table = self._blobs.table(description, schema.clock.column)
-        check_events(table, schema, self._names)
+        check_events(table, schema, self._names if names is None else names, ordered=ordered)
         return table
+
+
+def _texts(strings: pa.Array) -> list[str]:
+    """Strings by number."""
+    if strings.type != pa.large_binary() or strings.null_count:
+        raise ValueError("the strings are of another type")
+    texts = [each.decode("utf-8", "surrogatepass") for each in strings.to_pylist()]
+    if len(set(texts)) < len(texts):
+        raise ValueError("two strings are equal")
+    return texts
 
 
 def _opened(data: bytes | bytearray | memoryview) -> tuple[Json, BlobReader]:

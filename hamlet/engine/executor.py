@@ -32,7 +32,7 @@ from hamlet.input.columns import BatchColumns, StringPool
 from hamlet.language.schema import Schema
 from hamlet.matching_runner import MatchingRunner
 from hamlet.output.query_rows import QueryRows, dicts_of
-from hamlet.output.rows import Closed, GroupRows, group_rows, piece_of, result_columns
+from hamlet.output.rows import Closed, GroupRows, group_rows, piece_of, result_columns, selected
 from hamlet.planner.classify import Signature
 from hamlet.planner.compiled import CompiledClass, CompiledQuery, CompiledWorkload
 from hamlet.planner.workload import Workload
@@ -267,6 +267,13 @@ class Executor:
         """Closed windows of a query in Python values."""
         runner, place = self._places[index]
         return group_rows(runner.compiled.queries[place], closed)
+
+    def selected(self, index: int, closed: Sequence[Closed]) -> list[Closed]:
+        """Those of a query's closed windows that HAVING and TOP leave; their groups are whole."""
+        runner, place = self._places[index]
+        query, units = runner.compiled.queries[place], self.workload.schema.units
+        kept = [selected(query, each, units) for each in closed]
+        return [each for each in kept if len(each.windows)]
 
     def present(self, index: int, closed: Sequence[Closed]) -> QueryRows:
         """Closed windows of a query as result rows."""

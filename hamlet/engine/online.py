@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from hamlet._budget import Budget
 from hamlet.engine import checkpointing, trace
-from hamlet.engine.executor import END_OF_TIME, Executor, executor_of
+from hamlet.engine.executor import END_OF_TIME, Executor
 from hamlet.engine.feed import Feed, process
 from hamlet.engine.intake import Intake
 from hamlet.engine.memory_limit import bytes_of
@@ -30,6 +30,7 @@ from hamlet.input.ordering import SortKey
 from hamlet.input.stream_schema import check_zones
 from hamlet.input.ticks import Lateness, refuse_far, time_in_ticks
 from hamlet.language.schema import Clock, Schema
+from hamlet.layers.executor import any_executor_of
 from hamlet.output.query_rows import QueryRows
 from hamlet.planner.workload import Workload, workload_of
 
@@ -310,7 +311,9 @@ class Engine:
         self.workload.check(schema)
         check_zones(schema)
         settled = schema.closed or self._settled
-        executor = executor_of(self.workload, schema, self._strings, self.options, self._budget, settled=settled)
+        executor: Executor = any_executor_of(
+            self.workload, schema, self._strings, self.options, self._budget, settled=settled
+        )
         if self._executor is not None:
             executor.adopt(self._executor)
         self._executor = executor

@@ -180,13 +180,14 @@ class _Names:
         for variable, attribute, span in _uses(self.query):
             if variable in self.query.types:
                 self._check_attribute(variable, attribute, span)
-        of_rows = {name for each in self.query.upstream for name in self._columns_of(each)}
         for attribute, span in _keys(self.query):
-            if attribute not in of_rows:
+            if self._is_of_input(attribute):
                 self._check_column(attribute, span)
 
-    def _columns_of(self, event_type: str) -> Collection[str]:
-        return next(self.query.declared[name] for name, each in self.query.types.items() if each == event_type)
+    def _is_of_input(self, key: str) -> bool:
+        """Whether events of the input carry a key, and not only the rows of other queries."""
+        types = {name: each for name, each in self.query.types.items() if each not in self.query.upstream}
+        return any(name not in self.query.declared or key in self.query.declared[name] for name in types)
 
     def _check_attribute(self, variable: str, attribute: str, span: Span) -> None:
         declared = self.query.declared.get(variable)
@@ -276,10 +277,15 @@ def _check_rows(query: AnalysedQuery, schema: Schema, reports: Reports) -> None:
                     f"rows of {name} are events, and '{item.column}' is the {special[item.column]} column of events"
                 )
                 reports.error(message, item.span, f"rename it, as in {to_text(item.value)} AS {item.column}_2")
-        asked = {attribute for variable, attribute, _ in _uses(query) if query.types.get(variable) == name}
         for column, kind in row_types(upstream, schema).items():
             known = schema.type_of(column)
-            if column not in asked or column in special or kind is None or known is None or _kind(kind) == _kind(known):
+            if (
+                column not in query.partition
+                or column in special
+                or kind is None
+                or known is None
+                or _kind(kind) == _kind(known)
+            ):
                 continue
             place = next((item.span for item in upstream.query.items if item.column == column), upstream.query.span)
             message = f"the rows of {name} have {kind.value} in '{column}', but the input's column holds {known.value}"

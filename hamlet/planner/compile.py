@@ -44,7 +44,6 @@ from hamlet.planner.program import ProgramWriter
 from hamlet.planner.roles import role_keys
 from hamlet.planner.tables import QueryTables, TableWriter
 from hamlet.planner.together import alone, find_together, names_in
-from hamlet.planner.unsupported import refuse_unsupported
 from optimizer.plan import GRAPHLETS, MATCHING, MATCHING_ALL, AggregateFacts, Plan, QueryFacts, plan
 from optimizer.template import Template
 
@@ -123,7 +122,6 @@ def compile_workload(
     settled : bool
         Whether the schema knows the types for good.
     """
-    refuse_unsupported(analysis)
     known = facts(analysis, schema)
     chosen: Plan = plan(known)
     classifier = Classifier(strings)

@@ -130,10 +130,14 @@ class Workload:
         """Every attribute that some query reads: what a reader has to load besides time, type and order."""
         found: dict[str, None] = {}
         for query in self.analysis.queries:
-            found.update(dict.fromkeys(query.partition))
+            of_rows = {variable for variable, kind in query.types.items() if kind in query.upstream}
+            if len(of_rows) < len(query.types):  # what is read of the rows of queries is no column of the input
+                found.update(dict.fromkeys(query.partition))
             for conditions in (*query.local.values(), *query.adjacent.values()):
-                found.update((each.attribute, None) for one in conditions for each in references(one))
-            found.update((each.attribute, None) for each in query.aggregates if each.attribute is not None)
+                read = (each for one in conditions for each in references(one))
+                found.update((each.attribute, None) for each in read if each.variable not in of_rows)
+            asked = (each for each in query.aggregates if each.variable not in of_rows)
+            found.update((each.attribute, None) for each in asked if each.attribute is not None)
         return tuple(found)
 
     def check(self, schema: Schema) -> Sequence[Diagnostic]:

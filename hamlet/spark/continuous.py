@@ -180,7 +180,7 @@ class _Slice(StatefulProcessor):
         online = Online(self._shipment, self._routes, self._slicing, first["slice"], self._lateness, self._late, saved)
         for row in chain([first], rows):
             online.take(row["latest"], row["read"], row["events"])
-        for bucket, data in bucketed(online.closed(), slices):
+        for bucket, data in bucketed(online.closed(), slices, self._shipment.tops):
             yield Row(bucket=bucket, rows=data)
         yield Row(bucket=COUNTS, rows=online.counts)
         self._state.update((slices, online.save()))

@@ -30,7 +30,7 @@ from pyspark.sql.types import (
 
 from hamlet.engine.options import Options
 from hamlet.engine.where import Filter
-from hamlet.errors import DataError, Diagnostic, WorkloadError
+from hamlet.errors import DataError, Diagnostic, UnsupportedError, WorkloadError
 from hamlet.input.input_schema import unreadable_column
 from hamlet.input.widening import is_readable
 from hamlet.language.schema import Schema
@@ -101,6 +101,8 @@ class Job:
         self.shipment = Shipment(text.text, text.source, options, events.schema)
         self.schema: Schema = self.shipment.schema(source)
         workload.check(self.schema)
+        if len(workload.analysis.layers) > 1:
+            raise UnsupportedError("this job cannot run queries that ask about the rows of other queries")
         self._workload = workload
         self.compiled: CompiledWorkload = self.shipment.compiled()
         self.given = self.events = events
@@ -255,15 +257,20 @@ class Job:
         schema = self.result_type()
         numbered = StructType([StructField(f"c{place}", each.dataType) for place, each in enumerate(schema.fields)])
         shipment, shown = self.shipment, (arrow_schema(schema), numbered.names)
-        if rows is None and all(self._is_whole(route) for route in self.routes):
+        if rows is None and not self.shipment.tops and all(self._is_whole(route) for route in self.routes):
             frames = [
                 mapped(frame, partial(_final, shipment, part, slicing, *shown), numbered)
                 for frame, part, slicing in self.tasks()
             ]
             return reduce(DataFrame.unionAll, frames).toDF(*schema.names)
         rows = self.partial() if rows is None else rows
-        met = rows.repartition(self.partitions, *ROW).sortWithinPartitions(*ROW)
+        met = rows.repartition(self.partitions, *self.spread).sortWithinPartitions(*ROW)
         return mapped(met, partial(_merged, shipment, *shown), numbered).toDF(*schema.names)
+
+    @property
+    def spread(self) -> tuple[str, ...]:
+        """What partial rows are brought together by: all rows of a window where TOP compares them."""
+        return ROW[:2] if self.shipment.tops else ROW
 
     def _is_whole(self, route: Route) -> bool:
         """Whether the rows that a task gives for a class are final."""

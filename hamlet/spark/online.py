@@ -10,7 +10,7 @@ Needs no pyspark. Source: DESIGN §5 ("Engine time").
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -207,8 +207,13 @@ def _unjoined(data: bytes) -> list[bytes]:
     return found
 
 
-def bucketed(batches: Iterable[pa.RecordBatch], buckets: int) -> Iterator[tuple[int, bytes]]:
-    """Partial rows in as many parts as may be merged side by side: rows of one group and window are in one part."""
+def bucketed(
+    batches: Iterable[pa.RecordBatch], buckets: int, tops: Collection[int] = ()
+) -> Iterator[tuple[int, bytes]]:
+    """Partial rows in as many parts as may be merged side by side: rows of one group and window are in one part.
+
+    Of the queries in `tops`, by their places, all rows of a window are.
+    """
     table = pa.Table.from_batches(list(batches), PARTIAL)
     if not table.num_rows:
         return
@@ -216,6 +221,9 @@ def bucketed(batches: Iterable[pa.RecordBatch], buckets: int) -> Iterator[tuple[
     numbers = groups.indices.to_numpy()
     hashes = np.array([hashed(each) for each in groups.dictionary.to_pylist()], np.int64)
     places = hashes[numbers] % buckets
+    if tops:
+        together = np.isin(table.column("query").to_numpy(), list(tops))
+        places = np.where(together, table.column("window").to_numpy() % buckets, places)
     for bucket in np.unique(places).tolist():
         (batch,) = table.filter(pa.array(places == bucket)).combine_chunks().to_batches()
         yield bucket, as_bytes(batch)

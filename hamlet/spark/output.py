@@ -26,7 +26,7 @@ def written(job: Job, rows: DataFrame, total: int, folder: Path, output_format: 
         (folder / folder_name(presenter.names[place])).mkdir()
     cores = rows.sparkSession.sparkContext.defaultParallelism
     files = max(1, math.ceil(total / min(max(total // (2 * cores), FEWEST_ROWS), MOST_ROWS)))
-    ordered = rows.repartitionByRange(files, *ROW).sortWithinPartitions(*ROW)
+    ordered = rows.repartitionByRange(files, *job.spread).sortWithinPartitions(*ROW)
     write = partial(write_files, job.shipment, str(folder), output_format)
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:

@@ -34,6 +34,7 @@ class Presenter:
         compiled = shipment.compiled()
         self.schema = compiled.schema
         self._queries = {query.analysed.index: query for query in compiled.queries}
+        self._tops = shipment.tops
         self._codecs = {place: codec_of(query, self.schema) for place, query in self._queries.items()}
 
     @property
@@ -55,7 +56,8 @@ class Presenter:
                 windows += piece.column("window").to_pylist()
                 groups += piece.column("group").to_pylist()
                 components += piece.column("components").to_pylist()
-                cut = _last_border(windows, groups) if len(windows) >= BATCH_ROWS else 0
+                border = _last_window if query in self._tops else _last_border
+                cut = border(windows, groups) if len(windows) >= BATCH_ROWS else 0
                 if cut:
                     yield query, self._present(query, windows[:cut], groups[:cut], components[:cut])
                     windows, groups, components = windows[cut:], groups[cut:], components[cut:]
@@ -83,6 +85,11 @@ def _last_border(windows: list[int], groups: list[bytes]) -> int:
     while place and (windows[place - 1], groups[place - 1]) == (windows[-1], groups[-1]):
         place -= 1
     return place
+
+
+def _last_window(windows: list[int], _: list[bytes]) -> int:
+    """Where the last window begins: TOP compares all of its rows."""
+    return windows.index(windows[-1])  # they are in order
 
 
 def result_batches(

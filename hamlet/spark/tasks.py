@@ -68,6 +68,12 @@ class Shipment:
         """The workload, parsed and checked."""
         return _parsed(self.text, self.source)
 
+    @property
+    def tops(self) -> frozenset[int]:
+        """The places of queries with TOP, which compares all rows of a window."""
+        found = enumerate(self.workload.queries)
+        return frozenset(place for place, query in found if query.top is not None)
+
     def schema(self, name: str = "the DataFrame") -> Schema:
         """The columns in the language's types; raises DataError where time, type or order column cannot be used."""
         options = self.options
@@ -99,6 +105,12 @@ class _Runner:
         (slide,) = {each.window[1] for each in self.executor.workload.queries if each.analysed.index == query}
         kept = [piece.where(self.ownership.keeps(piece.begin(slide))) for piece in pieces]
         return [piece for piece in kept if len(piece.windows)]
+
+    def selected(self, query: int, pieces: list[Closed]) -> list[Closed]:
+        """What HAVING and TOP leave of closed windows; all of them where other slices have a part of their groups."""
+        if not (self.route.whole or (self.ownership is not None and self.ownership.by_time)):
+            return pieces
+        return self.executor.selected(query, pieces)
 
 
 class Kernel:
@@ -182,7 +194,7 @@ class Kernel:
                         self._record(runner.executor.trace(), file)
                 runner.executor.advance(following)
                 for query in runner.route.queries:
-                    pieces = runner.drained(query)
+                    pieces = runner.selected(query, runner.drained(query))
                     if pieces:
                         yield runner.executor, query, pieces
 

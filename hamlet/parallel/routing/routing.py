@@ -309,6 +309,11 @@ class Ownership:
             self._known[key] = self._owner.owner(self._bytes_of.of(self._places, key)) == self._slice
         return self._known[key]
 
+    @property
+    def by_time(self) -> bool:
+        """Whether the slice owns windows, with all of their groups."""
+        return isinstance(self._owner, TimeOwner)
+
     def keeps(self, starts: Int64Array) -> npt.NDArray[np.bool_]:
         """Whether windows that begin at these ticks belong to the slice; shape (n,)."""
         if not isinstance(self._owner, TimeOwner):

@@ -72,6 +72,8 @@ def side_by_side(engine: Engine, rows: int | None) -> SideBySide | None:
     options, compiled = engine.options, engine.executor.workload
     if options.threads == 1 or options.trace or options.max_memory is not None:
         return None
+    if len(engine.workload.analysis.layers) > 1:
+        return None  # rows of one query are events of another
     if have_maps(compiled):
         return SideBySide(engine, MappedChunks(engine), rows)
     if common_border(compiled) is not None:
