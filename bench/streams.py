@@ -65,6 +65,26 @@ def long_bursts(events: int, keys: int = 10, seed: int = 1) -> pa.Table:
     )
 
 
+def clickstream(events: int, users: int, days: int = 7, seed: int = 7) -> pa.Table:
+    """What visitors of a shop do: time (seconds), type (view, cart, purchase: 7 to 2 to 1), user (int32).
+
+    Every user comes three times in so many days, for an hour at most, which is where all its events lie.
+    """
+    random = np.random.default_rng(seed)
+    user = random.integers(0, users, events)
+    visits = random.integers(0, days * DAY_S, 3 * users)
+    times = visits[3 * user + random.integers(0, 3, events)] + random.integers(0, 3600, events)
+    codes = random.choice(3, events, p=[0.7, 0.2, 0.1])
+    order = np.argsort(times, kind="stable")
+    return pa.table(
+        {
+            "time": times[order],
+            "type": typed(codes[order], ("view", "cart", "purchase")),
+            "user": user[order].astype(np.int32),
+        }
+    )
+
+
 def bursts(random: np.random.Generator, events: int, types: int) -> Array:
     """Types of consecutive events, int64 (events,), 0 to types - 1: each run has another than the one before."""
     runs = 1 + events // SHORTEST

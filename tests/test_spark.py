@@ -96,7 +96,11 @@ def test_random_workloads(spark: SparkSession, features: str, seed: int) -> None
 
 @pytest.mark.parametrize(
     "name",
-    ["keys_equivalence_rolled_up", "ties_ordered", "local_nan", "windows_negative_times", "negation_and_null_keys"],
+    [
+        *("keys_equivalence_rolled_up", "ties_ordered", "local_nan", "windows_negative_times"),
+        *("negation_and_null_keys", "results_expressions", "results_having", "results_top"),
+        "rows_as_events_with_the_stream",
+    ],
 )
 def test_golden_cases(spark: SparkSession, name: str) -> None:
     case = next(case for case in cases() if case.name == name)

@@ -190,7 +190,7 @@ class UnitRun:
                 kind = clock.type if clock.is_timestamp else pa.int64()
             elif field.name == self.schema.type_column or pa.types.is_dictionary(kind):
                 kind = _plain(kind)
-            if not field.type.equals(kind):
+            if not (field.type.equals(kind) or pa.types.is_null(kind)):
                 table = table.set_column(place, field.name, table.column(place).cast(kind))
         return table
 

@@ -1,7 +1,7 @@
 """A workload cut into units: queries that ask about the rows of the same queries, those being declared event types.
 
-A unit is a workload of its own. What it reads of rows has names of its own, too (``n of surge``), so that it never meets a
-column of the input; only keys, on which rows and events agree, keep theirs.
+A unit is a workload of its own. What it reads of rows has names of its own, too (``n of surge``), so that it never
+meets a column of the input; only keys, on which rows and events agree, keep theirs.
 """
 
 from __future__ import annotations

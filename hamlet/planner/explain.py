@@ -17,6 +17,7 @@ from hamlet.language.meaning import AnalysedQuery, Analysis, Pair
 from hamlet.language.printing import name_text, to_text
 from hamlet.language.query import DISTINCT, NOWHERE, And, AttributeType, Condition, Duration, Query, Semantics
 from hamlet.language.schema import UNITS_PER_SECOND, Clock, Schema
+from hamlet.layers.shown import with_layers
 from hamlet.planner.calibration import constants
 from hamlet.planner.compile import compile_workload, facts
 from hamlet.planner.compiled import CompiledClass, CompiledQuery
@@ -86,7 +87,7 @@ def explain(workload: Workload, schema: Schema | None = None, shown_as: str = "t
     """
     if shown_as not in RENDERINGS:
         raise OptionError(f"the format is {shown_as!r}; it must be {one_of([repr(name) for name in RENDERINGS])}")
-    return RENDERINGS[shown_as](view(workload, schema))
+    return with_layers(RENDERINGS[shown_as](view(workload, schema)), workload.analysis, shown_as)
 
 
 def view(workload: Workload, schema: Schema | None) -> WorkloadView:

@@ -55,9 +55,16 @@ from hamlet.kernel.operators.matching_windows cimport advance_time, free_rows, s
 cdef extern from "value_hash.h" nogil:
     uint64_t hash_coupon(const uint8_t* data, int64_t length)
 
+cdef extern from *:
+    """
+    #define hamlet_prefetch(place) __builtin_prefetch(place)
+    """
+    void prefetch "hamlet_prefetch"(const void*) noexcept nogil
+
 SEMANTICS = {"any": ANY, "next": NEXT, "contiguous": CONTIGUOUS}
 
 cdef enum:
+    AHEAD = 10           # events whose partitions are asked for before it is their turn
     DIGIT = 11           # bits of a key that one pass of the sort looks at
 
 
@@ -301,10 +308,13 @@ cdef class Matching:
         cdef const int64_t[::1] rank_view = ranks
         cdef const uint64_t[::1] hash_view = hashes
         cdef const int32_t[::1] row_view = rows
+        cdef const int32_t* row = NULL if rows is None else &row_view[0]
         cdef Py_ssize_t n = len(keys), i, count = 0
         cdef uint64_t* event
         cdef uint64_t* spare
+        cdef int* kind
         cdef Column* bound
+        cdef Py_ssize_t place
         cdef int failure
         if n == 0:
             return
@@ -312,9 +322,10 @@ cdef class Matching:
         bound = <Column*> calloc(len(columns) + 1, sizeof(Column))
         event = <uint64_t*> malloc(n * sizeof(uint64_t))
         spare = <uint64_t*> malloc(n * sizeof(uint64_t))
+        kind = <int*> malloc(n * sizeof(int))
         held = []
         try:
-            if bound == NULL or event == NULL or spare == NULL:
+            if bound == NULL or event == NULL or spare == NULL or kind == NULL:
                 raise MemoryError
             for i, (data, valid) in enumerate(columns):
                 bound[i].data = <const int64_t*> address(held, data.view(np.int64))
@@ -323,18 +334,27 @@ cdef class Matching:
             k.ranks = &rank_view[0]
             k.hashes = NULL if hashes is None or len(hashes) == 0 else &hash_view[0]
             with nogil:
-                for i in range(n):
+                for i in range(n if parts == 1 else 0):
+                    if key_view[i] >= 0:
+                        event[count] = <uint64_t> key_view[i] << 32 | <uint64_t> (i if row == NULL else row[i])
+                        count += 1
+                for i in range(n if parts > 1 else 0):
                     if key_view[i] >= 0 and key_view[i] % parts == part:
                         event[count] = (
-                            <uint64_t> (key_view[i] // parts) << 32 | <uint64_t> (i if rows is None else row_view[i])
+                            <uint64_t> (key_view[i] // parts) << 32 | <uint64_t> (i if row == NULL else row[i])
                         )
                         count += 1
                 sort_by_key(event, spare, count, key_count)
-                failure = take_events(k, event, count, &time_view[0], order, <const int*> &class_view[0])
+                for i in range(count):  # one by one, so that the memory is asked for many at a time
+                    place = <Py_ssize_t> (event[i] & <uint64_t> 0xFFFFFFFF)
+                    (<int64_t*> spare)[i] = time_view[place]
+                    kind[i] = class_view[place]
+                failure = take_events(k, event, count, <int64_t*> spare, order, kind)
         finally:
             free(bound)
             free(event)
             free(spare)
+            free(kind)
             k.columns = NULL
         self._raise(failure)
 
@@ -637,26 +657,39 @@ cdef void sort_by_key(uint64_t* event, uint64_t* spare, Py_ssize_t n, Py_ssize_t
 cdef int take_events(
     Core* k, const uint64_t* event, Py_ssize_t n, const int64_t* times, const int64_t* orders, const int* classes
 ) noexcept nogil:
-    """All events of a batch, by key, then time. Returns a Failure."""
-    cdef Py_ssize_t begin = 0, end, at, after, row, next
+    """All events of a batch, by key, then time; times and classes in the same order, orders by row. A Failure."""
+    cdef Py_ssize_t begin = 0, end, at, after
     cdef int query, failure
     while begin < n:
         end = begin + 1
         while end < n and event[end] >> 32 == event[begin] >> 32:
             end += 1
+        if begin + AHEAD < n:
+            fetch(k.partition[(event[begin + AHEAD] >> 32) * k.queries])
         for query in range(k.queries):
             at = begin
             while at < end:
-                row = <Py_ssize_t> (event[at] & <uint64_t> 0xFFFFFFFF)
                 after = at + 1
-                while after < end:
-                    next = <Py_ssize_t> (event[after] & <uint64_t> 0xFFFFFFFF)
-                    if times[next] != times[row] or (orders != NULL and orders[next] != orders[row]):
+                while after < end and times[after] == times[at]:
+                    if orders != NULL and order_of(orders, event[after]) != order_of(orders, event[at]):
                         break
                     after += 1
-                failure = take_step(k, query, <int64_t> (event[at] >> 32), times[row], event + at, classes, after - at)
+                failure = take_step(k, query, <int64_t> (event[at] >> 32), times[at], event + at, classes + at, after - at)
                 if failure:
                     return failure
                 at = after
         begin = end
     return 0
+
+
+cdef inline void fetch(const Partition* p) noexcept nogil:
+    """Have a partition read into the cache."""
+    prefetch(p)
+    prefetch(<const char*> p + 64)
+    prefetch(<const char*> p + 128)
+    prefetch(<const char*> p + 192)
+    prefetch(<const char*> p + 256)
+
+
+cdef inline int64_t order_of(const int64_t* orders, uint64_t event) noexcept nogil:
+    return orders[event & <uint64_t> 0xFFFFFFFF]

@@ -4,7 +4,7 @@
 a set; counts themselves cannot be checked.
 """
 
-from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint64_t
+from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint64_t
 from libc.stdlib cimport malloc, realloc
 from libc.string cimport memcpy, memset
 
@@ -92,6 +92,7 @@ cdef Partition* read_partition(Core* k, Reader* source, int64_t* slot) noexcept 
     p.step, p.horizon, p.horizon_time, p.next_window = numbers[1], numbers[3], numbers[4], numbers[5]
     p.begin, p.until, p.open = numbers[6], numbers[7], numbers[8] != 0
     p.width, p.set_words, p.bits = <int> numbers[9], <int> numbers[10], 64 * <int> numbers[9]
+    p.row_due = INT64_MIN  # it is found out when somebody looks
     if not read_parts(k, t, p, source):
         free_partition(k, t, p)
         return NULL

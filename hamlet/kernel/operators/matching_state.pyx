@@ -66,7 +66,7 @@ cdef Partition* new_partition(Core* k, Table* t, int64_t time) noexcept nogil:
     p.last = time
     p.step = 0
     p.open = 0
-    p.due = INT64_MAX
+    p.due = p.row_due = INT64_MAX
     p.horizon = p.horizon_time = INT64_MIN
     if k.advanced == INT64_MIN:
         p.next_window = INT64_MIN

@@ -51,7 +51,7 @@ from hamlet.kernel.operators.matching_tables cimport (
     step_of,
     value_words,
 )
-from hamlet.kernel.operators.matching_windows cimport expire, schedule
+from hamlet.kernel.operators.matching_windows cimport expect_row, expire, schedule
 
 cdef extern from "value_hash.h" nogil:
     uint64_t hash_integer(int64_t value)
@@ -66,8 +66,8 @@ cdef inline Py_ssize_t row_of(uint64_t event) noexcept nogil:
     return <Py_ssize_t> (event & <uint64_t> 0xFFFFFFFF)
 
 
-cdef inline const Entry* entry_of(const Core* k, int query, const int* classes, uint64_t event) noexcept nogil:
-    return &k.entry[classes[row_of(event)] * k.queries + query]
+cdef inline const Entry* entry_of(const Core* k, int query, int of_class) noexcept nogil:
+    return &k.entry[of_class * k.queries + query]
 
 
 cdef int take_step(
@@ -82,7 +82,7 @@ cdef int take_step(
     cdef Py_ssize_t i
     cdef int number, failure
     for i in range(n):
-        entry = entry_of(k, query, classes, events[i])
+        entry = entry_of(k, query, classes[i])
         present |= entry.present
         begins |= entry.begins
         named |= entry.named
@@ -145,7 +145,7 @@ cdef int read_events(
         lanes = max(0, floor_divide(time, t.slide) - p.horizon + 1)
     k.pending_end = 0
     for i in range(n):
-        entry = entry_of(k, query, classes, events[i])
+        entry = entry_of(k, query, classes[i])
         for number in range(entry.arrivals, entry.arrivals_end):
             a = &t.arrival[k.class_member[number]]
             additions += (a.ways_end - a.ways) * lanes
@@ -156,7 +156,7 @@ cdef int read_events(
     if reserve_bits(k, t, p, additions * (2 + t.end_count)):
         return OUT_OF_MEMORY
     for i in range(n):
-        entry = entry_of(k, query, classes, events[i])
+        entry = entry_of(k, query, classes[i])
         for number in range(entry.arrivals, entry.arrivals_end):
             failure = read_arrival(k, query, p, &t.arrival[k.class_member[number]], time, row_of(events[i]))
             if failure:
@@ -420,13 +420,13 @@ cdef int advance_guards(
     cdef int64_t latest[2]
     cdef int64_t* fresh = k.fresh
     for i in range(n):
-        entry = entry_of(k, query, classes, events[i])
+        entry = entry_of(k, query, classes[i])
         some |= entry.guards < entry.guards_end
     if not some:
         return NO_FAILURE
     memset(fresh, 0, 2 * t.guard_states * sizeof(int64_t))
     for i in range(n):
-        entry = entry_of(k, query, classes, events[i])
+        entry = entry_of(k, query, classes[i])
         for number in range(entry.guards, entry.guards_end):
             g = &t.guard_arrival[k.class_member[number]]
             failure = latest_start(k, query, p, g, time, row_of(events[i]), latest)
@@ -439,7 +439,7 @@ cdef int advance_guards(
             if g.store >= 0 and keep_start(k, t, p, g.store, latest, row_of(events[i])):
                 return OUT_OF_MEMORY
     for i in range(n):
-        entry = entry_of(k, query, classes, events[i])
+        entry = entry_of(k, query, classes[i])
         for number in range(entry.guards, entry.guards_end):
             g = &t.guard_arrival[k.class_member[number]]
             if fresh[2 * g.state] > p.latest[2 * g.state]:
@@ -515,12 +515,9 @@ cdef int write_pending(Core* k, const Table* t, Partition* p, int64_t time) noex
     cdef const uint64_t* record
     cdef const StateTable* s
     cdef uint64_t* node
-    cdef int64_t lane, total, pane = 0
+    cdef int64_t lane, pane = 0
     cdef int i, state, totals = t.states + t.end_count
-    cdef bint counts = True
-    if t.span >= 0 and t.gap < 0:
-        pane = floor_divide(time, t.pane)
-        counts = max(p.next_window, lowest_window(time, t.within, t.slide)) <= floor_divide(time, t.slide)
+    cdef bint known = t.span < 0 or t.gap >= 0, counts = True
     while at < k.pending_end:
         record = k.pending + at
         at += RECORD + words
@@ -528,11 +525,17 @@ cdef int write_pending(Core* k, const Table* t, Partition* p, int64_t time) noex
         if state < 0:
             continue
         s = &t.state[state]
-        if counts:
-            total = pane if t.span >= 0 else lane
-            if s.final and add_node(k, t, p, totals, total, 0, record + RECORD, 0):
-                return OUT_OF_MEMORY
-            for i in range(s.ends, s.ends_end):
+        if s.final or s.ends < s.ends_end:
+            if not known:
+                pane = floor_divide(time, t.pane)
+                counts = max(p.next_window, lowest_window(time, t.within, t.slide)) <= floor_divide(time, t.slide)
+                known = True
+            if counts and s.final:
+                if add_node(k, t, p, totals, pane if t.span >= 0 else lane, 0, record + RECORD, 0):
+                    return OUT_OF_MEMORY
+                if t.span >= 0 and t.gap < 0:
+                    expect_row(t, p)
+            for i in range(s.ends, s.ends_end if counts else s.ends):
                 if add_node(k, t, p, t.states + t.member[i], lane, p.step, record + RECORD, <uint64_t> pane):
                     return OUT_OF_MEMORY
         if not s.kept:

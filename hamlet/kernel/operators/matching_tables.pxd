@@ -147,6 +147,7 @@ cdef struct Partition:   # one query and one key
     int64_t horizon_time  # matches of a negated pattern that began before it forbid nothing any more
     int64_t due          # the time of its entry in the calendar, INT64_MAX for none
     int64_t next_window  # SPAN: windows before it have been delivered
+    int64_t row_due      # SPAN: when the next row is final, INT64_MAX where there are no totals
     int64_t begin        # the open session, until = its last event's time + gap
     int64_t until
     int open             # whether there is one

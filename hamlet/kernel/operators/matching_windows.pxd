@@ -6,3 +6,4 @@ cdef int expire(Core* k, int query, Partition* p, int64_t key, int64_t time) noe
 cdef int schedule(Core* k, const Table* t, Partition* p, int64_t slot, int64_t now) noexcept nogil
 cdef int advance_time(Core* k, int64_t time) noexcept nogil
 cdef void free_rows(Core* k, Rows* r) noexcept
+cdef void expect_row(const Table* t, Partition* p) noexcept nogil

@@ -44,6 +44,15 @@ from hamlet.kernel.operators.matching_tables cimport (
     value_words,
 )
 
+cdef extern from *:
+    """
+    #define hamlet_prefetch(place) __builtin_prefetch(place)
+    """
+    void prefetch "hamlet_prefetch"(const void*) noexcept nogil
+
+cdef enum:
+    TOGETHER = 32        # entries of the calendar that are taken at once
+
 # ------------------------------------------------------------------------------------------------ what is over
 
 
@@ -63,7 +72,9 @@ cdef int expire(Core* k, int query, Partition* p, int64_t key, int64_t time) noe
     if t.span >= 0:
         p.horizon = INT64_MAX if time == INT64_MAX else time - t.span
         p.horizon_time = p.horizon
-        return settle_ends(k, t, p) or deliver_panes(k, query, p, key, time)
+        if t.end_count and settle_ends(k, t, p):
+            return OUT_OF_MEMORY
+        return deliver_panes(k, query, p, key, time) if time >= p.row_due else NO_FAILURE
     p.horizon = max(p.horizon, first_kept(max(time, k.advanced), t.within, t.slide))
     p.horizon_time = INT64_MAX if p.horizon == INT64_MAX else p.horizon * t.slide
     return deliver_lanes(k, query, p, key)
@@ -108,6 +119,7 @@ cdef int settle_ends(Core* k, const Table* t, Partition* p) noexcept nogil:
             if not killed_since(t, p, t.end_guards[number - t.states], step_of(node)):
                 if add_node(k, t, p, t.states + t.end_count, <int64_t> node[stride - 1], 0, node + HEAD, 0):
                     return OUT_OF_MEMORY
+                expect_row(t, p)
             drop_first(n, 1, stride)
     return NO_FAILURE
 
@@ -117,6 +129,11 @@ cdef int64_t first_window(const Table* t, const Partition* p) noexcept nogil:
     cdef const Nodes* n = &p.nodes[t.states + t.end_count]
     cdef int64_t pane = <int64_t> n.word[n.head]
     return max(p.next_window, lowest_window(pane * t.pane, t.within, t.slide))
+
+
+cdef void expect_row(const Table* t, Partition* p) noexcept nogil:
+    """Note when the next row is final, now that there are totals; it may be earlier than what was known."""
+    p.row_due = min(p.row_due, due_of(t, first_window(t, p)))
 
 
 cdef int64_t due_of(const Table* t, int64_t window) noexcept nogil:
@@ -134,6 +151,7 @@ cdef int deliver_panes(Core* k, int query, Partition* p, int64_t key, int64_t ti
         begin = <int64_t> n.word[n.head] * t.pane
         if window * t.slide <= begin:  # else the pane is in windows that have been delivered only
             if due_of(t, window) > time:
+                p.row_due = due_of(t, window)
                 return NO_FAILURE
             if deliver(
                 k, query, p, key, floor_divide(window * t.slide, t.pane),
@@ -144,6 +162,7 @@ cdef int deliver_panes(Core* k, int query, Partition* p, int64_t key, int64_t ti
             p.next_window = window + 1
         while n.count and <int64_t> n.word[n.head] * t.pane < p.next_window * t.slide:
             drop_first(n, 1, stride)
+    p.row_due = INT64_MAX
     return NO_FAILURE
 
 
@@ -290,13 +309,13 @@ cdef void free_rows(Core* k, Rows* r) noexcept:
 
 cdef int64_t next_due(const Table* t, const Partition* p) noexcept nogil:
     """When a partition is to be looked at again, whatever comes."""
-    cdef int64_t last = p.last + t.keeps, lane = INT64_MAX
+    cdef int64_t last = p.last + t.keeps + (t.keeps >> 2), lane = INT64_MAX  # some events may still come until then
     cdef int number
     cdef const Nodes* n
     if t.gap >= 0:
         return p.until + 1 if p.open else p.last
-    if t.span >= 0 and p.nodes[t.states + t.end_count].count:
-        return due_of(t, first_window(t, p))
+    if t.span >= 0 and p.row_due != INT64_MAX:
+        return p.row_due
     for number in range(t.states, t.states + t.end_count + (t.span < 0)):
         n = &p.nodes[number]
         if n.count:
@@ -366,22 +385,34 @@ cdef Due pop_due(Core* k) noexcept nogil:
 
 cdef int advance_time(Core* k, int64_t time) noexcept nogil:
     """Deliver all that is final when no event before a time will come."""
-    cdef Due due
-    cdef Partition* p
-    cdef Table* t
+    cdef Due due[TOGETHER]
+    cdef int i, count
     k.advanced = max(k.advanced, time)
     while k.dues and k.due[0].time <= time:
-        due = pop_due(k)
-        p = k.partition[due.slot]
-        if p == NULL or p.due != due.time:
-            continue
-        p.due = INT64_MAX
-        t = &k.query[due.slot % k.queries]
-        if expire(k, <int> (due.slot % k.queries), p, due.slot // k.queries, time):
-            return OUT_OF_MEMORY
-        if is_over(t, p, time):
-            give_up(k, t, p)
-            k.partition[due.slot] = NULL
-        elif schedule(k, t, p, due.slot, time):
-            return OUT_OF_MEMORY
+        count = 0
+        while count < TOGETHER and k.dues and k.due[0].time <= time:
+            due[count] = pop_due(k)
+            prefetch(k.partition[due[count].slot])  # so that the memory is asked for many at a time
+            prefetch(<const char*> k.partition[due[count].slot] + 64)
+            prefetch(<const char*> k.partition[due[count].slot] + 128)
+            count += 1
+        for i in range(count):
+            if settle_due(k, due[i].slot, due[i].time, time):
+                return OUT_OF_MEMORY
+    return NO_FAILURE
+
+
+cdef int settle_due(Core* k, int64_t slot, int64_t due, int64_t time) noexcept nogil:
+    """Deliver what is final of a partition that is due; give it up where nothing is left."""
+    cdef Partition* p = k.partition[slot]
+    cdef int query = <int> (slot % k.queries)
+    if p == NULL or p.due != due:
+        return NO_FAILURE
+    p.due = INT64_MAX
+    if expire(k, query, p, slot // k.queries, time):
+        return OUT_OF_MEMORY
+    if not is_over(&k.query[query], p, time):
+        return schedule(k, &k.query[query], p, slot, time)
+    give_up(k, &k.query[query], p)
+    k.partition[slot] = NULL
     return NO_FAILURE

@@ -1,0 +1,212 @@
+"""Queries about the rows of other queries, on Spark: a job per unit, over the input and the rows of earlier ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.functions import col, expr, lit
+
+from hamlet.engine.options import Options
+from hamlet.errors import DataError, OptionError, UnsupportedError
+from hamlet.language.printing import to_text
+from hamlet.language.query import AttributeType
+from hamlet.layers.rows import row_schema, row_types
+from hamlet.layers.units import Columns, column_of, units_of, workload_of_unit
+from hamlet.output.query_rows import ResultColumn
+from hamlet.output.rows import result_columns
+from hamlet.planner.workload import Workload
+from hamlet.spark.frames import events_of
+from hamlet.spark.job import Job
+
+_WHOLE = "try_cast({} AS BIGINT)"  # NULL where an integer needs more than 64 bits
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a unit has computed.
+
+    Attributes
+    ----------
+    job : Job
+    rows : DataFrame
+        Partial rows, kept.
+    """
+
+    job: Job
+    rows: DataFrame
+
+
+def is_layered(workload: Workload) -> bool:
+    """Whether queries ask about the rows of others."""
+    return len(workload.analysis.layers) > 1
+
+
+def refuse_options(**given: object) -> None:
+    """Raise UnsupportedError where an option is set that jobs in layers do not know."""
+    for name, value in given.items():
+        if value is not None:
+            raise UnsupportedError(f"queries about the rows of other queries run on Spark without the option {name}")
+
+
+def layers(workload: Workload, events: DataFrame, options: Options, partitions: int | None) -> Iterator[Done]:
+    """The jobs of all units, one after the other.
+
+    Parameters
+    ----------
+    workload : Workload
+    events : DataFrame
+        The input, its columns by their names.
+    options : Options
+    partitions : int, optional
+        As for `hamlet.spark.run`.
+
+    Raises
+    ------
+    UnsupportedError
+        With an order column, which rows do not have.
+    """
+    if options.order_column is not None:
+        raise UnsupportedError(
+            "on Spark, queries about the rows of other queries run without an order column, which rows do not have\n"
+            "hint: leave the order column out, or use hamlet.run"
+        )
+    special = {options.time_column, options.type_column}
+    columns: dict[str, tuple[ResultColumn, ...]] = {}
+    frames: dict[str, DataFrame] = {}
+    whole = Job(
+        workload.select([workload.names[place] for place in workload.analysis.layers[0]]),
+        events_of(events, options), options, partitions,
+    )  # fmt: skip
+    clock = whole.schema.clock
+    workload.check(whole.schema)
+    exact = options.numbers == "exact"
+    asked = {name for unit in units_of(workload.analysis) for name in unit.reads}
+    _refuse_types(events, options, asked)
+    for unit in units_of(workload.analysis):
+        frame = events
+        if unit.reads:
+            types: Columns = {
+                name: row_types(row_schema(columns[name], clock, exact=exact), columns[name]) for name in unit.reads
+            }
+            wide = {name: _wide(frames[name], columns[name], exact=exact) for name in unit.reads}
+            known = {
+                name: {
+                    each: AttributeType.DOUBLE if each in wide[name] else kind or AttributeType.INT
+                    for each, kind in found.items()
+                }
+                for name, found in types.items()
+            }
+            of_unit = workload_of_unit(workload.analysis, unit, known, special)
+            part = Workload.parse(to_text(of_unit.analysis.text))
+            keys = {name for query in part.analysis.queries for name in query.partition}
+            for name in unit.reads:
+                rows = _as_events(frames[name], name, columns[name], wide[name], options, events, keys, exact=exact)
+                frame = frame.unionByName(rows, allowMissingColumns=True)
+        else:
+            part = workload.select([workload.names[place] for place in unit.places])
+        job = Job(part, events_of(frame, options), options, partitions)
+        done = Done(job, job.partial().localCheckpoint(eager=True))
+        for query in job.compiled.queries:
+            if query.name in asked:
+                columns[query.name] = result_columns(query, job.schema)
+                shown = replace(job.shipment, options=replace(options, count_type="string"))
+                texts = Job.__new__(Job)
+                vars(texts).update(vars(job), shipment=shown)
+                frames[query.name] = texts.results(done.rows).where(col("query") == query.name)
+        yield done
+
+
+def _refuse_types(events: DataFrame, options: Options, names: set[str]) -> None:
+    """Raise where the input has events of a type that is a query's name, too."""
+    found = events.where(_named(options.type_column).isin(sorted(names))).limit(1).collect()
+    if found:
+        name = found[0][options.type_column]
+        raise DataError(
+            f"the input has events of type {name}, and so are the rows of the query {name}\n"
+            "hint: give the query another name"
+        )
+
+
+def _named(name: str) -> Column:
+    return col("`" + name.replace("`", "``") + "`")
+
+
+def _is_whole(column: ResultColumn) -> bool:
+    return column.kind in ("count", "sum") and column.type is not AttributeType.DOUBLE
+
+
+def _wide(rows: DataFrame, columns: tuple[ResultColumn, ...], *, exact: bool) -> set[str]:
+    """The columns of integers in which some value needs more than 64 bits."""
+    whole = [column.name for column in columns if exact and _is_whole(column)]
+    found = set()
+    for name in whole:
+        quoted = "`" + name.replace("`", "``") + "`"
+        beyond = rows.where(_named(name).isNotNull() & expr(_WHOLE.format(quoted)).isNull())
+        if beyond.limit(1).count():
+            found.add(name)
+    return found
+
+
+def _as_events(
+    rows: DataFrame,
+    name: str,
+    columns: tuple[ResultColumn, ...],
+    wide: set[str],
+    options: Options,
+    events: DataFrame,
+    keys: set[str],
+    *,
+    exact: bool,
+) -> DataFrame:
+    """Rows as events of a unit (`hamlet.layers.rows.as_events`)."""
+    time = events.schema[options.time_column].dataType
+    found = [
+        _named("window_end").cast(time).alias(options.time_column),
+        lit(name).alias(options.type_column),
+        *(_named(each).alias(column_of(name, each)) for each in ("query", "window_start", "window_end")),
+    ]
+    taken = {options.time_column, options.type_column}
+    for column in columns:
+        value = _named(column.name)
+        if column.kind in ("count", "sum"):
+            quoted = "`" + column.name.replace("`", "``") + "`"
+            double = not (exact and _is_whole(column)) or column.name in wide
+            value = value.cast("double") if double else expr(_WHOLE.format(quoted))
+        found.append(value.alias(column_of(name, column.name)))
+        if column.name in keys and column.name not in taken:
+            known = events.schema[column.name].dataType if column.name in events.columns else None
+            found.append((value if known is None else value.cast(known)).alias(column.name))
+    return rows.select(*found)
+
+
+def union_of(done: list[Done], names: tuple[str, ...]) -> DataFrame:
+    """Result rows of all units in one frame: query, window_start, window_end, and the RETURN names in first-use order.
+
+    Raises
+    ------
+    OptionError
+        If a name has two types.
+    """
+    frames = [each.job.results(each.rows) for each in done]
+    types: dict[str, str] = {}
+    for frame in frames:
+        for field in frame.schema.fields:
+            shown = field.dataType.simpleString()
+            if types.setdefault(field.name, shown) != shown:
+                raise OptionError(
+                    f"the column '{field.name}' is {types[field.name]} in one query and {shown} in another; rename one "
+                    "of them with AS"
+                )
+    order = ["query", "window_start", "window_end"]
+    by_query = {
+        query.name: [item.column for item in query.analysed.query.items]
+        for each in done
+        for query in each.job.compiled.queries
+    }
+    order += [column for name in names for column in by_query[name]]
+    result = frames[0]
+    for frame in frames[1:]:
+        result = result.unionByName(frame, allowMissingColumns=True)
+    return result.select(*(_named(name) for name in dict.fromkeys(order)))

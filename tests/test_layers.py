@@ -1,0 +1,112 @@
+"""Queries about the rows of other queries: in one run, online, saved and restored."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import hamlet
+from hamlet import oracle
+from hamlet.errors import DataError, UnsupportedError, WorkloadError
+from hamlet.language.parser import parse
+from tests.case_files import oracle_options
+from tests.compare_random import compare, features_of
+from tests.comparison import difference, in_file_order, rows_of
+from tests.strategies import random_case
+
+GROWTH = """
+    surge: RETURN COUNT(*) AS n PATTERN A WITHIN 10 s;
+    growth: RETURN COUNT(*), MAX(B.n) AS most PATTERN SEQ(surge A, surge B) WHERE A.n < NEXT(B).n WITHIN 100 s"""
+
+
+@pytest.mark.parametrize("features", ["chained", "chained,having,top,expressions", "chained,semantics,span,session"])
+def test_random_workloads(features: str) -> None:
+    for seed in range(30):
+        report = compare(random_case(seed, features_of(features)), {}, seed)
+        assert report is None or "events of several orders" in report, f"seed {seed}: {report}"
+
+
+def test_saved_and_restored_between_any_two_events() -> None:
+    compared = 0
+    for seed in range(60):
+        text, events, options = random_case(seed, features_of("chained"))
+        workload = hamlet.Workload.parse(text)
+        if len(workload.analysis.layers) < 2:
+            continue
+        source = random.Random(seed)
+        engine, rows = hamlet.Engine(workload, **options), []
+        for event in sorted(events, key=lambda event: event["time"]):
+            rows += engine.push([event])
+            if source.random() < 0.4:
+                engine = hamlet.Engine.restore(workload, engine.save())
+            if source.random() < 0.3:
+                rows += engine.advance(event["time"])
+        rows += engine.close()
+        expected = oracle.evaluate(parse(text), events, **oracle_options(options))
+        assert difference(in_file_order(rows, list(workload.names)), expected) is None, seed
+        compared += 1
+    assert compared > 10
+
+
+def test_rows_come_when_their_windows_close() -> None:
+    engine = hamlet.Engine(hamlet.Workload.parse(GROWTH))
+    events = [{"time": time, "type": "A"} for time in (1, 2, 11, 12, 13, 25)]
+    assert engine.push(events[:2]) == []
+    assert [row["n"] for row in engine.push(events[2:5])] == [2]
+    assert [row["n"] for row in engine.advance(20)] == [3]
+    assert [row["n"] for row in engine.push(events[5:])] == []
+    assert [row.get("most", row.get("n")) for row in engine.close()] == [1, 3]
+
+
+def test_three_layers_beside_the_stream() -> None:
+    text = """
+        a: RETURN k, COUNT(*) AS n PATTERN X GROUP-BY k WITHIN 10 s;
+        b: RETURN k, SUM(a.n) AS m PATTERN a+ GROUP-BY k HAVING COUNT(*) > 1 WITHIN 40 s;
+        c: RETURN COUNT(*), MAX(b.m) AS m PATTERN SEQ(b, X) WITHIN 100 s"""
+    source = random.Random(5)
+    events = [{"time": source.randint(0, 90), "type": "X", "k": source.randint(0, 2)} for _ in range(18)]
+    expected = oracle.evaluate(parse(text), events)
+    assert any(row["query"] == "c" for row in expected)
+    table = pa.Table.from_pylist(sorted(events, key=lambda event: event["time"]))
+    assert difference(rows_of(text, table), expected) is None
+    assert difference(rows_of(text, table, threads=3), expected) is None
+
+
+def test_a_value_beyond_64_bits_is_a_double() -> None:
+    text = """
+        big: RETURN COUNT(*) AS n PATTERN A+ WITHIN 100 s;
+        q: RETURN COUNT(*), MIN(big.n) AS least, MAX(big.n) AS most PATTERN big+ WITHIN 1000 s"""
+    events = [{"time": time, "type": "A"} for time in [*range(5), *range(100, 170)]]
+    for numbers in ("exact", "float"):
+        row = rows_of(text, events, numbers=numbers)[-1]
+        assert (row["count"], row["least"], row["most"]) == (3, 31, 2.0**70)
+    engine = hamlet.Engine(hamlet.Workload.parse(text))
+    rows: list[dict[str, Any]] = []
+    for event in events:
+        rows += engine.push([event])
+        engine = hamlet.Engine.restore(engine.workload, engine.save())
+    assert [row.get("most") for row in rows + engine.close()][-1] == 2.0**70
+
+
+def test_a_type_of_the_input_with_the_name_of_a_query() -> None:
+    with pytest.raises(DataError, match="events of type surge"):
+        rows_of(GROWTH, [{"time": 1, "type": "A"}, {"time": 2, "type": "surge"}])
+
+
+def test_a_column_that_events_have_already() -> None:
+    text = GROWTH.replace("AS n", "AS v").replace(".n", ".v")
+    events = [{"time": time, "type": "A", "v": "text"} for time in (1, 2, 11, 12, 13)]
+    assert rows_of(text, events)[-1]["most"] == 3  # an attribute of rows is not one of events
+    with pytest.raises(WorkloadError, match="is the time column"):
+        rows_of(GROWTH.replace("AS n", "AS time").replace(".n", ".time"), events)
+
+
+def test_rows_have_no_order_among_events() -> None:
+    events = [{"time": time, "type": "A", "o": order} for time, order in ((1, 0), (10, 1), (10, 2), (21, 0))]
+    text = "surge: RETURN COUNT(*) PATTERN A WITHIN 10 s; q: RETURN COUNT(*) PATTERN SEQ(surge, A) WITHIN 100 s"
+    with pytest.raises(UnsupportedError, match="several orders"):
+        rows_of(text, events, order_column="o")
+    assert rows_of(text, [events[0], events[1], events[3]], order_column="o")[-1]["count"] == 2

@@ -1,0 +1,123 @@
+"""Result expressions, HAVING and TOP: exact whatever the size of the numbers, and the same by columns and by rows."""
+
+from __future__ import annotations
+
+import math
+import random
+from decimal import Decimal
+from typing import Any
+from unittest import mock
+
+import pyarrow as pa
+import pytest
+
+import hamlet
+from hamlet.results import selection
+from hamlet.results.vectors import Inexact
+from tests.compare_random import compare, features_of
+from tests.comparison import rows_of
+from tests.strategies import random_case
+
+
+def value(expression: str, *values: Any, **options: Any) -> Any:
+    """What an expression over A events with these values of v gives."""
+    events = [{"time": time, "type": "A", "v": each} for time, each in enumerate(values)]
+    (row,) = rows_of(f"RETURN {expression} AS x PATTERN A WITHIN 1000 s", events, **options)
+    return row["x"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "values", "expected"),
+    [
+        ("SUM(A.v) * SUM(A.v) * SUM(A.v)", [2**62, 2**62], 2**189),
+        ("SUM(A.v) - 1", [-(2**63)], -(2**63) - 1),
+        ("-SUM(A.v)", [-(2**63)], 2**63),
+        ("-7 % COUNT(*)", [0, 0, 0], -1),
+        ("7 % -COUNT(*)", [0, 0, 0], 1),
+        ("COUNT(*) % 0", [0], None),
+        ("COUNT(*) / 0", [0], None),
+        ("SUM(A.v) + 1", [None], None),
+        ("COUNT(*) / 3", [0], 1 / 3),
+        ("(SUM(A.v) * 3) / SUM(A.v)", [2**62 + 1, 2**62], 3.0),
+        ("SUM(A.v) / 9007199254740993", [2**62 + 1], (2**62 + 1) / 9007199254740993),
+        ("SUM(A.v) + 0.5", [2**53 + 1], 9007199254740994.0),
+        ("MAX(A.v) * 0.1", [3], 3 * 0.1),
+        ("LOG2(COUNT(*) - 1)", [0], None),
+        ("LOG2(SUM(A.v) * SUM(A.v))", [2**62], 124.0),
+    ],
+)
+def test_exact_values(expression: str, values: list[Any], expected: Any) -> None:
+    got = value(expression, *values)
+    assert got == expected
+    assert type(got) is type(expected)
+
+
+def test_a_quotient_beyond_doubles_is_a_decimal() -> None:
+    got = value("SUM(A.v) * SUM(A.v) * SUM(A.v) * SUM(A.v) * SUM(A.v) * SUM(A.v) / 0.5", *[2**62] * 2**9)
+    assert got == 2 * (2**71) ** 6  # a double
+    events = [{"time": time, "type": "A"} for time in range(1100)]
+    (row,) = rows_of("RETURN COUNT(*) / 2 AS x PATTERN A+ WITHIN 2000 s", events)
+    assert isinstance(row["x"], Decimal)
+    assert math.isclose(row["x"] / Decimal(2) ** 1099, 1)
+
+
+def test_by_rows_as_by_columns() -> None:
+    """Wherever columns do, single values give the same."""
+
+    def inexact(*_: Any) -> Any:
+        raise Inexact
+
+    for seed in range(40):
+        text, events, options = random_case(seed, features_of("expressions,having,top"))
+        by_columns = rows_of(text, events, **options)
+        with mock.patch.object(selection, "evaluated", inexact), mock.patch.object(selection, "truths", inexact):
+            assert rows_of(text, events, **options) == by_columns, seed
+
+
+@pytest.mark.parametrize("numbers", ["exact", "float"])
+def test_conditions_on_numbers_beyond_64_bits(numbers: str) -> None:
+    source = random.Random(3)
+    events = [
+        {"time": time, "type": "A", "g": source.randint(0, 9), "v": source.choice([2**62, -(2**60), 5, None])}
+        for time in range(700)
+    ]
+    text = "RETURN g, COUNT(*), SUM(A.v) PATTERN A+ GROUP-BY g {} WITHIN {} s"
+    for width in (100_000, 100):
+        rows = rows_of(text.format("", width), events, numbers=numbers)
+        most = min(int(sorted(row["count"] for row in rows)[len(rows) // 2]), 2**62)
+        for having, passes in (
+            (f"COUNT(*) >= {most}", lambda row, most=most: row["count"] >= most),
+            ("SUM(A.v) > COUNT(*) * 1000", lambda row: row["sum_A_v"] and row["sum_A_v"] > row["count"] * 1000),
+            ("COUNT(*) IN (63, 1, 127)", lambda row: row["count"] in (63, 1, 127)),
+            ("COUNT(*) = COUNT(*) AND NOT COUNT(*) <> COUNT(*)", lambda _: True),
+        ):
+            kept = rows_of(text.format(f"HAVING {having}", width), events, numbers=numbers)
+            assert kept == [row for row in rows if passes(row)], having
+        best = rows_of(text.format("TOP 3 BY COUNT(*)", width), events, numbers=numbers)
+        for start in dict.fromkeys(row["window_start"] for row in rows):
+            mine = sorted((row for row in rows if row["window_start"] == start), key=lambda row: -row["count"])[:3]
+            assert [row for row in best if row["window_start"] == start] == mine
+
+
+def test_columns_of_tables_follow_the_count_type() -> None:
+    events = [{"time": 0, "type": "A", "v": 3}]
+    text = "RETURN COUNT(*) + 1, COUNT(*) / 2, SUM(A.v) * 2 AS twice PATTERN A WITHIN 10 s"
+    for count_type, kind in (("string", pa.string()), ("int64", pa.int64()), ("decimal", pa.decimal128(38, 0))):
+        table = hamlet.run(hamlet.Workload.parse(text), events, count_type=count_type).table("q1")
+        assert [table.schema.field(name).type for name in ("expr", "expr_2", "twice")] == [kind, pa.float64(), kind]
+
+
+def test_rows_that_having_rejects_are_not_built() -> None:
+    table = pa.table({"time": [0] * 5000, "type": ["A"] * 5000, "g": list(range(5000))})
+    text = "RETURN g, COUNT(*) PATTERN A GROUP-BY g HAVING g >= 4998 WITHIN 10 s"
+    results = hamlet.run(hamlet.Workload.parse(text), table)
+    assert sum(len(piece.starts) for piece in results.by_query[0].pieces) == 2
+    assert [row["g"] for row in results] == [4998, 4999]
+
+
+@pytest.mark.parametrize("features", ["expressions,having,top", "expressions,having,top,conjunction,broadcast"])
+@pytest.mark.parametrize("options", [{}, {"numbers": "float"}, {"threads": 2}], ids=str)
+def test_random_workloads(features: str, options: dict[str, Any]) -> None:
+    for seed in range(25):
+        report = compare(random_case(seed, features_of(features)), options, seed)
+        assert report is None, f"seed {seed}: {report}"
