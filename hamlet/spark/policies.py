@@ -18,9 +18,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema
 
+from hamlet.engine.options import Options
 from hamlet.errors import DataError, UnsupportedError
 from hamlet.input.ordering import SortKey
+from hamlet.language.schema import UNITS_PER_SECOND
 from hamlet.output.columnar import file_writer, folder_of
 from hamlet.output.files import check_destination, staged
 from hamlet.parallel.routing.closed import Range, cut_chunks, own, ranges, reach
@@ -33,7 +37,7 @@ from hamlet.policies.serving import Serving
 from hamlet.policies.signature import Signature
 from hamlet.policies.source import Source, open_source
 from hamlet.policies.tables import Tables
-from hamlet.spark.frames import events_of
+from hamlet.spark.frames import Events, events_of
 from hamlet.spark.input import local_output, local_path
 from hamlet.spark.packets import as_bytes, from_bytes
 from hamlet.spark.session import Progress, check_pandas, guarded, session, translated, watched
@@ -257,7 +261,7 @@ def _summed(found: list[dict[str, int]]) -> dict[str, Any]:
 
 def monitor(
     policy: Policy,
-    events: Any,
+    events: DataFrame,
     *,
     slices: int | None = None,
     negate: bool = False,
@@ -266,7 +270,7 @@ def monitor(
     type_column: str = "type",
     order_column: str | None = None,
     time_unit: str = "s",
-) -> Any:
+) -> DataFrame:
     """Monitor the events of a DataFrame; a time-point is all events of one time (and order).
 
     Parameters
@@ -291,8 +295,6 @@ def monitor(
     HamletError, JobError
         As `submit`.
     """
-    from hamlet.engine.options import Options
-
     options = Options(time_column=time_column, type_column=type_column, order_column=order_column, time_unit=time_unit)
     check_pandas()
     with translated():
@@ -303,49 +305,57 @@ def monitor(
 class _FrameJob:
     """A policy over the events of a DataFrame."""
 
-    def __init__(self, shipment: Shipment, events: Any, options: Any) -> None:
-        self.shipment = shipment
-        self._options = options
-        wanted = {atom.predicate for atom in atoms_of(shipment.policy.formula, ())}
-        key = SortKey(options.time_column, options.order_column, "the DataFrame")
-        self._tables = partial(Tables, shipment.policy.signature, wanted, events.schema, key, options.type_column)
-        names = dict.fromkeys([*key.names, options.type_column, *self._tables().columns])
-        missing = [name for name in names if name not in events.columns]
-        if missing:
-            raise DataError(f"the DataFrame has no column {missing[0]!r}; it has {', '.join(events.names)}")
-        self._schema = pa.schema([events.schema.field(name) for name in names])
+    def __init__(self, shipment: Shipment, events: Events, options: Options) -> None:
+        self._tasks = _FrameTasks(shipment, events.schema, options)
+        names = self._tasks.schema.names
         self._frame = events.frame.select(*(events.columns[name][0].alias(name) for name in names))
-        clock = self._schema.field(key.time).type
-        self._is_timestamp = pa.types.is_timestamp(clock)
-        self._time_type = clock if self._is_timestamp else pa.int64()
-        units = {"s": 1, "ms": 1000, "us": 10**6, "ns": 10**9}
-        self._per_second = units[clock.unit if self._is_timestamp else options.time_unit]
-        self._key = key
 
-    def rows(self, slices: int) -> Any:
+    def rows(self, slices: int) -> DataFrame:
         """The rows as a DataFrame."""
-        from pyspark.sql.pandas.types import from_arrow_schema
-
-        serving = self.shipment.serving(self._time_type, self._per_second)
-        formula = goal(self.shipment.policy.formula, self.shipment.negate)[0]
+        tasks = self._tasks
+        schema = tasks.serving().schemas[0]
+        formula = goal(tasks.shipment.policy.formula, tasks.shipment.negate)[0]
         if not dimensions_of(formula):
             slices = 1  # cut by time only where tasks read files themselves
         slicer = JointSlicer(formula, slices)
-        steps = self._steps()
-        packets = mapped(self._frame, partial(self._routed, slicer), "slice int, events binary")
-        task = partial(self._monitored, slicer, steps)
-        return mapped(in_slices(packets, slices), task, from_arrow_schema(serving.schemas[0]))
+        packets = mapped(self._frame, partial(tasks.routed, slicer), "slice int, events binary")
+        task = partial(tasks.monitored, slicer, self._steps())
+        return mapped(in_slices(packets, slices), task, from_arrow_schema(schema))
 
     def _steps(self) -> pa.Table:
         """All time-points: the distinct values of time and order, in order."""
-        found = self._frame.select(*self._key.names).distinct().toArrow()
-        return found.sort_by([(name, "ascending") for name in self._key.names]).combine_chunks()
+        names = self._tasks.key.names
+        found = self._frame.select(*names).distinct().toArrow()
+        return found.sort_by([(name, "ascending") for name in names]).combine_chunks()
 
-    def _routed(self, slicer: JointSlicer, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+
+class _FrameTasks:
+    """What tasks do with the events of a DataFrame; goes to every worker."""
+
+    def __init__(self, shipment: Shipment, schema: pa.Schema, options: Options) -> None:
+        self.shipment = shipment
+        wanted = {atom.predicate for atom in atoms_of(shipment.policy.formula, ())}
+        self.key = key = SortKey(options.time_column, options.order_column, "the DataFrame")
+        self._tables = partial(Tables, shipment.policy.signature, wanted, schema, key, options.type_column)
+        names = dict.fromkeys([*key.names, options.type_column, *self._tables().columns])
+        missing = [name for name in names if name not in schema.names]
+        if missing:
+            raise DataError(f"the DataFrame has no column {missing[0]!r}; it has {', '.join(schema.names)}")
+        self.schema = pa.schema([schema.field(name) for name in names])
+        clock = self.schema.field(key.time).type
+        is_timestamp = pa.types.is_timestamp(clock)
+        self._time_type = clock if is_timestamp else pa.int64()
+        self._per_second = UNITS_PER_SECOND[clock.unit if is_timestamp else options.time_unit]
+
+    def serving(self) -> Serving:
+        """What evaluates the policy."""
+        return self.shipment.serving(self._time_type, self._per_second)
+
+    def routed(self, slicer: JointSlicer, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Events as packets for the slices that need them."""
         for batch in batches:
             tables = self._tables(time_points="event")
-            for chunk in tables.feed(batch.cast(self._schema)):
+            for chunk in tables.feed(batch.cast(self.schema)):
                 needs = np.zeros((batch.num_rows, slicer.slices), np.bool_)
                 for slice, part in enumerate(slicer.route(chunk)):
                     for points, _ in part.relations.values():
@@ -356,7 +366,7 @@ class _FrameJob:
                 numbers = pa.array([slice for slice, _ in pairs], pa.int32())
                 yield pa.RecordBatch.from_arrays([numbers, pa.array(packets, pa.binary())], ["slice", "events"])
 
-    def _monitored(
+    def monitored(
         self, slicer: JointSlicer, steps: pa.Table, batches: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
         """The rows of one slice."""
@@ -369,12 +379,12 @@ class _FrameJob:
         if slice < 0:
             return
         # Rows of no type stand for the time-points at which the slice has no event.
-        empty = {name: pa.nulls(steps.num_rows, self._schema.field(name).type) for name in self._schema.names}
-        empty |= {name: steps.column(name).combine_chunks() for name in self._key.names}
-        everything = pa.Table.from_batches([batch.cast(self._schema) for batch in parts])
-        both = pa.concat_tables([pa.table(empty, self._schema), everything])
-        ordered = both.sort_by([(name, "ascending") for name in self._key.names])
-        serving = self.shipment.serving(self._time_type, self._per_second)
+        empty = {name: pa.nulls(steps.num_rows, self.schema.field(name).type) for name in self.schema.names}
+        empty |= {name: steps.column(name).combine_chunks() for name in self.key.names}
+        everything = pa.Table.from_batches([batch.cast(self.schema) for batch in parts])
+        both = pa.concat_tables([pa.table(empty, self.schema), everything])
+        ordered = both.sort_by([(name, "ascending") for name in self.key.names])
+        serving = self.serving()
         tables = self._tables()
         for _, rows in serving.run(tables.chunks(ordered.combine_chunks().to_batches(max_chunksize=1 << 17))):
             mine = slicer.keep(rows, slice)

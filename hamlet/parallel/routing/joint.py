@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from hamlet.errors import DataError
 from hamlet.parallel.routing.owners import hashed
-from hamlet.parallel.routing.shares import Places, grids
+from hamlet.parallel.routing.shares import Places, Relation, load
 from hamlet.policies.formula import (
     Aggregation,
     Constant,
@@ -231,9 +231,27 @@ class JointSlicer:
             rates = Rates(self.atoms, [1] * len(self.atoms))
         count = len(self.variables)
         self.heavy = rates.heavy(count, slices) if heavy else [frozenset()] * count
-        shares = grids(rates.sizes(self.heavy), count, [bool(each) for each in self.heavy], slices)
-        self.grids = {held: _Grid(each) for held, each in shares.items()}
+        sizes = rates.sizes(self.heavy)
+        candidates = [place for place in range(count) if self.heavy[place]]
+        classes = [chosen for size in range(len(candidates) + 1) for chosen in combinations(candidates, size)]
+        self.grids = {chosen: _Grid(self._shares(sizes, chosen)) for chosen in classes}
         self.sent = np.zeros(slices, np.int64)
+
+    def _shares(self, sizes: Mapping[tuple[Places, Places], float], chosen: Places) -> Places:
+        """The shares with the least load for valuations that are heavy in exactly these dimensions.
+
+        A dimension of heavy values has at most as many steps as there are such values.
+        """
+        relations = [
+            Relation(carried, events)
+            for (carried, held), events in sizes.items()
+            if held == tuple(place for place in carried if place in chosen)
+        ]
+        most = [len(self.heavy[place]) if place in chosen else self.slices for place in range(len(self.variables))]
+        return min(
+            _whole_shares(most, self.slices),
+            key=lambda shares: (round(load(relations, shares), 9), math.prod(shares), max(shares, default=1), shares),
+        )
 
     def expected(self, rates: Rates) -> float:
         """Events of a slice, were they spread as the shares promise."""
@@ -365,6 +383,16 @@ class _Grid:
         free = [place for place in range(len(self.shares)) if place not in fixed]
         ranges = [range(0, self.shares[place] * self._strides[place], self._strides[place]) for place in free]
         return [sum(each) for each in product(*ranges)]
+
+
+def _whole_shares(most: Sequence[int], slices: int) -> Iterator[Places]:
+    """All tuples of positive integers, each at most so large, whose product is at most `slices`."""
+    if not most:
+        yield ()
+        return
+    for share in range(1, min(most[0], slices) + 1):
+        for rest in _whole_shares(most[1:], slices // share):
+            yield (share, *rest)
 
 
 def hashes_of(column: pa.Array, seed: int) -> npt.NDArray[np.uint64]:
