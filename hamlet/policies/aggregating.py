@@ -214,7 +214,7 @@ def median(values: list[Any]) -> float:
     one, two = values[middle - 1], values[middle]
     if isinstance(one, int):
         return mean(one + two, 2)
-    return one / 2 + two / 2 if math.isinf(one + two) else (one + two) / 2
+    return float(one / 2 + two / 2 if math.isinf(one + two) else (one + two) / 2)
 
 
 _STATES: dict[str, Callable[[], Any]] = {

@@ -105,8 +105,6 @@ class Evaluation:
         self.goals: list[Goal] = []
         self.points = 0
         self._line = Timeline()
-        self._depth = 0
-        self._given = [0] * len(self.policies)
         problems = []
         planner = Planner(_merged(policies), per_second, self.pool)
         with deep_recursion():
@@ -118,12 +116,12 @@ class Evaluation:
             raise PolicyError(problems)
         self.nodes: list[Node] = _needed(planner.nodes, [goal.built.node for goal in self.goals])
         self._distance = planner.longest + 1
+        self._depth = _nesting(self.nodes)
         self._by_key = {each.key for each in self.nodes if isinstance(each, Event)}
 
     def _plan(self, policy: Policy, planner: Planner, reports: Reports) -> None:
         asked, names, violations = goal(policy.formula, self.negate)
         formula = Rewriter().rewrite(asked)
-        self._depth = max(self._depth, _future_depth(formula))
         for part in _all_parts(formula):
             check_bounds(part, reports)
         if reports.errors:
@@ -279,17 +277,12 @@ def _all_parts(formula: Formula) -> list[Formula]:
     return parts
 
 
-def _future_depth(formula: Formula, known: dict[int, int] | None = None) -> int:
-    """How many future operators are nested, through the meanings of names too; past ones count as moved in."""
-    from hamlet.policies.formula import Since, Temporal, Until
-
-    known = {} if known is None else known
-    if isinstance(formula, Defined) and formula.meaning is not None:
-        if id(formula.meaning) not in known:
-            known[id(formula.meaning)] = _future_depth(formula.meaning.formula, known)
-        return known[id(formula.meaning)]
-    own = isinstance(formula, Since | Until | Temporal)
-    return own + max((_future_depth(child, known) for child in children(formula)), default=0)
+def _nesting(nodes: Sequence[Node]) -> int:
+    """How many operators that look at other time-points are nested; children come before parents."""
+    depths: dict[int, int] = {}
+    for node in nodes:
+        depths[id(node)] = node.reads_times + max((depths[id(child)] for child in node.children), default=0)
+    return max(depths.values(), default=0)
 
 
 def _merged(policies: Sequence[Policy]) -> Signature:

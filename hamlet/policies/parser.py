@@ -494,7 +494,7 @@ def _joined(operator: str, interval: Interval, left: Formula, right: Formula) ->
 
 def _widened(node: Node, span: Span) -> Node:
     """The same with its parentheses."""
-    return dataclasses.replace(node, span=span)  # type: ignore[type-var]  # every node is a dataclass
+    return dataclasses.replace(node, span=span)
 
 
 def _number(token: Token) -> int | float:

@@ -71,7 +71,7 @@ def _bound(bound: Bound) -> str:
 
 
 def _formula(formula: Formula, level: int, last: bool) -> str:
-    """The text where an operator of this level or tighter may stand; `last`: nothing of the formula follows behind it."""
+    """The text where an operator of this level or tighter may stand; `last`: nothing follows behind it."""
     text, own = _shape(formula, last)
     # An operator in front takes all that follows, so as a left operand it needs parentheses although it binds tightly.
     greedy = isinstance(formula, Let | Aggregation)

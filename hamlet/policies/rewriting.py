@@ -242,7 +242,9 @@ class Rewriter:
         meaning = lets.get((formula.name, len(arguments)))
         made: Formula = Predicate(formula.name, tuple(arguments), span=formula.span, name_span=formula.name_span)
         if meaning is not None:
-            made = Defined(formula.name, tuple(arguments), meaning, span=formula.span, name_span=formula.name_span)
+            made = Defined(
+                formula.name, tuple(arguments), meaning=meaning, span=formula.span, name_span=formula.name_span
+            )
         for equation in equations:
             made = And(made, equation, span=formula.span)
         return Exists(tuple(fresh), made, span=formula.span) if fresh else made

@@ -119,7 +119,8 @@ def _table(table: pa.Table | None, blobs: BlobWriter) -> Json:
 
 def _columns(monitor: Monitor, blobs: BlobWriter) -> Json:
     """The columns of the events, as a table without rows."""
-    assert monitor._schema is not None and monitor._columns is not None
+    assert monitor._schema is not None
+    assert monitor._columns is not None
     empty = monitor._columns.empty_table()
     return [monitor._schema.closed, [[name, blobs.array(empty.column(name))] for name in empty.column_names]]
 
