@@ -105,6 +105,7 @@ class Planner:
         self.longest = 0  # the largest bound of an interval, in ticks
         self._made: dict[tuple[Any, ...], Node] = {}
         self._cache: dict[int, Built | UnsafeError] = {}
+        self._chosen: dict[tuple[int, tuple[str, ...], int], Built | None] = {}
         self.sealed: set[int] = set()  # formulas that nothing is moved into once more
         self._alive: list[Formula] = []  # keeps the keys of the cache from being used again
 
@@ -330,6 +331,42 @@ class Planner:
         every = tuple(range(len(right.names)))
         return Built(self._node(Minus, left.node, right.node, left.places(right.names), every), left.names)
 
+    def satisfying(self, base: Built, part: Formula, around: Formula) -> Built | None:
+        """The rows of `base` that satisfy a formula whose variables it binds, None where that cannot be told.
+
+        `around` is the formula of `base`. AND, OR and NOT become joins, unions and differences over the same rows, so
+        that the operators are as many as the formula has parts.
+        """
+        key = id(base.node), base.names, id(part)
+        if key not in self._chosen:
+            self._alive.append(part)
+            self._chosen[key] = self._satisfying(base, part, around)
+        return self._chosen[key]
+
+    def _satisfying(self, base: Built, part: Formula, around: Formula) -> Built | None:
+        match part:
+            case Comparison() | Substring() | Matches():
+                return self.filtered(base, part, False)
+            case Not(body):
+                inner = self.satisfying(base, body, around)
+                return None if inner is None else self.without(base, inner)
+            case And(left, right):
+                first = self.satisfying(base, left, around)
+                second = None if first is None else self.satisfying(first if _divides(right) else base, right, around)
+                if first is None or second is None:
+                    return None
+                return second if _divides(right) else self.joined(first, second)
+            case Or(left, right):
+                first, second = (self.satisfying(base, each, around) for each in (left, right))
+                if first is None or second is None:
+                    return None
+                return Built(self._node(Union, first.node, second.node, second.places(first.names)), first.names)
+        for made in (part, *self.guarded(part, around)):
+            built = self._attempt(made)
+            if built is not None and set(built.names) <= set(base.names):
+                return self.joined(base, built)
+        return None
+
     def guarded(self, part: Formula, around: Formula) -> list[Formula]:
         """Formulas that equal the part wherever `around` holds, and that are finite more often; the first is best."""
         span = part.span
@@ -359,6 +396,25 @@ class Planner:
     def never(self, names: tuple[str, ...]) -> Built:
         """No rows."""
         return Built(self._node(Never, ("int",) * len(names), ()), names)
+
+
+def _divides(formula: Formula) -> bool:
+    """Whether a formula divides, so that the tests before it must come first."""
+    match formula:
+        case Comparison(_, left, right):
+            return any(_term_divides(each) for each in (left, right))
+        case Temporal() | Since() | Until() | Aggregation() | Predicate():
+            return False
+    return any(_divides(child) for child in children(formula))
+
+
+def _term_divides(term: Term) -> bool:
+    match term:
+        case Arithmetic(operator, left, right):
+            return operator in ("/", "MOD") or _term_divides(left) or _term_divides(right)
+        case Negative(inner) | Call(_, inner):
+            return _term_divides(inner)
+    return False
 
 
 def _pushed(formula: Formula) -> Formula:
@@ -511,6 +567,11 @@ class Conjunction:
             return False
         if id(part) in self._planner.sealed:
             return False
+        if set(variables_of(part)) <= self._names:
+            built = self._planner.satisfying(self._built, part, conjunction(self._done))
+            if built is not None:
+                self._built = built
+                return True
         for made in self._planner.guarded(part, conjunction(self._done)):
             built = self._planner._attempt(made)
             if built is not None:

@@ -173,8 +173,9 @@ class Rewriter:
 
     def _equiv(self, formula: Equiv, names: _Names, lets: _Meanings, positive: bool) -> Formula:
         left, right, span = formula.left, formula.right, formula.span
-        yes, no = (self._formula(left, names, lets, each) for each in (True, False))
-        same, other = (self._formula(right, names, lets, each) for each in (True, False))
+        yes, same = (self._formula(each, names, lets, True) for each in (left, right))
+        # Each side is rewritten once and shared: nested ones would double at every level.
+        no, other = (each.body if isinstance(each, Not) else Not(each, span=each.span) for each in (yes, same))
         if positive:
             return And(Or(no, same, span=span), Or(yes, other, span=span), span=span)
         return Or(And(yes, other, span=span), And(no, same, span=span), span=span)
