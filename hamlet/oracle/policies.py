@@ -287,7 +287,8 @@ def _aggregated(operator: str, values: list[Any]) -> Any:
         case "SUM":
             return math.fsum(values) if isinstance(values[0], float) else sum(values)
         case "AVG":
-            return float(sum(map(Fraction, values)) / len(values))
+            total = math.fsum(values) if isinstance(values[0], float) else sum(values)
+            return total / len(values)
         case "MIN":
             return ordered[0]
         case "MAX":

@@ -150,10 +150,7 @@ class _Average(_Sum):
         """The sum over the count, as a float."""
         if not self._floats:
             return mean(self._whole, self.size)
-        odd = [key for key, count in self._odd.items() if count]
-        if odd:
-            return exact_sum(0, odd)
-        return mean(self._scaled, self.size << _SCALE)
+        return super().result() / self.size
 
 
 def mean(total: int, count: int) -> float:

@@ -195,6 +195,21 @@ def _shaped(
     return coalesce(relation)
 
 
+class Position(Node):
+    """What every stream has: ``tp(i)``, the time-point, ``ts(t)``, its time-stamp, and ``tpts(i, t)``."""
+
+    reads_times = True
+
+    def __init__(self, name: str) -> None:
+        super().__init__(("int", "int") if name == "tpts" else ("int",), ())
+        self.name = name
+
+    def relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:  # noqa: ARG002
+        points = np.arange(low, high, dtype=np.int64)
+        columns = {"tp": [points], "ts": [line.at(points)], "tpts": [points, line.at(points)]}
+        return Relation(columns[self.name], points, points)
+
+
 class Always(Node):
     """One valuation, at all time-points: TRUE, and ``x = 5``."""
 

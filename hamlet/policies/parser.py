@@ -287,7 +287,8 @@ class _Parser:
         groups: tuple[str, ...] = ()
         if self._at(";"):
             self._next()
-            groups = self._names("a variable to group by")
+            if self._peek().kind is Kind.NAME:  # MonPoly takes an empty list of groups
+                groups = self._names("a variable to group by")
         body = self._formula(_LOOSEST)
         return Aggregation(
             result.value,

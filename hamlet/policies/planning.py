@@ -55,6 +55,7 @@ from hamlet.policies.nodes import (
     Never,
     Next,
     Node,
+    Position,
     Previous,
     Shape,
     Union,
@@ -211,6 +212,8 @@ class Planner:
                 return Built(built.node, tuple(names))
             return Built(self._node(Shape, built.node, *shape), tuple(names))
         key = formula.name, len(formula.arguments)
+        if key not in self.signature:
+            return Built(self._node(Shape, self._node(Position, key[0]), *shape), tuple(names))
         return Built(self._node(Event, key, self.signature[key].types, *shape), tuple(names))
 
     def _or(self, formula: Formula, left: Formula, right: Formula) -> Built:

@@ -35,7 +35,7 @@ from hamlet.policies.formula import (
     free_variables,
     is_anonymous,
 )
-from hamlet.policies.signature import Signature
+from hamlet.policies.signature import BUILT_IN, Signature
 
 CALLS: dict[str, tuple[Type, Type]] = {  # argument and result
     "f2i": ("float", "int"),
@@ -126,9 +126,11 @@ class _Checker:
         interval = formula.interval
         if interval.high is None:
             return
-        mixed = (interval.low.unit is None) != (interval.high.unit is None) and interval.low.value
-        low, high = interval.ticks()
-        if not mixed and high is not None and low > high:
+        low, high = interval.low, interval.high
+        mixed = (low.unit is None) != (high.unit is None) and low.value
+        least, most = low.ticks(1), high.ticks(1)
+        # As in MonPoly, (0,1) is an interval though no whole number lies in it.
+        if not mixed and (least > most or (least == most and (low.open or high.open))):
             self._reports.error("the interval is empty", interval.span, "write the smaller bound first: [0,10]")
 
     def _pattern(self, pattern: str, span: Span) -> None:
@@ -143,7 +145,7 @@ class _Checker:
         name, arity = formula.name, len(formula.arguments)
         types: tuple[_Unknown, ...] | None = lets.get((name, arity))
         if types is None:
-            schema = self._signature.get(name, arity)
+            schema = self._signature.get(name, arity) or BUILT_IN.get((name, arity))
             if schema is None:
                 self._unknown_predicate(formula, lets)
                 for argument in formula.arguments:
