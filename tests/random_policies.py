@@ -60,7 +60,8 @@ def formula(draw: random.Random, free: tuple[str, ...], depth: int) -> str:
         return f"EVENTUALLY{interval(draw, True)} ({formula(draw, free, below)})"
     if kind == 9:
         operator = draw.choice(["HISTORICALLY", "ALWAYS", "NOT ONCE", "NOT EVENTUALLY"])
-        return f"({formula(draw, free, below)}) AND {operator}{interval(draw, True)} ({formula(draw, part(draw, free), below)})"
+        inner = formula(draw, part(draw, free), below)
+        return f"({formula(draw, free, below)}) AND {operator}{interval(draw, True)} ({inner})"
     if kind in (10, 11, 12, 13):
         no = draw.choice(["", "", "NOT "])
         operator = draw.choice(["SINCE", "UNTIL"])
@@ -85,7 +86,8 @@ def part(draw: random.Random, free: tuple[str, ...]) -> tuple[str, ...]:
 def test(draw: random.Random, free: tuple[str, ...]) -> str:
     """A comparison."""
     one, two = draw.choice(free), draw.choice([*free, "1", "0"])
-    return f"{draw.choice(['', 'NOT '])}({one} {draw.choice(['=', '<', '>', '<=', '>='])} {two}{draw.choice(['', '', ' + 1'])})"
+    no, operator = draw.choice(["", "NOT "]), draw.choice(["=", "<", ">", "<=", ">="])
+    return f"{no}({one} {operator} {two}{draw.choice(['', '', ' + 1'])})"
 
 
 def aggregation(draw: random.Random, free: tuple[str, ...], depth: int) -> str:

@@ -28,7 +28,10 @@ def rows_of(text: str, events: list[Event], **options: Any) -> list[tuple[Any, .
 def events_of(*told: tuple[Any, ...]) -> list[Event]:
     """Events from (time, type, values...)."""
     names = {"p": ("a",), "q": ("a",), "r": ("a", "b"), "f": ("x", "g"), "s": ("t",)}
-    return [{"time": time, "type": kind, **dict(zip(names.get(kind, ()), values))} for time, kind, *values in told]
+    return [
+        {"time": time, "type": kind, **dict(zip(names.get(kind, ()), values, strict=True))}
+        for time, kind, *values in told
+    ]
 
 
 NUMBERS = events_of((0, "p", 1), (1, "q", 2), (2, "p", 3))
@@ -201,7 +204,7 @@ def test_random_policies_pushed_and_saved_equal_the_oracle(seed: int) -> None:
     for place, (time, tables) in enumerate(log):
         events: list[Event] = [{"time": time, "o": place, "type": "nothing"}]
         for (name, _), tuples in tables.items():
-            events += [{"time": time, "o": place, "type": name, **dict(zip("ab", row))} for row in tuples]
+            events += [{"time": time, "o": place, "type": name, **dict(zip("ab", row, strict=False))} for row in tuples]
         rows += monitor.push(events)
         if draw.random() < 0.4:
             monitor = Monitor.restore(policy, monitor.save())

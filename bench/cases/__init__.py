@@ -11,6 +11,7 @@ from bench.cases import (
     jobs,
     limits,
     peers,
+    policies,
     ranges,
     real,
     scale,
@@ -34,5 +35,6 @@ CASES: dict[str, Case] = {
     **jobs.CASES,
     **ranges.CASES,
     **verdicts.CASES,
+    **policies.CASES,
     **slices.CASES,
 }

@@ -444,7 +444,7 @@ class _Parser:
         if not (self._at("[") or (self._at("(") and bounded)):
             return Interval()
         opened = self._next()
-        low, span = self._bound("the lower bound of the interval")
+        low, _ = self._bound("the lower bound of the interval")
         self._expect(",", "between the bounds of the interval")
         high: Bound | None = None
         if self._at("*"):

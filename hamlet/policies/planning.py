@@ -15,7 +15,6 @@ from typing import Any
 
 from hamlet.errors import Reports
 from hamlet.language.query import Span
-from hamlet.policies import nodes
 from hamlet.policies.aggregating import Aggregate
 from hamlet.policies.formula import (
     Aggregation,
@@ -48,20 +47,20 @@ from hamlet.policies.nodes import (
     Event,
     Extend,
     Filter,
-    Henceforth,
-    Historically,
     Join,
     Minus,
     Never,
-    Next,
     Node,
     Position,
-    Previous,
     Shape,
     Union,
 )
 from hamlet.policies.rewriting import Defined, Throughout, conjunction, conjuncts, negation, shown, variables_of
 from hamlet.policies.signature import Signature
+from hamlet.policies.temporal import Next, Previous
+from hamlet.policies.temporal import Since as SinceNode
+from hamlet.policies.temporal import Until as UntilNode
+from hamlet.policies.throughout import Henceforth, Historically
 from hamlet.policies.values import Pool, type_of
 
 TESTS = (Comparison, Substring, Matches)
@@ -236,7 +235,7 @@ class Planner:
             return Built(self._node(Previous, built.node, interval), built.names)
         if operator == "NEXT":
             return Built(self._node(Next, built.node, interval), built.names)
-        kind = nodes.Since if operator == "ONCE" else nodes.Until
+        kind = SinceNode if operator == "ONCE" else UntilNode
         return Built(self._node(kind, built.node, interval, None, False, ()), built.names)
 
     def _throughout(self, formula: Temporal) -> Built:
@@ -280,7 +279,7 @@ class Planner:
         ticks = self._ticks(interval)
         if ticks[1] is not None and ticks[0] > ticks[1]:
             return Built(self._node(Never, second.node.types, ()), second.names)
-        kind = nodes.Since if isinstance(formula, Since) else nodes.Until
+        kind = SinceNode if isinstance(formula, Since) else UntilNode
         if left == Truth(True):
             return Built(self._node(kind, second.node, ticks, None, False, ()), second.names)
         negated = False
@@ -466,7 +465,7 @@ class Conjunction:
         return True
 
     def _binder(self, part: Formula) -> bool:
-        if isinstance(part, Not | And) or isinstance(part, TESTS):
+        if isinstance(part, Not | And | Comparison | Substring | Matches):
             return False
         built = self._planner._attempt(part)
         if built is None:

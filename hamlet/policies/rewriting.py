@@ -157,7 +157,7 @@ class Rewriter:
                 both = self._formula(left, names, lets, True), self._formula(right, names, lets, True)
                 made: Formula = type(formula)(*both, span=span)
                 return made if positive else Not(made, span=span)
-            case Exists(variables, body) | Forall(variables, body):
+            case Exists() | Forall():
                 return self._quantified(formula, names, lets, positive)
             case Temporal("ALWAYS" | "HISTORICALLY" as operator, interval, body) if not positive:
                 dual = "EVENTUALLY" if operator == "ALWAYS" else "ONCE"

@@ -75,7 +75,9 @@ def write(monitor: Monitor) -> bytes:
                 name: options[name]
                 for name in ("time_column", "type_column", "order_column", "time_unit", "max_memory")
             },
-            **{"negate": monitor.negate, "time_points": monitor.time_points, "open_end": monitor.open_end},
+            "negate": monitor.negate,
+            "time_points": monitor.time_points,
+            "open_end": monitor.open_end,
             **_lateness(monitor._disorder.options),
         },
         "stream": [place.events, place.late_events, place.seen, place.promised],
@@ -341,7 +343,7 @@ def _check_codes(column: Ints, kind: Type | None, pool: Pool) -> None:
         return
     if kind == "bool" and not (low >= 0 and high <= 1):
         raise ValueError("a truth value is none")
-    if kind == "int" and low <= -_POOLED or high >= _POOLED + len(pool.values):
+    if (kind == "int" and low <= -_POOLED) or high >= _POOLED + len(pool.values):
         raise ValueError("a value is not in the pool")
     if kind in ("string", "float") and low < _POOLED:
         raise ValueError("a value is not in the pool")
