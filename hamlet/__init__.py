@@ -15,6 +15,7 @@ from hamlet import starting
 starting.listen()  # before anything else is imported
 
 if TYPE_CHECKING:
+    import hamlet.policies as policies
     import hamlet.spark as spark
     from hamlet.engine.online import Engine
     from hamlet.errors import (
@@ -48,6 +49,7 @@ __all__ = [
     "Workload",
     "WorkloadError",
     "__version__",
+    "policies",
     "run",
     "spark",
     "symbolic",

@@ -66,6 +66,7 @@ def compare(seed: int) -> str:
         Evaluation([policy])
     except PolicyError:
         return "refused"
+    _compare_negation(policy, log)
     wanted = expected(policy, log)
     cuts = sorted(draw.randrange(len(log) + 1) for _ in range(draw.randrange(4)))
     for each in ([], cuts, list(range(1, len(log)))):
@@ -74,6 +75,16 @@ def compare(seed: int) -> str:
             lines = [f"seed {seed}: {text}", f"log {log}", f"cuts {each}", f"oracle {wanted}", f"found  {found}"]
             raise AssertionError("\n".join(lines))
     return "equal"
+
+
+def _compare_negation(policy: Policy, log: list[Point]) -> None:
+    try:
+        Evaluation([policy], negate=True)
+    except PolicyError:
+        return
+    found, wanted = evaluated(policy, log, [], True), expected(policy, log, True)
+    if found != wanted:
+        raise AssertionError(f"the negation of {policy}\nlog {log}\noracle {wanted}\nfound  {found}")
 
 
 def main() -> None:

@@ -40,7 +40,7 @@ def formula(draw: random.Random, free: tuple[str, ...], depth: int) -> str:
     if depth <= 0:
         return atom(draw, free)
     below = depth - 1
-    kind = draw.randrange(17)
+    kind = draw.randrange(20)
     if kind == 0:
         return atom(draw, free)
     if kind in (1, 2):
@@ -60,7 +60,8 @@ def formula(draw: random.Random, free: tuple[str, ...], depth: int) -> str:
         return f"EVENTUALLY{interval(draw, True)} ({formula(draw, free, below)})"
     if kind == 9:
         operator = draw.choice(["HISTORICALLY", "ALWAYS", "NOT ONCE", "NOT EVENTUALLY"])
-        return f"({formula(draw, free, below)}) AND {operator}{interval(draw, True)} ({formula(draw, part(draw, free), below)})"
+        inner = formula(draw, part(draw, free), below)
+        return f"({formula(draw, free, below)}) AND {operator}{interval(draw, True)} ({inner})"
     if kind in (10, 11, 12, 13):
         no = draw.choice(["", "", "NOT "])
         operator = draw.choice(["SINCE", "UNTIL"])
@@ -74,6 +75,22 @@ def formula(draw: random.Random, free: tuple[str, ...], depth: int) -> str:
         left, right = formula(draw, part(draw, free), below), formula(draw, part(draw, free), below)
         word = draw.choice(["IMPLIES", "EQUIV", "OR NOT"])
         return f"({formula(draw, free, below)}) AND (({left}) {word} ({right}))"
+    if kind == 17 and free:
+        (x, *_) = free
+        bound = draw.choice([f"r(w, {x})", f"r({x}, w)", "p(w)"])
+        told = draw.choice([f"w > {x}", f"q({x})", "ONCE[0,3] q(w)", f"NOT r(w, {x})", f"p(w) AND w = {x}"])
+        return f"({formula(draw, free, below)}) AND (FORALL w. {bound} IMPLIES {told})"
+    if kind == 18 and free:
+        word, told = draw.choice(["AND", "OR", "IMPLIES", "EQUIV"]), formula(draw, part(draw, free), below)
+        inner = f"({test(draw, free)}) {word} ({told})"
+        operator = draw.choice(
+            ["", "NOT ", "ONCE[0,3] ", "EVENTUALLY[1,4] ", "PREV ", "NEXT[0,2] ", "HISTORICALLY[1,3] "]
+        )
+        return f"({formula(draw, free, below)}) AND {operator}({inner})"
+    if kind == 19:
+        given, told = test(draw, free) if free else "e()", formula(draw, part(draw, free), below)
+        operator = draw.choice(["SINCE", "UNTIL"]) + interval(draw, True)
+        return f"({formula(draw, free, below)}) AND (({given} OR {told}) {operator} ({given} AND {told}))"
     return f"{draw.choice(['HISTORICALLY', 'ALWAYS'])}[0,{draw.randrange(5)}] ({formula(draw, free, below)})"
 
 
@@ -85,7 +102,8 @@ def part(draw: random.Random, free: tuple[str, ...]) -> tuple[str, ...]:
 def test(draw: random.Random, free: tuple[str, ...]) -> str:
     """A comparison."""
     one, two = draw.choice(free), draw.choice([*free, "1", "0"])
-    return f"{draw.choice(['', 'NOT '])}({one} {draw.choice(['=', '<', '>', '<=', '>='])} {two}{draw.choice(['', '', ' + 1'])})"
+    no, operator = draw.choice(["", "NOT "]), draw.choice(["=", "<", ">", "<=", ">="])
+    return f"{no}({one} {operator} {two}{draw.choice(['', '', ' + 1'])})"
 
 
 def aggregation(draw: random.Random, free: tuple[str, ...], depth: int) -> str:

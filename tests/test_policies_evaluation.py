@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
@@ -28,7 +29,10 @@ def rows_of(text: str, events: list[Event], **options: Any) -> list[tuple[Any, .
 def events_of(*told: tuple[Any, ...]) -> list[Event]:
     """Events from (time, type, values...)."""
     names = {"p": ("a",), "q": ("a",), "r": ("a", "b"), "f": ("x", "g"), "s": ("t",)}
-    return [{"time": time, "type": kind, **dict(zip(names.get(kind, ()), values))} for time, kind, *values in told]
+    return [
+        {"time": time, "type": kind, **dict(zip(names.get(kind, ()), values, strict=True))}
+        for time, kind, *values in told
+    ]
 
 
 NUMBERS = events_of((0, "p", 1), (1, "q", 2), (2, "p", 3))
@@ -201,7 +205,7 @@ def test_random_policies_pushed_and_saved_equal_the_oracle(seed: int) -> None:
     for place, (time, tables) in enumerate(log):
         events: list[Event] = [{"time": time, "o": place, "type": "nothing"}]
         for (name, _), tuples in tables.items():
-            events += [{"time": time, "o": place, "type": name, **dict(zip("ab", row))} for row in tuples]
+            events += [{"time": time, "o": place, "type": name, **dict(zip("ab", row, strict=False))} for row in tuples]
         rows += monitor.push(events)
         if draw.random() < 0.4:
             monitor = Monitor.restore(policy, monitor.save())
@@ -253,3 +257,24 @@ def test_saves_that_somebody_made_up_are_refused_or_run() -> None:
         except HamletError:
             refused += 1
     assert refused > 50
+
+
+def test_floats_are_added_exactly_and_saved() -> None:
+    draw = random.Random(3)
+    values = [0.0, -0.0, 1.5, -2.5, 0.1, 0.2, 0.3, 1e300, -7.25]
+    events = events_of(*((time, "f", draw.choice(values), draw.choice("ab")) for time in range(40) for _ in range(3)))
+    held = {time: {event["x"] + 0.0 for event in events if event["time"] == time} for time in range(40)}
+    sums = [
+        (time, math.fsum(set().union(*(held[each] for each in range(max(0, time - 5), time + 1)))))
+        for time in range(40)
+    ]
+    policy = Policy.parse("m <- SUM x ONCE[0,5] f(x, _)", SIG)
+    monitor, found = Monitor(policy), []
+    for time in range(40):
+        found += monitor.push([event for event in events if event["time"] == time])
+        monitor = Monitor.restore(policy, monitor.save())
+    found += monitor.close()
+    assert [(row["time"], row["m"]) for row in found] == sums
+    assert rows_of("f(x, g) AND y = x * 2.0 - 1.0", events[:1]) == [
+        (0, events[0]["x"] + 0.0, events[0]["g"], events[0]["x"] * 2 - 1)
+    ]

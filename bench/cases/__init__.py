@@ -12,6 +12,7 @@ from bench.cases import (
     limits,
     peers,
     questions,
+    policies,
     ranges,
     real,
     scale,
@@ -36,5 +37,6 @@ CASES: dict[str, Case] = {
     **jobs.CASES,
     **ranges.CASES,
     **verdicts.CASES,
+    **policies.CASES,
     **slices.CASES,
 }

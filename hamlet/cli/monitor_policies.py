@@ -79,10 +79,10 @@ def submit(paths: Sequence[str], settings: Settings, options: Mapping[str, Any])
     """A Spark job for one policy."""
     (policy,) = load(paths, settings)
     given = dict(options)
-    if given.pop("stream"):
-        raise click.UsageError("--stream is for workloads of trend queries (.sase)")
     if settings.verdicts != "satisfied":
         raise click.UsageError("hamlet submit writes what satisfies a policy; hamlet monitor gives other --verdicts")
+    if given.pop("stream"):
+        return _follow(policy, settings, given)
     from hamlet.spark import policies  # brings in pyspark, which nothing else needs
 
     statistics = given.pop("statistics")
@@ -105,6 +105,36 @@ def submit(paths: Sequence[str], settings: Settings, options: Mapping[str, Any])
             ignore_unknown=settings.ignore_unknown,
             **settings.columns,
         )
+
+
+def _follow(policy: Policy, settings: Settings, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The continuous job, until it is stopped."""
+    if given["checkpoint"] is None:
+        raise click.UsageError("--stream needs --checkpoint DIR, where the job keeps its place and its state")
+    other = next((name for name in ("overwrite", "statistics", "slices", "partitions") if given[name]), None)
+    if other is not None:
+        raise click.UsageError(f"--{other} belongs to a batch of a policy; leave it out with --stream")
+    from hamlet.spark.policy_stream import submit_stream  # brings in pyspark, which nothing else needs
+
+    columns = dict(settings.columns)
+    return submit_stream(
+        policy,
+        str(settings.source),
+        given["output"],
+        given["checkpoint"],
+        output_format=given["output_format"],
+        input_format=columns.pop("input_format", None),
+        master=given["master"],
+        trigger=given["trigger"],
+        available_now=given["available_now"],
+        files_per_batch=given["files_per_batch"],
+        negate=settings.negate,
+        time_points=settings.time_points,
+        lateness=settings.lateness,
+        late=settings.late,
+        max_memory=settings.max_memory,
+        **columns,
+    )
 
 
 def _json_of(path: str) -> Any:

@@ -28,7 +28,7 @@ class Aggregate(Node):
         super().__init__((result, *(child.types[each] for each in groups)), (child,))
         self.operator, self.place, self.groups, self.kind, self.pool = operator, place, groups, kind, pool
 
-    def relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:  # noqa: ARG002
+    def _relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:  # noqa: ARG002
         rows = batch[0]
         made = self._swept(rows) if len(rows) else empty(self.width)
         if self.groups:
@@ -214,7 +214,7 @@ def median(values: list[Any]) -> float:
     one, two = values[middle - 1], values[middle]
     if isinstance(one, int):
         return mean(one + two, 2)
-    return one / 2 + two / 2 if math.isinf(one + two) else (one + two) / 2
+    return float(one / 2 + two / 2 if math.isinf(one + two) else (one + two) / 2)
 
 
 _STATES: dict[str, Callable[[], Any]] = {

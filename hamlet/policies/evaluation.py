@@ -21,12 +21,13 @@ from hamlet.errors import Reports
 from hamlet.policies.diagnostics import PolicyError, deep_recursion
 from hamlet.policies.formula import Formula, Type, children
 from hamlet.policies.nodes import NEVER, Event, Node, Timeline
-from hamlet.policies.planning import Built, Planner, UnsafeError, check_bounds
+from hamlet.policies.placing import Built, UnsafeError
+from hamlet.policies.planning import Planner, check_bounds
 from hamlet.policies.policy import Policy
 from hamlet.policies.relation import Ints
 from hamlet.policies.rewriting import Defined, Rewriter, goal
 from hamlet.policies.signature import Signature
-from hamlet.policies.values import Pool, sort_key
+from hamlet.policies.values import Pool, floats_of, sort_key
 
 Tables = Mapping[tuple[str, int], tuple[Ints, Sequence[pa.Array]]]
 _LARGEST_BOUND = 1 << 53
@@ -105,8 +106,6 @@ class Evaluation:
         self.goals: list[Goal] = []
         self.points = 0
         self._line = Timeline()
-        self._depth = 0
-        self._given = [0] * len(self.policies)
         problems = []
         planner = Planner(_merged(policies), per_second, self.pool)
         with deep_recursion():
@@ -118,12 +117,12 @@ class Evaluation:
             raise PolicyError(problems)
         self.nodes: list[Node] = _needed(planner.nodes, [goal.built.node for goal in self.goals])
         self._distance = planner.longest + 1
+        self._depth = _nesting(self.nodes)
         self._by_key = {each.key for each in self.nodes if isinstance(each, Event)}
 
     def _plan(self, policy: Policy, planner: Planner, reports: Reports) -> None:
         asked, names, violations = goal(policy.formula, self.negate)
         formula = Rewriter().rewrite(asked)
-        self._depth = max(self._depth, _future_depth(formula))
         for part in _all_parts(formula):
             check_bounds(part, reports)
         if reports.errors:
@@ -131,13 +130,23 @@ class Evaluation:
         try:
             built = planner.build(formula)
         except UnsafeError as error:
-            reports.error(error.message, error.span, error.hint)
+            hint = error.hint
+            if not self.negate and not violations and self._negation_works(policy, planner):
+                hint = "its negation can be monitored: ask for it (--negate, negate=True), or let it begin with ALWAYS"
+            reports.error(error.message, error.span, hint)
             return
         if planner.longest > _LARGEST_BOUND:
             reports.error("a bound of an interval is too large", policy.formula.span, "use * for no bound")
             return
         built = planner.keep(built, names)
         self.goals.append(Goal(policy, names, built.node.types, violations, built))
+
+    def _negation_works(self, policy: Policy, planner: Planner) -> bool:
+        try:
+            planner.build(Rewriter().rewrite(goal(policy.formula, True)[0]))
+        except UnsafeError:
+            return False
+        return True
 
     # ------------------------------------------------------------------------------------------ running
 
@@ -237,6 +246,9 @@ class Evaluation:
         if kind == "bool" or (kind == "int" and int(codes.max()) < 1 << 62):
             return codes
         kinds, places = np.unique(codes, return_inverse=True)
+        if kind == "float":
+            floats = np.argsort(np.argsort(floats_of(kinds)))
+            return np.asarray(floats[places], np.int64)
         values = self.pool.decode(kinds, kind)
         order = sorted(range(len(values)), key=lambda place: sort_key((values[place],)))
         ranks = np.empty(len(values), np.int64)
@@ -279,17 +291,12 @@ def _all_parts(formula: Formula) -> list[Formula]:
     return parts
 
 
-def _future_depth(formula: Formula, known: dict[int, int] | None = None) -> int:
-    """How many future operators are nested, through the meanings of names too; past ones count as moved in."""
-    from hamlet.policies.formula import Since, Temporal, Until
-
-    known = {} if known is None else known
-    if isinstance(formula, Defined) and formula.meaning is not None:
-        if id(formula.meaning) not in known:
-            known[id(formula.meaning)] = _future_depth(formula.meaning.formula, known)
-        return known[id(formula.meaning)]
-    own = isinstance(formula, Since | Until | Temporal)
-    return own + max((_future_depth(child, known) for child in children(formula)), default=0)
+def _nesting(nodes: Sequence[Node]) -> int:
+    """How many operators that look at other time-points are nested; children come before parents."""
+    depths: dict[int, int] = {}
+    for node in nodes:
+        depths[id(node)] = node.reads_times + max((depths[id(child)] for child in node.children), default=0)
+    return max(depths.values(), default=0)
 
 
 def _merged(policies: Sequence[Policy]) -> Signature:

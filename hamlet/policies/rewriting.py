@@ -157,7 +157,7 @@ class Rewriter:
                 both = self._formula(left, names, lets, True), self._formula(right, names, lets, True)
                 made: Formula = type(formula)(*both, span=span)
                 return made if positive else Not(made, span=span)
-            case Exists(variables, body) | Forall(variables, body):
+            case Exists() | Forall():
                 return self._quantified(formula, names, lets, positive)
             case Temporal("ALWAYS" | "HISTORICALLY" as operator, interval, body) if not positive:
                 dual = "EVENTUALLY" if operator == "ALWAYS" else "ONCE"
@@ -173,8 +173,9 @@ class Rewriter:
 
     def _equiv(self, formula: Equiv, names: _Names, lets: _Meanings, positive: bool) -> Formula:
         left, right, span = formula.left, formula.right, formula.span
-        yes, no = (self._formula(left, names, lets, each) for each in (True, False))
-        same, other = (self._formula(right, names, lets, each) for each in (True, False))
+        yes, same = (self._formula(each, names, lets, True) for each in (left, right))
+        # Each side is rewritten once and shared: nested ones would double at every level.
+        no, other = (each.body if isinstance(each, Not) else Not(each, span=each.span) for each in (yes, same))
         if positive:
             return And(Or(no, same, span=span), Or(yes, other, span=span), span=span)
         return Or(And(yes, other, span=span), And(no, same, span=span), span=span)
@@ -242,7 +243,9 @@ class Rewriter:
         meaning = lets.get((formula.name, len(arguments)))
         made: Formula = Predicate(formula.name, tuple(arguments), span=formula.span, name_span=formula.name_span)
         if meaning is not None:
-            made = Defined(formula.name, tuple(arguments), meaning, span=formula.span, name_span=formula.name_span)
+            made = Defined(
+                formula.name, tuple(arguments), meaning=meaning, span=formula.span, name_span=formula.name_span
+            )
         for equation in equations:
             made = And(made, equation, span=formula.span)
         return Exists(tuple(fresh), made, span=formula.span) if fresh else made

@@ -75,7 +75,9 @@ def write(monitor: Monitor) -> bytes:
                 name: options[name]
                 for name in ("time_column", "type_column", "order_column", "time_unit", "max_memory")
             },
-            **{"negate": monitor.negate, "time_points": monitor.time_points, "open_end": monitor.open_end},
+            "negate": monitor.negate,
+            "time_points": monitor.time_points,
+            "open_end": monitor.open_end,
             **_lateness(monitor._disorder.options),
         },
         "stream": [place.events, place.late_events, place.seen, place.promised],
@@ -117,21 +119,16 @@ def _table(table: pa.Table | None, blobs: BlobWriter) -> Json:
 
 def _columns(monitor: Monitor, blobs: BlobWriter) -> Json:
     """The columns of the events, as a table without rows."""
-    assert monitor._schema is not None and monitor._columns is not None
+    assert monitor._schema is not None
+    assert monitor._columns is not None
     empty = monitor._columns.empty_table()
     return [monitor._schema.closed, [[name, blobs.array(empty.column(name))] for name in empty.column_names]]
 
 
 def _pool(pool: Pool) -> Json:
-    """The pooled values: strings as they are, floats and large integers as text."""
-    kinds = {str: "s", float: "f", int: "i"}
-    return [
-        [
-            kinds[type(each)],
-            each if isinstance(each, str) else each.hex() if isinstance(each, float) else decimal_digits(each),
-        ]
-        for each in pool.values
-    ]
+    """The pooled values: strings as they are, large integers as text."""
+    kinds = {str: "s", int: "i"}
+    return [[kinds[type(each)], each if isinstance(each, str) else decimal_digits(int(each))] for each in pool.values]
 
 
 def _node(node: Node, blobs: BlobWriter) -> Json:
@@ -339,13 +336,15 @@ def _check_codes(column: Ints, kind: Type | None, pool: Pool) -> None:
         if low < -2 * NEVER or high > 2 * NEVER:
             raise ValueError("a time is out of bounds")
         return
+    if kind == "float":
+        return  # bits
     if kind == "bool" and not (low >= 0 and high <= 1):
         raise ValueError("a truth value is none")
-    if kind == "int" and low <= -_POOLED or high >= _POOLED + len(pool.values):
+    if (kind == "int" and low <= -_POOLED) or high >= _POOLED + len(pool.values):
         raise ValueError("a value is not in the pool")
-    if kind in ("string", "float") and low < _POOLED:
+    if kind == "string" and low < _POOLED:
         raise ValueError("a value is not in the pool")
-    wanted = {"int": int, "string": str, "float": float, "bool": bool}[kind]
+    wanted = str if kind == "string" else int
     for code in np.unique(column[column >= _POOLED]).tolist():
         if type(pool.values[code - _POOLED]) is not wanted:
             raise ValueError("a value has another type")
@@ -363,8 +362,6 @@ def _pooled(about: Json) -> Any:
     match kind:
         case "s":
             return text(told)
-        case "f":
-            return float.fromhex(text(told))
         case "i":
             return integer_of(text(told))
     raise ValueError("a value has no type")

@@ -304,7 +304,8 @@ class _Checker:
             two.where = one.where
 
     def _clash(self, one: _Unknown, two: _Unknown, term: Term, other: Term | None, predicate: Predicate | None) -> None:
-        assert one.known is not None and two.known is not None
+        assert one.known is not None
+        assert two.known is not None
         shown = self._reports.quote(term.span)
         first, second = _ARTICLE[one.known], _ARTICLE[two.known]
         cast = _CASTS.get((one.known, two.known))

@@ -43,6 +43,8 @@ from hamlet.spark.packets import as_bytes, from_bytes
 from hamlet.spark.session import Progress, check_pandas, guarded, session, translated, watched
 from hamlet.spark.slices import in_slices, mapped
 
+SAMPLED = 1_000_000  # events by which shares are chosen, where nobody gives rates
+
 
 @dataclass(frozen=True)
 class Shipment:
@@ -129,7 +131,7 @@ def submit(
     slices : int, optional
         By default the session's parallelism.
     statistics : Rates, optional
-        By default they are counted in a first scan.
+        By default they are counted among the first million events.
     master, output_format, overwrite, keep, progress
         As for `hamlet.spark.submit`.
     negate, open_end, time_points
@@ -186,7 +188,7 @@ def _cut(shipment: Shipment, opened: Source, slices: int, statistics: Rates | No
     """What the slices are: of valuations, or of time where the policy binds no variable that an atom carries."""
     formula = goal(shipment.policy.formula, shipment.negate)[0]
     if dimensions_of(formula):
-        return JointSlicer(formula, slices, statistics or rates_of(formula, opened.chunks()))
+        return JointSlicer(formula, slices, statistics or rates_of(formula, opened.chunks(), SAMPLED))
     past, future = reach(formula, opened.per_second)
     if shipment.open_end:
         past = None  # which time-points are decided is known at the end of the input only

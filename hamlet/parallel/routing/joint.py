@@ -284,10 +284,9 @@ class JointSlicer:
         """The time-points of a chunk for one slice."""
         relations: dict[PredicateKey, Any] = {}
         for key, (points, columns) in chunk.relations.items():
-            needs = self._needs(key, columns, len(points))
-            if needs is None:
+            mine = self._needs_of(slice, key, columns, len(points))
+            if mine is None:
                 continue
-            mine = needs[:, slice]
             self.sent[slice] += int(mine.sum())
             if mine.all():
                 relations[key] = (points, columns)
@@ -304,41 +303,59 @@ class JointSlicer:
     def _needs(self, key: PredicateKey, columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.bool_] | None:
         """Which slices need which tuples of a predicate: bool of shape (rows, slices); None where none does."""
         found: npt.NDArray[np.bool_] | None = None
+        for places, cells, offsets in self._cells(key, columns, rows):
+            if found is None:
+                found = np.zeros((rows, self.slices), np.bool_)
+            for offset in offsets:
+                found[places, cells + offset] = True
+        return found
+
+    def _needs_of(self, slice: int, key: PredicateKey, columns: Sequence[pa.Array], rows: int) -> Any:
+        """The same for one slice: bool of shape (rows,), or None."""
+        found: npt.NDArray[np.bool_] | None = None
+        for places, cells, offsets in self._cells(key, columns, rows):
+            if found is None:
+                found = np.zeros(rows, np.bool_)
+            wanted = np.zeros(self.slices, np.bool_)  # by cell: whether the slice is one of those
+            wanted[[slice - offset for offset in offsets if slice >= offset]] = True
+            if len(places) == rows:
+                found |= wanted[cells]
+            else:
+                found[places] |= wanted[cells]
+        return found
+
+    def _cells(
+        self, key: PredicateKey, columns: Sequence[pa.Array], rows: int
+    ) -> Iterator[tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], list[int]]]:
+        """For atoms and grids that tuples of a predicate match: the tuples, their cells, and what to add to these."""
         for atom in self.atoms:
             if atom.predicate != key:
                 continue
             mask = atom.matching(columns)
-            if found is None:
-                found = np.zeros((rows, self.slices), np.bool_)
-            self._mark(atom, columns, mask, found)
-        return found
+            fixed = dict(atom.fixed)
+            hashes = {dimension: hashes_of(columns[place], dimension) for dimension, place in fixed.items()}
+            held = {
+                dimension: pc.is_in(
+                    columns[place], pa.array(list(self.heavy[dimension]), columns[place].type)
+                ).to_numpy(zero_copy_only=False)
+                for dimension, place in fixed.items()
+                if self.heavy[dimension]
+            }
+            for heavy, grid in self.grids.items():
+                chosen = np.ones(rows, np.bool_) if mask is None else mask.copy()
+                for dimension, is_held in held.items():
+                    chosen &= is_held if dimension in heavy else ~is_held
+                places = np.nonzero(chosen)[0]
+                if len(places) == rows:
+                    yield places, grid.cells(hashes, rows), grid.offsets(fixed)
+                else:
+                    part = {dimension: values[places] for dimension, values in hashes.items()}
+                    yield places, grid.cells(part, len(places)), grid.offsets(fixed)
 
-    def _mark(
-        self,
-        atom: Atom,
-        columns: Sequence[pa.Array],
-        mask: npt.NDArray[np.bool_] | None,
-        found: npt.NDArray[np.bool_],
-    ) -> None:
-        """Mark the slices that need the tuples that match an atom."""
-        fixed = dict(atom.fixed)
-        hashes = {dimension: hashes_of(columns[place], dimension) for dimension, place in fixed.items()}
-        held = {
-            dimension: pc.is_in(columns[place], pa.array(list(self.heavy[dimension]), columns[place].type)).to_numpy(
-                zero_copy_only=False
-            )
-            for dimension, place in fixed.items()
-            if self.heavy[dimension]
-        }
-        for heavy, grid in self.grids.items():
-            chosen = np.ones(len(found), np.bool_) if mask is None else mask.copy()
-            for dimension, is_held in held.items():
-                chosen &= is_held if dimension in heavy else ~is_held
-            rows = np.nonzero(chosen)[0]
-            if len(rows):
-                cells = grid.cells({dimension: values[rows] for dimension, values in hashes.items()})
-                for offset in grid.offsets(tuple(hashes)):
-                    found[rows, cells + offset] = True
+    def _is_heavy(self, dimension: int, column: pa.Array) -> npt.NDArray[np.bool_]:
+        values = pa.array(list(self.heavy[dimension]), column.type)
+        found: npt.NDArray[np.bool_] = pc.is_in(column, values).to_numpy(zero_copy_only=False)
+        return found
 
     def owners(self, rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
         """The slice of each row of a policy, by its valuation; shape (rows,)."""
@@ -346,15 +363,15 @@ class JointSlicer:
         hashes = {dimension: hashes_of(column, dimension) for dimension, column in enumerate(columns)}
         found = np.zeros(rows.num_rows, np.int64)
         held = [
-            pc.is_in(column, pa.array(list(heavy), column.type)).to_numpy(zero_copy_only=False) if heavy else None
-            for column, heavy in zip(columns, self.heavy, strict=True)
+            self._is_heavy(dimension, column) if self.heavy[dimension] else None
+            for dimension, column in enumerate(columns)
         ]
         for heavy, grid in self.grids.items():
             chosen = np.ones(rows.num_rows, np.bool_)
             for dimension, is_held in enumerate(held):
                 if is_held is not None:
                     chosen &= is_held if dimension in heavy else ~is_held
-            found[chosen] = grid.cells({dimension: values[chosen] for dimension, values in hashes.items()})
+            found[chosen] = grid.cells({each: values[chosen] for each, values in hashes.items()}, int(chosen.sum()))
         return found
 
 
@@ -370,11 +387,12 @@ class _Grid:
         self.shares = shares
         self._strides = [math.prod(shares[place + 1 :]) for place in range(len(shares))]
 
-    def cells(self, hashes: Mapping[int, npt.NDArray[np.uint64]]) -> npt.NDArray[np.int64]:
+    def cells(self, hashes: Mapping[int, npt.NDArray[np.uint64]], rows: int) -> npt.NDArray[np.int64]:
         """The first cell with the steps of some dimensions; shape (rows,)."""
-        rows = len(next(iter(hashes.values()))) if hashes else 1
         found = np.zeros(rows, np.int64)
         for dimension, values in hashes.items():
+            if self.shares[dimension] == 1:
+                continue
             found += (values % np.uint64(self.shares[dimension])).astype(np.int64) * self._strides[dimension]
         return found
 
@@ -415,11 +433,15 @@ def hashes_of(column: pa.Array, seed: int) -> npt.NDArray[np.uint64]:
     return found
 
 
-def rates_of(formula: Formula, chunks: Iterable[LogChunk]) -> Rates:
-    """Count the events of a stream for the atoms of a formula."""
+def rates_of(formula: Formula, chunks: Iterable[LogChunk], most: int | None = None) -> Rates:
+    """Count the events of a stream for the atoms of a formula; of the first ones only where `most` says how many."""
     found = Rates(atoms_of(formula, dimensions_of(formula)))
+    seen = 0
     for chunk in chunks:
         found.see(chunk)
+        seen += sum(len(points) for points, _ in chunk.relations.values())
+        if most is not None and seen >= most:
+            break
     return found
 
 
