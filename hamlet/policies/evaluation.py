@@ -21,7 +21,8 @@ from hamlet.errors import Reports
 from hamlet.policies.diagnostics import PolicyError, deep_recursion
 from hamlet.policies.formula import Formula, Type, children
 from hamlet.policies.nodes import NEVER, Event, Node, Timeline
-from hamlet.policies.planning import Built, Planner, UnsafeError, check_bounds
+from hamlet.policies.placing import Built, UnsafeError
+from hamlet.policies.planning import Planner, check_bounds
 from hamlet.policies.policy import Policy
 from hamlet.policies.relation import Ints
 from hamlet.policies.rewriting import Defined, Rewriter, goal
@@ -129,13 +130,23 @@ class Evaluation:
         try:
             built = planner.build(formula)
         except UnsafeError as error:
-            reports.error(error.message, error.span, error.hint)
+            hint = error.hint
+            if not self.negate and not violations and self._negation_works(policy, planner):
+                hint = "its negation can be monitored: ask for it (--negate, negate=True), or let it begin with ALWAYS"
+            reports.error(error.message, error.span, hint)
             return
         if planner.longest > _LARGEST_BOUND:
             reports.error("a bound of an interval is too large", policy.formula.span, "use * for no bound")
             return
         built = planner.keep(built, names)
         self.goals.append(Goal(policy, names, built.node.types, violations, built))
+
+    def _negation_works(self, policy: Policy, planner: Planner) -> bool:
+        try:
+            planner.build(Rewriter().rewrite(goal(policy.formula, True)[0]))
+        except UnsafeError:
+            return False
+        return True
 
     # ------------------------------------------------------------------------------------------ running
 

@@ -21,7 +21,7 @@ def gathered(chunks: Iterable[LogChunk], evaluation: Evaluation) -> Iterator[Log
     for chunk in chunks:
         waiting.append(chunk)
         size += len(chunk.times) + sum(len(points) for points, _ in chunk.relations.values())
-        if size >= max(_MOST_EVENTS, evaluation.kept_rows):
+        if size >= max(_MOST_EVENTS, 2 * evaluation.kept_rows):
             yield _joined(waiting)
             waiting, size = [], 0
     if waiting:

@@ -9,26 +9,22 @@ Source: the safe formulas of Schneider et al. (STTT 2021), Fig. 3; the moving in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from hamlet.errors import Reports
-from hamlet.language.query import Span
 from hamlet.policies.aggregating import Aggregate
+from hamlet.policies.conjunction import Conjunction
 from hamlet.policies.formula import (
     Aggregation,
     And,
-    Arithmetic,
-    Bound,
-    Call,
     Comparison,
     Constant,
     Exists,
     Formula,
     Interval,
     Matches,
-    Negative,
     Not,
     Or,
     Predicate,
@@ -40,8 +36,8 @@ from hamlet.policies.formula import (
     Until,
     Variable,
     children,
-    term_variables,
 )
+from hamlet.policies.moving import moved_in_time
 from hamlet.policies.nodes import (
     Always,
     Event,
@@ -55,35 +51,14 @@ from hamlet.policies.nodes import (
     Shape,
     Union,
 )
-from hamlet.policies.rewriting import Defined, Throughout, conjunction, conjuncts, negation, shown, variables_of
+from hamlet.policies.placing import Built, UnsafeError, divides, placed, pushed, test_of
+from hamlet.policies.rewriting import Defined, Throughout, conjuncts, negation, shown, variables_of
 from hamlet.policies.signature import Signature
 from hamlet.policies.temporal import Next, Previous
 from hamlet.policies.temporal import Since as SinceNode
 from hamlet.policies.temporal import Until as UntilNode
 from hamlet.policies.throughout import Henceforth, Historically
 from hamlet.policies.values import Pool, type_of
-
-TESTS = (Comparison, Substring, Matches)
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """An operator, and the variables of its columns."""
-
-    node: Node
-    names: tuple[str, ...]
-
-    def places(self, names: tuple[str, ...]) -> tuple[int, ...]:
-        """The columns of some variables."""
-        return tuple(self.names.index(name) for name in names)
-
-
-class UnsafeError(Exception):
-    """The formula has no finite relation."""
-
-    def __init__(self, message: str, span: Span, hint: str | None) -> None:
-        super().__init__(message)
-        self.message, self.span, self.hint = message, span, hint
 
 
 class Planner:
@@ -144,7 +119,8 @@ class Planner:
             raise found
         return found
 
-    def _attempt(self, formula: Formula) -> Built | None:
+    def attempt(self, formula: Formula) -> Built | None:
+        """The operator of a formula, None where it has no finite relation."""
         try:
             return self.build(formula)
         except UnsafeError:
@@ -178,7 +154,7 @@ class Planner:
             return self.build(formula.body)
         except UnsafeError:
             if isinstance(formula.body, And):
-                built = self._attempt(Or(negation(formula.body.left), negation(formula.body.right), span=formula.span))
+                built = self.attempt(Or(negation(formula.body.left), negation(formula.body.right), span=formula.span))
                 if built is not None:
                     truth = self._node(Always, (), ())
                     return Built(self._node(Minus, truth, built.node, (), ()), ())
@@ -246,7 +222,7 @@ class Planner:
         if interval[1] is not None and interval[0] > interval[1]:
             return self._always_or_unsafe(formula)
         if isinstance(formula, Throughout) or interval[0] == 0:
-            built = self._attempt(formula.body)
+            built = self.attempt(formula.body)
             if built is not None:
                 kind = Historically if past else Henceforth
                 node = self._node(kind, built.node, interval)
@@ -284,13 +260,13 @@ class Planner:
         if left == Truth(True):
             return Built(self._node(kind, second.node, ticks, None, False, ()), second.names)
         negated = False
-        if isinstance(left, Not) and (found := self._attempt(left.body)) is not None:
+        if isinstance(left, Not) and (found := self.attempt(left.body)) is not None:
             first, negated = found, True
         else:
             try:
                 first = self.build(left)
             except UnsafeError:
-                opposite = self._attempt(_pushed(left))
+                opposite = self.attempt(pushed(left))
                 if opposite is None:
                     raise
                 first, negated = opposite, True
@@ -308,16 +284,16 @@ class Planner:
 
     def filtered(self, built: Built, test: Formula, negated: bool) -> Built:
         """The rows that pass a test whose variables are bound."""
-        left, right, word = _test_of(test)
-        first = _placed(left, built.names)
-        second = right if isinstance(right, str) else _placed(right, built.names)
+        left, right, word = test_of(test)
+        first = placed(left, built.names)
+        second = right if isinstance(right, str) else placed(right, built.names)
         return Built(self._node(Filter, built.node, word, first, second, negated, self.pool), built.names)
 
     def extended(self, built: Built, name: str, term: Term) -> Built:
         """The rows with a variable more, which equals a term over the others."""
         types = dict(zip(map(str, range(len(built.names))), built.node.types, strict=True))
-        placed = _placed(term, built.names)
-        node = self._node(Extend, built.node, placed, type_of(placed, types), self.pool)
+        here = placed(term, built.names)
+        node = self._node(Extend, built.node, here, type_of(here, types), self.pool)
         return Built(node, (*built.names, name))
 
     def joined(self, left: Built, right: Built) -> Built:
@@ -352,17 +328,17 @@ class Planner:
                 return None if inner is None else self.without(base, inner)
             case And(left, right):
                 first = self.satisfying(base, left, around)
-                second = None if first is None else self.satisfying(first if _divides(right) else base, right, around)
+                second = None if first is None else self.satisfying(first if divides(right) else base, right, around)
                 if first is None or second is None:
                     return None
-                return second if _divides(right) else self.joined(first, second)
+                return second if divides(right) else self.joined(first, second)
             case Or(left, right):
                 first, second = (self.satisfying(base, each, around) for each in (left, right))
                 if first is None or second is None:
                     return None
                 return Built(self._node(Union, first.node, second.node, second.places(first.names)), first.names)
         for made in (part, *self.guarded(part, around)):
-            built = self._attempt(made)
+            built = self.attempt(made)
             if built is not None and set(built.names) <= set(base.names):
                 return self.joined(base, built)
         return None
@@ -387,7 +363,7 @@ class Planner:
                 others = tuple(name for name in variables_of(around) if name not in groups)
                 beside = Exists(others, around, span=span) if others else around
                 return [replace(part, body=And(beside, body, span=body.span))]
-        return _moved_in_time(part, around)
+        return moved_in_time(part, around)
 
     def truth(self) -> Built:
         """All time-points."""
@@ -396,255 +372,6 @@ class Planner:
     def never(self, names: tuple[str, ...]) -> Built:
         """No rows."""
         return Built(self._node(Never, ("int",) * len(names), ()), names)
-
-
-def _divides(formula: Formula) -> bool:
-    """Whether a formula divides, so that the tests before it must come first."""
-    match formula:
-        case Comparison(_, left, right):
-            return any(_term_divides(each) for each in (left, right))
-        case Temporal() | Since() | Until() | Aggregation() | Predicate():
-            return False
-    return any(_divides(child) for child in children(formula))
-
-
-def _term_divides(term: Term) -> bool:
-    match term:
-        case Arithmetic(operator, left, right):
-            return operator in ("/", "MOD") or _term_divides(left) or _term_divides(right)
-        case Negative(inner) | Call(_, inner):
-            return _term_divides(inner)
-    return False
-
-
-def _pushed(formula: Formula) -> Formula:
-    """The negation, pushed inwards as far as AND and OR go."""
-    found = negation(formula)
-    if isinstance(found, Not) and isinstance(found.body, And):
-        return Or(_pushed(found.body.left), _pushed(found.body.right), span=found.span)
-    if isinstance(found, And):
-        return And(found.left, found.right, span=found.span)
-    return found
-
-
-def _test_of(test: Formula) -> tuple[Term, Term | str, str]:
-    match test:
-        case Comparison(operator, left, right):
-            return left, right, operator
-        case Substring(left, right):
-            return left, right, "SUBSTRING"
-        case Matches(term, pattern):
-            return term, pattern, "MATCHES"
-    raise TypeError(f"a {type(test).__name__} is no test")
-
-
-def _placed(term: Term, names: tuple[str, ...]) -> Term:
-    """The term with the places of columns in place of variables."""
-    match term:
-        case Variable(name):
-            return Variable(str(names.index(name)))
-        case Negative(inner):
-            return Negative(_placed(inner, names))
-        case Call(function, argument):
-            return Call(function, _placed(argument, names))
-        case Arithmetic(operator, left, right):
-            return Arithmetic(operator, _placed(left, names), _placed(right, names))
-    return replace(term)
-
-
-class Conjunction:
-    """Builds an AND, part by part."""
-
-    def __init__(self, planner: Planner, parts: list[Formula], span: Span) -> None:
-        self._planner = planner
-        self._parts = parts
-        self._span = span
-        self._done: list[Formula] = []
-        self._built: Built | None = None
-
-    def built(self) -> Built:
-        """The operator of the whole.
-
-        Raises
-        ------
-        UnsafeError
-            If a variable stays unbound.
-        """
-        waiting = list(self._parts)
-        while waiting:
-            place = self._next(waiting)
-            if place is None:
-                raise self._complaint(waiting)
-            self._done.append(waiting.pop(place))
-        assert self._built is not None
-        return self._built
-
-    def _next(self, waiting: list[Formula]) -> int | None:
-        """Take in the part that fits best; its place among those that wait."""
-        ways = (self._test, self._negation, self._binder, self._equation, self._constant, self._inside)
-        for way in ways:
-            for place in self._order(waiting) if way == self._binder else range(len(waiting)):
-                if way(waiting[place]):
-                    return place
-        return None
-
-    @property
-    def _names(self) -> set[str]:
-        return set(self._built.names) if self._built is not None else set()
-
-    def _order(self, waiting: list[Formula]) -> Iterator[int]:
-        """First the parts that share a variable with what is bound."""
-        names = self._names
-        linked = [bool(names & set(variables_of(part))) for part in waiting]
-        yield from (place for place in range(len(waiting)) if linked[place])
-        yield from (place for place in range(len(waiting)) if not linked[place])
-
-    def _base(self) -> Built:
-        return self._built if self._built is not None else self._planner.truth()
-
-    def _test(self, part: Formula) -> bool:
-        test = part.body if isinstance(part, Not) else part
-        if not isinstance(test, TESTS) or not set(variables_of(test)) <= self._names:
-            return False
-        self._built = self._planner.filtered(self._base(), test, part is not test)
-        return True
-
-    def _negation(self, part: Formula) -> bool:
-        if not isinstance(part, Not) or isinstance(part.body, TESTS):
-            return False
-        if not set(variables_of(part.body)) <= self._names or (self._built is None and variables_of(part)):
-            return False
-        built = self._planner._attempt(part.body)
-        if built is None:
-            return False
-        self._built = self._planner.without(self._base(), built)
-        return True
-
-    def _binder(self, part: Formula) -> bool:
-        if isinstance(part, Not | And | Comparison | Substring | Matches):
-            return False
-        built = self._planner._attempt(part)
-        if built is None:
-            return False
-        self._built = built if self._built is None else self._planner.joined(self._built, built)
-        return True
-
-    def _equation(self, part: Formula) -> bool:
-        if not isinstance(part, Comparison) or part.operator != "=":
-            return False
-        for one, two in ((part.left, part.right), (part.right, part.left)):
-            if isinstance(one, Variable) and one.name not in self._names:
-                needed = set(term_variables(two))
-                if needed <= self._names and (needed or self._built is not None):
-                    self._built = self._planner.extended(self._base(), one.name, two)
-                    return True
-        return False
-
-    def _constant(self, part: Formula) -> bool:
-        """``x = 5`` where nothing else is bound; ``NOT (x = x)``, which nothing fulfils."""
-        if isinstance(part, Not) and isinstance(part.body, Comparison) and part.body.left == part.body.right:
-            if isinstance(part.body.left, Variable) and part.body.operator in ("=", "<=", ">="):
-                empty = self._planner.never(variables_of(part))
-                self._built = empty if self._built is None else self._planner.joined(self._built, empty)
-                return True
-            return False
-        if not isinstance(part, Comparison) or part.operator != "=" or self._built is not None:
-            return False
-        for one, two in ((part.left, part.right), (part.right, part.left)):
-            if isinstance(one, Variable) and not set(term_variables(two)):
-                self._built = self._planner.extended(self._planner.truth(), one.name, two)
-                return True
-        return False
-
-    def _inside(self, part: Formula) -> bool:
-        """Move what is bound into a part that is not finite alone."""
-        if self._built is None:
-            if isinstance(part, Not) and isinstance(part.body, And) and not self._done:
-                built = self._planner._attempt(_pushed(part.body))
-                if built is not None:
-                    self._built = built
-                    return True
-            return False
-        if id(part) in self._planner.sealed:
-            return False
-        if set(variables_of(part)) <= self._names:
-            built = self._planner.satisfying(self._built, part, conjunction(self._done))
-            if built is not None:
-                self._built = built
-                return True
-        for made in self._planner.guarded(part, conjunction(self._done)):
-            built = self._planner._attempt(made)
-            if built is not None:
-                beside = isinstance(made, Temporal | Since | Until | Aggregation)
-                self._built = self._planner.joined(self._built, built) if beside else built
-                return True
-        return False
-
-    def _complaint(self, waiting: list[Formula]) -> UnsafeError:
-        """What to say about the parts that could not be taken in."""
-        for part in waiting:
-            unbound = [name for name in variables_of(part) if name not in self._names]
-            inner = part.body if isinstance(part, Not) else part
-            if isinstance(inner, TESTS) and unbound:
-                name = shown(unbound[0])
-                return UnsafeError(
-                    f"the variable '{name}' is not bound: the comparison holds for infinitely many values",
-                    part.span,
-                    f"put a predicate that binds '{name}' beside it: p({name}) AND ...",
-                )
-        for part in waiting:
-            inner = part.body if isinstance(part, Not) else part
-            try:
-                self._planner.build(inner)
-            except UnsafeError as error:
-                return error
-        part = waiting[0]
-        unbound = [name for name in variables_of(part) if name not in self._names]
-        name = shown(unbound[0]) if unbound else "x"
-        return UnsafeError(
-            f"the variable '{name}' is not bound: the negation holds for infinitely many values",
-            part.span,
-            f"put what binds '{name}' beside it: p({name}) AND NOT ...",
-        )
-
-
-_DUAL = {"ONCE": "EVENTUALLY", "EVENTUALLY": "ONCE", "PREV": "NEXT", "NEXT": "PREV"}
-
-
-def _moved_in_time(part: Formula, around: Formula) -> list[Formula]:
-    span = part.span
-    match part:
-        case Temporal("HISTORICALLY" | "ALWAYS" as operator, interval, body) if not isinstance(part, Throughout):
-            kind = "ONCE" if operator == "HISTORICALLY" else "EVENTUALLY"
-            no = Not(Temporal(kind, interval, negation(body), span=span), span=span)
-            return [And(around, no, span=span), _vacuous(part, around, kind)]
-        case Temporal(operator, interval, body) if operator in _DUAL:
-            if interval.high is None and operator == "ONCE":
-                return []
-            beside = Temporal(_DUAL[operator], interval, around, span=span)
-            return [replace(part, body=And(beside, body, span=body.span))]
-        case Since(interval, left, right) | Until(interval, left, right):
-            if interval.high is None:
-                return []
-            dual = "EVENTUALLY" if isinstance(part, Since) else "ONCE"
-            beside = Temporal(dual, interval, around, span=span)
-            near = Temporal(dual, Interval(Bound(0), interval.high), around, span=span)
-            second = And(beside, right, span=right.span)
-            guarded_left = And(near, left, span=left.span)
-            return [
-                replace(part, right=second),
-                replace(part, left=guarded_left),
-                replace(part, left=guarded_left, right=second),
-            ]
-    return []
-
-
-def _vacuous(part: Temporal, around: Formula, kind: str) -> Formula:
-    """HISTORICALLY or ALWAYS as: throughout the interval, or nothing lies in the interval."""
-    span = part.span
-    throughout = Throughout(part.operator, part.interval, part.body, span=span)
-    nothing = Not(Temporal(kind, part.interval, Truth(True), span=span), span=span)
-    return Or(And(around, throughout, span=span), And(around, nothing, span=span), span=span)
 
 
 def check_bounds(formula: Formula, reports: Reports) -> None:

@@ -97,19 +97,30 @@ def order_by(ids: Ints, first: Ints) -> Ints:
     return np.lexsort((first, ids))
 
 
-def coalesce(relation: Relation) -> Relation:
-    """The same with the periods of each valuation merged where they overlap or touch."""
+def coalesce(relation: Relation, numbered: tuple[Ints, int] | None = None) -> Relation:
+    """The same with the periods of each valuation merged where they overlap or touch.
+
+    Parameters
+    ----------
+    relation : Relation
+    numbered : (int64 array, int), optional
+        A number for the valuation of each row, where it is known, and how many numbers there are.
+    """
     rows = len(relation)
     if rows < 2:
         return relation
-    ids, heads = group(relation.columns, rows)
-    if len(heads) == rows:
-        return relation
+    if numbered is None:
+        ids, heads = group(relation.columns, rows)
+        numbers = len(heads)
+        if numbers == rows:
+            return relation
+    else:
+        ids, numbers = numbered
     order = order_by(ids, relation.first)
     ids, first, last = ids[order], relation.first[order], relation.last[order]
     base = int(last.min())
     span = int(last.max()) - base + 1
-    if (len(heads) + 1) * span < 1 << 62:
+    if (numbers + 1) * span < 1 << 62:
         reach = np.maximum.accumulate(ids * span + (last - base))
         begins = np.empty(rows, bool)
         begins[0] = True

@@ -145,9 +145,18 @@ class Since(Node):
         good = begin <= end
         shown = Relation([column[good] for column in pieces.columns[:width]], begin[good], end[good])
         now = int(line.times[high - 1 - line.base])
-        going_on = pieces.take((last == high - 1) & (until >= now))
-        self.kept["alive"] = self._collapsed(concat([going_on, *candidates], width + 2), now, high)
-        return coalesce(concat([shown, *direct], width))
+        going_on = (last == high - 1) & (until >= now)
+        ids, heads = group(pieces.columns[:width], len(pieces))
+        if len(heads) == len(pieces) and not direct and not candidates:
+            self.kept["alive"] = pieces.take(going_on)
+            return shown
+        if candidates:
+            self.kept["alive"] = self._collapsed(concat([pieces.take(going_on), *candidates], width + 2), now, high)
+        else:
+            self.kept["alive"] = self._collapsed(pieces.take(going_on), now, high, ids[going_on])
+        if direct:
+            return coalesce(concat([shown, *direct], width))
+        return coalesce(shown, (ids[good], len(heads)))
 
     def _pieces(self, line: Timeline, rows: Relation) -> Relation:
         least, most = self.interval
@@ -162,7 +171,7 @@ class Since(Node):
         keys = [np.concatenate([alive.columns[place], right.columns[place]]) for place in self.key]
         return _complement(left, keys, len(alive) + len(right), low, high)
 
-    def _collapsed(self, rows: Relation, now: int, high: int) -> Relation:
+    def _collapsed(self, rows: Relation, now: int, high: int, ids: Ints | None = None) -> Relation:
         """Of the pieces of a valuation that count already, the one that counts longest."""
         if not len(rows):
             return rows
@@ -170,8 +179,9 @@ class Since(Node):
         begun = rows.columns[width] <= now
         counting, later = rows.take(begun), rows.take(~begun)
         if len(counting):
-            ids, heads = group(counting.columns[:width], len(counting))
-            until = group_max(ids, counting.columns[width + 1], len(heads))
+            columns = counting.columns[:width] if ids is None else [ids[begun]]
+            numbers, heads = group(columns, len(counting))
+            until = group_max(numbers, counting.columns[width + 1], len(heads))
             columns = [column[heads] for column in counting.columns[:width]]
             point = np.full(len(heads), high - 1, np.int64)
             counting = Relation([*columns, np.full(len(heads), -NEVER, np.int64), until], point, point)
