@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import Any
 
@@ -256,3 +257,24 @@ def test_saves_that_somebody_made_up_are_refused_or_run() -> None:
         except HamletError:
             refused += 1
     assert refused > 50
+
+
+def test_floats_are_added_exactly_and_saved() -> None:
+    draw = random.Random(3)
+    values = [0.0, -0.0, 1.5, -2.5, 0.1, 0.2, 0.3, 1e300, -7.25]
+    events = events_of(*((time, "f", draw.choice(values), draw.choice("ab")) for time in range(40) for _ in range(3)))
+    held = {time: {event["x"] + 0.0 for event in events if event["time"] == time} for time in range(40)}
+    sums = [
+        (time, math.fsum(set().union(*(held[each] for each in range(max(0, time - 5), time + 1)))))
+        for time in range(40)
+    ]
+    policy = Policy.parse("m <- SUM x ONCE[0,5] f(x, _)", SIG)
+    monitor, found = Monitor(policy), []
+    for time in range(40):
+        found += monitor.push([event for event in events if event["time"] == time])
+        monitor = Monitor.restore(policy, monitor.save())
+    found += monitor.close()
+    assert [(row["time"], row["m"]) for row in found] == sums
+    assert rows_of("f(x, g) AND y = x * 2.0 - 1.0", events[:1]) == [
+        (0, events[0]["x"] + 0.0, events[0]["g"], events[0]["x"] * 2 - 1)
+    ]

@@ -27,7 +27,7 @@ from hamlet.policies.policy import Policy
 from hamlet.policies.relation import Ints
 from hamlet.policies.rewriting import Defined, Rewriter, goal
 from hamlet.policies.signature import Signature
-from hamlet.policies.values import Pool, sort_key
+from hamlet.policies.values import Pool, floats_of, sort_key
 
 Tables = Mapping[tuple[str, int], tuple[Ints, Sequence[pa.Array]]]
 _LARGEST_BOUND = 1 << 53
@@ -246,6 +246,9 @@ class Evaluation:
         if kind == "bool" or (kind == "int" and int(codes.max()) < 1 << 62):
             return codes
         kinds, places = np.unique(codes, return_inverse=True)
+        if kind == "float":
+            floats = np.argsort(np.argsort(floats_of(kinds)))
+            return np.asarray(floats[places], np.int64)
         values = self.pool.decode(kinds, kind)
         order = sorted(range(len(values)), key=lambda place: sort_key((values[place],)))
         ranks = np.empty(len(values), np.int64)

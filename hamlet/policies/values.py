@@ -1,8 +1,8 @@
 """Values as 64-bit codes: what relations hold in their columns.
 
 Equal values of one type have equal codes, so joins, unions and projections look at codes only. An integer between
--2**62 and 2**62 is its own code; a larger one has a number in a pool, as every string and float has. Codes of pooled
-values are `_POOLED` plus the place in the pool.
+-2**62 and 2**62 is its own code, and a float's code are its bits (with one zero and one NaN). A larger integer and
+every string have a number in a pool; their codes are `_POOLED` plus the place in the pool.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
+import struct
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -23,11 +24,12 @@ from hamlet.policies.formula import Arithmetic, Call, Constant, Negative, Term, 
 
 Codes = npt.NDArray[np.int64]
 _POOLED = 1 << 62
+_BITS, _DOUBLE = struct.Struct("=q"), struct.Struct("=d")
 _SMALL = 1 << 31  # products of smaller numbers fit 62 bits
 
 
 class Pool:
-    """Strings, floats and large integers by number; one pool for all operators of an evaluation."""
+    """Strings and large integers by number; one pool for all operators of an evaluation."""
 
     def __init__(self) -> None:
         self.values: list[Value] = []
@@ -40,9 +42,9 @@ class Pool:
         if isinstance(value, int) and -_POOLED < value < _POOLED:
             return value
         if isinstance(value, float):
-            value = value + 0.0 if value else 0.0  # one zero
-            if value != value:
-                value = math.nan  # one object, so that the dict finds it
+            plain = math.nan if value != value else value or 0.0  # one NaN, one zero
+            code: int = _BITS.unpack(_DOUBLE.pack(plain))[0]
+            return code
         key = (type(value), value)
         place = self._places.get(key)
         if place is None:
@@ -58,10 +60,14 @@ class Pool:
         """The value of a code in a column of this type."""
         if type == "bool":
             return bool(code)
+        if type == "float":
+            return float(np.int64(code).view(np.float64))
         return self.values[code - _POOLED] if code >= _POOLED else code
 
     def decode(self, codes: Codes, type: Type) -> list[Any]:
         """The values of a column."""
+        if type == "float":
+            return floats_of(codes).tolist()
         plain: list[Any] = codes.tolist()
         if type == "bool":
             return [bool(code) for code in plain]
@@ -80,12 +86,12 @@ class Pool:
             return np.asarray(column.cast(pa.int8()).to_numpy(zero_copy_only=False), np.int64)
         if type == "int" and pa.types.is_integer(column.type):
             return self._integers(column)
+        if type == "float":
+            return float_codes(np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64))
         if not pa.types.is_dictionary(column.type):
             column = column.dictionary_encode()
         values = column.dictionary.to_pylist()
-        if type == "float":
-            values = [float(each) for each in values]
-        elif type == "int":
+        if type == "int":
             values = [int(each) for each in values]
         known = self.codes(values)
         places = column.indices.to_numpy(zero_copy_only=False)
@@ -98,6 +104,19 @@ class Pool:
         if len(codes) and (int(codes.max()) >= _POOLED or int(codes.min()) <= -_POOLED):
             return self.codes(codes.tolist())
         return codes
+
+
+def float_codes(values: npt.NDArray[np.float64]) -> Codes:
+    """The codes of floats: their bits, with one zero and one NaN."""
+    values = np.where(values == 0, 0.0, values)
+    values[np.isnan(values)] = math.nan
+    return values.view(np.int64)
+
+
+def floats_of(codes: Codes) -> npt.NDArray[np.float64]:
+    """The floats of codes."""
+    found: npt.NDArray[np.float64] = codes.view(np.float64)
+    return found
 
 
 def type_of(term: Term, types: dict[str, Type]) -> Type:
@@ -150,8 +169,11 @@ def _names(term: Term) -> Iterable[str]:
 
 
 def _fast(term: Term, columns: dict[str, Codes], types: dict[str, Type], rows: int, pool: Pool) -> Codes | None:
-    """Sums, differences and products of small integers, on whole columns."""
-    if type_of(term, types) != "int":
+    """Sums, differences and products of floats and of small integers, on whole columns."""
+    kind = type_of(term, types)
+    if kind == "float":
+        return _fast_floats(term, columns, types, rows, pool)
+    if kind != "int":
         return None
     match term:
         case Negative(inner):
@@ -165,6 +187,18 @@ def _fast(term: Term, columns: dict[str, Codes], types: dict[str, Type], rows: i
                 return None
             result: Codes = first + second if operator == "+" else first - second if operator == "-" else first * second
             return result
+    return None
+
+
+def _fast_floats(term: Term, columns: dict[str, Codes], types: dict[str, Type], rows: int, pool: Pool) -> Codes | None:
+    match term:
+        case Negative(inner):
+            return float_codes(-floats_of(evaluate(inner, columns, types, rows, pool)))
+        case Arithmetic(operator, left, right):
+            first, second = (floats_of(evaluate(each, columns, types, rows, pool)) for each in (left, right))
+            with np.errstate(all="ignore"):
+                join = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}[operator]
+                return float_codes(join(first, second))
     return None
 
 
@@ -299,6 +333,8 @@ def compare(operator: str, left: Codes, right: Codes, type: Type, pool: Pool) ->
     """Which rows fulfil a comparison of two columns of one type."""
     if operator == "=":
         return np.asarray(left == right)
+    if type == "float":
+        return np.asarray(_UFUNCS[operator](floats_of(left), floats_of(right)))
     if type == "int" and (not len(left) or max(int(left.max()), int(right.max())) < _POOLED):
         return np.asarray(_UFUNCS[operator](left, right))
     test = COMPARE[operator]
