@@ -134,6 +134,17 @@ def test_unknown_predicates_of_a_log_are_counted(folder: Path, capsys: pytest.Ca
     assert "note: 2 events are of no predicate" in capsys.readouterr().err
 
 
+def test_integers_of_any_size(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "big.mfotl").write_text("withdraw(u, a) AND b = a * 9223372036854775807 * a")
+    arguments = ["monitor", "big.mfotl", "-s", "w.sig", "-i", "w.csv", "-q"]
+    rows = [json.loads(line) for line in said(capsys, *arguments, "-o", "-").splitlines()]
+    rows.sort(key=lambda row: row["time"] * 10**9 - row["a"])
+    assert [row["b"] for row in rows] == [a * a * 9223372036854775807 for a in (2000, 10, 5000)]
+    assert "9.22e+20" in said(capsys, *arguments)
+    assert "a value of b has more than 64 bits" in said(capsys, *arguments, "-o", "out", code=2)
+    assert not (folder / "out").exists()
+
+
 SIGNATURES = {
     **dict.fromkeys(("star", "linear", "triangle", "star_past", "linear_past", "triangle_past"), "papers"),
     **dict.fromkeys(("insert", "delete", "custom"), "campaign"),

@@ -39,4 +39,5 @@ CASES: dict[str, Case] = {
     **verdicts.CASES,
     **policies.CASES,
     **slices.CASES,
+    **policies.CASES,
 }

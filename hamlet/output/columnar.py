@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from hamlet.errors import OptionError, one_of
+from hamlet.errors import OptionError, OutputError, one_of
 from hamlet.language.schema import Clock
 from hamlet.output.query_rows import time_text
 
@@ -266,14 +266,19 @@ def file_writer(
     Yields
     ------
     callable
-        Takes a batch of rows.
+        Takes a batch of rows; raises OutputError where an integer does not fit into a Parquet file's 64 bits.
     """
     folder = directory / folder_of(kind, name)
     folder.mkdir()
     path = folder / f"part-00000.{_EXTENSIONS[output_format]}"
     if output_format == "parquet":
-        with pq.ParquetWriter(path, _plain_schema(schema)) as writer:
-            yield lambda rows: writer.write_batch(_plain_rows(rows))
+        plain = _plain_schema(schema)
+        with pq.ParquetWriter(path, plain) as writer:
+
+            def write_batch(rows: pa.RecordBatch) -> None:
+                writer.write_batch(_fitting(_plain_rows(rows), plain))
+
+            yield write_batch
         return
     encoder = encoder_of(output_format, schema, sparse=sparse, tuples=tuples)
     with path.open("w", encoding="utf-8", newline="\n") as file:
@@ -311,3 +316,16 @@ def _plain_rows(rows: pa.RecordBatch) -> pa.RecordBatch:
         for column in rows.columns
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _fitting(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The rows in the types of a schema; integers of more than 64 bits come as decimals."""
+    if rows.schema == schema:
+        return rows
+    try:
+        return rows.cast(schema)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        wide = [name for name in schema.names if rows.schema.field(name).type != schema.field(name).type]
+        raise OutputError(
+            f"a value of {wide[0]} has more than 64 bits, which Parquet's integers do not hold; choose json or csv"
+        ) from error
