@@ -39,6 +39,7 @@ _FUNCTIONS = {
     "delta": 2, "cast": 1, "widen": 1, "format": 0, "matches": 2,
 }  # fmt: skip
 _MATH = (*_FLOAT_FUNCTIONS, "abs", "min", "max", "round", "log")
+_GENERICS = {"log": 2, "format": 0, "delta": 0}  # types that may stand in < >; one elsewhere
 _METHODS = (
     "offset(by:)", "offset(by:or:)", "hold()", "hold(or:)", "last(or:)", "get()", "get(or:)", "is_fresh()",
     "defaults(to:)", "aggregate(over:using:)", "aggregate(over_exactly:using:)", "aggregate(over_discrete:using:)",
@@ -71,6 +72,7 @@ class Calls:
     def __init__(self, table: Table, reports: Reports, stream: Declared | None) -> None:
         self.table = table
         self.reports = reports
+        self.stream = stream
         self.instance_parameters: Mapping[str, Type] = {} if stream is None else stream.parameters
         self.parameters: Mapping[str, Type] = self.instance_parameters
 
@@ -99,6 +101,10 @@ class Calls:
     def parameter(self, name: str, span: Span) -> Node:
         """The value of a parameter."""
         return Node("parameter", self.parameters[name], span, value=list(self.parameters).index(name))
+
+    def own_arguments(self, span: Span) -> list[Node]:
+        """The parameters of the instance itself: what ``self`` is read with."""
+        return [self.parameter(name, span) for name in self.parameters]
 
     # --------------------------------------------------------------------------------------- functions
 
@@ -133,8 +139,8 @@ class Calls:
         for argument, label in zip(arguments, labels, strict=True):
             if argument.label != label and not (name == "delta" and argument.label in ("dft", "default")):
                 return self.wrong(f"{name} is called differently", argument.span, _example(name))
-        if types and name not in ("cast", "widen"):
-            return self.wrong(f"{name} takes no types in < >", name_span, _example(name))
+        if name not in ("cast", "widen") and len(types) > _GENERICS.get(name, 1):
+            return self.wrong(f"{name} takes fewer types in < >", name_span, _example(name))
         if name == "delta":
             return self._delta(arguments, span)
         parts = [self.build(argument.value) for argument in arguments]
@@ -142,11 +148,23 @@ class Calls:
             return Node("wrong", Type(ANY), span)
         if name in ("cast", "widen"):
             return self._conversion(name, types, parts[0], name_span, span)
+        if not self._typed(types, parts):
+            return Node("wrong", Type(ANY), span)
         if name == "format":
             return self._format(parts, span)
         if name == "matches":
             return self._matches(parts, span)
         return self._math(name, parts, span)
+
+    def _typed(self, types: tuple[s.TypeSyntax, ...], parts: list[Node]) -> bool:
+        """Make arguments of the types that stand in < >."""
+        for tree, part in zip(types, parts, strict=False):
+            kind = read_type(self.table, tree, self.reports)
+            before = describe(part.type)
+            if kind is not None and not unify(part.type, declared(kind)):
+                self.reports.error(f"{self.reports.quote(part.span)} is {before}, not {kind}", part.span, None)
+                return False
+        return True
 
     def _math(self, name: str, parts: list[Node], span: Span) -> Node:
         if name == "round":
@@ -214,11 +232,15 @@ class Calls:
                 self.missing_default(part)
                 return Node("wrong", Type(STRING), span)
         text = parts[0].value
-        if parts[0].kind == "constant" and isinstance(text, str):
-            holes = len(HOLE.findall(text))
-            if holes != len(parts) - 1:
-                hint = "every value has its {{}} in the text" + ("; {} is none" if "{}" in HOLE.sub("", text) else "")
-                return self.wrong(f"{holes} places for {len(parts) - 1} values", span, hint)
+        if parts[0].kind != "constant" or not isinstance(text, str):
+            return self.wrong("the text of format is a literal", parts[0].span, _example("format"))
+        holes, values = len(HOLE.findall(text)), len(parts) - 1
+        if holes != values:
+            message = f"{holes} place{'s' * (holes != 1)} for {values} value{'s' * (values != 1)}"
+            hint = "every value has its {{}} in the text" + ("; {} is none" if "{}" in HOLE.sub("", text) else "")
+            if holes > values:
+                return self.wrong(message, span, hint)
+            self.reports.warn(message, span, f"{hint}; the last values are left out")
         return Node("call", Type(STRING), span, parts, "format")
 
     def _matches(self, parts: list[Node], span: Span) -> Node:
@@ -357,6 +379,8 @@ class Calls:
     def _target(self, operand: s.Expression, what: str) -> tuple[Declared, list[Node]] | None:
         """The stream and the arguments that an access is to; None after a mistake."""
         if isinstance(operand, s.Name):
+            if operand.name == "self" and self.stream is not None and not self.stream.trigger:
+                return self.stream, self.own_arguments(operand.span)
             stream = self.table.names.get(operand.name)
             if stream is not None and operand.name not in self.parameters:
                 if stream.parameters:
