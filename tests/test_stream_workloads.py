@@ -9,6 +9,7 @@ import pytest
 from hamlet.streams.against import column_errors
 from hamlet.streams.explain import explain
 from hamlet.streams.specification import Specification
+from tests.documents import ROOT, blocks
 from tests.test_workloads import streams
 
 FOLDER = Path(__file__).parent.parent / "workloads"
@@ -19,6 +20,14 @@ OWN = {"shop", "views", "reviews"}  # specifications of streams that have no dat
 def test_there_is_a_specification_for_each_stream() -> None:
     alike = {"stock50", "stock_chains"}  # the columns of stock
     assert {file.stem for file in FILES} >= (set(streams()) - alike) | OWN
+
+
+@pytest.mark.parametrize("page", ["streams.md", "streams-memory.md"])
+def test_specifications_of_the_documents(page: str) -> None:
+    shown = [block for block in blocks(ROOT / "docs" / page) if block.language == "lola"]
+    assert shown
+    for block in shown:
+        Specification.parse(block.text, page)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

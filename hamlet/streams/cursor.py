@@ -16,7 +16,9 @@ from hamlet.streams.tokens import Kind, Token
 
 STATEMENTS = ("input", "output", "trigger", "constant", "import", "include", "type")
 CLAUSES = ("spawn", "eval", "close")
-RESERVED = frozenset({*STATEMENTS, "if", "then", "else", "true", "false", "self", "invariant"}) - {"type"}  # a column
+RESERVED = frozenset({*STATEMENTS, "if", "then", "else", "true", "false", "self", "invariant"}) - {
+    "type"
+}  # also a name
 MAX_DEPTH = 100  # brackets, method calls and signs inside each other
 MAX_HEIGHT = 200  # levels of one expression, sums of many terms among them
 MAX_PROBLEMS = 1000  # a file that is no specification at all is not listed to its end
@@ -71,7 +73,7 @@ class Cursor:
 
     def at_statement(self) -> bool:
         """Whether a new statement, or its tags, or nothing more comes next."""
-        if self.at_word("type"):  # which may be a stream, too
+        if self.at_word("type"):  # a name, unless a declaration follows
             return self.at_kind(Kind.WORD, offset=1) and self.at("{", offset=2)
         return self.at_kind(Kind.END) or self.at_word(*STATEMENTS) or (self.at("#") and self.at("[", offset=1))
 

@@ -136,9 +136,9 @@ def _text(specification: Specification, found: Memory) -> str:
         lines += [*_stream_lines(program, each, reads.get(each.stream.name, [])), ""]
     layers = [[_task_text(program, task.stream, task.spawn) for task in layer] for layer in program.layers]
     lines.append("order of a step:")
-    lines += [
-        f"  {number}  {', '.join(layer[:20])}{', ...' * (len(layer) > 20)}" for number, layer in enumerate(layers)
-    ]
+    layers[:1] = [["inputs", *layer] for layer in layers[:1]]
+    for number, layer in enumerate(layers):
+        lines.append(f"  {number}  {', '.join(layer[:20])}{', ...' * (len(layer) > 20)}")
     lines += ["", *total_lines(found)]
     return "\n".join(lines)
 
