@@ -6,7 +6,7 @@ that do not rest on the timed path alone, and then hands out contenders: callabl
 
 from __future__ import annotations
 
-from bench.cases import curves, jobs, limits, peers, ranges, real, scale, service, sharing, stream_rate
+from bench.cases import curves, jobs, limits, peers, ranges, real, scale, service, sharing, specifications, stream_rate
 from bench.subject import Case
 
 CASES: dict[str, Case] = {
@@ -17,6 +17,7 @@ CASES: dict[str, Case] = {
     **sharing.CASES,
     **service.CASES,
     **stream_rate.CASES,
+    **specifications.CASES,
     **peers.CASES,
     **jobs.CASES,
     **ranges.CASES,

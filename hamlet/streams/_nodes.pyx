@@ -178,7 +178,7 @@ cdef class ReadNode(Node):
         if not self.stream.keyed:
             return self.stream.one
         key = key_of(self.arguments, me)
-        return None if key is None else self.stream.table.get(key)
+        return None if key is None else self.stream.find(key)
 
     cdef int64_t place(self, Instance target):
         """Which of the kept values is meant, from 0; -1 for none."""
