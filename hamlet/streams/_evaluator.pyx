@@ -508,7 +508,7 @@ cdef class Evaluator:
                         return 0
                     found.append(value)
                 key = tuple(found)
-            if key in stream.table:
+            if stream.find(key) is not None:
                 return 0
         instance = stream.create(key)
         self.store.changed = True
@@ -555,7 +555,7 @@ cdef class Evaluator:
                 if self.active[clause.pacing] == step:
                     key = self.bound_key(clause.binding)
                     if key is not None:
-                        instance = stream.table.get(key)
+                        instance = stream.find(key)
                         if instance is not None and instance.fresh != step:
                             self.extend(task, instance)
             return 0

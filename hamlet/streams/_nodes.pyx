@@ -178,7 +178,7 @@ cdef class ReadNode(Node):
         if not self.stream.keyed:
             return self.stream.one
         key = key_of(self.arguments, me)
-        return None if key is None else self.stream.table.get(key)
+        return None if key is None else self.stream.find(key)
 
     cdef int64_t place(self, Instance target):
         """Which of the kept values is meant, from 0; -1 for none."""
@@ -721,8 +721,8 @@ cdef class FormatNode(Node):
             if value is None:
                 return None
             place += 1
-            found.append(text_of(value))
-            if place < len(self.pieces):
+            if place < len(self.pieces):  # values without a place are left out
+                found.append(text_of(value))
                 found.append(self.pieces[place])
         found.extend(self.pieces[place + 1 :])
         return "".join(found)

@@ -74,6 +74,8 @@ cdef class Stream:
     cdef wide keep               # ns for which values are kept for offsets in real time; -1: none
     cdef Instance one            # the only instance, where there are no parameters and it lives
     cdef dict table              # instances by key
+    cdef object recent_key       # the key that was looked up last
+    cdef Instance recent         # its instance
     cdef list touched            # instances extended in step `touched_at`
     cdef int64_t touched_at
     cdef bint track              # whether `touched` is kept
@@ -86,7 +88,6 @@ cdef class Stream:
     cdef Instance create(self, object key)
     cdef int remove(self, Instance instance) except -1
     cdef int push(self, Instance instance, Cell value, object thing) except -1
-    cdef Instance instance_of(self, object key)
 
 cdef class Store:
     cdef public list streams

@@ -112,11 +112,14 @@ cdef class Stream:
 
     cdef Instance find(self, object key):
         """The living instance of a key, or None."""
-        return self.table.get(key) if self.keyed else self.one
-
-    cdef Instance instance_of(self, object key):
-        """As `find`, of arguments of a read; None for a stream without parameters."""
-        return <Instance?>self.table.get(key) if self.keyed else self.one
+        cdef Instance found
+        if not self.keyed:
+            return self.one
+        if key is self.recent_key and self.recent is not None:
+            return self.recent
+        found = self.table.get(key)
+        self.recent_key, self.recent = key, found
+        return found
 
     cdef Instance create(self, object key):
         """A new instance, with its windows."""
@@ -136,6 +139,7 @@ cdef class Stream:
         self.store.bytes += INSTANCE_BYTES + 8 * (self.depth - 1)
         if self.keyed:
             self.table[key] = instance
+            self.recent_key, self.recent = key, instance
         else:
             self.one = instance
         if self.own:
@@ -162,6 +166,7 @@ cdef class Stream:
             if each.per_target:
                 each.end_target(instance)
         instance.alive = False
+        self.recent_key, self.recent = None, None
         self.store.bytes -= INSTANCE_BYTES + 8 * (self.depth - 1)
         if self.keyed:
             self.table.pop(instance.key, None)

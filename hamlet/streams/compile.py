@@ -77,6 +77,7 @@ class _Compiler:
         self.store = Store()
         self.places: dict[int, _Place] = {}  # of windows, by number
         self.reads: list[ir.Read] = []
+        self.reads_of: dict[int, list[ir.Read]] = {}
         for stream in program.streams:
             for pacing, expressions, spawning in clauses_of(stream):
                 for each in ir.walk(*expressions):
@@ -84,6 +85,7 @@ class _Compiler:
                         self.places.setdefault(each.window, _Place(stream, pacing, spawning))
                     elif isinstance(each, ir.Read):
                         self.reads.append(each)
+                        self.reads_of.setdefault(each.stream, []).append(each)
         self.streams = [self._stream(each) for each in program.streams]
         self.windows = [self._window(each) for each in program.windows]
         self.tallies = [self._tally(each) for each in program.aggregates]
@@ -93,7 +95,7 @@ class _Compiler:
     # ----------------------------------------------------------------------------------------------------- storage
 
     def _stream(self, stream: ir.Stream) -> Stream:
-        mine = [each for each in self.reads if each.stream == stream.id]
+        mine = self.reads_of.get(stream.id, [])
         depth = max((each.amount + 1 for each in mine if each.access is ir.Access.OFFSET), default=1)
         keep = max((each.amount for each in mine if each.access is ir.Access.TIME), default=-1)
         return Stream(

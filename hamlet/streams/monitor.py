@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
 from typing import Any
 
@@ -360,7 +361,12 @@ class Monitor:
         ]
 
     def _guarded(self, work: Any) -> None:
-        """Run a part of the evaluation; what goes wrong in a computation names stream and time."""
+        """Run a part of the evaluation; what goes wrong in a computation names stream and time.
+
+        Nothing of it makes cycles, and the collector would look at every instance again and again.
+        """
+        collects = gc.isenabled()
+        gc.disable()
         try:
             work()
         except Fault as fault:
@@ -374,6 +380,9 @@ class Monitor:
         except HamletError as error:
             self.broken = str(error)
             raise
+        finally:
+            if collects:
+                gc.enable()
 
     def _ready(self) -> None:
         if self.broken is not None:

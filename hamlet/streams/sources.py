@@ -7,6 +7,7 @@ means that an event has no value (in a column of text only ``#``).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -132,9 +133,22 @@ class _Csv(Feed):
                 ),
             )
         except pa.ArrowInvalid as error:
-            raise DataError(f"{self.name} cannot be read: {error}") from error
+            raise self._unreadable(error, columns) from error
         except OSError as error:
             raise DataError(f"cannot read {self.name}: {error.strerror or error}") from error
+
+    def _unreadable(self, error: pa.ArrowInvalid, columns: dict[str, pa.DataType] | None) -> DataError:
+        """Arrow's complaint, with the name of the column in place of its number."""
+        said = str(error)
+        place = re.search(r"In CSV column #(\d+): ", said)
+        if place is None or columns is None:
+            return DataError(f"{self.name} cannot be read: {said}")
+        names = list(columns)
+        which = names[int(place[1])] if int(place[1]) < len(names) else f"#{place[1]}"
+        return DataError(
+            f"{self.name}: column {which!r}: {said.replace(place[0], '')}\n"
+            "hint: a column holds values of its input's type; '#' or nothing says that an event has none"
+        )
 
     def _read(self, columns: dict[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
         with self._open(columns) as reader:
@@ -143,10 +157,7 @@ class _Csv(Feed):
                     if batch.num_rows:
                         yield batch
             except pa.ArrowInvalid as error:
-                raise DataError(
-                    f"{self.name}: {error}\nhint: a column must hold values of its input's type; '#' or nothing says "
-                    "that an event has none"
-                ) from error
+                raise self._unreadable(error, columns) from error
             except OSError as error:
                 raise DataError(f"cannot read {self.name}: {error}") from error
 

@@ -1,0 +1,391 @@
+"""Specifications over events: the evaluator against the oracle, its faces, and what is hostile to it."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hamlet.cli import main
+from hamlet.errors import DataError, HamletError, MemoryLimitError, OptionError, RestoreError, UnsupportedError
+from hamlet.streams import Monitor, Specification, run
+from hamlet.streams.routing import routed_by
+from tests.compare_streams import compare
+from tests.stream_runs import run_pushed, run_whole
+
+COUNT = "input a: Int64  output n @1Hz := a.aggregate(over: 5s, using: count)"
+
+
+def rows(text: str, events: Any, **options: Any) -> list[dict[str, Any]]:
+    return run(Specification.parse(text), events, values=True, **options).rows()
+
+
+def values(text: str, events: Any, stream: str, **options: Any) -> list[tuple[Any, Any]]:
+    return [(row["time"], row["value"]) for row in rows(text, events, **options) if row.get("stream") == stream]
+
+
+# ------------------------------------------------------------------------------------------------------- the oracle
+
+
+@pytest.mark.parametrize("first", range(0, 200, 100))
+def test_random_specifications_whole(first: int) -> None:
+    assert compare(range(first, first + 100), run_whole) is None
+
+
+def test_random_specifications_pushed_saved_and_restored() -> None:
+    assert compare(range(5000, 5100), run_pushed) is None
+
+
+# ---------------------------------------------------------------------------------------------------------- windows
+
+
+def test_a_deadline_comes_after_the_events_of_its_time_and_before_later_ones() -> None:
+    events = {"time": [0, 1, 1, 2, 4], "a": [1, 2, 3, 4, 5]}
+    # at 1: both events of time 1 count; at 3 and 4 deadlines run only once a later event has passed them
+    assert values("input a: Int64  output n @1Hz := a.aggregate(over: 1s, using: count)", events, "n") == [
+        (1, 2),
+        (2, 1),
+        (3, 0),
+    ]
+
+
+def test_a_window_excludes_its_begin_and_includes_its_end() -> None:
+    events = [{"time": time, "a": 1} for time in (0.0, 0.5, 1.0, 1.5, 2.0, 9.0)]
+    found = values("input a: Int64  output n @2Hz := a.aggregate(over: 1s, using: count)", events, "n")
+    assert found[:4] == [(0.5, 2), (1.0, 2), (1.5, 2), (2.0, 2)]
+
+
+@pytest.mark.parametrize(
+    ("using", "expected"),
+    [("sum", 7.5), ("avg", 2.5), ("min", 1.0), ("max", 4.0), ("last", 4.0), ("median", 2.5), ("pctl25", 1.0)],
+)
+def test_aggregates(using: str, expected: float) -> None:
+    text = f"input a: Float64  output x @1s := a.aggregate(over: 10s, using: {using})" + (
+        ".defaults(to: 0.0)" if using != "sum" else ""
+    )
+    events = {"time": [0.25, 0.5, 0.75, 5.0], "a": [1.0, 2.5, 4.0, 0.0]}
+    assert values(text, events, "x", start=0)[0] == (1.0, expected)
+
+
+def test_moments_and_the_integral() -> None:
+    text = """input a: Float64
+    output v @1s := a.aggregate(over: 10s, using: var).defaults(to: -1.0)
+    output s @1s := a.aggregate(over: 10s, using: sd).defaults(to: -1.0)
+    output i @1s := a.aggregate(over: 10s, using: integral)"""
+    events = {"time": [0.0, 0.5, 1.0, 1.5], "a": [1.0, 3.0, 5.0, 0.0]}
+    found = {row["stream"]: row["value"] for row in rows(text, events) if row["time"] == 1.0}
+    assert found["v"] == pytest.approx(8 / 3)
+    assert found["s"] == pytest.approx((8 / 3) ** 0.5)
+    assert found["i"] == pytest.approx(3.0)
+
+
+def test_exact_windows_wait_for_their_first_full_length() -> None:
+    text = "input a: Int64  output n @1Hz := a.aggregate(over_exactly: 3s, using: count).defaults(to: 99)"
+    assert values(text, {"time": [0, 6], "a": [1, 1]}, "n") == [(1, 99), (2, 99), (3, 0), (4, 0), (5, 0)]
+
+
+def test_fractions_of_a_second_as_periods() -> None:
+    text = "input a: Int64  output n @3Hz := a.aggregate(over: 1s, using: count)"
+    times = [row["time"] for row in rows(text, {"time": [0, 2], "a": [1, 1]})]
+    assert times == [0.333333333, 0.666666666, 1, 1.333333333, 1.666666666]
+
+
+def test_memory_does_not_grow_with_the_rate() -> None:
+    spec = Specification.parse(COUNT)
+    held = []
+    for rate in (1_000, 100_000):
+        times = np.arange(20 * 1_000_000 // 1_000 * 1) * (1_000_000 // rate)
+        monitor = Monitor(spec, time_unit="us")
+        monitor.push({"time": times, "a": np.ones(len(times), np.int64)})
+        held.append(monitor.stats["bytes"])
+    assert held[0] <= 6 * 240 + 20 * 128
+    assert held[1] <= held[0]
+
+
+# -------------------------------------------------------------------------------------------------------- instances
+
+
+def test_instances_are_spawned_found_and_closed() -> None:
+    text = """input p: String
+    output n(q: String) spawn with p eval when p = q with n(q).offset(by: -1).defaults(to: 0) + 1 close when n(q) > 1"""
+    found = rows(text, {"time": [0, 1, 2, 3], "p": ["x", "x", "x", "y"]})
+    assert [(row["q"], row["value"]) for row in found] == [("x", 1), ("x", 2), ("x", 1), ("y", 1)]
+
+
+def test_many_instances_are_not_scanned() -> None:
+    text = """input p: Int64
+    output n(q: Int64) spawn with p eval when p = q with n(q).offset(by: -1).defaults(to: 0) + 1 close when n(q) > 5"""
+    spec = Specification.parse(text)
+    keys = np.arange(200_000) % 100_000
+    results = run(spec, {"time": np.arange(len(keys)), "p": keys})
+    assert results.stats["instances"] == 100_000  # in seconds: a scan would take 10^10 steps
+
+
+def test_parameters_of_rows() -> None:
+    text = (
+        'input a: Int64, b: String  trigger (x: Int64, y: String) spawn with (a, b) eval when x = a && y = b with "m"'
+    )
+    found = run(Specification.parse(text), {"time": [0, 1], "a": [1, 2], "b": ["u", "v"]}).rows()
+    assert found == [
+        {"trigger": "m", "time": 0, "x": 1, "y": "u"},
+        {"trigger": "m", "time": 1, "x": 2, "y": "v"},
+    ]
+
+
+# --------------------------------------------------------------------------------------------------- input and times
+
+
+def test_csv_has_fractions_marks_and_empty_fields(tmp_path: Path) -> None:
+    file = tmp_path / "events.csv"
+    file.write_text("ts,a,s\n0,1,\n0.000536,#,x\n2,,#\n")
+    text = 'input a: Int64, s: String  output x := a  output y := s  trigger s = "x" "here"'
+    found = run(Specification.parse(text), file, values=True).rows()
+    assert found == [
+        {"stream": "x", "time": 0.0, "value": 1},
+        {"stream": "y", "time": 0.0, "value": ""},
+        {"stream": "y", "time": 0.000536, "value": "x"},
+        {"trigger": "here", "time": 0.000536},
+    ]
+
+
+def test_texts_that_look_like_numbers_stay_texts(tmp_path: Path) -> None:
+    file = tmp_path / "events.csv"
+    file.write_text("time,s,type\n0,007,A\n")
+    found = run(
+        Specification.parse("input s: String, type: String  output y := s  output z := type"), file, values=True
+    )
+    assert [row["value"] for row in found] == ["007", "A"]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl", "table", "columns", "dicts", "stream"])
+def test_every_form_of_events_gives_the_same(kind: str, tmp_path: Path) -> None:
+    table = pa.table({"time": [1, 2, 4], "a": pa.array([5, None, 7])})
+    text = "input a: Int64  output b := a * 2  output n @1Hz := a.aggregate(over: 2s, using: count)"
+    file = tmp_path / f"events.{kind}"
+    forms: dict[str, Callable[[], Any]] = {
+        "table": lambda: table,
+        "columns": lambda: {"time": table["time"], "a": table["a"]},
+        "dicts": lambda: iter([{"time": 1, "a": 5}, {"time": 2}, {"time": 4, "a": 7}]),
+        "stream": lambda: pa.RecordBatchReader.from_batches(table.schema, table.to_batches()),
+    }
+    if kind == "parquet":
+        pq.write_table(table, file)
+    elif kind == "csv":
+        file.write_text("time,a\n1,5\n2,\n4,7\n")
+    elif kind == "jsonl":
+        file.write_text('{"time": 1, "a": 5}\n{"time": 2}\n\n{"time": 4, "a": 7}\n')
+    found = rows(text, forms[kind]() if kind in forms else file)
+    assert [(row["stream"], row["time"], row["value"]) for row in found] == [
+        ("b", 1, 10),
+        ("n", 2, 1),
+        ("n", 3, 0),
+        ("b", 4, 14),
+    ]
+
+
+def test_timestamps_come_back_as_timestamps() -> None:
+    start = datetime.datetime(2024, 3, 5, 12)
+    events = [{"time": start, "a": 1}, {"time": start + datetime.timedelta(seconds=2), "a": 2}]
+    assert rows(COUNT, events)[0]["time"] == start + datetime.timedelta(seconds=1)
+
+
+def test_a_start_before_the_first_event() -> None:
+    assert values(COUNT, {"time": [2, 3], "a": [1, 1]}, "n", start=0) == [(1, 0), (2, 1)]
+    with pytest.raises(DataError, match="before the start"):
+        rows(COUNT, {"time": [2], "a": [1]}, start=3)
+
+
+def test_times_that_decrease_are_an_error_unless_there_is_lateness() -> None:
+    events = {"time": [0, 3, 1, 9], "a": [1, 2, 3, 4]}
+    with pytest.raises(DataError, match=r"event 3 is late.*no event before 3"):
+        rows(COUNT, events)
+    sorted_events = {"time": [0, 1, 3, 9], "a": [1, 3, 2, 4]}
+    assert rows(COUNT, events, lateness=2) == rows(COUNT, sorted_events)
+    assert run(Specification.parse(COUNT), events, late="drop").stats["late_events"] == 1
+
+
+def test_what_does_not_fit_an_input_is_said() -> None:
+    with pytest.raises(DataError, match="there is no column 'a'"):
+        rows(COUNT, pa.table({"time": [1], "b": [1]}))
+    with pytest.raises(DataError, match="column 'a' holds"):
+        rows(COUNT, {"time": [1], "a": ["five"]})
+    with pytest.raises(DataError, match="NaN"):
+        rows("input a: Float64  output b := a", {"time": [1], "a": np.array([np.nan])})
+
+
+# ----------------------------------------------------------------------------------------------------------- monitor
+
+
+def test_advance_runs_deadlines_up_to_a_time_and_close_runs_none() -> None:
+    monitor = Monitor(Specification.parse(COUNT), values=True)
+    assert monitor.push([{"time": 0, "a": 1}]) == []
+    assert [row["time"] for row in monitor.advance(2)] == [1, 2]
+    with pytest.raises(DataError, match="is late"):
+        monitor.push([{"time": 2, "a": 1}])
+    assert [row["time"] for row in monitor.push({"time": 3.5, "a": 1})] == [3]
+    assert monitor.close() == []
+    with pytest.raises(OptionError, match="closed"):
+        monitor.push([])
+
+
+def test_a_save_that_is_damaged_or_of_another_specification_is_refused() -> None:
+    spec = Specification.parse(COUNT)
+    monitor = Monitor(spec)
+    monitor.push([{"time": 0, "a": 1}])
+    data = monitor.save()
+    for bad in (b"", data[:20], data[:-1], data + b"x", data[:60] + b"?" + data[61:], b"\x00" * len(data)):
+        with pytest.raises(RestoreError):
+            Monitor.restore(spec, bad)
+    with pytest.raises(RestoreError, match="another specification"):
+        Monitor.restore(Specification.parse(COUNT + " "), data)
+
+
+def test_memory_has_a_limit_that_names_the_stream() -> None:
+    text = "input p: Int64  output n(q: Int64) spawn with p eval when p = q with 1"
+    with pytest.raises(MemoryLimitError, match="'n'"):
+        run(Specification.parse(text), {"time": np.arange(5000), "p": np.arange(5000)}, max_memory="100 kB")
+
+
+# ----------------------------------------------------------------------------------------------------------- hostile
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("input a: Int64  output b := a * 9223372036854775807", r"'b' at time 1: 2 \* 9223372036854775807 is beyond"),
+        ("input a: Int64  output b := 1 / (a - 2)", "'b' at time 1: 1 / 0 is an integer division by zero"),
+        ("import math input a: Int64  output b := sqrt(cast<Int64, Float64>(0 - a))", r"'b' at time 1: sqrt\(-2\)"),
+        ("input a: Int64  output b := cast<Int64, UInt64>(0 - a)", "'b' at time 1: -2 does not fit UInt64"),
+    ],
+)
+def test_computations_without_result_name_stream_and_time(text: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        rows(text, {"time": [1], "a": [2]})
+
+
+def test_a_jump_of_long_ages_passes_deadlines_without_effect_in_one_step() -> None:
+    text = """input a: Int64
+    output n @1kHz := a.aggregate(over: 5s, using: count)
+    output last @1kHz := n.offset(by: -3).defaults(to: 0) + n
+    trigger @1kHz last > 1 "two"
+    """
+    events = {"time": [0, 10**15, 10**15 + 1], "a": [1, 2, 3]}
+    found = run(Specification.parse(text), events)
+    few = run(Specification.parse(text), {"time": [0, 10**4, 10**4 + 1], "a": [1, 2, 3]})
+    assert len(found) == len(few) > 1000
+    assert found.stats["deadlines"] < 100_000
+
+
+def test_a_jump_whose_deadlines_matter_stops_and_says_how_many_are_due() -> None:
+    with pytest.raises(DataError, match="about 999,999,999 deadlines are due"):
+        run(
+            Specification.parse("input a: Int64  trigger @1kHz a.hold(or: 0) > 0"),
+            {"time": [0, 10**6], "a": [1, 2]},
+            max_deadlines=1000,
+        )
+
+
+def test_times_that_stand_still() -> None:
+    found = run(Specification.parse(COUNT), {"time": np.zeros(100_000, np.int64), "a": np.ones(100_000, np.int64)})
+    assert found.stats["deadlines"] == 0
+
+
+def test_thousands_of_streams() -> None:
+    text = "input a: Int64\n" + "".join(f"output s{number} := a + {number}\n" for number in range(3_000))
+    found = run(Specification.parse(text), {"time": [0, 1], "a": [1, 2]}, values=True)
+    assert len(found) == 6_000
+    assert found.rows()[-1] == {"stream": "s2999", "time": 1, "value": 3_001}
+
+
+# -------------------------------------------------------------------------------------------------------- the command
+
+
+def spec_file(folder: Path, text: str, name: str = "watch") -> str:
+    file = folder / f"{name}.lola"
+    file.write_text(text)
+    return str(file)
+
+
+def test_monitor_prints_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "e.csv").write_text("time,a\n0.5,1\n1.25,9\n")
+    watch = spec_file(tmp_path, 'input a: Int64  output b := a * 2  trigger b > 10 "big"  trigger a = 1')
+    arguments = ["monitor", watch, "--input", str(tmp_path / "e.csv"), "--output", "-"]
+    assert main(arguments) == 0
+    said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert said == [{"trigger": "", "time": 0.5}, {"trigger": "big", "time": 1.25}]
+    assert main([*arguments, "--values"]) == 0
+    said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {"stream": "b", "time": 1.25, "value": 18} in said
+    assert len(said) == 4
+
+
+def test_several_specifications_in_one_call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "e.csv").write_text("time,a\n0,1\n1,9\n")
+    files = [
+        spec_file(tmp_path, 'input a: Int64  trigger a > 5 "big"', "one"),
+        spec_file(tmp_path, 'input a: Int64  trigger a < 5 "small"', "two"),
+    ]
+    assert main(["monitor", *files, "--input", str(tmp_path / "e.csv"), "--output", "-"]) == 0
+    said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert said == [
+        {"specification": "one", "trigger": "big", "time": 1},
+        {"specification": "two", "trigger": "small", "time": 0},
+    ]
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv", "json"])
+def test_rows_of_several_types_are_written(form: str, tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("time,a\n0,1\n1,9\n")
+    watch = spec_file(tmp_path, 'input a: Int64  output b := a  output c @a := "x"  output d @2.5Hz := a.hold(or: 0)')
+    out = tmp_path / "out"
+    arguments = ["--input", str(tmp_path / "e.csv"), "--values", "--output", str(out), "--output-format", form]
+    assert main(["monitor", watch, *arguments]) == 0
+    part = next((out / "specification=watch").iterdir())
+    if form == "parquet":
+        assert pq.read_table(part).num_rows == 6
+    else:
+        assert len(part.read_text().splitlines()) == 6 + (form == "csv")
+
+
+def test_mistakes_end_with_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "e.csv").write_text("time,a\n0,1\n1,x\n")
+    watch = spec_file(tmp_path, "input a: Int64  output b := 1 / a")
+    assert main(["monitor", watch, "--input", str(tmp_path / "e.csv")]) == 2
+    assert "hint" in capsys.readouterr().err
+    assert main(["check", watch, "--input", str(tmp_path / "e.csv")]) == 2
+    (tmp_path / "e.csv").write_text("time,b\n0,1\n")
+    assert main(["check", watch, "--input", str(tmp_path / "e.csv")]) == 2
+    assert "'a'" in capsys.readouterr().err
+
+
+def test_trend_queries_and_triggers_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "e.csv").write_text("time,type\n" + "".join(f"{time},A\n" for time in (0, 1, 12, 13, 14, 15)))
+    (tmp_path / "w.sase").write_text("q1: RETURN COUNT(*) PATTERN A+ WITHIN 10 s")
+    watch = spec_file(
+        tmp_path, 'input q1::count: UInt64  trigger eval when q1::count > 10 with "{{}} trends".format(q1::count)'
+    )
+    arguments = ["--workload", str(tmp_path / "w.sase"), "--input", str(tmp_path / "e.csv"), "--output", "-"]
+    assert main(["monitor", watch, *arguments]) == 0
+    assert json.loads(capsys.readouterr().out) == {"trigger": "15 trends", "time": 20}
+
+
+def test_what_cannot_be_routed_names_the_stream() -> None:
+    with pytest.raises(UnsupportedError, match="total has no parameter"):
+        routed_by(
+            Specification.parse(
+                "input p: Int64  output n(q: Int64) spawn with p eval when p = q with 1  output total := p"
+            ).program
+        )
+
+
+def test_errors_are_of_the_house() -> None:
+    for bad in ({"max_deadlines": 0}, {"late": "maybe"}, {"time_unit": "h"}, {"lateness": "soon"}, {"max_memory": "x"}):
+        with pytest.raises(HamletError):
+            run(Specification.parse(COUNT), {"time": [1], "a": [1]}, **bad)  # type: ignore[arg-type]
