@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hamlet.streams import ir
 from hamlet.streams._nodes import (
@@ -58,23 +58,25 @@ class Builder:
 
     Parameters
     ----------
-    program : ir.Program
     store : Store
-    streams, windows, tallies : sequence
+    streams, tallies : sequence
         By number.
+
+    Attributes
+    ----------
+    windows : mapping of int to WindowTable
+        Of the clause whose expressions come next, by number.
     """
 
     def __init__(
         self,
-        program: ir.Program,
         store: Store,
         streams: Sequence[Stream],
-        windows: Sequence[WindowTable],
         tallies: Sequence[Tally],
     ) -> None:
-        self.program = program
         self.store = store
-        self.streams, self.windows, self.tallies = streams, windows, tallies
+        self.streams, self.tallies = streams, tallies
+        self.windows: Mapping[int, WindowTable] = {}
 
     def node(self, expression: ir.Expression, reader: ir.Stream) -> Node:
         """The node of an expression that stands in a clause of a stream."""
