@@ -202,12 +202,12 @@ class _Compiler:
         span, cycle = self._quiet_times()
         pacings = [self._described(each) for each in self.pacings]
         inputs = self.streams[: program.inputs]
-        made = Evaluator(self.store, inputs, pacings, tasks, closers, max_deadlines, span, cycle, max_memory)
-        for each in self.windows:
-            each.begin()
-        for each in self.streams:
-            each.begin()
-        return made
+        evaluator = Evaluator(self.store, inputs, pacings, tasks, closers, max_deadlines, span, cycle, max_memory)
+        for windows in self.windows:
+            windows.begin()
+        for state in self.streams:
+            state.begin()
+        return evaluator
 
     def _described(self, pacing: ir.Pacing) -> tuple[object, ...]:
         if isinstance(pacing, ir.EventPacing):
