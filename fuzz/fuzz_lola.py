@@ -20,7 +20,7 @@ WORDS = """
     a b c p Int64 UInt8 Float64 String Bool Int64? _ math regex Global Local @ 1Hz 2.5Hz 10s 1min 0 1 -1 2.5 "s" r#"s"#
     := : , ( ) [ ] { } . + - * / % ** && || ! -> and or not = != < <= > >= & | ^ ~ << >> ∧ ∨ ¬ ≤ ∫ Σ # ?
     offset by hold last get is_fresh defaults to aggregate over over_exactly over_discrete over_instances using all
-    fresh count sum avg median pctl50 exists sqrt min cast widen format matches delta abs round // /* */ é \\
+    self error fresh count sum avg median pctl50 exists sqrt min cast widen format matches delta abs round // /* */ é \\
 """
 PHRASES = [
     "input a: Int64",

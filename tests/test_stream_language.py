@@ -35,6 +35,14 @@ ACCEPTED = {
     "output b eval @(vip && item) when item > 1 with a",
     "filter of a filter": "output a eval when vip with item output b eval when vip && a = 5 with a",
     "filter of the own past": "output a eval when a[-1].defaults(to: 0) < 5 with item",
+    "self": "output a := self[-1].defaults(to: 0) + item output b @item := self.offset(by: -1).defaults(to: 1) "
+    "output c(u: String) spawn with user eval when user = u with self[-1].defaults(to: 0) + 1",
+    "type arguments": 'output a := max<Int64>(item, 2) output b := user.matches<String>(regex: "x") '
+    "output c := sqrt<Float64>(price)",
+    "short floats": "output a: Float16 @item := 1.0",
+    "unread parameters": "output a(_: Int64, _: Bool) spawn with (item, vip) eval @item with 1",
+    "a value without a place": 'output a := "of {{}}".format(item, vip)',
+    "words that are names": "output eval := item output type := eval",
     "several evals": "output a eval @item when item = 0 with 1 eval @item when item > 0 with 2 "
     "output b eval when item = 0 || item > 0 with a",
     "evals of other inputs": "output a eval @item with item eval @(vip && item) with 2",
@@ -82,6 +90,12 @@ ACCEPTED = {
 }
 
 REFUSED = {
+    "keyword as a name": "input error: Int8",
+    "keyword in capitals": "output Any := item",
+    "another type argument": "output a := max<Int16>(item, 2)",
+    "two type arguments": "output a := max<Int16, Int16>(1, 2)",
+    "text of format from a stream": "output a := user.format(item)",
+    "itself in a trigger": "trigger self > 1",
     "too few inputs": "output o @(price || volume) := price",
     "event in a periodic stream": "output o @1Hz := price",
     "periodic in an event-driven stream": "output a @1Hz := 1 output o := a + item",

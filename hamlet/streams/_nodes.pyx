@@ -721,8 +721,8 @@ cdef class FormatNode(Node):
             if value is None:
                 return None
             place += 1
-            found.append(text_of(value))
-            if place < len(self.pieces):
+            if place < len(self.pieces):  # values without a place are left out
+                found.append(text_of(value))
                 found.append(self.pieces[place])
         found.extend(self.pieces[place + 1 :])
         return "".join(found)

@@ -16,9 +16,10 @@ from hamlet.streams.tokens import Kind, Token
 
 STATEMENTS = ("input", "output", "trigger", "constant", "import", "include", "type")
 CLAUSES = ("spawn", "eval", "close")
-RESERVED = frozenset({*STATEMENTS, "if", "then", "else", "true", "false", "self", "invariant"}) - {
-    "type"
-}  # also a name
+RESERVED = frozenset({
+    "input", "output", "trigger", "constant", "import", "include", "spawn", "close", "with", "unless", "when", "if",
+    "then", "else", "and", "or", "not", "forall", "exists", "any", "true", "false", "error", "self", "invariant",
+})  # fmt: skip  # in any case of letters; eval and type are names elsewhere
 MAX_DEPTH = 100  # brackets, method calls and signs inside each other
 MAX_HEIGHT = 200  # levels of one expression, sums of many terms among them
 MAX_PROBLEMS = 1000  # a file that is no specification at all is not listed to its end
@@ -96,8 +97,9 @@ class Cursor:
     def take_name(self, what: str) -> Token:
         """The next token as a name; keywords are none."""
         token = self.peek()
-        if token.kind is not Kind.WORD or token.value in RESERVED or not (token.value[0].isascii()):
-            hint = f"'{token.value}' is a keyword; take another name" if token.value in RESERVED else None
+        reserved = token.value.lower() in RESERVED
+        if token.kind is not Kind.WORD or reserved or not token.value[0].isascii():
+            hint = f"'{token.value}' is a keyword; take another name" if reserved else None
             raise self.expected([what], hint=hint)
         return self.advance()
 

@@ -14,7 +14,7 @@ from hamlet.streams.unify import BITS, PLAIN, Type, declared
 
 MODULES = ("math", "regex")
 COLUMNS = ("trigger", "stream", "time", "value")  # of the rows that a run gives
-_ALIASES = {"Int": "Int64", "UInt": "UInt64", "Float": "Float64"}
+_ALIASES = {"Int": "Int64", "UInt": "UInt64", "Float": "Float64", "Float16": "Float32"}
 _TYPES = sorted(BITS)
 _MOST_LOOKED_AT = 200_000  # names, of all that hints are looked for among
 
@@ -184,7 +184,10 @@ def _add_output(table: Table, each: s.Output, name: str, reports: Reports) -> No
     span = each.name_span
     found = Declared(len(table.streams), name, Type(PLAIN) if kind is None else declared(kind), span, each)
     for parameter in each.parameters:
-        if parameter.name in found.parameters:
+        key = parameter.name
+        if key == "_" in found.parameters:
+            key = f"_{len(found.parameters) + 1}"  # of parameters that nothing reads, there may be several
+        if key in found.parameters:
             reports.error(
                 f"a second parameter '{parameter.name}'", parameter.span, "parameters need names of their own"
             )
@@ -195,7 +198,7 @@ def _add_output(table: Table, each: s.Output, name: str, reports: Reports) -> No
         if kind is not None and has_optional(kind):
             reports.error("a parameter is never optional", parameter.span, "write the type without ?")
             kind = None
-        found.parameters[parameter.name] = Type(PLAIN) if kind is None else declared(kind)
+        found.parameters[key] = Type(PLAIN) if kind is None else declared(kind)
     table.streams.append(found)
     if not found.trigger:
         table.names[name] = found

@@ -104,6 +104,8 @@ class Expressions(Calls):
             node = self.constant(constant)
             node.span = tree.span
             return node
+        if tree.name == "self" and self.stream is not None and not self.stream.trigger:
+            return self.read(self.stream, self.own_arguments(tree.span), Access.NOW, tree.span)
         stream = self.table.names.get(tree.name)
         if stream is None:
             if tree.name in self.instance_parameters:

@@ -34,6 +34,7 @@ _TO_THE_RIGHT = {"->", "**"}
 _SIGNS = ("!", "-", "+", "~")
 _NUMBER = re.compile(r"([0-9]+)(?:(\.)([0-9]*))?(?:e([+-]?[0-9]+))?(.*)", re.DOTALL)
 _AGGREGATE_SYMBOLS = {"#": "count", "&&": "forall", "||": "exists"}
+_NO_OPERANDS = RESERVED - {"forall", "exists", "error"}  # aggregations are words where values are read
 _LARGEST_EXPONENT = 400  # of ten; beyond it no Float64 is left
 
 
@@ -142,7 +143,9 @@ def _operand(cursor: Cursor) -> s.Expression:
         return s.Boolean(token.value == "true", span=token.span)
     if cursor.at_word("if"):
         return _choice(cursor)
-    if token.kind is Kind.WORD and token.value not in RESERVED and token.value[0].isascii():
+    if cursor.take_word("self"):
+        return s.Name("self", span=token.span)
+    if token.kind is Kind.WORD and token.value not in _NO_OPERANDS and token.value[0].isascii():
         cursor.advance()
         types = _type_arguments(cursor)
         if cursor.at("("):

@@ -210,6 +210,10 @@ def _trigger(cursor: Cursor, start: Span) -> s.Output:
             cursor.peek().span,
             'write trigger eval when condition with "...{{}}...".format(x)',
         )
+    if message is not None and cursor.at("("):
+        raise cursor.expected(
+            ["a statement"], 'values come into a message so: trigger eval when condition with "...{{}}...".format(x)'
+        )
     if not cursor.at_statement():
         near = cursor.near([*STATEMENTS, *CLAUSES])
         raise cursor.expected(
