@@ -75,7 +75,8 @@ class _Compiler:
         self.store = Store()
         self.places: dict[tuple[int, _Place], int] = {}  # places of windows: their tables
         self.reads: list[ir.Read] = []
-        self.reads_of: dict[int, list[ir.Read]] = {}
+        self.depths: dict[int, int] = {}  # values that offsets read of each stream
+        self.ages: dict[int, int] = {}  # ns that offsets in real time reach back
         for stream in program.streams:
             for pacing, expressions, spawning in clauses_of(stream):
                 for each in ir.walk(*expressions):
@@ -83,7 +84,7 @@ class _Compiler:
                         self.places.setdefault((each.window, _Place(pacing, spawning)), len(self.places))
                     elif isinstance(each, ir.Read):
                         self.reads.append(each)
-                        self.reads_of.setdefault(each.stream, []).append(each)
+                        self._keep(stream, each, spawning)
         self.streams = [self._stream(each) for each in program.streams]
         self.windows = [self._window(program.windows[number], place) for number, place in self.places]
         self.tallies = [self._tally(each) for each in program.aggregates]
@@ -95,10 +96,22 @@ class _Compiler:
 
     # ----------------------------------------------------------------------------------------------------- storage
 
+    def _keep(self, reader: ir.Stream, read: ir.Read, spawning: bool) -> None:
+        """Note what a read needs to be kept.
+
+        An instance that reads its own past in its eval clause has not been extended yet, so that n values back is the
+        n-th of those that are there; whoever else reads may find one more.
+        """
+        if read.access is ir.Access.TIME:
+            self.ages[read.stream] = max(self.ages.get(read.stream, 0), read.amount)
+        if read.access is ir.Access.OFFSET:
+            closing = reader.close is not None and reader.close.condition is not None
+            in_close = closing and any(each is read for each in ir.walk(reader.close.condition))  # type: ignore[union-attr, arg-type]
+            own = read.stream == reader.id and reads_own_key(read, reader) and not spawning and not in_close
+            self.depths[read.stream] = max(self.depths.get(read.stream, 1), read.amount + (0 if own else 1))
+
     def _stream(self, stream: ir.Stream) -> Stream:
-        mine = self.reads_of.get(stream.id, [])
-        depth = max((each.amount + 1 for each in mine if each.access is ir.Access.OFFSET), default=1)
-        keep = max((each.amount for each in mine if each.access is ir.Access.TIME), default=-1)
+        depth, keep = self.depths.get(stream.id, 1), self.ages.get(stream.id, -1)
         return Stream(
             self.store,
             stream.id,
