@@ -132,6 +132,33 @@ def test_real_time_offsets_read_the_value_of_that_time() -> None:
     ]
 
 
+def test_windows_end_between_the_deadlines_too() -> None:
+    text = "input a: Float64 output o @2Hz := a.aggregate(over: 3s, using: sum)"
+    events = [(0, {"a": 0.0}), (1.1, {"a": 1.0}), (3.04, {"a": 2.0}), (5.11, {"a": 3.0})]
+    sums = [value for _, value in values(text, events, until=6 * SECOND)]
+    assert sums == [0, 0, 1, 1, 1, 1, 3, 3, 2, 2, 5, 5]
+
+
+def test_aggregates_over_the_instances_that_live() -> None:
+    text = """input a: Int64
+    output even(p) spawn with a eval @a with p % 2 = 0 close when a = 42
+    output o @a := even.aggregate(over_instances: all, using: forall)
+    output n @a := even.aggregate(over_instances: all, using: exists)"""
+    events = [(time, {"a": value}) for time, value in enumerate([16, 7, 42, 16, 17])]
+    assert [value for _, value in values(text, events)] == [True, False, False, True, False]
+    assert [value for _, value in values(text, events, "n")] == [True, True, True, True, True]
+
+
+def test_freshness_of_an_instance() -> None:
+    text = """input a: Int64, b: Int64
+    output own(p) spawn with a eval with a
+    output o @(a || b) := own(3).get(or: 8)
+    output n @(a || b) := own(3).is_fresh()"""
+    events = [(0, {"b": 3}), (1, {"a": 3}), (2, {"b": 3}), (3, {"a": 4})]
+    assert [value for _, value in values(text, events)] == [8, 3, 8, 4]
+    assert [value for _, value in values(text, events, "n")] == [False, True, False, True]
+
+
 def test_rows_name_parameters_and_come_in_the_order_of_the_text() -> None:
     text = """input a: Int64
     trigger a > 0 "first"

@@ -6,6 +6,7 @@ the list of the values that it covers. It shares the program (`hamlet.streams.ir
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -142,7 +143,7 @@ class _Run:
             {} if each.spawn is not None else {(): Instance(start, -1)} for each in program.streams
         ]
         self.closed: list[dict[Arguments, Instance]] = [{} for _ in program.streams]
-        self.fresh = 0
+        self.fresh: set[int] = set()
         self.tick = False
 
     # -------------------------------------------------------------------------------------------- steps
@@ -174,19 +175,19 @@ class _Run:
         passed = self.last_tick - begin
         if passed > 0:
             k = max(1, int(passed / (pacing.period * 10**9)) - 1)
-        while begin + pacing.deadline(k) <= self.last_tick:
+        while begin + _due(pacing, k) <= self.last_tick:
             k += 1
-        return begin + pacing.deadline(k)
+        return begin + _due(pacing, k)
 
     def step(self, time: int, columns: Mapping[str, Any] | None) -> None:
         """One event, or one deadline where there are no columns."""
         self.number += 1
-        self.time, self.tick, self.fresh = time, columns is None, 0
+        self.time, self.tick, self.fresh = time, columns is None, set()
         for stream in self.program.streams[: self.program.inputs]:
             value = None if columns is None else columns.get(stream.name)
             if value is not None:
                 self.living[stream.id][()].values.append((self.number, time, value))
-                self.fresh |= 1 << stream.id
+                self.fresh.add(stream.id)
         for layer in self.program.layers:
             for task in layer:
                 self._do(task)
@@ -212,12 +213,12 @@ class _Run:
     def _active(self, pacing: Pacing, begin: int) -> bool:
         """Whether a clause is evaluated in this step; `begin` is the spawn of the instance."""
         if isinstance(pacing, EventPacing):
-            return not self.tick and pacing.holds(self.fresh)
+            return not self.tick and _holds(pacing, self.fresh)
         if not self.tick:
             return False
         passed = self.time - (begin if pacing.local else self.start)
         k = int(passed / (pacing.period * 10**9))
-        return any(each > 0 and pacing.deadline(each) == passed for each in (k - 1, k, k + 1))
+        return any(each > 0 and _due(pacing, each) == passed for each in (k - 1, k, k + 1))
 
     # ------------------------------------------------------------------------------------------ clauses
 
@@ -355,7 +356,7 @@ class _Reader:
             if window.exactly and len(values) < window.count:
                 return None
         else:
-            begin = self.run.time - window.nanoseconds
+            begin = self.run.time - _nanoseconds(window)
             if window.exactly and self._begin() > begin:
                 return None
             values = [(time, value) for time, value in values if time > begin]
@@ -387,3 +388,17 @@ class _Reader:
 
 def _plain(kind: ValueType) -> ValueType:
     return kind.inner if isinstance(kind, OptionalOf) else kind
+
+
+def _due(pacing: PeriodicPacing, k: int) -> int:
+    """Deadline k, in whole nanoseconds after the beginning."""
+    return math.floor(k * pacing.period * 10**9)
+
+
+def _nanoseconds(window: Window) -> int:
+    return 0 if window.duration is None else math.floor(window.duration * 10**9)
+
+
+def _holds(pacing: EventPacing, fresh: set[int]) -> bool:
+    """Whether one of the sets of inputs, which are written as bits, is fresh as a whole."""
+    return any(all(place in fresh for place in range(term.bit_length()) if term >> place & 1) for term in pacing.terms)
