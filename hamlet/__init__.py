@@ -32,6 +32,7 @@ from hamlet.reference.symbolic import symbolic
 from hamlet.version import __version__
 
 if TYPE_CHECKING:
+    import hamlet.policies as policies
     import hamlet.spark as spark
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "Workload",
     "WorkloadError",
     "__version__",
+    "policies",
     "run",
     "spark",
     "symbolic",
@@ -55,6 +57,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "spark":  # loads pyspark, so only on first use
-        return importlib.import_module("hamlet.spark")
+    if name in ("spark", "policies"):  # spark loads pyspark, so only on first use
+        return importlib.import_module(f"hamlet.{name}")
     raise AttributeError(f"module 'hamlet' has no attribute {name!r}")

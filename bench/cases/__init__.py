@@ -6,7 +6,22 @@ that do not rest on the timed path alone, and then hands out contenders: callabl
 
 from __future__ import annotations
 
-from bench.cases import curves, jobs, limits, peers, ranges, real, scale, service, sharing, specifications, stream_rate
+from bench.cases import (
+    curves,
+    jobs,
+    limits,
+    peers,
+    policies,
+    ranges,
+    real,
+    scale,
+    service,
+    sharing,
+    slices,
+    specifications,
+    stream_rate,
+    verdicts,
+)
 from bench.subject import Case
 
 CASES: dict[str, Case] = {
@@ -21,4 +36,8 @@ CASES: dict[str, Case] = {
     **peers.CASES,
     **jobs.CASES,
     **ranges.CASES,
+    **verdicts.CASES,
+    **policies.CASES,
+    **slices.CASES,
+    **policies.CASES,
 }

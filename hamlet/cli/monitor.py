@@ -15,6 +15,7 @@ from hamlet.cli.progress import progress_bar, summary_line
 from hamlet.cli.show import SHOWN_ROWS
 from hamlet.cli.sinks import DirectorySink, Sink, StreamSink, TableSink
 from hamlet.output.files import check_destination
+from hamlet.output.place import check_beside
 
 FORMATS = ("json", "csv", "parquet", "monpoly")
 FILES = click.argument("files", type=click.Path(), metavar="POLICY.mfotl|SPEC.lola", nargs=-1, required=True)
@@ -103,6 +104,12 @@ POLICY_OPTIONS = (
         "--limit", metavar="N", type=click.IntRange(min=0), help="At most N rows in a table; files get all rows."
     ),
     max_memory_option(),
+    click.option(
+        "--report",
+        metavar="FILE.html",
+        type=click.Path(),
+        help="Write a page about the run of policies: rows over time, and which valuations have the most.",
+    ),
     *COLUMN_OPTIONS,
     click.option("--overwrite", is_flag=True, help="Replace an output directory that is not empty."),
     QUIET,
@@ -121,7 +128,7 @@ def command(
     if limit is not None and output is not None:
         raise click.UsageError("--limit is for tables; --output writes all rows")
     grouped = by_notation(files)
-    own = {name: options[name] for name in ("signature", "negate", "open_end", "ignore_unknown")}
+    own = {name: options[name] for name in ("signature", "negate", "open_end", "ignore_unknown", "report")}
     own["verdicts"] = options["verdicts"] != "satisfied"
     own["time-points"] = options["time_points"] != "step"
     only_for(list(grouped), own, ".mfotl", "policies")
@@ -135,6 +142,7 @@ def command(
     kept = [*files, *(each for each in (settings.source, settings.signature) if each is not None)]
     if output not in (None, "-"):
         check_destination(str(output), overwrite, keep=kept)
+        check_beside(settings.report, "--report", str(output))
     started = time.perf_counter()
     prepared = [notation_of(extension).prepare(paths, settings) for extension, paths in grouped.items()]
     parts = [part for each in prepared for part in each.parts]

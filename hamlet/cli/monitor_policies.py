@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,10 +14,14 @@ import pyarrow as pa
 
 from hamlet.cli.loading import lasting
 from hamlet.cli.notations import Advance, Part, Settings, Write
+from hamlet.cli.progress import task_bar
 from hamlet.engine.memory_limit import bytes_of, size_text
 from hamlet.engine.where import FilteredEvents
-from hamlet.errors import MemoryLimitError
-from hamlet.policies import Policy
+from hamlet.errors import DataError, HamletError, MemoryLimitError
+from hamlet.policies import Policy, PolicyError
+from hamlet.policies.explaining import evaluated, tree
+from hamlet.policies.explaining import explain as explained
+from hamlet.policies.serving import Serving
 from hamlet.policies.signature import Signature
 from hamlet.policies.source import Source, open_source
 from hamlet.policies.verdicts import Verdicts, mode_of, stripped
@@ -22,23 +29,121 @@ from hamlet.policies.verdicts import Verdicts, mode_of, stripped
 
 def prepare(paths: Sequence[str], settings: Settings) -> PreparedPolicies:
     """Policies, checked, beside their input."""
-    signature = _signature(settings)
-    policies = [Policy.from_file(path, signature) for path in paths]
-    if not settings.quiet:
-        _warn(policies)
-    return PreparedPolicies(policies, signature, settings)
+    policies = load(paths, settings)
+    return PreparedPolicies(policies, settings)
 
 
-def _signature(settings: Settings) -> Signature:
+def load(paths: Sequence[str], settings: Settings) -> list[Policy]:
+    """Policies over one signature; the mistakes of all files are told together."""
     if settings.signature is None:
         raise click.UsageError("policies need --signature FILE.sig, which names their predicates")
-    return Signature.from_file(settings.signature)
+    signature = Signature.from_file(settings.signature)
+    policies, wrong = [], []
+    for path in paths:
+        try:
+            policies.append(Policy.from_file(path, signature))
+        except PolicyError as error:
+            wrong.append(error)
+    if wrong:
+        raise wrong[0] if len(wrong) == 1 else HamletError("\n".join(map(str, wrong)))
+    if not settings.quiet:
+        for policy in policies:
+            for warning in policy.warnings:
+                click.echo(warning.format(), err=True)
+    return policies
 
 
-def _warn(policies: Sequence[Policy]) -> None:
-    for policy in policies:
-        for warning in policy.warnings:
-            click.echo(warning.format(), err=True)
+def check(path: str, settings: Settings) -> str:
+    """What is said of a policy without errors; with an input its columns are checked, too."""
+    (policy,) = load([path], settings)
+    serving = Serving([policy], pa.int64(), 1, negate=settings.negate)
+    if settings.source is not None:
+        _opened(settings, policy.signature, serving.predicates)
+    return f"{path}: {'violations' if serving.violations[0] else 'satisfying valuations'} can be monitored, no errors"
+
+
+def explain(path: str, settings: Settings, shown_as: str, html: str | None) -> None:
+    """Show how a policy will be evaluated."""
+    (policy,) = load([path], settings)
+    Serving([policy], pa.int64(), 1, negate=settings.negate)
+    formula, columns, violations = evaluated(policy.formula, settings.negate)
+    if html is None:
+        click.echo(explained(policy.name, policy.source, formula, columns, violations=violations, shown_as=shown_as))
+        return
+    from hamlet.pages.policies import explanation  # brings in jinja2, which nothing else needs
+
+    explanation([(policy.name, policy.text, tree(formula), columns, violations)], str(settings.signature), html)
+
+
+def submit(paths: Sequence[str], settings: Settings, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A Spark job for one policy."""
+    (policy,) = load(paths, settings)
+    given = dict(options)
+    if settings.verdicts != "satisfied":
+        raise click.UsageError("hamlet submit writes what satisfies a policy; hamlet monitor gives other --verdicts")
+    if given.pop("stream"):
+        return _follow(policy, settings, given)
+    from hamlet.spark import policies  # brings in pyspark, which nothing else needs
+
+    statistics = given.pop("statistics")
+    rates = None if statistics is None else policies.rates_from(_json_of(statistics), policy, settings.negate)
+    with task_bar(settings.quiet) as progress:
+        return policies.submit(
+            policy,
+            str(settings.source),
+            given["output"],
+            slices=given["slices"] or given["partitions"],
+            statistics=rates,
+            master=given["master"],
+            output_format=given["output_format"],
+            overwrite=given["overwrite"],
+            negate=settings.negate,
+            open_end=settings.open_end,
+            time_points=settings.time_points,
+            keep=[*paths, str(settings.signature)],
+            progress=progress,
+            ignore_unknown=settings.ignore_unknown,
+            **settings.columns,
+        )
+
+
+def _follow(policy: Policy, settings: Settings, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The continuous job, until it is stopped."""
+    if given["checkpoint"] is None:
+        raise click.UsageError("--stream needs --checkpoint DIR, where the job keeps its place and its state")
+    other = next((name for name in ("overwrite", "statistics", "slices", "partitions") if given[name]), None)
+    if other is not None:
+        raise click.UsageError(f"--{other} belongs to a batch of a policy; leave it out with --stream")
+    from hamlet.spark.policy_stream import submit_stream  # brings in pyspark, which nothing else needs
+
+    columns = dict(settings.columns)
+    return submit_stream(
+        policy,
+        str(settings.source),
+        given["output"],
+        given["checkpoint"],
+        output_format=given["output_format"],
+        input_format=columns.pop("input_format", None),
+        master=given["master"],
+        trigger=given["trigger"],
+        available_now=given["available_now"],
+        files_per_batch=given["files_per_batch"],
+        negate=settings.negate,
+        time_points=settings.time_points,
+        lateness=settings.lateness,
+        late=settings.late,
+        max_memory=settings.max_memory,
+        **columns,
+    )
+
+
+def _json_of(path: str) -> Any:
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise DataError(f"{path} is not JSON: {error}") from error
 
 
 def _opened(settings: Settings, signature: Signature, wanted: Any) -> Source:
@@ -66,46 +171,90 @@ def _filtered(events: Any, where: str) -> Any:
 class PreparedPolicies:
     """Policies of one call over one input."""
 
-    def __init__(self, policies: Sequence[Policy], signature: Signature, settings: Settings) -> None:
+    def __init__(self, policies: Sequence[Policy], settings: Settings) -> None:
         self._policies = policies
         self._settings = settings
         self._limit = bytes_of(settings.max_memory)
         self._verdicts: list[Verdicts] = []
-        if settings.verdicts != "satisfied":
-            mode = mode_of(settings.verdicts, settings.mode)
-            unopened = [Verdicts(each.formula, signature, mode) for each in policies]
-            self._source = _opened(settings, signature, set().union(*(each.predicates for each in unopened)))
-            self._verdicts = [
-                Verdicts(each.formula, signature, mode, per_second=self._source.per_second, negate=settings.negate)
-                for each in policies
-            ]
-            self.parts = [self._verdict_part(*pair) for pair in zip(policies, self._verdicts, strict=True)]
-        else:
-            raise NotImplementedError
+        self._serving: Serving | None = None
+        signature = policies[0].signature
+        if settings.verdicts == "satisfied":
+            # What cannot be monitored is told before the input is opened.
+            wanted = Serving(policies, pa.int64(), 1, negate=settings.negate).predicates
+            self._source = _opened(settings, signature, wanted)
+            self._serve()
+            return
+        mode = mode_of(settings.verdicts, settings.mode)
+        unopened = [Verdicts(each.formula, signature, mode) for each in policies]
+        self._source = _opened(settings, signature, set().union(*(each.predicates for each in unopened)))
+        per_second = self._source.per_second
+        self._verdicts = [
+            Verdicts(each.formula, signature, mode, per_second=per_second, negate=settings.negate) for each in policies
+        ]
+        self.parts = [
+            Part(name=policy.name, kind="policy", schema=each.schema(self._source.time_type), title="verdict")
+            for policy, each in zip(policies, self._verdicts, strict=True)
+        ]
+
+    def _serve(self) -> None:
+        settings, source = self._settings, self._source
+        self._serving = serving = Serving(
+            self._policies,
+            source.time_type,
+            source.per_second,
+            negate=settings.negate,
+            open_end=settings.open_end,
+            max_memory=settings.max_memory,
+        )
+        self.parts = [
+            Part(
+                name=policy.name,
+                kind="policy",
+                schema=schema,
+                title="violation" if violations else "row",
+                tuples=tuples,
+            )
+            for policy, schema, violations, tuples in zip(
+                self._policies, serving.schemas, serving.violations, serving.tuples, strict=True
+            )
+        ]
 
     @property
     def rows(self) -> int | None:
         """How many events the input has."""
         return self._source.rows
 
-    def _verdict_part(self, policy: Policy, verdicts: Verdicts) -> Part:
-        return Part(
-            name=policy.name,
-            kind="policy",
-            schema=verdicts.schema(self._source.time_type),
-            title="verdict",
-            tuples=None,
-        )
-
     def run(self, write: Write, progress: Advance | None) -> Mapping[str, Any]:
         """Monitor the input."""
-        for place, rows in self._all_rows(progress):
-            write(place, rows)
+        started = time.perf_counter()
+        watch = self._report()
+        rows = self._decided(progress) if self._serving is None else self._serving.run(self._source.chunks(progress))
+        for place, batch in rows:
+            write(place, batch)
+            if watch is not None:
+                watch.see(place, batch)
         stats: dict[str, Any] = dict(self._source.stats)
+        if watch is not None:
+            settings = [("time-points", self._settings.time_points), ("verdicts", self._settings.verdicts)]
+            watch.write(str(self._settings.source), settings, stats, time.perf_counter() - started)
         stats["notes"] = list(self._notes(stats))
         return stats
 
-    def _all_rows(self, progress: Advance | None) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def _report(self) -> Any:
+        """What watches the run for a page about it, if one is wanted."""
+        if self._settings.report is None:
+            return None
+        from hamlet.pages.policies import ViolationReport  # brings in jinja2, which nothing else needs
+
+        fixed = {"time", "time_point", "offset", "same_as_time", "same_as_offset"}
+        about = [
+            (policy.name, policy.text, f"{part.title}s", [name for name in part.schema.names if name not in fixed])
+            for policy, part in zip(self._policies, self.parts, strict=True)
+        ]
+        return ViolationReport(about, self._settings.report, [str(self._settings.source)])
+
+    def _decided(self, progress: Advance | None) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Verdicts."""
         kind = self._source.time_type
         for chunk in self._source.chunks(progress):
             for place, verdicts in enumerate(self._verdicts):
@@ -131,10 +280,13 @@ class PreparedPolicies:
     def _notes(self, stats: Mapping[str, Any]) -> Iterator[str]:
         """What a user should know of a run that went well."""
         unknown, nulls = stats.get("unknown_events", 0), stats.get("null_events", 0)
+        if not stats.get("time_points"):
+            yield "there are no events"
         if unknown:
             yield f"{unknown:,} events are of no predicate of the signature and were left out"
         if nulls:
             yield f"{nulls:,} events have no value for an attribute of their predicate and are in no relation"
         for policy in self._policies:
-            if stripped(policy.formula)[1] and self._verdicts:
-                yield f"{policy.name} is a rule (ALWAYS ...): its verdicts say where it holds"
+            if stripped(policy.formula)[1]:
+                text = "its verdicts say where it holds" if self._verdicts else "its rows are the violations"
+                yield f"{policy.name} is a rule (ALWAYS ...): {text}"

@@ -62,6 +62,8 @@ class Settings:
         Ticks of the time column, or a duration.
     late : {'error', 'drop'}
     max_memory : str or None
+    report : str or None
+        Where a page about the run goes.
     quiet : bool
     """
 
@@ -82,6 +84,7 @@ class Settings:
     lateness: int | str = 0
     late: str = "error"
     max_memory: str | None = None
+    report: str | None = None
     quiet: bool = False
 
 
@@ -172,9 +175,10 @@ def by_notation(paths: Sequence[str]) -> dict[str, list[str]]:
             known = one_of([f"{ending} ({what})" for ending, what in _SPOKEN.items()])
             more = "; hamlet run counts the trends of a workload" if path.lower().endswith(".sase") else ""
             raise OptionError(f"{path}: a file to monitor ends in {known}{more}")
-        earlier = stems.setdefault((extension, Path(path).stem), path)
-        if earlier is not path:
-            raise OptionError(f"{earlier} and {path} have one name, by which their rows are told apart; rename one")
+        key = (extension, Path(path).stem)
+        if key in stems:
+            raise OptionError(f"{stems[key]} and {path} have one name, by which their rows are told apart; rename one")
+        stems[key] = path
         found.setdefault(extension, []).append(path)
     return found
 

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from hamlet.cli.loading import load
+from hamlet.cli.notations import extension_of
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     QUERY,
@@ -94,6 +95,8 @@ def command(
     **options: Any,
 ) -> None:
     """Run a workload over events in this process and print or write the result rows."""
+    if extension_of(workload) is not None:
+        raise click.UsageError(f"hamlet run counts the trends of a workload; hamlet monitor runs {workload}")
     if output is None and output_format is not None:
         raise click.UsageError("--output-format needs --output: a directory, or - for standard output")
     overwrite, quiet = options.pop("overwrite"), options.pop("quiet")

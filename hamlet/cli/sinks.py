@@ -75,7 +75,13 @@ class TableSink(Sink):
         for place, (part, kept) in enumerate(zip(self.parts, self._kept, strict=True)):
             if place:
                 sys.stdout.write("\n")
-            show_columns(part.name, part.title, pa.Table.from_batches(kept, part.schema), self._counts[place])
+            show_columns(part.name, part.title, _table(kept, part.schema), self._counts[place])
+
+
+def _table(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """Batches as a table; a column may be wider than the schema says where its integers are."""
+    tables = [pa.Table.from_batches([batch]) for batch in batches]
+    return pa.concat_tables([schema.empty_table(), *tables], promote_options="permissive")
 
 
 class StreamSink(Sink):

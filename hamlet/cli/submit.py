@@ -166,15 +166,15 @@ def command(
     changed = {name: own[name] != default for name, default in _POLICY_DEFAULTS.items()}
     only_for([extension or ""], changed, ".mfotl", "policies")
     if extension is not None:
+        if not stream:
+            _refuse_streaming(options)
         _monitor(extension, workload, {**options, **own, "source": source, "quiet": quiet}, output, stream, queries)
         return
     streaming = {name: options.pop(name) for name in _STREAM_DEFAULTS}
     if stream:
         _follow(workload, source, output, queries, quiet, streaming, options)
         return
-    given = next((name for name, default in _STREAM_DEFAULTS.items() if streaming[name] != default), None)
-    if given is not None:
-        raise click.UsageError(f"--{given.replace('_', '-')} belongs to --stream")
+    _refuse_streaming(streaming)
     from hamlet import spark  # brings in pyspark, which nothing else needs
 
     started = time.perf_counter()
@@ -186,6 +186,13 @@ def command(
         if options["products"] == "always" and not stats["products"]["used"]:
             click.echo(f"note: events were shuffled, for {stats['products']['reason']}", err=True)
         click.echo(summary_line(stats, time.perf_counter() - started), err=True)
+
+
+def _refuse_streaming(given: dict[str, Any]) -> None:
+    """Refuse what only a --stream reads."""
+    other = next((name for name, default in _STREAM_DEFAULTS.items() if given[name] != default), None)
+    if other is not None:
+        raise click.UsageError(f"--{other.replace('_', '-')} belongs to --stream")
 
 
 def _monitor(

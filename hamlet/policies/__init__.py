@@ -10,7 +10,9 @@ Basin et al., *Monitoring metric first-order temporal properties* (JACM 2015).
 from __future__ import annotations
 
 from hamlet.policies.diagnostics import PolicyError
+from hamlet.policies.monitor import Monitor
 from hamlet.policies.policy import Policy
+from hamlet.policies.running import Results, run
 from hamlet.policies.signature import Signature
 
-__all__ = ["Policy", "PolicyError", "Signature"]
+__all__ = ["Monitor", "Policy", "PolicyError", "Results", "Signature", "run"]

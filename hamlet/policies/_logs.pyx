@@ -154,7 +154,7 @@ cdef class LogScanner:
     cdef object mistake       # what went wrong: (kind, offset, detail)
 
     def __cinit__(self, predicates, bint ignore_unknown=False):
-        cdef int place, field, earlier
+        cdef int place, earlier
         self.count = len(predicates)
         self.predicates = <Predicate*> malloc(max(1, self.count) * sizeof(Predicate))
         if self.predicates == NULL:
@@ -365,7 +365,7 @@ cdef class LogScanner:
     cdef int64_t _tuple(
         self, const unsigned char* s, int64_t n, int64_t p, bint final, int group, int64_t name_at
     ) except -3:
-        """Take a tuple that begins at an open parenthesis: where it ends, -1 at a mistake, -2 if it is not all there."""
+        """Take a tuple that begins at a parenthesis: where it ends, -1 at a mistake, -2 if it is not all there."""
         cdef int64_t[MOST_FIELDS] starts
         cdef int64_t[MOST_FIELDS] lengths
         cdef bint[MOST_FIELDS] quoted

@@ -25,12 +25,8 @@ The scope of a quantifier or of a unary temporal operator reaches as far to the 
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TypeVar
-
 from hamlet.errors import Diagnostic
 from hamlet.language.query import Span
-from hamlet.output.digits import integer_of
 from hamlet.policies.diagnostics import MAX_DEPTH, PolicyError, deep_recursion
 from hamlet.policies.formula import (
     AGGREGATIONS,
@@ -39,11 +35,7 @@ from hamlet.policies.formula import (
     UNARY,
     Aggregation,
     And,
-    Arithmetic,
-    Bound,
-    Call,
     Comparison,
-    Constant,
     Equiv,
     Exists,
     Forall,
@@ -52,7 +44,6 @@ from hamlet.policies.formula import (
     Interval,
     Let,
     Matches,
-    Negative,
     Not,
     Or,
     Predicate,
@@ -65,9 +56,8 @@ from hamlet.policies.formula import (
     Variable,
     depth,
 )
+from hamlet.policies.parse_terms import ReadingError, TermParser, shorten, widened
 from hamlet.policies.tokens import Kind, Token, tokenize
-
-Node = TypeVar("Node", Formula, Term)
 
 # Levels of binding: an operator goes on where its level is at least the one asked for.
 _LOOSEST, _SINCE, _UNARY, _QUANTIFIER, _EQUIV, _IMPLIES, _OR, _AND, _NOT = range(9)
@@ -86,15 +76,6 @@ _UNSUPPORTED = {
     "MATCHF": "regular expressions over time are not supported",
     "MATCHP": "regular expressions over time are not supported",
 }
-_MOD_ADVICE = ("MOD takes everything to its right", "put parentheses around what is meant: (x MOD 2) + 1")
-
-
-class _SyntaxError(Exception):
-    """Unwinds to the start of the parser, or to where another reading is tried."""
-
-    def __init__(self, message: str, span: Span, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message, self.span, self.hint = message, span, hint
 
 
 def parse_formula(text: str, source: str = "<policy>") -> tuple[Formula, tuple[Diagnostic, ...]]:
@@ -122,7 +103,7 @@ def parse_formula(text: str, source: str = "<policy>") -> tuple[Formula, tuple[D
     with deep_recursion():
         try:
             formula = parser.whole()
-        except _SyntaxError as error:
+        except ReadingError as error:
             if not any(each.span.start <= error.span.start for each in problems):
                 problems.append(Diagnostic(error.message, error.span, error.hint, text=text, source=source))
         else:
@@ -135,72 +116,25 @@ def parse_formula(text: str, source: str = "<policy>") -> tuple[Formula, tuple[D
     return formula, tuple(Diagnostic(said, span, hint, "warning", text, source) for span, (said, hint) in found)
 
 
-class _Parser:
-    """Tokens with a current place."""
-
-    def __init__(self, tokens: list[Token]) -> None:
-        self._tokens = tokens
-        self._index = 0
-        self._depth = 0
-        self.warnings: list[tuple[Span, tuple[str, str]]] = []
-
-    # ------------------------------------------------------------------------------------------- looking
-
-    def _peek(self, offset: int = 0) -> Token:
-        return self._tokens[min(self._index + offset, len(self._tokens) - 1)]
-
-    def _at(self, *symbols: str, offset: int = 0) -> bool:
-        token = self._peek(offset)
-        return token.kind is Kind.SYMBOL and token.value in symbols
-
-    def _at_keyword(self, *words: str, offset: int = 0) -> bool:
-        token = self._peek(offset)
-        return token.kind is Kind.KEYWORD and token.value in words
-
-    def _next(self) -> Token:
-        token = self._peek()
-        self._index += 1
-        return token
-
-    def _expect(self, symbol: str, where: str, hint: str | None = None) -> Token:
-        if not self._at(symbol):
-            raise self._unexpected(f"'{symbol}' {where}", hint)
-        return self._next()
-
-    def _unexpected(self, expected: str, hint: str | None = None) -> _SyntaxError:
-        token = self._peek()
-        if token.kind is Kind.END:
-            return _SyntaxError(f"expected {expected}, but the text ends here", token.span, hint)
-        return _SyntaxError(f"expected {expected}, found '{_shorten(token.raw)}'", token.span, hint)
-
-    def _name(self, expected: str) -> Token:
-        token = self._peek()
-        if token.kind is not Kind.NAME:
-            hint = f"{token.value} is a keyword; choose another name" if token.kind is Kind.KEYWORD else None
-            raise self._unexpected(expected, hint)
-        return self._next()
-
-    def _last(self) -> Span:
-        return self._tokens[max(0, self._index - 1)].span
-
-    # ------------------------------------------------------------------------------------------ formulas
+class _Parser(TermParser):
+    """Formulas."""
 
     def whole(self) -> Formula:
         """The formula that is the whole text."""
         if self._peek().kind is Kind.END:
-            raise _SyntaxError("there is no formula in the text", self._peek().span)
+            raise ReadingError("there is no formula in the text", self._peek().span)
         formula = self._formula(_LOOSEST)
         token = self._peek()
         if token.kind is not Kind.END:
             if self._at(")"):
-                raise _SyntaxError("this ')' closes nothing", token.span)
+                raise ReadingError("this ')' closes nothing", token.span)
             raise self._unexpected("an operator or the end of the formula", _operator_hint(token))
         return formula
 
     def _formula(self, level: int) -> Formula:
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise _SyntaxError(f"the formula is nested more than {MAX_DEPTH} levels deep", self._peek().span)
+            raise ReadingError(f"the formula is nested more than {MAX_DEPTH} levels deep", self._peek().span)
         left = self._prefix()
         while (found := self._infix()) is not None:
             binding, right_grouped = _INFIX[found]
@@ -224,7 +158,7 @@ class _Parser:
         token = self._peek()
         if token.kind is Kind.KEYWORD:
             if token.value in _UNSUPPORTED:
-                raise _SyntaxError(_UNSUPPORTED[token.value], token.span)
+                raise ReadingError(_UNSUPPORTED[token.value], token.span)
             if token.value in UNARY:
                 self._next()
                 interval = self._interval()
@@ -287,7 +221,8 @@ class _Parser:
         groups: tuple[str, ...] = ()
         if self._at(";"):
             self._next()
-            groups = self._names("a variable to group by")
+            if self._peek().kind is Kind.NAME:  # MonPoly takes an empty list of groups
+                groups = self._names("a variable to group by")
         body = self._formula(_LOOSEST)
         return Aggregation(
             result.value,
@@ -309,7 +244,7 @@ class _Parser:
             if not self._at(","):
                 break
             self._next()
-        close = self._expect(")", f"or ',' in the arguments of '{_shorten(name.value)}'")
+        close = self._expect(")", f"or ',' in the arguments of '{shorten(name.value)}'")
         return Predicate(name.value, tuple(arguments), span=name.span.to(close.span), name_span=name.span)
 
     def _parenthesis(self) -> Formula:
@@ -319,7 +254,7 @@ class _Parser:
             left = self._term()
             if self._at(*COMPARISONS) or self._at_keyword("SUBSTRING", "MATCHES"):
                 return self._compared(left)
-        except _SyntaxError:
+        except ReadingError:
             pass
         self._index, self._depth = start, depth_before
         del self.warnings[warned:]
@@ -327,7 +262,7 @@ class _Parser:
         formula = self._formula(_LOOSEST)
         if not self._at(")"):
             raise self._unexpected("')' or an operator", _operator_hint(self._peek()))
-        return _widened(formula, opened.span.to(self._next().span))
+        return widened(formula, opened.span.to(self._next().span))
 
     def _comparison(self) -> Formula:
         token = self._peek()
@@ -359,121 +294,6 @@ class _Parser:
             return Matches(left, token.value, span=left.span.to(token.span))
         raise self._unexpected("a comparison", _predicate_hint(left))
 
-    # --------------------------------------------------------------------------------------------- terms
-
-    def _term(self) -> Term:
-        left = self._product()
-        while self._at("+", "-"):
-            operator = self._next().value
-            right = self._product()
-            left = Arithmetic(operator, left, right, span=left.span.to(right.span))
-        return left
-
-    def _product(self) -> Term:
-        left = self._factor()
-        while self._at("*", "/"):
-            operator = self._next().value
-            right = self._factor()
-            left = Arithmetic(operator, left, right, span=left.span.to(right.span))
-        return left
-
-    def _factor(self) -> Term:
-        """A primary; MOD behind it takes everything to its right."""
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise _SyntaxError(f"the formula is nested more than {MAX_DEPTH} levels deep", self._peek().span)
-        if self._at("-"):
-            term = self._negated(self._next().span)
-        else:
-            term = self._primary()
-            if self._at_keyword("MOD"):
-                self._next()
-                bracketed = self._at("(")
-                right = self._term()
-                if isinstance(right, Arithmetic) and not (bracketed and self._tokens[self._index - 1].raw == ")"):
-                    self.warnings.append((right.span, _MOD_ADVICE))
-                term = Arithmetic("MOD", term, right, span=term.span.to(right.span))
-        self._depth -= 1
-        return term
-
-    def _negated(self, sign: Span) -> Term:
-        """What follows a minus sign; right before digits the sign belongs to the number."""
-        token = self._peek()
-        if token.kind in (Kind.INTEGER, Kind.FLOAT) and token.span.start == sign.end:
-            self._next()
-            number: Term = Constant(-_number(token), span=sign.to(token.span))
-            if not self._at_keyword("MOD"):
-                return number
-            self._index -= 1
-            inner = self._factor()
-            if isinstance(inner, Arithmetic):  # -5 MOD 3 has the number -5 on its left
-                return Arithmetic("MOD", number, inner.right, span=sign.to(inner.span))
-        inner = self._factor()
-        return Negative(inner, span=sign.to(inner.span))
-
-    def _primary(self) -> Term:
-        token = self._next()
-        if token.kind in (Kind.INTEGER, Kind.FLOAT):
-            return Constant(_number(token), span=token.span)
-        if token.kind is Kind.STRING:
-            return Constant(token.value, span=token.span)
-        if token.kind is Kind.KEYWORD and token.value in ("TRUE", "FALSE"):
-            return Constant(token.value == "TRUE", span=token.span)
-        if token.kind is Kind.NAME and token.value in FUNCTIONS and self._at("("):
-            self._next()
-            argument = self._term()
-            close = self._expect(")", f"after the argument of {token.value}")
-            return Call(token.value, argument, span=token.span.to(close.span))
-        if token.kind is Kind.NAME:
-            return Variable(token.value, span=token.span)
-        if token.kind is Kind.SYMBOL and token.value == "(":
-            inner = self._term()
-            close = self._expect(")", "after the term")
-            return _widened(inner, token.span.to(close.span))
-        self._index -= 1
-        if token.kind is Kind.DURATION:
-            raise self._unexpected("a value", "a length of time stands in intervals only; names begin with a letter")
-        raise self._unexpected('a value: a variable, a number, or a "string"')
-
-    # ----------------------------------------------------------------------------------------- intervals
-
-    def _interval(self) -> Interval:
-        """``[a,b]``, or nothing, which is ``[0,*)``."""
-        bounded = self._peek(1).kind in (Kind.INTEGER, Kind.DURATION) and self._at(",", offset=2)
-        if not (self._at("[") or (self._at("(") and bounded)):
-            return Interval()
-        opened = self._next()
-        low, span = self._bound("the lower bound of the interval")
-        self._expect(",", "between the bounds of the interval")
-        high: Bound | None = None
-        if self._at("*"):
-            self._next()
-        else:
-            high, _ = self._bound("the upper bound of the interval, or *")
-        if not self._at("]", ")"):
-            raise self._unexpected("']' or ')' at the end of the interval")
-        closed = self._next()
-        whole = opened.span.to(closed.span)
-        low = Bound(low.value, low.unit, opened.value == "(")
-        if high is not None:
-            high = Bound(high.value, high.unit, closed.value == ")")
-        return Interval(low, high, span=whole)
-
-    def _bound(self, expected: str) -> tuple[Bound, Span]:
-        token = self._peek()
-        if token.kind is Kind.INTEGER:
-            self._next()
-            return Bound(integer_of(token.value)), token.span
-        if token.kind is Kind.DURATION:
-            if token.value[-1] not in "smhd":
-                hint = "s, m, h and d are seconds, minutes, hours and days"
-                raise _SyntaxError(f"'{token.value[-1]}' is not a unit of time", token.span, hint)
-            self._next()
-            return Bound(integer_of(token.value[:-1]), token.value[-1]), token.span  # type: ignore[arg-type]
-        if self._at("-"):
-            raise _SyntaxError("the bound of an interval is negative", token.span, "times are counted from 0 up")
-        raise self._unexpected(expected, "bounds are whole numbers, with or without a unit: [0,10] or [0,7d]")
-
 
 def _joined(operator: str, interval: Interval, left: Formula, right: Formula) -> Formula:
     span = left.span.to(right.span)
@@ -489,20 +309,6 @@ def _joined(operator: str, interval: Interval, left: Formula, right: Formula) ->
         case "OR":
             return Or(left, right, span=span)
     return And(left, right, span=span)
-
-
-def _widened(node: Node, span: Span) -> Node:
-    """The same with its parentheses."""
-    return dataclasses.replace(node, span=span)  # type: ignore[type-var]  # every node is a dataclass
-
-
-def _number(token: Token) -> int | float:
-    return integer_of(token.value) if token.kind is Kind.INTEGER else float(token.value)
-
-
-def _shorten(text: str, longest: int = 30) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= longest else flat[: longest - 3] + "..."
 
 
 def _operator_hint(token: Token) -> str | None:

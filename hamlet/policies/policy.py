@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from hamlet.errors import Diagnostic, OptionError
+from hamlet.errors import Diagnostic, OptionError, Reports
+from hamlet.policies.diagnostics import PolicyError, deep_recursion
 from hamlet.policies.formula import Formula
 from hamlet.policies.parser import parse_formula
 from hamlet.policies.printing import print_formula
 from hamlet.policies.signature import Signature, read_text
+from hamlet.policies.typecheck import check_types
 
 
 class Policy:
@@ -75,6 +77,11 @@ class Policy:
         if not isinstance(text, str):
             raise OptionError(f"a policy is text, not a {type(text).__name__}")
         formula, warnings = parse_formula(text, source)
+        reports = Reports(text, source)
+        with deep_recursion():
+            check_types(formula, signature, reports)
+        if reports.errors:
+            raise PolicyError(reports.errors)
         return cls(formula, signature, name or "policy1", text, source, warnings)
 
     @classmethod
@@ -102,6 +109,10 @@ class Policy:
         if not isinstance(signature, Signature):
             signature = Signature.from_file(signature)
         return cls.parse(read_text(path), signature, name or Path(path).stem, Path(path).name)
+
+    def renamed(self, name: str) -> Policy:
+        """The same policy under another name."""
+        return Policy(self.formula, self.signature, name, self.text, self.source, self.warnings)
 
     def __str__(self) -> str:
         return print_formula(self.formula)

@@ -71,7 +71,7 @@ def _bound(bound: Bound) -> str:
 
 
 def _formula(formula: Formula, level: int, last: bool) -> str:
-    """The text where an operator of this level or tighter may stand; `last`: nothing of the formula follows behind it."""
+    """The text where an operator of this level or tighter may stand; `last`: nothing follows behind it."""
     text, own = _shape(formula, last)
     # An operator in front takes all that follows, so as a left operand it needs parentheses although it binds tightly.
     greedy = isinstance(formula, Let | Aggregation)
@@ -97,15 +97,15 @@ def _shape(formula: Formula, last: bool) -> tuple[str, int]:
             quote = "'" if '"' in pattern else '"'
             return f"{_term(term, _SUM)} MATCHES r{quote}{pattern}{quote}", _ATOM
         case Not(body):
-            return f"NOT {_operand(body, _NOT)}", _NOT
+            return f"NOT {_operand(body, _NOT, last)}", _NOT
         case And(left, right):
-            return f"{_operand(left, _AND)} AND {_operand(right, _NOT)}", _AND
+            return f"{_operand(left, _AND, False)} AND {_operand(right, _NOT, last)}", _AND
         case Or(left, right):
-            return f"{_operand(left, _OR)} OR {_operand(right, _AND)}", _OR
+            return f"{_operand(left, _OR, False)} OR {_operand(right, _AND, last)}", _OR
         case Implies(left, right):
-            return f"{_operand(left, _OR)} IMPLIES {_operand(right, _IMPLIES)}", _IMPLIES
+            return f"{_operand(left, _OR, False)} IMPLIES {_operand(right, _IMPLIES, last)}", _IMPLIES
         case Equiv(left, right):
-            return f"{_operand(left, _EQUIV)} EQUIV {_operand(right, _IMPLIES)}", _EQUIV
+            return f"{_operand(left, _EQUIV, False)} EQUIV {_operand(right, _IMPLIES, last)}", _EQUIV
     return _scoped(formula, last)
 
 
@@ -136,10 +136,12 @@ def _scoped(formula: Formula, last: bool) -> tuple[str, int]:
     raise TypeError(f"a {type(formula).__name__} is no formula")
 
 
-def _operand(formula: Formula, level: int) -> str:
-    """An operand of NOT, AND, OR, IMPLIES or EQUIV; whatever reaches to the right is put in parentheses."""
-    text, own = _shape(formula, True)
-    return f"({text})" if own < level else text
+def _operand(formula: Formula, level: int, last: bool) -> str:
+    """An operand of NOT, AND, OR, IMPLIES or EQUIV; what reaches to the right stands bare where nothing follows."""
+    text, own = _shape(formula, last)
+    if own < level and not (last and isinstance(formula, Exists | Forall | Temporal)):
+        return f"({_shape(formula, True)[0]})"
+    return text
 
 
 def _term(term: Term, level: int) -> str:

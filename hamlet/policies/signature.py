@@ -53,6 +53,14 @@ class PredicateSchema:
         return f"{self.name}({', '.join(parts)})"
 
 
+# What every stream has: the number of the time-point, its time-stamp, and both.
+BUILT_IN = {
+    ("tp", 1): PredicateSchema("tp", ("int",), ("i",)),
+    ("ts", 1): PredicateSchema("ts", ("int",), ("t",)),
+    ("tpts", 2): PredicateSchema("tpts", ("int", "int"), ("i", "t")),
+}
+
+
 class Signature:
     """The predicates of a stream; two of one name and different arity are two predicates.
 

@@ -1,5 +1,7 @@
 """Hamlet on Spark: `run` takes and gives DataFrames, `submit` is the batch job of the command line.
 
+`monitor` is `run` for policies (`hamlet.spark.policies`).
+
 The plan is in `hamlet.spark.job`, what its tasks run in `hamlet.spark.tasks`. Source: DESIGN §4, §5.
 """
 
@@ -34,10 +36,11 @@ from hamlet.spark.frames import events_of
 from hamlet.spark.input import local_output, local_path, opened
 from hamlet.spark.job import Job, default_partitions
 from hamlet.spark.output import written
+from hamlet.spark.policies import monitor
 from hamlet.spark.products import check_choice, decided, made, put_together
 from hamlet.spark.session import Progress, at_the_end, check_pandas, session, translated, watched
 
-__all__ = ["run", "stream", "submit", "submit_stream"]
+__all__ = ["monitor", "run", "stream", "submit", "submit_stream"]
 
 
 def run(

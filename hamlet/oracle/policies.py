@@ -1,0 +1,404 @@
+"""Brute force for policies: the meaning of a formula, word for word, over the values that occur.
+
+Every valuation of the free variables over the active domain is tried at every time-point. Only the syntax tree is
+shared with the evaluation. Behind the last time-point of a complete log stand empty ones, each infinitely later.
+
+Source: the semantics of metric first-order temporal logic, Basin et al. (JACM 2015) §2.2.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from hamlet.policies.formula import (
+    Aggregation,
+    And,
+    Arithmetic,
+    Call,
+    Comparison,
+    Constant,
+    Equiv,
+    Exists,
+    Forall,
+    Formula,
+    Implies,
+    Interval,
+    Let,
+    Matches,
+    Negative,
+    Not,
+    Or,
+    Predicate,
+    Since,
+    Substring,
+    Temporal,
+    Term,
+    Truth,
+    Until,
+    Variable,
+    children,
+    free_variables,
+    is_anonymous,
+)
+
+Point = tuple[int, Mapping[tuple[str, int], set[tuple[Any, ...]]]]
+Valuation = dict[str, Any]
+
+
+class Oracle:
+    """The meaning of one formula over one complete log.
+
+    Parameters
+    ----------
+    formula : Formula
+    log : sequence of (int, mapping)
+        Time-points: the time-stamp, and for each predicate, by name and arity, its tuples.
+    """
+
+    def __init__(self, formula: Formula, log: Sequence[Point]) -> None:
+        self.formula = formula
+        self._real = len(log)
+        self._log = list(log)
+        empty: Mapping[tuple[str, int], set[tuple[Any, ...]]] = {}
+        last = log[-1][0] if log else 0
+        far = 10**30
+        for place in range(1, _depth(formula) + 2):
+            self._log.append((last + place * far, empty))
+        self._known: dict[Any, bool] = {}
+        self._inner: dict[tuple[int, int], dict[tuple[str, int], Any]] = {}
+        self._none: dict[tuple[str, int], Any] = {}
+        self._domain: list[Any] = []
+        self._extra: dict[str, set[Any]] = {}
+        self._collect()
+
+    # ------------------------------------------------------------------------------------------- the domain
+
+    def _collect(self) -> None:
+        values = {value for _, tables in self._log for rows in tables.values() for row in rows for value in row}
+        values |= set(_constants(self.formula))
+        self._domain = sorted(values, key=lambda value: (type(value).__name__, value))
+        for _ in range(3):
+            self._known.clear()
+            self._results(self.formula, self._none)
+
+    def _results(self, formula: Formula, lets: dict[tuple[str, int], Any]) -> None:
+        """Add what equations and aggregations can give to the values of their variables."""
+        if isinstance(formula, Let):
+            self._results(formula.definition, lets)
+            inner = self._with(formula, lets)
+            for place, name in enumerate(formula.parameters):
+                # A name of LET passes values on to the variables at its places.
+                self._passed(formula.body, (formula.name, len(formula.parameters)), place, self._extra.get(name, set()))
+            self._results(formula.body, inner)
+            return
+        for child in children(formula):
+            self._results(child, lets)
+        if isinstance(formula, Comparison) and formula.operator == "=":
+            for one, two in ((formula.left, formula.right), (formula.right, formula.left)):
+                if isinstance(one, Variable) and not isinstance(two, Constant):
+                    found = {_term(two, each) for each in self._valuations(tuple(_names(two)))}
+                    self._extra.setdefault(one.name, set()).update(found - {None})
+        if isinstance(formula, Aggregation):
+            for groups in self._valuations(formula.groups):
+                for point in range(self._real + 1):
+                    result = self._aggregate(formula, groups, point, lets)
+                    if result is not None:
+                        self._extra.setdefault(formula.result, set()).add(result)
+
+    def _with(self, formula: Let, lets: dict[tuple[str, int], Any]) -> dict[tuple[str, int], Any]:
+        """The names that LET has given a meaning, with this one; one dict per place, so that its id is its name."""
+        made = {**lets, (formula.name, len(formula.parameters)): (formula.parameters, formula.definition, lets)}
+        return self._inner.setdefault((id(formula), id(lets)), made)
+
+    def _passed(self, formula: Formula, key: tuple[str, int], place: int, values: set[Any]) -> None:
+        if isinstance(formula, Predicate) and (formula.name, len(formula.arguments)) == key:
+            argument = formula.arguments[place]
+            if isinstance(argument, Variable):
+                self._extra.setdefault(argument.name, set()).update(values)
+        for child in children(formula):
+            self._passed(child, key, place, values)
+
+    def _valuations(self, names: Sequence[str]) -> list[Valuation]:
+        values = [[*self._domain, *(self._extra.get(name, set()) - set(self._domain))] for name in names]
+        return [dict(zip(names, row, strict=True)) for row in itertools.product(*values)]
+
+    # -------------------------------------------------------------------------------------------- the rows
+
+    def rows(self, names: Sequence[str] | None = None) -> list[tuple[int, int, tuple[Any, ...]]]:
+        """The satisfying valuations: time-stamp, time-point and values of the free variables, in no order."""
+        names = free_variables(self.formula) if names is None else names
+        found = []
+        for point in range(self._real):
+            for valuation in self._valuations(names):
+                if self.holds(self.formula, valuation, point, self._none):
+                    found.append((self._log[point][0], point, tuple(valuation[name] for name in names)))
+        return found
+
+    def holds(self, formula: Formula, valuation: Valuation, point: int, lets: dict[tuple[str, int], Any]) -> bool:
+        """Whether a valuation satisfies a formula at a time-point."""
+        free = free_variables(formula)
+        key = (id(formula), point, tuple((type(valuation[name]), valuation[name]) for name in free), id(lets))
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._holds(formula, {name: valuation[name] for name in free}, point, lets)
+        return known
+
+    def _holds(self, formula: Formula, v: Valuation, i: int, lets: dict[tuple[str, int], Any]) -> bool:
+        def now(part: Formula, at: int = i, valuation: Valuation = v) -> bool:
+            return self.holds(part, valuation, at, lets)
+
+        match formula:
+            case Truth(value):
+                return value
+            case Predicate():
+                return self._predicate(formula, v, i, lets)
+            case Comparison(operator, left, right):
+                return _compare(operator, _term(left, v), _term(right, v))
+            case Substring(left, right):
+                one, two = _term(left, v), _term(right, v)
+                return isinstance(one, str) and isinstance(two, str) and one in two
+            case Matches(term, pattern):
+                text = _term(term, v)
+                return isinstance(text, str) and re.search(pattern, text) is not None
+            case Not(body):
+                return not now(body)
+            case And(left, right):
+                return now(left) and now(right)
+            case Or(left, right):
+                return now(left) or now(right)
+            case Implies(left, right):
+                return not now(left) or now(right)
+            case Equiv(left, right):
+                return now(left) == now(right)
+            case Exists(names, body):
+                return any(now(body, i, {**v, **more}) for more in self._valuations(names))
+            case Forall(names, body):
+                return all(now(body, i, {**v, **more}) for more in self._valuations(names))
+            case Aggregation():
+                value = self._aggregate(formula, v, i, lets)
+                return value is not None and _same(value, v[formula.result])
+            case Let(body=body):
+                return self.holds(body, v, i, self._with(formula, lets))
+        return self._temporal(formula, v, i, lets)
+
+    def _temporal(self, formula: Formula, v: Valuation, i: int, lets: dict[tuple[str, int], Any]) -> bool:
+        def at(part: Formula, j: int) -> bool:
+            return self.holds(part, v, j, lets)
+
+        log = self._log
+        end = len(log)
+        match formula:
+            case Temporal("PREV", interval, body):
+                return i > 0 and _inside(log[i][0] - log[i - 1][0], interval) and at(body, i - 1)
+            case Temporal("NEXT", interval, body):
+                return i + 1 < end and _inside(log[i + 1][0] - log[i][0], interval) and at(body, i + 1)
+            case Temporal("ONCE", interval, body):
+                return any(_inside(log[i][0] - log[j][0], interval) and at(body, j) for j in range(i + 1))
+            case Temporal("HISTORICALLY", interval, body):
+                return all(at(body, j) for j in range(i + 1) if _inside(log[i][0] - log[j][0], interval))
+            case Temporal("EVENTUALLY", interval, body):
+                return any(_inside(log[j][0] - log[i][0], interval) and at(body, j) for j in range(i, end))
+            case Temporal("ALWAYS", interval, body):
+                return all(at(body, j) for j in range(i, end) if _inside(log[j][0] - log[i][0], interval))
+            case Since(interval, left, right):
+                return any(
+                    _inside(log[i][0] - log[j][0], interval)
+                    and at(right, j)
+                    and all(at(left, k) for k in range(j + 1, i + 1))
+                    for j in range(i + 1)
+                )
+            case Until(interval, left, right):
+                return any(
+                    _inside(log[j][0] - log[i][0], interval) and at(right, j) and all(at(left, k) for k in range(i, j))
+                    for j in range(i, end)
+                )
+        raise TypeError(f"a {type(formula).__name__} is no formula")
+
+    def _predicate(self, formula: Predicate, v: Valuation, i: int, lets: dict[tuple[str, int], Any]) -> bool:
+        key = formula.name, len(formula.arguments)
+        wanted = [
+            each.name if isinstance(each, Variable) and is_anonymous(each.name) else _Fixed(_term(each, v))
+            for each in formula.arguments
+        ]
+        if key in lets:
+            parameters, definition, outer = lets[key]
+            free = [name for name, each in zip(parameters, wanted, strict=True) if isinstance(each, str)]
+            fixed = {
+                name: each.value for name, each in zip(parameters, wanted, strict=True) if isinstance(each, _Fixed)
+            }
+            for more in self._valuations(free):
+                row = [{**fixed, **more}[name] for name in parameters]
+                if _fits(wanted, row) and self.holds(definition, {**fixed, **more}, i, outer):
+                    return True
+            return False
+        return any(_fits(wanted, row) for row in self._log[i][1].get(key, ()))
+
+    def _aggregate(self, formula: Aggregation, v: Valuation, i: int, lets: dict[tuple[str, int], Any]) -> Any:
+        fixed = {name: v[name] for name in formula.groups}
+        others = [name for name in free_variables(formula.body) if name not in formula.groups]
+        values = [
+            {**fixed, **more}[formula.variable]
+            for more in self._valuations(others)
+            if self.holds(formula.body, {**fixed, **more}, i, lets)
+        ]
+        if not values:
+            return None if formula.groups else self._of_nothing(formula)
+        return _aggregated(formula.operator, values)
+
+    def _of_nothing(self, formula: Aggregation) -> Any:
+        if formula.operator == "CNT":
+            return 0
+        if formula.operator in ("AVG", "MED"):
+            return 0.0
+        return 0  # the variables of the tests' aggregations are integers
+
+
+class _Fixed:
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def _fits(wanted: Sequence[Any], row: Sequence[Any]) -> bool:
+    named: dict[str, Any] = {}
+    for each, value in zip(wanted, row, strict=True):
+        if isinstance(each, _Fixed):
+            if not _same(each.value, value):
+                return False
+        elif each != "_" and not _same(named.setdefault(each, value), value):
+            return False
+    return True
+
+
+def _same(one: Any, two: Any) -> bool:
+    return type(one) is type(two) and bool(one == two)
+
+
+def _aggregated(operator: str, values: list[Any]) -> Any:
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    match operator:
+        case "CNT":
+            return len(values)
+        case "SUM":
+            return math.fsum(values) if isinstance(values[0], float) else sum(values)
+        case "AVG":
+            total = math.fsum(values) if isinstance(values[0], float) else sum(values)
+            return total / len(values)
+        case "MIN":
+            return ordered[0]
+        case "MAX":
+            return ordered[-1]
+        case "MED":
+            if len(ordered) % 2:
+                return float(ordered[middle])
+            return float((Fraction(ordered[middle - 1]) + Fraction(ordered[middle])) / 2)
+    raise ValueError(operator)
+
+
+def _inside(distance: int, interval: Interval) -> bool:
+    low, high = interval.ticks()
+    return distance >= low and (high is None or distance <= high)
+
+
+def _compare(operator: str, left: Any, right: Any) -> bool:
+    if left is None or right is None or type(left) is not type(right):
+        return False
+    return bool(
+        {
+            "=": left == right,
+            "<": left < right,
+            ">": left > right,
+            "<=": left <= right,
+            ">=": left >= right,
+        }[operator]
+    )
+
+
+def _term(term: Term, v: Valuation) -> Any:
+    """The value of a term, None where the types do not fit."""
+    match term:
+        case Variable(name):
+            return v[name]
+        case Constant(value):
+            return value
+        case Negative(inner):
+            value = _term(inner, v)
+            return None if value is None or isinstance(value, str) else -value
+        case Call("i2f", inner):
+            value = _term(inner, v)
+            return float(value) if isinstance(value, int) else None
+        case Call("f2i", inner):
+            value = _term(inner, v)
+            return int(value) if isinstance(value, float) else None
+        case Call("i2s", inner):
+            value = _term(inner, v)
+            return str(value) if isinstance(value, int) else None
+        case Arithmetic(operator, left, right):
+            return _arithmetic(operator, _term(left, v), _term(right, v))
+    raise ValueError(f"the oracle has no {term}")
+
+
+def _arithmetic(operator: str, left: Any, right: Any) -> Any:
+    if left is None or right is None or type(left) is not type(right) or isinstance(left, str):
+        return None
+    if operator in ("/", "MOD") and right == 0:
+        return None
+    whole = isinstance(left, int)
+    match operator:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "/":
+            return math.trunc(Fraction(left, right)) if whole else left / right
+    return left - right * math.trunc(Fraction(left, right))
+
+
+def _names(term: Term) -> list[str]:
+    match term:
+        case Variable(name):
+            return [name]
+        case Negative(inner) | Call(_, inner):
+            return _names(inner)
+        case Arithmetic(_, left, right):
+            return list(dict.fromkeys(_names(left) + _names(right)))
+    return []
+
+
+def _constants(formula: Formula) -> list[Any]:
+    found: list[Any] = []
+
+    def walk(term: Term) -> None:
+        match term:
+            case Constant(value):
+                found.append(value)
+            case Negative(inner) | Call(_, inner):
+                walk(inner)
+            case Arithmetic(_, left, right):
+                walk(left)
+                walk(right)
+
+    todo = [formula]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Predicate):
+            for argument in node.arguments:
+                walk(argument)
+        if isinstance(node, Comparison | Substring):
+            walk(node.left)
+            walk(node.right)
+        todo.extend(children(node))
+    return found
+
+
+def _depth(formula: Formula) -> int:
+    own = isinstance(formula, Temporal | Since | Until)
+    below = [_depth(child) for child in children(formula)]
+    return own + (sum(below) if isinstance(formula, Let) else max(below, default=0))

@@ -1,0 +1,175 @@
+"""Pages about policies: how they will be evaluated, and where and by whom they were broken."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hamlet.output.columnar import csv_texts
+from hamlet.output.place import check_place
+from hamlet.pages.page import EXAMPLE, render, write
+from hamlet.policies.explaining import CLASSES, Shown, worst
+
+_BARS = 120
+_TOP = 15
+_MOST_KEPT = 1_000_000  # valuations that are counted; rarer ones beyond that are forgotten
+
+
+def explanation(
+    policies: Sequence[tuple[str, str, Shown, Sequence[str], bool]], signature: str, path: str | os.PathLike[str]
+) -> None:
+    """Write the page that shows how policies will be evaluated.
+
+    Parameters
+    ----------
+    policies : sequence of (str, str, Shown, sequence of str, bool)
+        Name, text, tree, free variables, and whether rows are violations.
+    signature : str
+        The file of the signature.
+    path : path
+
+    Raises
+    ------
+    OutputError
+        The page cannot be written there.
+    """
+    check_place(path, "--html", keep=(signature,), example=EXAMPLE)
+    shown: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "text": text.strip(),
+            "rows": "violations" if violations else "satisfying valuations",
+            "columns": ["time", "time_point", *columns],
+            "memory": worst(tree),
+            "nodes": list(tree.walk()),
+        }
+        for name, text, tree, columns, violations in policies
+    ]
+    names = ", ".join(each["name"] for each in shown)
+    page = render(
+        "policy.html",
+        "policy.css",
+        "policy.js",
+        {"policies": []},
+        workload=names,
+        signature=signature,
+        policies=shown,
+        classes=CLASSES,
+    )
+    write(page, path, "--html")
+
+
+class ViolationReport:
+    """Watches the rows of policies, and writes a page about them.
+
+    Parameters
+    ----------
+    policies : sequence of (str, str, str, sequence of str)
+        Name, text, what a row is (``violations``), and the columns of a valuation.
+    path : path
+        Where the page goes.
+    keep : sequence of str
+        Files that it must not replace.
+
+    Raises
+    ------
+    OutputError
+        If a page cannot be written there.
+    """
+
+    def __init__(
+        self, policies: Sequence[tuple[str, str, str, Sequence[str]]], path: str | os.PathLike[str], keep: Sequence[str]
+    ) -> None:
+        check_place(path, "--report", keep=keep, example=EXAMPLE)
+        self._policies = policies
+        self._path = path
+        self._counts = [0] * len(policies)
+        self._times: list[Counter[int]] = [Counter() for _ in policies]
+        self._steps = [1] * len(policies)
+        self._types: list[pa.DataType] = [pa.int64() for _ in policies]
+        self._top: list[Counter[tuple[str, ...]]] = [Counter() for _ in policies]
+
+    def see(self, place: int, rows: pa.RecordBatch) -> None:
+        """Count the rows of a policy."""
+        self._counts[place] += rows.num_rows
+        times = rows.column("time")
+        self._types[place] = times.type
+        ticks = times.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        values, counts = np.unique(ticks // self._steps[place], return_counts=True)
+        self._times[place].update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+        while len(self._times[place]) > 64 * _BARS:  # coarser, so that memory does not grow
+            coarse: Counter[int] = Counter()
+            for value, count in self._times[place].items():
+                coarse[value // 2] += count
+            self._times[place], self._steps[place] = coarse, self._steps[place] * 2
+        columns = self._policies[place][3]
+        if columns:
+            texts = [csv_texts(rows.column(name)) for name in columns]
+            self._top[place].update(zip(*texts, strict=True))
+            if len(self._top[place]) > 2 * _MOST_KEPT:
+                self._top[place] = Counter(dict(self._top[place].most_common(_MOST_KEPT)))
+
+    def write(self, source: str, settings: Sequence[tuple[str, str]], stats: Mapping[str, Any], seconds: float) -> None:
+        """Write the page."""
+        shown = []
+        for place, (name, text, what, columns) in enumerate(self._policies):
+            count = self._counts[place]
+            shown.append(
+                {
+                    "name": name,
+                    "text": text.strip(),
+                    "what": what,
+                    "columns": columns,
+                    "count": f"{count:,} {what}",
+                    "bars": self._bars(place),
+                    "top": [(values, f"{number:,}") for values, number in self._top[place].most_common(_TOP)],
+                }
+            )
+        counters = [
+            (f"{stats[key]:,}", caption)
+            for key, caption in (
+                ("events", "events"),
+                ("time_points", "time-points"),
+                ("matched_events", "events in relations"),
+                ("null_events", "events without a value"),
+                ("unknown_events", "events of unknown predicates"),
+            )
+            if key in stats
+        ]
+        counters += [(f"{sum(self._counts):,}", "rows"), (f"{seconds:.2f} s", "run time")]
+        data = {"policies": [{"what": each["what"], "bars": each["bars"]} for each in shown]}
+        page = render(
+            "violations.html",
+            "policy.css",
+            "policy.js",
+            data,
+            workload=", ".join(name for name, *_ in self._policies),
+            source=source,
+            settings=settings,
+            counters=counters,
+            policies=shown,
+        )
+        write(page, self._path, "--report")
+
+    def _bars(self, place: int) -> list[dict[str, Any]]:
+        """Counts of equal lengths of time."""
+        times, step = self._times[place], self._steps[place]
+        if not times:
+            return []
+        first, last = min(times), max(times)
+        width = max(1, -(-(last - first + 1) // _BARS))
+        counts = [0] * (-(-(last - first + 1) // width))
+        for value, count in times.items():
+            counts[(value - first) // width] += count
+        most = max(counts)
+        edges = [(first + number * width) * step for number in range(len(counts) + 1)]
+        texts = csv_texts(pa.array(edges).cast(self._types[place]))
+        return [
+            {"first": texts[number], "last": texts[number + 1], "count": count, "height": 100 * count / most}
+            for number, count in enumerate(counts)
+        ]

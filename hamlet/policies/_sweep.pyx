@@ -1,0 +1,234 @@
+"""Sweeps over periods: grouping by valuation, overlap joins and differences.
+
+Contract: the Python side gives contiguous int64 arrays of equal lengths; where an order is asked for, rows are sorted by
+(id, first). Nothing is checked again here.
+"""
+
+from libc.stdint cimport int64_t, uint64_t
+from libc.stdlib cimport free, malloc, realloc
+
+import numpy as np
+
+
+cdef inline uint64_t _mix(uint64_t h) noexcept nogil:
+    h ^= h >> 32
+    h *= <uint64_t>0x9E3779B97F4A7C15
+    h ^= h >> 29
+    h *= <uint64_t>0xBF58476D1CE4E5B9
+    h ^= h >> 32
+    return h
+
+
+def group(list columns, Py_ssize_t rows):
+    """Number the distinct rows of some columns.
+
+    Parameters
+    ----------
+    columns : list of int64 arrays of shape (rows,)
+    rows : int
+
+    Returns
+    -------
+    (int64 array of shape (rows,), int64 array of shape (groups,))
+        Each row's group, numbered by first occurrence, and the first row of each group.
+    """
+    ids_array = np.zeros(rows, np.int64)
+    if not columns or rows == 0:
+        return ids_array, np.zeros(1 if rows else 0, np.int64)
+    cdef int64_t[::1] ids = ids_array
+    first_array = np.empty(rows, np.int64)
+    cdef int64_t[::1] firsts = first_array
+    hash_array = np.zeros(rows, np.uint64)
+    cdef uint64_t[::1] hashes = hash_array
+    cdef int width = len(columns), c
+    cdef Py_ssize_t i, size = 16, groups = 0, place
+    cdef int64_t known
+    cdef const int64_t[::1] column
+    cdef const int64_t** data = <const int64_t**>malloc(width * sizeof(int64_t*))
+    if data == NULL:
+        raise MemoryError
+    keep = []
+    for c in range(width):
+        column = columns[c]
+        keep.append(column)
+        data[c] = &column[0]
+        for i in range(rows):
+            hashes[i] = _mix(hashes[i] ^ <uint64_t>column[i])
+    while size < 2 * rows:
+        size *= 2
+    cdef int64_t* slots = <int64_t*>malloc(size * sizeof(int64_t))
+    if slots == NULL:
+        free(data)
+        raise MemoryError
+    cdef uint64_t mask = size - 1
+    cdef bint same
+    with nogil:
+        for place in range(size):
+            slots[place] = -1
+        for i in range(rows):
+            place = hashes[i] & mask
+            while True:
+                known = slots[place]
+                if known < 0:
+                    slots[place] = groups
+                    firsts[groups] = i
+                    ids[i] = groups
+                    groups += 1
+                    break
+                if hashes[firsts[known]] == hashes[i]:
+                    same = True
+                    for c in range(width):
+                        if data[c][firsts[known]] != data[c][i]:
+                            same = False
+                            break
+                    if same:
+                        ids[i] = known
+                        break
+                place = (place + 1) & mask
+    free(slots)
+    free(data)
+    return ids_array, first_array[:groups].copy()
+
+
+cdef struct Pairs:
+    int64_t* left
+    int64_t* right
+    Py_ssize_t count
+    Py_ssize_t room
+
+
+cdef int _push(Pairs* pairs, int64_t left, int64_t right) noexcept nogil:
+    cdef int64_t* grown
+    if pairs.count == pairs.room:
+        pairs.room = 2 * pairs.room if pairs.room else 1024
+        grown = <int64_t*>realloc(pairs.left, pairs.room * sizeof(int64_t))
+        if grown == NULL:
+            return -1
+        pairs.left = grown
+        grown = <int64_t*>realloc(pairs.right, pairs.room * sizeof(int64_t))
+        if grown == NULL:
+            return -1
+        pairs.right = grown
+    pairs.left[pairs.count] = left
+    pairs.right[pairs.count] = right
+    pairs.count += 1
+    return 0
+
+
+cdef _arrays(Pairs* pairs):
+    left = np.empty(pairs.count, np.int64)
+    right = np.empty(pairs.count, np.int64)
+    cdef int64_t[::1] one, two
+    cdef Py_ssize_t i
+    if pairs.count:
+        one, two = left, right
+        for i in range(pairs.count):
+            one[i] = pairs.left[i]
+            two[i] = pairs.right[i]
+    free(pairs.left)
+    free(pairs.right)
+    return left, right
+
+
+def overlaps(const int64_t[::1] lid, const int64_t[::1] lf, const int64_t[::1] ll,
+             const int64_t[::1] rid, const int64_t[::1] rf, const int64_t[::1] rl):
+    """The pairs of rows of equal id whose periods overlap; both sides are sorted by (id, first).
+
+    Returns
+    -------
+    (int64 array, int64 array)
+        Places in the left and in the right side.
+    """
+    cdef Py_ssize_t n = lid.shape[0], m = rid.shape[0], a = 0, b = 0, i1, j1, k
+    cdef int64_t key
+    cdef int failed = 0
+    cdef Pairs pairs = Pairs(NULL, NULL, 0, 0)
+    with nogil:
+        while a < n and b < m and not failed:
+            if lid[a] < rid[b]:
+                a += 1
+                continue
+            if rid[b] < lid[a]:
+                b += 1
+                continue
+            key = lid[a]
+            i1 = a
+            while i1 < n and lid[i1] == key:
+                i1 += 1
+            j1 = b
+            while j1 < m and rid[j1] == key:
+                j1 += 1
+            while a < i1 and b < j1:
+                if lf[a] <= rf[b]:
+                    k = b
+                    while k < j1 and rf[k] <= ll[a]:
+                        failed |= _push(&pairs, a, k)
+                        k += 1
+                    a += 1
+                else:
+                    k = a
+                    while k < i1 and lf[k] <= rl[b]:
+                        failed |= _push(&pairs, k, b)
+                        k += 1
+                    b += 1
+            a = i1
+            b = j1
+    if failed:
+        free(pairs.left)
+        free(pairs.right)
+        raise MemoryError
+    return _arrays(&pairs)
+
+
+def difference(const int64_t[::1] lid, const int64_t[::1] lf, const int64_t[::1] ll,
+               const int64_t[::1] rid, const int64_t[::1] rf, const int64_t[::1] rl):
+    """What is left of the left periods without the right ones of equal id; the right periods of an id are disjoint.
+
+    Returns
+    -------
+    (int64 array, int64 array, int64 array)
+        Places in the left side, first and last of what remains.
+    """
+    cdef Py_ssize_t n = lid.shape[0], m = rid.shape[0], a, b = 0, k
+    cdef int64_t start
+    cdef int failed = 0
+    cdef Pairs pairs = Pairs(NULL, NULL, 0, 0)
+    cdef Pairs ends = Pairs(NULL, NULL, 0, 0)
+    with nogil:
+        for a in range(n):
+            while b < m and (rid[b] < lid[a] or (rid[b] == lid[a] and rl[b] < lf[a])):
+                b += 1
+            start = lf[a]
+            k = b
+            while k < m and rid[k] == lid[a] and rf[k] <= ll[a]:
+                if rf[k] > start:
+                    failed |= _push(&pairs, a, start)
+                    failed |= _push(&ends, 0, rf[k] - 1)
+                if rl[k] + 1 > start:
+                    start = rl[k] + 1
+                k += 1
+            if start <= ll[a]:
+                failed |= _push(&pairs, a, start)
+                failed |= _push(&ends, 0, ll[a])
+            if failed:
+                break
+    if failed:
+        free(pairs.left)
+        free(pairs.right)
+        free(ends.left)
+        free(ends.right)
+        raise MemoryError
+    places, first = _arrays(&pairs)
+    _, last = _arrays(&ends)
+    return places, first, last
+
+
+def group_max(const int64_t[::1] ids, const int64_t[::1] values, Py_ssize_t groups):
+    """The largest value of each group; every group has a row."""
+    result_array = np.full(groups, -2**63, np.int64)
+    cdef int64_t[::1] result = result_array
+    cdef Py_ssize_t i
+    for i in range(ids.shape[0]):
+        if values[i] > result[ids[i]]:
+            result[ids[i]] = values[i]
+    return result_array

@@ -1,0 +1,285 @@
+"""The online face: events in batches of any size, rows as soon as their time-point is decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hamlet.engine.intake import Intake
+from hamlet.engine.memory_limit import Size
+from hamlet.engine.options import options_of
+from hamlet.engine.reorder_buffer import Disorder
+from hamlet.errors import HamletError, MemoryLimitError, OptionError
+from hamlet.input.ordering import SortKey
+from hamlet.input.ticks import Lateness, refuse_far, time_in_ticks
+from hamlet.language.schema import Clock, Schema
+from hamlet.policies.logs import LogChunk
+from hamlet.policies.policy import Policy
+from hamlet.policies.running import dicts_of, policies_of
+from hamlet.policies.serving import Serving
+from hamlet.policies.tables import Tables
+
+_END_OF_TIME = (1 << 61) - 1
+
+
+class Monitor:
+    """Evaluates policies over a stream as it arrives.
+
+    A time-point of the stream's time stays open until a later time arrives, so events of one time may be split over
+    pushes, and any split gives the same rows.
+
+    Parameters
+    ----------
+    policy : Policy, or several
+    negate, time_points, open_end, max_memory, time_column, type_column, order_column, time_unit
+        As of `run`.
+    lateness : int, float, str or datetime.timedelta
+        How far behind the largest time seen an event may be: a number of ticks of the time column, or a duration such
+        as ``'5 s'``.
+    late : {'error', 'drop'}
+        What becomes of events later than that: an error that takes nothing of the push, or a count in `stats`.
+
+    Examples
+    --------
+    >>> policy = Policy.parse("ALWAYS FORALL u. p(u) IMPLIES EVENTUALLY[0,5] q(u)", signature="p(u: int) q(u: int)")
+    >>> monitor = Monitor(policy)
+    >>> monitor.push([{"time": 1, "type": "p", "u": 7}])
+    []
+    >>> monitor.advance(7)
+    [{'policy': 'policy1', 'time': 1, 'time_point': 0, 'u': 7}]
+    """
+
+    def __init__(
+        self,
+        policy: Policy | Iterable[Policy],
+        *,
+        negate: bool = False,
+        time_points: str = "step",
+        open_end: bool = False,
+        lateness: Lateness = 0,
+        late: str = "error",
+        max_memory: Size | None = None,
+        time_column: str = "time",
+        type_column: str = "type",
+        order_column: str | None = None,
+        time_unit: str = "s",
+    ) -> None:
+        if time_points not in ("step", "event"):
+            raise OptionError(f"time_points is {time_points!r}; it must be 'step' or 'event'")
+        self.policies = policies_of(policy)
+        self.negate, self.time_points, self.open_end = negate, time_points, open_end
+        self.options = options_of(
+            {
+                "time_column": time_column,
+                "type_column": type_column,
+                "order_column": order_column,
+                "time_unit": time_unit,
+                "max_memory": max_memory,
+            }
+        )
+        self._key = SortKey(time_column, order_column)
+        self._serving = self._made(Clock(time_column, time_unit, pa.int64()))
+        wanted = self._serving.predicates
+        signature = self.policies[0].signature
+        names = [
+            name
+            for each in signature
+            if (each.name, each.arity) in wanted
+            for name in each.attributes
+            if name is not None
+        ]
+        keys = [time_column, type_column, *([order_column] if order_column else [])]
+        self._intake = Intake(self.options, tuple(dict.fromkeys([*keys, *names])))
+        self._disorder = Disorder(self._key, lateness, late, counted=max_memory is not None)
+        self._schema: Schema | None = None
+        self._columns: pa.Schema | None = None  # of the batches
+        self._tables: Tables | None = None
+        self._counts = {"events": 0, "matched_events": 0, "null_events": 0}
+        self._promise: Any = None  # a time given before the first event, which says in what unit it is
+        self._closed = False
+        self._failed: str | None = None
+
+    def _made(self, clock: Clock) -> Serving:
+        kind = clock.type if clock.is_timestamp else pa.int64()
+        return Serving(
+            self.policies,
+            kind,
+            clock.ticks_per_second,
+            negate=self.negate,
+            open_end=self.open_end,
+            max_memory=self.options.max_memory,
+        )
+
+    # ------------------------------------------------------------------------------------------ the public face
+
+    def push(self, events: Any) -> list[dict[str, Any]]:
+        """Take a batch of events in any order within the lateness; give the rows that are decided by it.
+
+        Parameters
+        ----------
+        events : pyarrow Table or RecordBatch, dict of numpy arrays, iterable of dicts
+
+        Raises
+        ------
+        DataError
+            Late events, a NULL time, a column that is missing or changes its type: nothing of the push is taken.
+        """
+        self._refuse_closed()
+        disorder = self._disorder
+        batches, schema = self._intake.read(events, self._schema, disorder.events)
+        if not batches or schema is None:
+            return []
+        keyed = [self._key.columns_of(batch) for batch in batches]
+        times = np.concatenate([times for times, _ in keyed])
+        refuse_far(self.options.time_column, int(times.min()), int(times.max()))
+        if self._promise is not None:
+            disorder.promise(time_in_ticks(self._promise, schema.clock))
+            self._promise = None
+        fresh = disorder.judge(times, schema.clock)
+        if schema is not self._schema:
+            self._adopt(schema, batches[0].schema)
+        for batch, (stamps, orders) in zip(batches, keyed, strict=True):
+            if fresh is None:
+                disorder.take(batch, stamps, orders, schema.clock)
+        if fresh is not None:
+            self._take_fresh(batches, fresh, schema.clock)
+        return self._released()
+
+    def advance(self, time: Any) -> list[dict[str, Any]]:
+        """Promise that no event before `time` will come; give the rows that are decided by that."""
+        self._refuse_closed()
+        if self._schema is None and not isinstance(time, (int, np.integer)):
+            self._promise = time
+            return []
+        self._disorder.promise(time_in_ticks(time, self.clock))
+        return self._released()
+
+    def close(self) -> list[dict[str, Any]]:
+        """End the stream; give all remaining rows."""
+        self._refuse_closed()
+        self._closed = True
+        self._disorder.promise(_END_OF_TIME)
+        rows = self._processed(self._disorder.release(_END_OF_TIME), None)
+        return rows + self._dicts(self._serving.close())
+
+    @property
+    def stats(self) -> dict[str, Any]:
+        """Counters of the run so far."""
+        counts = {name: count for name, count in self._counts.items() if count or name == "events"}
+        return {
+            "late_events": self._disorder.late_events,
+            "time_points": self._serving.points,
+            "kept_bytes": self._serving.nbytes,
+            **counts,
+        }
+
+    @property
+    def clock(self) -> Clock:
+        """The time column; of whole ticks where no event has come yet."""
+        if self._schema is not None:
+            return self._schema.clock
+        return Clock(self.options.time_column, self.options.time_unit, pa.int64())
+
+    # ------------------------------------------------------------------------------------------ inside
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise HamletError("the monitor is closed; make a new one for another stream")
+        if self._failed is not None:
+            raise HamletError(f"the monitor cannot go on after an error: {self._failed}")
+
+    def _adopt(self, schema: Schema, columns: pa.Schema) -> None:
+        """Go on with columns that are known, or known better."""
+        if self._schema is None and schema.clock != self.clock:
+            self._serving = self._made(schema.clock)
+        self._schema, self._columns = schema, columns.remove_metadata()
+        self._tables = Tables(
+            self.policies[0].signature,
+            self._serving.predicates,
+            columns,
+            SortKey(self.options.time_column, self.options.order_column, "the events"),
+            self.options.type_column,
+            self.time_points,
+            open_columns=not schema.closed,
+        )
+
+    def _take_fresh(self, batches: Sequence[pa.RecordBatch], fresh: npt.NDArray[np.bool_], clock: Clock) -> None:
+        """Take the events of a push that are not late."""
+        self._disorder.leave_out(int(len(fresh) - fresh.sum()))
+        start = 0
+        for batch in batches:
+            part = batch.filter(pa.array(fresh[start : start + batch.num_rows]))
+            start += batch.num_rows
+            self._disorder.take(part, *self._key.columns_of(part), clock)
+
+    def _released(self) -> list[dict[str, Any]]:
+        """The rows of held events whose time-point is over."""
+        watermark = self._disorder.watermark
+        if watermark is None:
+            return []
+        return self._processed(self._disorder.release(watermark), watermark)
+
+    def _processed(self, batches: Sequence[pa.RecordBatch], bound: int | None) -> list[dict[str, Any]]:
+        chunks: list[LogChunk] = []
+        if batches:
+            tables = self._tables
+            assert tables is not None, "events have come, so their columns are known"
+            chunks = list(tables.chunks(batches))
+            self._counts["events"] += tables.events
+            self._counts["matched_events"] += tables.matched
+            self._counts["null_events"] += tables.nulls
+            tables.events = tables.matched = tables.nulls = 0
+        try:
+            return self._dicts(self._serving.feed(chunks, bound))
+        except MemoryLimitError as error:
+            self._failed = str(error)
+            raise
+        except HamletError as error:  # the time-points are taken in part
+            self._failed = str(error)
+            raise
+
+    def _dicts(self, parts: Iterable[tuple[int, pa.RecordBatch]]) -> list[dict[str, Any]]:
+        unit = self.clock.unit
+        by_policy: list[list[dict[str, Any]]] = [[] for _ in self.policies]
+        for place, rows in parts:
+            by_policy[place] += dicts_of(self.policies[place].name, rows, unit)
+        return [row for rows in by_policy for row in rows]
+
+    # ------------------------------------------------------------------------------------------ saving
+
+    def save(self) -> bytes:
+        """All that the monitor is, as bytes for `restore`: going on from there is as if it had never stopped.
+
+        Raises
+        ------
+        HamletError
+            The monitor is closed, or cannot go on after an error.
+        """
+        from hamlet.policies import saving
+
+        self._refuse_closed()
+        return saving.write(self)
+
+    @classmethod
+    def restore(cls, policy: Policy | Iterable[Policy], data: bytes | bytearray | memoryview) -> Monitor:
+        """A monitor that goes on where another one was saved, with the options of that one.
+
+        Parameters
+        ----------
+        policy : Policy, or several
+            Those of the saved monitor; comments and layout may differ.
+        data : bytes-like
+            From `save`. Nothing in it is ever run.
+
+        Raises
+        ------
+        RestoreError
+            The bytes are damaged, of other policies, or of another version.
+        """
+        from hamlet.policies import saving
+
+        return saving.read(cls, policies_of(policy), data)

@@ -1,0 +1,323 @@
+"""The operators of an evaluation: each takes its children's periods, batch after batch, and gives its own.
+
+Contract
+--------
+**Batches**: an operator gives its relation for time-points ``done_before <= i < done``; the next batch goes on there.
+`done` depends on the time-points that are known, never on how they were cut into batches.
+**Clipped**: periods are clipped to the batch; one that goes on begins again in the next.
+**Kept** is what later batches need (`Node.kept`): relations, some with columns beside those of the valuation.
+
+Source: the temporal operators follow the semantics of Basin et al. (JACM 2015) §2; keeping periods instead of a table
+per time-point is this project's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hamlet.policies.formula import Term, Type
+from hamlet.policies.relation import (
+    NO_INTS,
+    Ints,
+    Relation,
+    coalesce,
+    concat,
+    empty,
+    join,
+    minus,
+    whole,
+)
+from hamlet.policies.values import Pool, compare, evaluate, matches, substring
+
+NEVER = 1 << 61  # a time beyond all others; sums of two such numbers fit 64 bits
+
+
+@dataclass(slots=True)
+class Timeline:
+    """The time-points that are known.
+
+    Attributes
+    ----------
+    times : int64 array
+        Time-stamps of the time-points from `base` on.
+    base, known : int
+        The first time-point whose time-stamp is kept, and the number of all.
+    bound : int
+        No later time-point has a time-stamp below.
+    fresh : int
+        The first time-point of the batch.
+    tables : dict
+        (name, arity) to the batch's tuples: columns of codes, and each tuple's time-point.
+    """
+
+    times: Ints = field(default_factory=lambda: NO_INTS)
+    base: int = 0
+    known: int = 0
+    bound: int = -NEVER
+    fresh: int = 0
+    tables: dict[tuple[str, int], tuple[list[Ints], Ints]] = field(default_factory=dict)
+
+    def at(self, points: Ints) -> Ints:
+        """Time-stamps of time-points."""
+        return self.times[points - self.base]
+
+    def first_at_least(self, times: Ints) -> Ints:
+        """For each time the first time-point that is not earlier; `known` where there is none."""
+        return np.searchsorted(self.times, times, "left") + self.base
+
+    def last_at_most(self, times: Ints) -> Ints:
+        """For each time the last time-point that is not later."""
+        return np.searchsorted(self.times, times, "right") + (self.base - 1)
+
+    def next_time(self, point: int) -> int:
+        """A time-stamp that this time-point, and later ones, do not stay below."""
+        return int(self.times[point - self.base]) if point < self.known else self.bound
+
+
+class Node:
+    """One operator.
+
+    Attributes
+    ----------
+    types : tuple of str
+        Of the columns.
+    children : tuple of Node
+    done : int
+        The first time-point that is not decided.
+    output : Relation
+        Of the last batch.
+    kept : dict of str to Relation
+        What later batches need.
+    """
+
+    reads_times = False  # whether time-stamps from the first undecided time-point on are needed
+
+    def __init__(self, types: tuple[Type, ...], children: tuple[Node, ...]) -> None:
+        self.types = types
+        self.children = children
+        self.done = 0
+        self.seen = 0
+        self.output = empty(len(types))
+        self.kept: dict[str, Relation] = {}
+        self.pending = [empty(len(child.types)) for child in children]
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return len(self.types)
+
+    def step(self, line: Timeline) -> None:
+        """Take the children's outputs of this batch and give one's own."""
+        until = min((child.done for child in self.children), default=line.known)
+        batch = []
+        for place, child in enumerate(self.children):
+            all_rows = child.output
+            if len(self.pending[place]):  # a period that went on in the next batch is one period again
+                all_rows = coalesce(concat([self.pending[place], all_rows], child.width))
+            batch.append(all_rows.clip(self.seen, until))
+            later = child.done > until
+            self.pending[place] = all_rows.clip(until, child.done) if later else empty(child.width)
+        low, self.seen = self.seen, until
+        self.output, self.done = self._compute(line, low, until, batch)
+
+    def _compute(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> tuple[Relation, int]:
+        """The relation of the batch, from the children's at time-points ``low <= i < high``; what is decided then."""
+        return self._relation(line, low, high, batch), high
+
+    def _relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:
+        """As `_compute`, of operators that decide what their children have decided."""
+        raise NotImplementedError
+
+    def kept_types(self) -> dict[str, tuple[Type | None, ...]]:
+        """The types of the columns of what is kept; None is a time or a time-point."""
+        return dict.fromkeys(self.kept, self.types)
+
+    @property
+    def oldest(self) -> int | None:
+        """The first time-point whose time-stamp is still needed, if any is."""
+        return min(self.done, self.seen) - 1 if self.reads_times else None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is kept."""
+        return sum(each.nbytes for each in (*self.kept.values(), *self.pending))
+
+
+# ----------------------------------------------------------------------------------------- without children
+
+
+class Event(Node):
+    """The tuples of a predicate, those that have some constants and equal places; `columns` of them."""
+
+    def __init__(
+        self,
+        key: tuple[str, int],
+        types: tuple[Type, ...],
+        constants: tuple[tuple[int, int], ...],
+        equal: tuple[tuple[int, int], ...],
+        columns: tuple[int, ...],
+    ) -> None:
+        super().__init__(tuple(types[place] for place in columns), ())
+        self.key, self.constants, self.equal, self.columns = key, constants, equal, columns
+
+    def _relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:  # noqa: ARG002
+        found = line.tables.get(self.key)
+        if found is None or not len(found[1]):
+            return empty(self.width)
+        return _shaped(Relation(found[0], found[1], found[1]), self.constants, self.equal, self.columns)
+
+
+def _shaped(
+    relation: Relation,
+    constants: tuple[tuple[int, int], ...],
+    equal: tuple[tuple[int, int], ...],
+    columns: tuple[int, ...],
+) -> Relation:
+    """The rows with some constants and equal places; some of their columns."""
+    if constants or equal:
+        mask = np.ones(len(relation), bool)
+        for place, code in constants:
+            mask &= relation.columns[place] == code
+        for one, two in equal:
+            mask &= relation.columns[one] == relation.columns[two]
+        relation = Relation(
+            [relation.columns[place][mask] for place in columns], relation.first[mask], relation.last[mask]
+        )
+    else:
+        relation = relation.select(columns)
+    return coalesce(relation)
+
+
+class Position(Node):
+    """What every stream has: ``tp(i)``, the time-point, ``ts(t)``, its time-stamp, and ``tpts(i, t)``."""
+
+    reads_times = True
+
+    def __init__(self, name: str) -> None:
+        super().__init__(("int", "int") if name == "tpts" else ("int",), ())
+        self.name = name
+
+    def _relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:  # noqa: ARG002
+        points = np.arange(low, high, dtype=np.int64)
+        columns = {"tp": [points], "ts": [line.at(points)], "tpts": [points, line.at(points)]}
+        return Relation(columns[self.name], points, points)
+
+
+class Always(Node):
+    """One valuation, at all time-points: TRUE, and ``x = 5``."""
+
+    def __init__(self, types: tuple[Type, ...], codes: tuple[int, ...]) -> None:
+        super().__init__(types, ())
+        self.codes = codes
+
+    def _relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:  # noqa: ARG002
+        made = whole(low, high)
+        return Relation([np.full(len(made), code, np.int64) for code in self.codes], made.first, made.last)
+
+
+class Never(Node):
+    """No valuation: FALSE."""
+
+    def _relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:  # noqa: ARG002
+        return empty(self.width)
+
+
+# ---------------------------------------------------------------------------------------------- without time
+
+
+class Shape(Node):
+    """The rows with some constants and equal places; some of their columns. EXISTS and the names of LET."""
+
+    def __init__(
+        self,
+        child: Node,
+        constants: tuple[tuple[int, int], ...],
+        equal: tuple[tuple[int, int], ...],
+        columns: tuple[int, ...],
+    ) -> None:
+        super().__init__(tuple(child.types[place] for place in columns), (child,))
+        self.constants, self.equal, self.columns = constants, equal, columns
+
+    def _relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:  # noqa: ARG002
+        return _shaped(batch[0], self.constants, self.equal, self.columns)
+
+
+class Filter(Node):
+    """The rows that pass a test, or fail it; the terms' variables are places of columns."""
+
+    def __init__(self, child: Node, test: str, left: Term, right: Term | str, negated: bool, pool: Pool) -> None:
+        super().__init__(child.types, (child,))
+        self.test, self.left, self.right, self.negated, self.pool = test, left, right, negated, pool
+
+    def _relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:  # noqa: ARG002
+        rows = batch[0]
+        if not len(rows):
+            return rows
+        columns, types = _named(rows, self.types)
+        left = evaluate(self.left, columns, types, len(rows), self.pool)
+        if isinstance(self.right, str):
+            mask = matches(left, self.right, self.pool)
+        else:
+            right = evaluate(self.right, columns, types, len(rows), self.pool)
+            if self.test == "SUBSTRING":
+                mask = substring(left, right, self.pool)
+            else:
+                from hamlet.policies.values import type_of
+
+                mask = compare(self.test, left, right, type_of(self.left, types), self.pool)
+        return rows.take(~mask if self.negated else mask)
+
+
+class Extend(Node):
+    """The rows with one more column, a term over the others."""
+
+    def __init__(self, child: Node, term: Term, type: Type, pool: Pool) -> None:
+        super().__init__((*child.types, type), (child,))
+        self.term, self.pool = term, pool
+
+    def _relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:  # noqa: ARG002
+        rows = batch[0]
+        columns, types = _named(rows, self.children[0].types)
+        made = evaluate(self.term, columns, types, len(rows), self.pool) if len(rows) else NO_INTS
+        return Relation([*rows.columns, made], rows.first, rows.last)
+
+
+def _named(rows: Relation, types: tuple[Type, ...]) -> tuple[dict[str, Ints], dict[str, Type]]:
+    names = [str(place) for place in range(len(types))]
+    return dict(zip(names, rows.columns, strict=True)), dict(zip(names, types, strict=True))
+
+
+class Join(Node):
+    """AND: the left columns, then those of the right side that are not shared."""
+
+    def __init__(self, left: Node, right: Node, on_left: tuple[int, ...], on_right: tuple[int, ...]) -> None:
+        rest = tuple(kind for place, kind in enumerate(right.types) if place not in on_right)
+        super().__init__((*left.types, *rest), (left, right))
+        self.on_left, self.on_right = on_left, on_right
+
+    def _relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:  # noqa: ARG002
+        return join(batch[0], batch[1], self.on_left, self.on_right)
+
+
+class Minus(Node):
+    """AND NOT: the left rows without those that the right side has; `on_right` are all of its columns."""
+
+    def __init__(self, left: Node, right: Node, on_left: tuple[int, ...], on_right: tuple[int, ...]) -> None:
+        super().__init__(left.types, (left, right))
+        self.on_left, self.on_right = on_left, on_right
+
+    def _relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:  # noqa: ARG002
+        return minus(batch[0], batch[1], self.on_left, self.on_right)
+
+
+class Union(Node):
+    """OR; `order` are the right side's columns in the order of the left side's."""
+
+    def __init__(self, left: Node, right: Node, order: tuple[int, ...]) -> None:
+        super().__init__(left.types, (left, right))
+        self.order = order
+
+    def _relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:  # noqa: ARG002
+        return coalesce(concat([batch[0], batch[1].select(self.order)], self.width))

@@ -1,0 +1,260 @@
+"""`run`: policies over a whole input, all rows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from hamlet.engine.memory_limit import Size
+from hamlet.errors import OptionError, near_miss, one_of
+from hamlet.language.schema import Clock
+from hamlet.policies.evaluation import Evaluation
+from hamlet.policies.policy import Policy
+from hamlet.policies.serving import Serving
+from hamlet.policies.source import Source, open_source
+from hamlet.policies.verdicts import Verdicts, mode_of
+
+VERDICTS = ("satisfied", "all", "equivalent")
+
+
+class Results:
+    """The rows of a run, policy by policy.
+
+    Attributes
+    ----------
+    stats : dict
+        What the run counted: ``events``, ``time_points``, rows per policy, and what was left out.
+    """
+
+    def __init__(self, names: Sequence[str], tables: Sequence[pa.Table], unit: str, stats: dict[str, Any]) -> None:
+        self._tables = dict(zip(names, tables, strict=True))
+        self._unit = unit
+        self.stats = stats
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """The names of the policies, also of those without rows."""
+        return tuple(self._tables)
+
+    def __len__(self) -> int:
+        return sum(each.num_rows for each in self._tables.values())
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows())
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{name}: {table.num_rows}" for name, table in self._tables.items())
+        return f"<Results, rows by policy: {counts}>"
+
+    def rows(self, policy: str | None = None) -> list[dict[str, Any]]:
+        """All rows as dicts, policy by policy: policy, time, time_point and the valuation."""
+        chosen = self._tables if policy is None else {policy: self.table(policy)}
+        return [row for name, table in chosen.items() for row in dicts_of(name, table, self._unit)]
+
+    def table(self, policy: str | None = None) -> pa.Table:
+        """The rows of a policy as a table: time, time_point and a column per free variable.
+
+        Without a name those of the only policy; of several, all with the union of their columns and a column
+        ``policy`` before them.
+
+        Raises
+        ------
+        OptionError
+            If there is no such policy.
+        """
+        if policy is None and len(self._tables) == 1:
+            return next(iter(self._tables.values()))
+        if policy is None:
+            parts = [
+                table.add_column(0, "policy", pa.array([name] * table.num_rows, pa.string()))
+                for name, table in self._tables.items()
+            ]
+            return pa.concat_tables(parts, promote_options="permissive")
+        if policy not in self._tables:
+            near = near_miss(policy, self._tables)
+            hint = f"did you mean {near!r}?" if near else f"the policies are {', '.join(self._tables)}"
+            raise OptionError(f"there is no policy {policy!r}; {hint}")
+        return self._tables[policy]
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """All rows as an Arrow stream, so that DuckDB, polars and others read results where they are."""
+        return self.table().__arrow_c_stream__(requested_schema)
+
+
+def dicts_of(policy: str, table: pa.Table | pa.RecordBatch, unit: str) -> list[dict[str, Any]]:
+    """Rows as dicts; integers are Python's, whatever their size, and times are in the type they came in."""
+    columns: dict[str, list[Any]] = {"policy": [policy] * table.num_rows}
+    for field in table.schema:
+        column = table.column(field.name)
+        if pa.types.is_timestamp(field.type):
+            clock = Clock(field.name, unit, field.type)
+            ticks = column.cast(pa.int64()).to_pylist()
+            columns[field.name] = [None if each is None else clock.present(each) for each in ticks]
+        elif pa.types.is_decimal(field.type):
+            columns[field.name] = [None if each is None else int(each) for each in column.to_pylist()]
+        else:
+            columns[field.name] = column.to_pylist()
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def policies_of(policy: Policy | Iterable[Policy]) -> list[Policy]:
+    """One policy or several, each under a name of its own.
+
+    Raises
+    ------
+    OptionError
+        If it is none, names are equal, or signatures differ.
+    """
+    policies = [policy] if isinstance(policy, Policy) else list(policy)
+    if not policies:
+        raise OptionError("there is no policy to run")
+    for each in policies:
+        if not isinstance(each, Policy):
+            raise OptionError(f"a policy is a hamlet.policies.Policy, not a {type(each).__name__}")
+        if each.signature != policies[0].signature:
+            raise OptionError(f"the policies {policies[0].name!r} and {each.name!r} have different signatures")
+    named: list[Policy] = []
+    taken: set[str] = set()
+    for place, each in enumerate(policies, 1):
+        found = each if each.name != "policy1" or place == 1 else each.renamed(f"policy{place}")
+        if found.name in taken:
+            raise OptionError(
+                f"two policies have the name {found.name!r}; give one another: Policy.parse(..., name=...)"
+            )
+        taken.add(found.name)
+        named.append(found)
+    return named
+
+
+def run(
+    policy: Policy | Iterable[Policy],
+    events: Any,
+    *,
+    negate: bool = False,
+    time_points: str = "step",
+    verdicts: str = "satisfied",
+    mode: str = "local",
+    open_end: bool = False,
+    ignore_unknown: bool = False,
+    max_memory: Size | None = None,
+    time_column: str = "time",
+    type_column: str = "type",
+    order_column: str | None = None,
+    time_unit: str = "s",
+    input_format: str | None = None,
+) -> Results:
+    """Evaluate policies over a complete input.
+
+    Parameters
+    ----------
+    policy : Policy, or several
+        Several share the evaluation of equal sub-formulas.
+    events : path, pyarrow Table or RecordBatchReader, dict of numpy arrays, iterable of dicts
+        A path that ends in ``.log`` is a log in MonPoly's format. An event's type is its predicate, the signature's
+        attribute names are its columns.
+    negate : bool
+        Whether rows are the valuations that do not satisfy the formula; for a policy it changes nothing.
+    time_points : {'step', 'event'}
+        Whether the events of one time (and order) are one time-point, or each event is one.
+    verdicts : {'satisfied', 'all', 'equivalent'}
+        Rows for satisfying valuations; or a verdict per time-point (and key) of a propositional policy, where
+        'equivalent' does not keep time-points that must come out the same.
+    mode : {'local', 'global'}
+        Of 'equivalent': whether such time-points are of one time-stamp, or of any.
+    open_end : bool
+        Whether more time-points may follow, so that only what is decided without them has rows.
+    ignore_unknown : bool
+        Whether tuples of a log whose predicate is unknown are counted and left out.
+    max_memory : int or str, optional
+        The most that may be kept between batches.
+    time_column, type_column, order_column, time_unit, input_format
+        As of `hamlet.run`.
+
+    Returns
+    -------
+    Results
+
+    Raises
+    ------
+    PolicyError
+        If a policy cannot be monitored.
+    DataError, OptionError, MemoryLimitError
+
+    Examples
+    --------
+    >>> policy = Policy.parse("ALWAYS FORALL u. p(u) IMPLIES EVENTUALLY[0,5] q(u)", signature="p(u: int) q(u: int)")
+    >>> events = [{"time": 1, "type": "p", "u": 7}, {"time": 9, "type": "q", "u": 7}]
+    >>> run(policy, events).rows()
+    [{'policy': 'policy1', 'time': 1, 'time_point': 0, 'u': 7}]
+    """
+    policies = policies_of(policy)
+    if verdicts not in VERDICTS:
+        raise OptionError(f"verdicts is {verdicts!r}; it must be {one_of([repr(each) for each in VERDICTS])}")
+    signature = policies[0].signature
+    kind: str | None = None if verdicts == "satisfied" else mode_of(verdicts, mode)
+    wanted = (
+        Evaluation(policies, negate=negate).wanted
+        if kind is None
+        else {key for each in policies for key in Verdicts(each.formula, signature, kind).predicates}  # type: ignore[arg-type]
+    )
+    source = open_source(
+        events,
+        signature,
+        wanted,
+        time_points=time_points,
+        ignore_unknown=ignore_unknown,
+        input_format=input_format,
+        time_column=time_column,
+        type_column=type_column,
+        order_column=order_column,
+        time_unit=time_unit,
+    )
+    if kind is None:
+        serving = Serving(
+            policies, source.time_type, source.per_second, negate=negate, open_end=open_end, max_memory=max_memory
+        )
+        parts: list[list[pa.RecordBatch]] = [[] for _ in policies]
+        for place, rows in serving.run(source.chunks()):
+            parts[place].append(rows)
+        schemas = serving.schemas
+    else:
+        parts, schemas = _verdicts(policies, source, kind, negate, open_end)
+    tables = [_table(batches, schema) for batches, schema in zip(parts, schemas, strict=True)]
+    stats: dict[str, Any] = dict(source.stats)
+    stats["rows"] = {each.name: table.num_rows for each, table in zip(policies, tables, strict=True)}
+    unit = source.time_type.unit if pa.types.is_timestamp(source.time_type) else time_unit
+    return Results([each.name for each in policies], tables, unit, stats)
+
+
+def _verdicts(
+    policies: Sequence[Policy], source: Source, kind: Any, negate: bool, open_end: bool
+) -> tuple[list[list[pa.RecordBatch]], list[pa.Schema]]:
+    """The verdicts of propositional policies."""
+    made = [
+        Verdicts(each.formula, each.signature, kind, per_second=source.per_second, negate=negate) for each in policies
+    ]
+    parts: list[list[pa.RecordBatch]] = [[] for _ in policies]
+    for chunk in source.chunks():
+        for place, each in enumerate(made):
+            parts[place] += each.feed(chunk, source.time_type)
+    for place, each in enumerate(made):
+        parts[place] += each.close(source.time_type, open_end)
+    return parts, [each.schema(source.time_type) for each in made]
+
+
+def _table(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """Rows as one table; a column that large integers made wider somewhere is wider throughout."""
+    if not batches:
+        return schema.empty_table()
+    if all(batch.schema == batches[0].schema for batch in batches):
+        return pa.Table.from_batches(batches)
+    wide: dict[str, pa.DataType] = {}
+    for batch in batches:
+        for field in batch.schema:
+            known = wide.setdefault(field.name, field.type)
+            if known != field.type and not pa.types.is_string(known):
+                wide[field.name] = field.type if known == schema.field(field.name).type else known
+    target = pa.schema(list(wide.items()))
+    return pa.Table.from_batches([batch.cast(target) for batch in batches])

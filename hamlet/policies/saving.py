@@ -1,0 +1,373 @@
+"""A monitor as bytes: what `Monitor.save` gives and `Monitor.restore` takes.
+
+Contract
+--------
+**Form.** A head of fixed length: magic, format, lengths, and the BLAKE2b digest of all that is behind it. Then a
+description in JSON, and the blobs that it describes (`hamlet.checkpoint.columns`), little-endian.
+**Saved** are the options, the place in the stream, events that are held, the values of the pool, the time-stamps that
+are still needed, and what each operator keeps. Operators are made anew from the policies.
+**Refused** are bytes that are cut short or changed, of another format or version, or of other policies. The digest
+finds damage, not malice: every number is checked against what it points into, and nothing is ever run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from hamlet.checkpoint.columns import WORD, BlobReader, BlobWriter, Json, fields, items, text, whole
+from hamlet.checkpoint.stream import described_promise, promise_of
+from hamlet.engine.reorder_buffer import Place
+from hamlet.errors import HamletError, RestoreError
+from hamlet.input.events import batch_of
+from hamlet.input.input_schema import schema_of
+from hamlet.output.digits import decimal_digits, integer_of
+from hamlet.policies.evaluation import Evaluation
+from hamlet.policies.formula import Type
+from hamlet.policies.nodes import NEVER, Node
+from hamlet.policies.policy import Policy
+from hamlet.policies.relation import Ints, Relation
+from hamlet.policies.values import Pool
+from hamlet.version import __version__
+
+if TYPE_CHECKING:
+    from hamlet.policies.monitor import Monitor
+
+FORMAT = 1
+MAGIC = b"\x93HAMPOL\n"
+HEAD = struct.Struct("<8sIIQ32s")  # magic, format, length of the description, length of all behind the head, digest
+_DESCRIBED = (
+    "version",
+    "policies",
+    "options",
+    "stream",
+    "promise",
+    "held",
+    "schema",
+    "counts",
+    "pool",
+    "line",
+    "nodes",
+)
+_LOW = -(2**62)
+_POOLED = 1 << 62
+
+
+def write(monitor: Monitor) -> bytes:
+    """A monitor as bytes."""
+    blobs = BlobWriter()
+    place = monitor._disorder.place()
+    evaluation = monitor._serving.evaluation
+    line = evaluation._line
+    options = asdict(monitor.options)
+    described = {
+        "version": __version__,
+        "policies": _digest(monitor.policies),
+        "options": {
+            **{
+                name: options[name]
+                for name in ("time_column", "type_column", "order_column", "time_unit", "max_memory")
+            },
+            "negate": monitor.negate,
+            "time_points": monitor.time_points,
+            "open_end": monitor.open_end,
+            **_lateness(monitor._disorder.options),
+        },
+        "stream": [place.events, place.late_events, place.seen, place.promised],
+        "promise": described_promise(monitor._promise, blobs),
+        "held": _table(place.held, blobs),
+        "schema": None if monitor._schema is None else _columns(monitor, blobs),
+        "counts": [monitor._counts[name] for name in ("events", "matched_events", "null_events")],
+        "pool": _pool(evaluation.pool),
+        "line": [line.base, line.known, line.bound, blobs.array(pa.array(line.times))],
+        "nodes": [_node(node, blobs) for node in evaluation.nodes],
+    }
+    description = json.dumps(described, separators=(",", ":")).encode()
+    parts = [description, bytes(-len(description) % WORD), *blobs.parts]
+    body = b"".join(bytes(part) for part in parts)
+    return HEAD.pack(MAGIC, FORMAT, len(description), len(body), _seal(len(description), body)) + body
+
+
+def _seal(length: int, body: bytes | memoryview) -> bytes:
+    digest = hashlib.blake2b(length.to_bytes(8, "little"), digest_size=32)
+    digest.update(body)
+    return digest.digest()
+
+
+def _digest(policies: Sequence[Policy]) -> str:
+    told = "\0".join(f"{each.name}\1{each}\1{each.signature}" for each in policies)
+    return hashlib.blake2b(told.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
+
+
+def _lateness(options: dict[str, Any]) -> Json:
+    lateness = options["lateness"]
+    if not isinstance(lateness, int | float | str):
+        lateness = f"{lateness.total_seconds():f} s"
+    return {"lateness": lateness, "late": options["late"]}
+
+
+def _table(table: pa.Table | None, blobs: BlobWriter) -> Json:
+    return None if table is None else blobs.table(table, table.column_names)
+
+
+def _columns(monitor: Monitor, blobs: BlobWriter) -> Json:
+    """The columns of the events, as a table without rows."""
+    assert monitor._schema is not None
+    assert monitor._columns is not None
+    empty = monitor._columns.empty_table()
+    return [monitor._schema.closed, [[name, blobs.array(empty.column(name))] for name in empty.column_names]]
+
+
+def _pool(pool: Pool) -> Json:
+    """The pooled values: strings as they are, floats and large integers as text."""
+    kinds = {str: "s", float: "f", int: "i"}
+    return [
+        [
+            kinds[type(each)],
+            each if isinstance(each, str) else each.hex() if isinstance(each, float) else decimal_digits(each),
+        ]
+        for each in pool.values
+    ]
+
+
+def _node(node: Node, blobs: BlobWriter) -> Json:
+    kept = {name: _relation(each, blobs) for name, each in node.kept.items()}
+    return {
+        "done": node.done,
+        "seen": node.seen,
+        "kept": kept,
+        "pending": [_relation(each, blobs) for each in node.pending],
+    }
+
+
+def _relation(relation: Relation, blobs: BlobWriter) -> Json:
+    return [
+        blobs.array(pa.array(np.ascontiguousarray(each))) for each in (*relation.columns, relation.first, relation.last)
+    ]
+
+
+# ------------------------------------------------------------------------------------------------- reading
+
+
+def read(kind: type[Monitor], policies: Sequence[Policy], data: bytes | bytearray | memoryview) -> Monitor:
+    """A monitor from bytes.
+
+    Raises
+    ------
+    RestoreError
+    """
+    description, blobs = _opened(data)
+    if description["policies"] != _digest(policies):
+        raise RestoreError(
+            "the save is of a monitor of other policies\n"
+            "hint: restore it with those that it was saved with; comments and layout may differ, names may not"
+        )
+    try:
+        return _restored(kind, policies, description, blobs)
+    except RestoreError:
+        raise
+    except (HamletError, ArithmeticError, ValueError, TypeError, KeyError, LookupError, pa.ArrowException) as error:
+        raise RestoreError(
+            f"the save cannot be restored: {error}\n"
+            "hint: its bytes fit their digest, so something else than monitor.save() has made them"
+        ) from error
+
+
+def _opened(data: bytes | bytearray | memoryview) -> tuple[Json, BlobReader]:
+    try:
+        view = memoryview(data).toreadonly().cast("B")
+    except TypeError:
+        raise RestoreError(f"a save is bytes, not a {type(data).__name__}") from None
+    if bytes(view[: len(MAGIC)]) != MAGIC:
+        raise RestoreError(
+            "these bytes are not a save of a monitor\nhint: give what monitor.save() returned, unchanged"
+        )
+    if len(view) < HEAD.size:
+        raise RestoreError("the save is not whole\nhint: copy it again, or take an older one")
+    _, format, length, behind, digest = HEAD.unpack_from(view)
+    if format != FORMAT:
+        raise RestoreError(f"the save has format {format}, and Hamlet {__version__} reads format {FORMAT}")
+    rest = view[HEAD.size :]
+    if len(rest) != behind:
+        raise RestoreError("the save is not whole\nhint: copy it again, or take an older one")
+    if _seal(length, rest) != digest:
+        raise RestoreError("the save is damaged: its bytes do not fit their digest\nhint: take an older save")
+    try:
+        description = json.loads(bytes(rest[:length]))
+        fields(description, *_DESCRIBED)
+    except (ValueError, RecursionError) as error:
+        raise RestoreError(f"the save is damaged: its description cannot be read ({error})") from None
+    return description, BlobReader(rest[length + -length % WORD :])
+
+
+def _restored(kind: type[Monitor], policies: Sequence[Policy], description: Json, blobs: BlobReader) -> Monitor:
+    if text(description["version"]) != __version__:
+        raise RestoreError(
+            f"the save was written by Hamlet {description['version']}, and this is {__version__}\n"
+            "hint: restore it with that version"
+        )
+    options = description["options"]
+    if type(options) is not dict or not all(isinstance(name, str) for name in options):
+        raise ValueError("the options are none")
+    for name in ("negate", "open_end"):
+        if type(options.get(name)) is not bool:
+            raise ValueError(f"the option {name} is none")
+    monitor = kind(policies, **options)
+    monitor._promise = promise_of(description["promise"], blobs)
+    held = blobs.table(description["held"], monitor.options.time_column) if description["held"] is not None else None
+    if description["schema"] is not None:
+        _adopt(monitor, description["schema"], blobs)
+    elif held is not None:
+        raise ValueError("there are events without columns")
+    _load_stream(monitor, description, held)
+    _load(monitor._serving.evaluation, description, blobs)
+    blobs.end()
+    return monitor
+
+
+def _adopt(monitor: Monitor, description: Json, blobs: BlobReader) -> None:
+    closed, columns = items(description, 2)
+    if type(closed) is not bool:
+        raise ValueError("the columns are none")
+    found = {}
+    for column in items(columns):
+        name, about = items(column, 2)
+        found[text(name)] = blobs.array(about)
+    table = pa.table(found)
+    if table.num_rows:
+        raise ValueError("the columns have rows")
+    options = monitor.options
+    names = set(table.column_names)
+    if not {options.time_column, options.type_column} <= names:
+        raise ValueError("the columns lack the time or the type")
+    schema = schema_of(table.schema, monitor._key, options.type_column, options.time_unit, closed=closed)
+    monitor._adopt(schema, table.schema)
+
+
+def _load_stream(monitor: Monitor, description: Json, held: pa.Table | None) -> None:
+    events, late, seen, promised = items(description["stream"], 4)
+    seen, promised = (None if each is None else whole(each, _LOW, -_LOW) for each in (seen, promised))
+    if held is not None:
+        assert monitor._columns is not None
+        options = monitor.options
+        for field in held.schema:
+            place = monitor._columns.get_field_index(field.name)
+            if place < 0 or not _narrower(field.type, monitor._columns.field(place).type):
+                raise ValueError("the events that are held have other columns")
+        batch_of(
+            held,
+            time_column=options.time_column,
+            type_column=options.type_column,
+            order_column=options.order_column,
+        )
+    place = Place(whole(events), whole(late), seen, promised, held)
+    monitor._disorder.load(place, None if monitor._schema is None else monitor._schema.clock)
+    counts = [whole(each) for each in items(description["counts"], 3)]
+    monitor._counts = dict(zip(("events", "matched_events", "null_events"), counts, strict=True))
+
+
+def _narrower(found: pa.DataType, known: pa.DataType) -> bool:
+    """Whether a column of events that came early may have this type."""
+    if found == known or pa.types.is_null(found):
+        return True
+    return bool(pa.types.is_integer(found) and pa.types.is_floating(known))
+
+
+def _load(evaluation: Evaluation, description: Json, blobs: BlobReader) -> None:
+    """The pool, the time-points, and what the operators keep."""
+    pool = evaluation.pool
+    own = list(pool.values)
+    values = [_pooled(each) for each in items(description["pool"])]
+    if values[: len(own)] != own:
+        raise ValueError("the values of the policies are others")
+    for value in values[len(own) :]:
+        if pool.code(value) != _POOLED + len(pool.values) - 1:
+            raise ValueError("two values are equal")
+    base, known, bound, times = items(description["line"], 4)
+    line = evaluation._line
+    line.base, line.known, line.bound = whole(base), whole(known), whole(bound, -NEVER, NEVER)
+    line.times = _ints(times, blobs)
+    evaluation.points = line.known
+    if len(line.times) != line.known - line.base or (np.diff(line.times) < 0).any():
+        raise ValueError("the time-stamps do not fit")
+    if len(line.times) and (int(line.times[0]) <= -NEVER or int(line.times[-1]) > line.bound):
+        raise ValueError("a time-stamp is out of bounds")
+    nodes = items(description["nodes"], len(evaluation.nodes))
+    for node, about in zip(evaluation.nodes, nodes, strict=True):
+        _load_node(node, about, blobs, line.known, pool)
+        if node.oldest is not None and max(node.oldest, 0) < line.base:
+            raise ValueError("time-stamps are missing")
+    for node in evaluation.nodes:
+        if any(child.done < node.seen for child in node.children):
+            raise ValueError("an operator is ahead of another")
+
+
+def _load_node(node: Node, about: Json, blobs: BlobReader, known: int, pool: Pool) -> None:
+    done, seen, kept, pending = fields(about, "done", "seen", "kept", "pending")
+    node.done, node.seen = whole(done, 0, known), whole(seen, 0, known)
+    kinds = node.kept_types()
+    if type(kept) is not dict or list(kept) != list(kinds):
+        raise ValueError("an operator keeps other things")
+    for name, types in kinds.items():
+        node.kept[name] = _load_relation(kept[name], types, blobs, known, pool)
+    parts = items(pending, len(node.children))
+    node.pending = [
+        _load_relation(each, child.types, blobs, known, pool) for each, child in zip(parts, node.children, strict=True)
+    ]
+
+
+def _load_relation(about: Json, types: Sequence[Type | None], blobs: BlobReader, known: int, pool: Pool) -> Relation:
+    arrays = [_ints(each, blobs) for each in items(about, len(types) + 2)]
+    *columns, first, last = arrays
+    if len({len(each) for each in arrays}) > 1:
+        raise ValueError("columns of a relation have different lengths")
+    if len(first) and (int(first.min()) < 0 or int(last.max()) > known or (first > last).any()):
+        raise ValueError("a period is out of bounds")
+    for column, kind in zip(columns, types, strict=True):
+        if len(column):
+            _check_codes(column, kind, pool)
+    return Relation(columns, first, last)
+
+
+def _check_codes(column: Ints, kind: Type | None, pool: Pool) -> None:
+    low, high = int(column.min()), int(column.max())
+    if kind is None:
+        if low < -2 * NEVER or high > 2 * NEVER:
+            raise ValueError("a time is out of bounds")
+        return
+    if kind == "bool" and not (low >= 0 and high <= 1):
+        raise ValueError("a truth value is none")
+    if (kind == "int" and low <= -_POOLED) or high >= _POOLED + len(pool.values):
+        raise ValueError("a value is not in the pool")
+    if kind in ("string", "float") and low < _POOLED:
+        raise ValueError("a value is not in the pool")
+    wanted = {"int": int, "string": str, "float": float, "bool": bool}[kind]
+    for code in np.unique(column[column >= _POOLED]).tolist():
+        if type(pool.values[code - _POOLED]) is not wanted:
+            raise ValueError("a value has another type")
+
+
+def _ints(about: Json, blobs: BlobReader) -> Ints:
+    array = blobs.array(about)
+    if array.type != pa.int64() or array.null_count:
+        raise ValueError("a column of numbers is none")
+    return np.array(array.to_numpy(zero_copy_only=False), np.int64)
+
+
+def _pooled(about: Json) -> Any:
+    kind, told = items(about, 2)
+    match kind:
+        case "s":
+            return text(told)
+        case "f":
+            return float.fromhex(text(told))
+        case "i":
+            return integer_of(text(told))
+    raise ValueError("a value has no type")

@@ -1,0 +1,394 @@
+"""Policies on Spark: a slice of the valuations, or of time, per task.
+
+Every task of `submit` reads the input by itself, in the order of time, and keeps what its slice needs: reading and
+routing columns costs little beside the evaluation, and nothing is shuffled, so that memory holds one chunk. A
+DataFrame's events are routed where they are, and shuffled to their slices.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from hamlet.engine.options import Options
+from hamlet.errors import DataError, UnsupportedError
+from hamlet.input.ordering import SortKey
+from hamlet.language.schema import UNITS_PER_SECOND
+from hamlet.output.columnar import file_writer, folder_of
+from hamlet.output.files import check_destination, staged
+from hamlet.parallel.routing.closed import Range, cut_chunks, own, ranges, reach
+from hamlet.parallel.routing.joint import JointSlicer, Rates, atoms_of, dimensions_of, rates_of
+from hamlet.parallel.routing.joint import rates_from as rates_of_formula
+from hamlet.policies import Policy
+from hamlet.policies.logs import LogChunk
+from hamlet.policies.rewriting import goal
+from hamlet.policies.serving import Serving
+from hamlet.policies.signature import Signature
+from hamlet.policies.source import Source, open_source
+from hamlet.policies.tables import Tables
+from hamlet.spark.frames import Events, events_of
+from hamlet.spark.input import local_output, local_path
+from hamlet.spark.packets import as_bytes, from_bytes
+from hamlet.spark.session import Progress, check_pandas, guarded, session, translated, watched
+from hamlet.spark.slices import in_slices, mapped
+
+SAMPLED = 1_000_000  # events by which shares are chosen, where nobody gives rates
+
+
+@dataclass(frozen=True)
+class Shipment:
+    """What every task knows of a policy.
+
+    Attributes
+    ----------
+    text, signature, name, source : str
+        The policy and its signature as texts.
+    negate, open_end : bool
+    time_points : {'step', 'event'}
+    """
+
+    text: str
+    signature: str
+    name: str
+    source: str
+    negate: bool = False
+    open_end: bool = False
+    time_points: str = "step"
+
+    @property
+    def policy(self) -> Policy:
+        """The policy, parsed and checked."""
+        return _parsed(self.text, self.signature, self.name, self.source)
+
+    def serving(self, time_type: pa.DataType, per_second: int) -> Serving:
+        """What evaluates it."""
+        return Serving([self.policy], time_type, per_second, negate=self.negate, open_end=self.open_end)
+
+
+@functools.lru_cache(maxsize=8)
+def _parsed(text: str, signature: str, name: str, source: str) -> Policy:
+    """A worker process is used for many tasks."""
+    return Policy.parse(text, Signature.parse(signature), name, source)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How tasks read the input of `submit`.
+
+    Attributes
+    ----------
+    path : str
+    options : mapping
+        Of `hamlet.policies.source.open_source`.
+    """
+
+    path: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def open(self, policy: Policy, time_points: str) -> Source:
+        """The input."""
+        wanted = {atom.predicate for atom in atoms_of(policy.formula, ())}
+        return open_source(self.path, policy.signature, wanted, time_points=time_points, **self.options)
+
+
+def submit(
+    policy: Policy,
+    source: str,
+    output: str,
+    *,
+    slices: int | None = None,
+    statistics: Rates | None = None,
+    master: str | None = None,
+    output_format: str = "parquet",
+    overwrite: bool = False,
+    negate: bool = False,
+    open_end: bool = False,
+    time_points: str = "step",
+    keep: Iterable[str] = (),
+    progress: Progress | None = None,
+    **reading: Any,
+) -> dict[str, Any]:
+    """Monitor a file as a Spark job that writes ``output/policy=<name>/part-<slice>.<format>``.
+
+    Parameters
+    ----------
+    policy : Policy
+    source : str
+        A file, or a folder, that every machine of the cluster sees.
+    output : str
+        A directory that every machine sees.
+    slices : int, optional
+        By default the session's parallelism.
+    statistics : Rates, optional
+        By default they are counted among the first million events.
+    master, output_format, overwrite, keep, progress
+        As for `hamlet.spark.submit`.
+    negate, open_end, time_points
+        As for `hamlet.policies.run`.
+    **reading
+        ``input_format``, ``ignore_unknown``, ``time_column``, ``type_column``, ``order_column``, ``time_unit``.
+
+    Returns
+    -------
+    dict
+        ``events``, ``rows``, ``time_points`` and ``slices``: the events that each slice got (``loads``),
+        ``max_over_mean`` of these, and ``replication``.
+
+    Raises
+    ------
+    HamletError
+        A user's mistake; nothing is left behind.
+    JobError
+        If Spark cannot finish the job.
+    """
+    path = local_path(source)
+    if path is None:
+        raise UnsupportedError(
+            f"{source} is a URL of another file system; tasks of a policy read a path that every machine sees"
+        )
+    place = check_destination(local_output(output), overwrite, [str(path), *keep])
+    shipment = _shipment(policy, negate, open_end, time_points)
+    ways = Reading(os.path.abspath(path), reading)
+    opened = ways.open(policy, time_points)
+    shipment.serving(opened.time_type, opened.per_second)  # what cannot be monitored costs no JVM
+    with session(master) as spark, translated():
+        context = spark.sparkContext
+        count = slices or context.defaultParallelism
+        cut = _cut(shipment, opened, count, statistics)
+        with staged(place, output) as fresh:
+            (fresh / folder_of("policy", policy.name)).mkdir()
+            task = partial(_guarded_slice, shipment, ways, cut, str(fresh), output_format)
+            with watched(context, "monitoring", progress):
+                numbers = range(len(cut) if isinstance(cut, list) else count)
+                found = context.parallelize(numbers, len(numbers)).map(task).collect()
+    return _summed(found)
+
+
+def rates_from(known: Any, policy: Policy, negate: bool = False) -> Rates:
+    """Rates that somebody has measured, for `submit`; as `hamlet.parallel.routing.joint.rates_from`."""
+    return rates_of_formula(known, goal(policy.formula, negate)[0])
+
+
+def _shipment(policy: Policy, negate: bool, open_end: bool, time_points: str) -> Shipment:
+    return Shipment(policy.text, str(policy.signature), policy.name, policy.source, negate, open_end, time_points)
+
+
+def _cut(shipment: Shipment, opened: Source, slices: int, statistics: Rates | None) -> JointSlicer | list[Range]:
+    """What the slices are: of valuations, or of time where the policy binds no variable that an atom carries."""
+    formula = goal(shipment.policy.formula, shipment.negate)[0]
+    if dimensions_of(formula):
+        return JointSlicer(formula, slices, statistics or rates_of(formula, opened.chunks(), SAMPLED))
+    past, future = reach(formula, opened.per_second)
+    if shipment.open_end:
+        past = None  # which time-points are decided is known at the end of the input only
+    return ranges(opened.chunks(), past, future, slices)
+
+
+def _guarded_slice(
+    shipment: Shipment, ways: Reading, cut: JointSlicer | list[Range], folder: str, output_format: str, slice: int
+) -> dict[str, int]:
+    with guarded():
+        return monitor_slice(shipment, ways, cut, folder, output_format, slice)
+
+
+def monitor_slice(
+    shipment: Shipment, ways: Reading, cut: JointSlicer | list[Range], folder: str, output_format: str, slice: int
+) -> dict[str, int]:
+    """Monitor one slice, and write its rows; what was counted."""
+    source = ways.open(shipment.policy, shipment.time_points)
+    serving = shipment.serving(source.time_type, source.per_second)
+    schema = serving.schemas[0]
+    unfinished = Path(folder, f".slice-{slice}-{os.getpid()}-{time.time_ns()}")
+    unfinished.mkdir()
+    written = 0
+    with file_writer(
+        unfinished, output_format, "policy", shipment.policy.name, schema, False, serving.tuples[0]
+    ) as put:
+        for _, rows in serving.run(_chunks(source, cut, slice)):
+            mine = _own(rows, cut, slice)
+            if mine.num_rows:
+                put(mine)
+                written += mine.num_rows
+    inside = unfinished / folder_of("policy", shipment.policy.name)
+    (made,) = inside.iterdir()
+    made.replace(Path(folder, inside.name, f"part-{slice:05}{made.suffix}"))
+    inside.rmdir()
+    unfinished.rmdir()
+    load = int(cut.sent[slice]) if isinstance(cut, JointSlicer) else serving.events
+    return {"rows": written, "load": load, **source.stats}
+
+
+def _chunks(source: Source, cut: JointSlicer | list[Range], slice: int) -> Iterator[LogChunk]:
+    if isinstance(cut, JointSlicer):
+        return (cut.only(chunk, slice) for chunk in source.chunks())
+    return cut_chunks(source.chunks(), cut[slice])
+
+
+def _own(rows: pa.RecordBatch, cut: JointSlicer | list[Range], slice: int) -> pa.RecordBatch:
+    if isinstance(cut, JointSlicer):
+        return cut.keep(rows, slice)
+    times = rows.column("time").cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return rows.filter(pa.array(own(times, cut[slice])))
+
+
+def _summed(found: list[dict[str, int]]) -> dict[str, Any]:
+    loads = [each.pop("load") for each in found]
+    rows = sum(each.pop("rows") for each in found)
+    events = found[0].get("matched_events", found[0].get("events", 0))
+    mean = sum(loads) / max(1, len(loads))
+    return {
+        **found[0],
+        "rows": rows,
+        "slices": {
+            "loads": loads,
+            "max_over_mean": max(loads, default=0) / mean if mean else 1.0,
+            "replication": sum(loads) / events if events else 1.0,
+        },
+    }
+
+
+# ---------------------------------------------------------------------------------------------- DataFrames
+
+
+def monitor(
+    policy: Policy,
+    events: DataFrame,
+    *,
+    slices: int | None = None,
+    negate: bool = False,
+    open_end: bool = False,
+    time_column: str = "time",
+    type_column: str = "type",
+    order_column: str | None = None,
+    time_unit: str = "s",
+) -> DataFrame:
+    """Monitor the events of a DataFrame; a time-point is all events of one time (and order).
+
+    Parameters
+    ----------
+    policy : Policy
+    events : DataFrame
+        Rows in any order.
+    slices : int, optional
+        By default the session's parallelism.
+    negate, open_end
+        As for `hamlet.policies.run`.
+    time_column, type_column, order_column, time_unit
+        As for `hamlet.run`.
+
+    Returns
+    -------
+    DataFrame
+        time, time_point and the free variables; rows in no order.
+
+    Raises
+    ------
+    HamletError, JobError
+        As `submit`.
+    """
+    options = Options(time_column=time_column, type_column=type_column, order_column=order_column, time_unit=time_unit)
+    check_pandas()
+    with translated():
+        job = _FrameJob(_shipment(policy, negate, open_end, "step"), events_of(events, options), options)
+        return job.rows(slices or events.sparkSession.sparkContext.defaultParallelism)
+
+
+class _FrameJob:
+    """A policy over the events of a DataFrame."""
+
+    def __init__(self, shipment: Shipment, events: Events, options: Options) -> None:
+        self._tasks = _FrameTasks(shipment, events.schema, options)
+        names = self._tasks.schema.names
+        self._frame = events.frame.select(*(events.columns[name][0].alias(name) for name in names))
+
+    def rows(self, slices: int) -> DataFrame:
+        """The rows as a DataFrame."""
+        tasks = self._tasks
+        schema = tasks.serving().schemas[0]
+        formula = goal(tasks.shipment.policy.formula, tasks.shipment.negate)[0]
+        if not dimensions_of(formula):
+            slices = 1  # cut by time only where tasks read files themselves
+        slicer = JointSlicer(formula, slices)
+        packets = mapped(self._frame, partial(tasks.routed, slicer), "slice int, events binary")
+        task = partial(tasks.monitored, slicer, self._steps())
+        return mapped(in_slices(packets, slices), task, from_arrow_schema(schema))
+
+    def _steps(self) -> pa.Table:
+        """All time-points: the distinct values of time and order, in order."""
+        names = self._tasks.key.names
+        found = self._frame.select(*names).distinct().toArrow()
+        return found.sort_by([(name, "ascending") for name in names]).combine_chunks()
+
+
+class _FrameTasks:
+    """What tasks do with the events of a DataFrame; goes to every worker."""
+
+    def __init__(self, shipment: Shipment, schema: pa.Schema, options: Options) -> None:
+        self.shipment = shipment
+        wanted = {atom.predicate for atom in atoms_of(shipment.policy.formula, ())}
+        self.key = key = SortKey(options.time_column, options.order_column, "the DataFrame")
+        self._tables = partial(Tables, shipment.policy.signature, wanted, schema, key, options.type_column)
+        names = dict.fromkeys([*key.names, options.type_column, *self._tables().columns])
+        missing = [name for name in names if name not in schema.names]
+        if missing:
+            raise DataError(f"the DataFrame has no column {missing[0]!r}; it has {', '.join(schema.names)}")
+        self.schema = pa.schema([schema.field(name) for name in names])
+        clock = self.schema.field(key.time).type
+        is_timestamp = pa.types.is_timestamp(clock)
+        self._time_type = clock if is_timestamp else pa.int64()
+        self._per_second = UNITS_PER_SECOND[clock.unit if is_timestamp else options.time_unit]
+
+    def serving(self) -> Serving:
+        """What evaluates the policy."""
+        return self.shipment.serving(self._time_type, self._per_second)
+
+    def routed(self, slicer: JointSlicer, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Events as packets for the slices that need them."""
+        for batch in batches:
+            tables = self._tables(time_points="event")
+            for chunk in tables.feed(batch.cast(self.schema)):
+                needs = np.zeros((batch.num_rows, slicer.slices), np.bool_)
+                for slice, part in enumerate(slicer.route(chunk)):
+                    for points, _ in part.relations.values():
+                        needs[points, slice] = True
+                pairs = [(slice, np.nonzero(needs[:, slice])[0]) for slice in range(slicer.slices)]
+                pairs = [(slice, rows) for slice, rows in pairs if len(rows)]
+                packets = [as_bytes(batch.take(pa.array(rows))) for _, rows in pairs]
+                numbers = pa.array([slice for slice, _ in pairs], pa.int32())
+                yield pa.RecordBatch.from_arrays([numbers, pa.array(packets, pa.binary())], ["slice", "events"])
+
+    def monitored(
+        self, slicer: JointSlicer, steps: pa.Table, batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        """The rows of one slice."""
+        parts: list[pa.RecordBatch] = []
+        slice = -1
+        for batch in batches:
+            for number, data in zip(batch.column(0).to_pylist(), batch.column(1), strict=True):
+                slice = number
+                parts += from_bytes(data.as_buffer())
+        if slice < 0:
+            return
+        # Rows of no type stand for the time-points at which the slice has no event.
+        empty = {name: pa.nulls(steps.num_rows, self.schema.field(name).type) for name in self.schema.names}
+        empty |= {name: steps.column(name).combine_chunks() for name in self.key.names}
+        everything = pa.Table.from_batches([batch.cast(self.schema) for batch in parts])
+        both = pa.concat_tables([pa.table(empty, self.schema), everything])
+        ordered = both.sort_by([(name, "ascending") for name in self.key.names])
+        serving = self.serving()
+        tables = self._tables()
+        for _, rows in serving.run(tables.chunks(ordered.combine_chunks().to_batches(max_chunksize=1 << 17))):
+            mine = slicer.keep(rows, slice)
+            if mine.num_rows:
+                yield mine.cast(serving.schemas[0])

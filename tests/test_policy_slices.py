@@ -1,0 +1,128 @@
+"""Slices of a policy give together what one process gives: random formulas and logs, without Spark."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hamlet.parallel.routing.closed import cut_chunks, own, ranges, reach
+from hamlet.parallel.routing.joint import JointSlicer, dimensions_of, rates_of
+from hamlet.policies import Policy, PolicyError
+from hamlet.policies.logs import LogChunk
+from hamlet.policies.rewriting import goal
+from hamlet.policies.serving import Serving
+from hamlet.policies.verdicts import Verdicts
+from tests.compare_policies import tables_of
+from tests.random_policies import SIGNATURE, random_log, random_policy
+
+Rows = list[str]
+
+
+def chunks_of(policy: Policy, draw: random.Random) -> list[LogChunk]:
+    """A random log in random pieces."""
+    log = random_log(draw, 14)
+    found = []
+    first = 0
+    while first < len(log):
+        part = log[first : first + draw.randrange(1, 6)]
+        times, tables = tables_of(policy.signature, part)
+        found.append(LogChunk(first, times, tables, 0))
+        first += len(part)
+    return found
+
+
+def rows_of(policy: Policy, chunks: Any) -> list[pa.RecordBatch]:
+    return [batch for _, batch in Serving([policy], pa.int64(), 1).run(chunks)]
+
+
+def listed(batches: list[pa.RecordBatch]) -> Rows:
+    return sorted(str(row) for batch in batches for row in batch.to_pylist())
+
+
+def sliced(policy: Policy, chunks: list[LogChunk], slices: int) -> Rows:
+    """The rows of all slices."""
+    formula = goal(policy.formula)[0]
+    found: list[pa.RecordBatch] = []
+    if dimensions_of(formula):
+        slicer = JointSlicer(formula, slices, rates_of(formula, chunks))
+        for slice in range(slices):
+            parts = rows_of(policy, [slicer.only(chunk, slice) for chunk in chunks])
+            found += [slicer.keep(batch, slice) for batch in parts]
+        return listed(found)
+    for part in ranges(chunks, *reach(formula, 1), slices):
+        for batch in rows_of(policy, cut_chunks(chunks, part)):
+            found.append(batch.filter(pa.array(own(batch.column("time").to_numpy(), part))))
+    return listed(found)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_slices_give_the_rows_of_one_process(seed: int) -> None:
+    draw = random.Random(seed)
+    compared = 0
+    while compared < 25:
+        policy = Policy.parse(random_policy(draw), SIGNATURE)
+        chunks = chunks_of(policy, draw)
+        try:
+            expected = listed(rows_of(policy, chunks))
+        except PolicyError:
+            continue
+        compared += 1
+        for slices in (1, 2, 5):
+            assert sliced(policy, chunks, slices) == expected, (str(policy), chunks)
+
+
+CLOSED = [
+    "(EXISTS x. p(x)) AND NOT EVENTUALLY[0,4] EXISTS x. q(x)",
+    "e() AND ONCE[1,3] PREV[0,2] EXISTS x. p(x)",
+    "e() AND NEXT[0,1] NOT e()",
+    "(EXISTS x. p(x)) SINCE[0,3] e()",
+    "ONCE e()",
+    "ALWAYS ((EXISTS x. p(x)) IMPLIES EVENTUALLY[0,3] e())",
+]
+
+
+@pytest.mark.parametrize("text", CLOSED)
+def test_closed_policies_are_cut_by_time(text: str) -> None:
+    policy = Policy.parse(text, SIGNATURE)
+    for seed in range(15):
+        chunks = chunks_of(policy, random.Random(seed))
+        expected = listed(rows_of(policy, chunks))
+        for slices in (2, 4):
+            assert sliced(policy, chunks, slices) == expected, seed
+
+
+PROPOSITIONAL = [
+    "e() AND NOT EVENTUALLY[0,4] p(1)",
+    "p(x) AND ONCE[1,3] q(x)",
+    "p(x) AND NOT (q(x) SINCE[0,5] p(x))",
+    "ALWAYS FORALL x. p(x) IMPLIES EVENTUALLY[0,3] EXISTS y. r(x, y) AND y > 0",
+    "p(x) AND NEXT[0,2] q(x)",
+]
+
+
+@pytest.mark.parametrize("text", PROPOSITIONAL)
+def test_verdicts_agree_with_satisfying_valuations(text: str) -> None:
+    """A verdict is true (of a rule: false) where there is a row for the key, and nowhere else."""
+    policy = Policy.parse(text, SIGNATURE)
+    for seed in range(20):
+        chunks = chunks_of(policy, random.Random(seed))
+        verdicts = Verdicts(policy.formula, policy.signature, "all")
+        found = [batch for chunk in chunks for batch in verdicts.feed(chunk, pa.int64())]
+        found += verdicts.close(pa.int64())
+        serving = Serving([policy], pa.int64(), 1)
+        wanted = not serving.violations[0]
+        rows = [row for _, batch in serving.run(chunks) for row in batch.to_pylist()]
+        times = np.concatenate([chunk.times for chunk in chunks]).tolist() if chunks else []
+        offsets = [point - times.index(time) for point, time in enumerate(times)]
+        expected = {(row["time"], offsets[row["time_point"]], *(row[name] for name in verdicts.key)) for row in rows}
+        got = {
+            (row["time"], row["offset"], *(row[name] for name in verdicts.key))
+            for batch in found
+            for row in batch.to_pylist()
+            if row["verdict"] == wanted
+        }
+        assert got == expected, seed
