@@ -1,4 +1,4 @@
-"""Reviews of products whose popularity follows a power law, as the product stream of Faymonville et al. (2019), Section 5.2.
+"""Reviews of products whose popularity follows a power law, as in Faymonville et al. (2019), Section 5.2.
 
 Columns: time (int64, seconds), product (string), rating (double, 1.0 to 5.0). The k-th most popular product is reviewed
 with probability proportional to k ** -exponent; every product is reviewed at least once where there are enough events.

@@ -57,7 +57,7 @@ def _inputs(specs: Sequence[Specification]) -> list[ir.Stream]:
             other = known.setdefault(each.name, each)
             if ir_family(other) != ir_family(each):
                 raise DataError(
-                    f"input {each.name} is of type {other.type} in one specification and of type {each.type} in another; "
+                    f"input {each.name} is of type {other.type} in one specification and {each.type} in another; "
                     "give it one type, or monitor them in two calls"
                 )
     return list(known.values())

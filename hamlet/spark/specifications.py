@@ -1,4 +1,4 @@
-"""A stream specification as a Spark job: events are routed by the input that binds every stream, rows come back in order.
+"""A stream specification as a Spark job: events are routed by the input that binds all streams, rows come in order.
 
 Tasks read the files, a shuffle brings the events of a value together, and each slice runs a monitor over its events.
 Deadlines that only events of other slices pass are run up to the time of the last event of all.

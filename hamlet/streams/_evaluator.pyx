@@ -490,12 +490,15 @@ cdef class Evaluator:
         cdef Instance instance
         cdef object key = None
         cdef Node node
-        if self.active[clause.pacing] != self.store.step or (not stream.keyed and stream.one is not None):
+        if self.active[clause.pacing] != self.store.step:
             return 0
         self.current = stream
         if clause.condition is not None and (not clause.condition.num(None, &cell) or not cell.i):
             return 0
-        if stream.keyed:
+        if not stream.keyed:
+            if stream.one is not None:
+                return 0
+        else:
             if len(task.arguments) == 1:
                 key = (<Node>task.arguments[0]).obj(None)
                 if key is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hamlet.streams import ir
 from hamlet.streams._nodes import (
@@ -58,23 +58,25 @@ class Builder:
 
     Parameters
     ----------
-    program : ir.Program
     store : Store
-    streams, windows, tallies : sequence
+    streams, tallies : sequence
         By number.
+
+    Attributes
+    ----------
+    windows : mapping of int to WindowTable
+        Of the clause whose expressions come next, by number.
     """
 
     def __init__(
         self,
-        program: ir.Program,
         store: Store,
         streams: Sequence[Stream],
-        windows: Sequence[WindowTable],
         tallies: Sequence[Tally],
     ) -> None:
-        self.program = program
         self.store = store
-        self.streams, self.windows, self.tallies = streams, windows, tallies
+        self.streams, self.tallies = streams, tallies
+        self.windows: Mapping[int, WindowTable] = {}
 
     def node(self, expression: ir.Expression, reader: ir.Stream) -> Node:
         """The node of an expression that stands in a clause of a stream."""
@@ -114,14 +116,14 @@ class Builder:
             return CompareNode(_COMPARISONS.index("=" if operator == "==" else operator), left, right)
         place = _ARITHMETIC.index(operator)
         if left.family == 0:  # & | ^ of Booleans: as integers of one bit
-            return _Bits(place, left, right)
+            return _of_bits(place, left, right)
         return (FloatNode if left.family == FLOAT else IntegerNode)(place, left, right)
 
     def _read(self, read: ir.Read, reader: ir.Stream) -> Node:
         stream = self.streams[read.stream]
         if not stream.keyed and read.access in (ir.Access.NOW, ir.Access.HOLD):
             return PlainRead(stream)
-        own = read.stream == reader.id and bool(reader.parameters) and _is_own(read, reader)
+        own = read.stream == reader.id and bool(reader.parameters) and _is_own(read)
         arguments = [self.node(each, reader) for each in read.arguments]
         return ReadNode(self.store, stream, _ACCESSES[read.access], read.amount, arguments, own)
 
@@ -145,12 +147,13 @@ class Builder:
         return FunctionNode(name, nodes[0])
 
 
-def _Bits(place: int, left: Node, right: Node) -> Node:  # noqa: N802 (stands where classes of nodes do)
+def _of_bits(place: int, left: Node, right: Node) -> Node:
     """``& | ^`` of Booleans."""
     if _ARITHMETIC[place] == "^":
         return CompareNode(_COMPARISONS.index("!="), left, right)
     return LazyNode(_ARITHMETIC[place] == "|", left, right)
 
 
-def _is_own(read: ir.Read, reader: ir.Stream) -> bool:
+def _is_own(read: ir.Read) -> bool:
+    """Whether the arguments of a read are the parameters of the reading instance."""
     return all(isinstance(each, ir.Parameter) and each.index == place for place, each in enumerate(read.arguments))

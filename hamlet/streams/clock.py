@@ -258,7 +258,8 @@ def _of_floats(seconds: Any) -> Int64Array:
         raise ValueError("a time that is not finite")
     scaled = seconds * 1e9
     if not len(scaled) or np.abs(scaled).max() < 2.0**52:
-        return np.rint(scaled).astype(np.int64)
+        rounded: Int64Array = np.rint(scaled).astype(np.int64)
+        return rounded
     found = [
         int((Decimal(repr(float(each))) * NANOSECONDS).to_integral_value(rounding="ROUND_FLOOR")) for each in seconds
     ]

@@ -105,7 +105,9 @@ def _numbers(column: pa.Array, stream: ir.Stream, kind: ir.Scalar, source: str, 
             f"{source}: column {stream.name!r} holds what input {stream.name} of type {kind} cannot be: {error}"
         ) from error
     if kind.family == "Bool":
-        return pc.fill_null(column.cast(pa.uint8()), 0).to_numpy(zero_copy_only=False).astype(np.uint64)
+        flags = pc.fill_null(column.cast(pa.uint8()), 0).to_numpy(zero_copy_only=False)
+        bits: npt.NDArray[np.uint64] = flags.astype(np.uint64)
+        return bits
     values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
     if kind.family == "Float" and np.isnan(values).any():
         row = first + int(np.argmax(np.isnan(values))) + 1

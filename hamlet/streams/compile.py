@@ -28,14 +28,12 @@ class _Place:
 
     Attributes
     ----------
-    stream : ir.Stream
     pacing : ir.Pacing
         Of the clause.
     spawning : bool
         In the spawn clause, where no instance is there yet.
     """
 
-    stream: ir.Stream
     pacing: ir.Pacing
     spawning: bool
 
@@ -75,29 +73,45 @@ class _Compiler:
     def __init__(self, program: ir.Program) -> None:
         self.program = program
         self.store = Store()
-        self.places: dict[int, _Place] = {}  # of windows, by number
+        self.places: dict[tuple[int, _Place], int] = {}  # places of windows: their tables
         self.reads: list[ir.Read] = []
-        self.reads_of: dict[int, list[ir.Read]] = {}
+        self.depths: dict[int, int] = {}  # values that offsets read of each stream
+        self.ages: dict[int, int] = {}  # ns that offsets in real time reach back
         for stream in program.streams:
             for pacing, expressions, spawning in clauses_of(stream):
                 for each in ir.walk(*expressions):
                     if isinstance(each, ir.ReadWindow):
-                        self.places.setdefault(each.window, _Place(stream, pacing, spawning))
+                        self.places.setdefault((each.window, _Place(pacing, spawning)), len(self.places))
                     elif isinstance(each, ir.Read):
                         self.reads.append(each)
-                        self.reads_of.setdefault(each.stream, []).append(each)
+                        self._keep(stream, each, spawning)
         self.streams = [self._stream(each) for each in program.streams]
-        self.windows = [self._window(each) for each in program.windows]
+        self.windows = [self._window(program.windows[number], place) for number, place in self.places]
         self.tallies = [self._tally(each) for each in program.aggregates]
-        self.builder = Builder(program, self.store, self.streams, self.windows, self.tallies)
+        self.tables_at: dict[_Place, dict[int, WindowTable]] = {}
+        for (number, place), table in self.places.items():
+            self.tables_at.setdefault(place, {})[number] = self.windows[table]
+        self.builder = Builder(self.store, self.streams, self.tallies)
         self.pacings: dict[ir.Pacing, int] = {}
 
     # ----------------------------------------------------------------------------------------------------- storage
 
+    def _keep(self, reader: ir.Stream, read: ir.Read, spawning: bool) -> None:
+        """Note what a read needs to be kept.
+
+        An instance that reads its own past in its eval clause has not been extended yet, so that n values back is the
+        n-th of those that are there; whoever else reads may find one more.
+        """
+        if read.access is ir.Access.TIME:
+            self.ages[read.stream] = max(self.ages.get(read.stream, 0), read.amount)
+        if read.access is ir.Access.OFFSET:
+            closing = reader.close is not None and reader.close.condition is not None
+            in_close = closing and any(each is read for each in ir.walk(reader.close.condition))  # type: ignore[union-attr, arg-type]
+            own = read.stream == reader.id and reads_own_key(read, reader) and not spawning and not in_close
+            self.depths[read.stream] = max(self.depths.get(read.stream, 1), read.amount + (0 if own else 1))
+
     def _stream(self, stream: ir.Stream) -> Stream:
-        mine = self.reads_of.get(stream.id, [])
-        depth = max((each.amount + 1 for each in mine if each.access is ir.Access.OFFSET), default=1)
-        keep = max((each.amount for each in mine if each.access is ir.Access.TIME), default=-1)
+        depth, keep = self.depths.get(stream.id, 1), self.ages.get(stream.id, -1)
         return Stream(
             self.store,
             stream.id,
@@ -109,12 +123,12 @@ class _Compiler:
             stream.spawn is not None,
         )
 
-    def _window(self, window: ir.Window) -> WindowTable:
+    def _window(self, window: ir.Window, place: _Place) -> WindowTable:
+        """The windows of one place: those of a spawn clause have no reader yet, and others count from its spawn."""
         reader, target = self.program.streams[window.reader], self.program.streams[window.target]
-        place = self.places.get(window.id)
-        own = place is not None and reader.spawn is not None and not place.spawning
-        local = own and place is not None and isinstance(place.pacing, ir.PeriodicPacing) and place.pacing.local
-        period = window.period or Fraction(0)
+        own = reader.spawn is not None and not place.spawning
+        local = own and isinstance(place.pacing, ir.PeriodicPacing) and place.pacing.local
+        period = place.pacing.period if isinstance(place.pacing, ir.PeriodicPacing) else Fraction(0)
         result = window.type.inner if isinstance(window.type, ir.OptionalOf) else window.type
         return WindowTable(
             self.store,
@@ -150,23 +164,29 @@ class _Compiler:
     def _pacing(self, pacing: ir.Pacing) -> int:
         return self.pacings.setdefault(pacing, len(self.pacings))
 
+    def _at(self, pacing: ir.Pacing, *, spawning: bool = False) -> None:
+        """Where the expressions stand that nodes are made of next."""
+        self.builder.windows = self.tables_at.get(_Place(pacing, spawning), {})
+
     def _clause(
         self,
         stream: ir.Stream,
         pacing: ir.Pacing,
         condition: ir.Expression | None,
-        value: object,
+        expression: ir.Expression | None = None,
         *,
+        spawning: bool = False,
         found_by_key: bool = False,
     ) -> Clause:
         """A clause; one whose instances are found by key alone does not compare the key again."""
+        self._at(pacing, spawning=spawning)
         binding, rest = bound_values(stream, condition)
-        asked = [rest] if found_by_key else [condition]
+        asked = rest if found_by_key else condition
         return Clause(
             self._pacing(pacing),
             isinstance(pacing, ir.PeriodicPacing) and pacing.local,
-            None if asked[0] is None else self.builder.node(asked[0], stream),
-            value,
+            None if asked is None else self.builder.node(asked, stream),
+            None if expression is None else self.builder.node(expression, stream),
             None if binding is None else [self.builder.node(each, stream) for each in binding],
         )
 
@@ -187,7 +207,7 @@ class _Compiler:
             if stream.close is None:
                 continue
             watched = self._watched(stream, stream.close.condition)
-            clause = self._clause(stream, stream.close.pacing, stream.close.condition, None)
+            clause = self._clause(stream, stream.close.pacing, stream.close.condition)
             closer = Closer(self.streams[stream.id], clause, watched is not None)
             for number in watched or ():
                 closer.watch(evaluations[number])
@@ -195,12 +215,12 @@ class _Compiler:
         span, cycle = self._quiet_times()
         pacings = [self._described(each) for each in self.pacings]
         inputs = self.streams[: program.inputs]
-        made = Evaluator(self.store, inputs, pacings, tasks, closers, max_deadlines, span, cycle, max_memory)
-        for each in self.windows:
-            each.begin()
-        for each in self.streams:
-            each.begin()
-        return made
+        evaluator = Evaluator(self.store, inputs, pacings, tasks, closers, max_deadlines, span, cycle, max_memory)
+        for windows in self.windows:
+            windows.begin()
+        for state in self.streams:
+            state.begin()
+        return evaluator
 
     def _described(self, pacing: ir.Pacing) -> tuple[object, ...]:
         if isinstance(pacing, ir.EventPacing):
@@ -210,7 +230,7 @@ class _Compiler:
     def _spawn(self, stream: ir.Stream) -> Task:
         spawn = stream.spawn
         assert spawn is not None
-        clause = self._clause(stream, spawn.pacing, spawn.condition, None)
+        clause = self._clause(stream, spawn.pacing, spawn.condition, spawning=True)
         local = {
             pacing for pacing, _, _ in clauses_of(stream) if isinstance(pacing, ir.PeriodicPacing) and pacing.local
         }
@@ -225,7 +245,7 @@ class _Compiler:
                 stream,
                 each.pacing,
                 each.condition,
-                self.builder.node(each.expression, stream),
+                each.expression,
                 found_by_key=by_key and not stream.periodic,
             )
             for each in stream.evals

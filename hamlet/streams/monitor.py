@@ -264,17 +264,17 @@ class Monitor:
         for batch in self.disorder.release(watermark):
             assert clock is not None
             ticks = batch.column(0).to_numpy(zero_copy_only=False)
-            self._feed(ticks, batch, clock, counted=False)
+            self._feed(ticks, batch, clock)
 
     def _time_of(self, batch: pa.RecordBatch) -> str:
         """The time column."""
         names = batch.schema.names
         if self.times is None:
             self.times = Times(self.find_time(names), self._unit, self._source)
-        if self.time_column not in names:
-            wanted = self.time_column or "time"
-            raise DataError(f"{self._source}: {missing_column(wanted, names, 'time', '--time-column')}")
-        return self.time_column
+        column = self.time_column or self.times.column
+        if column not in names:
+            raise DataError(f"{self._source}: {missing_column(column, names, 'time', '--time-column')}")
+        return column
 
     def find_time(self, names: list[str]) -> str:
         """The time column among these; remembered."""
@@ -286,6 +286,7 @@ class Monitor:
         self._source = source
 
     def check_columns(self, names: list[str]) -> None:
+        """Raise DataError unless every input has a column."""
         missing = [each.name for each in self.spec.inputs if each.name not in names]
         if missing:
             raise DataError(
@@ -309,7 +310,7 @@ class Monitor:
             raise DataError(
                 f"{self._source}: event {self.arrived + place + 1} is late: its time is {time}, and no event before "
                 f"{expected} is expected any more\n"
-                "hint: times must not decrease; give a lateness (--lateness '5 s'), or leave late events out (--late drop)"
+                "hint: times must not decrease; give --lateness '5 s', or leave late events out with --late drop"
             )
         self.arrived += len(ticks)
         self.late_events += int((~fresh).sum())
@@ -323,7 +324,7 @@ class Monitor:
             assert first is not None
             self.start_at = first
 
-    def _feed(self, ticks: Int64Array, batch: pa.RecordBatch, clock: StreamClock, *, counted: bool = True) -> None:
+    def _feed(self, ticks: Int64Array, batch: pa.RecordBatch, clock: StreamClock) -> None:
         """Hand events in order to the evaluator."""
         if not len(ticks):
             return

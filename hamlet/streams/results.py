@@ -176,8 +176,8 @@ def _takes(kind: pa.DataType, value: Any) -> bool:
     if isinstance(value, bool):
         return bool(pa.types.is_boolean(kind))
     if isinstance(value, int):
-        return (
-            bool(pa.types.is_int64(kind)) and -(2**63) <= value < 2**63 or bool(pa.types.is_uint64(kind)) and value >= 0
+        return (bool(pa.types.is_int64(kind)) and -(2**63) <= value < 2**63) or (
+            bool(pa.types.is_uint64(kind)) and value >= 0
         )
     if isinstance(value, float):
         return bool(pa.types.is_float64(kind))

@@ -63,8 +63,6 @@ def _refusal(program: ir.Program, stream: ir.Stream, column: int, places: dict[i
         return f"{name} has no parameter that is spawned with {by}"
     for each in stream.evals:
         if isinstance(each.pacing, ir.PeriodicPacing):
-            if not each.pacing.local:
-                continue
             continue
         values, _ = bound_values(stream, each.condition)
         if values is None or not _is_now(values[places[stream.id]], column):
@@ -81,8 +79,8 @@ def _refusal(program: ir.Program, stream: ir.Stream, column: int, places: dict[i
         if not bound and not _mentions(close.pacing, column):
             return f"{name} closes at events without {by}"
     for _, expressions, spawning in clauses_of(stream):
-        for each in ir.walk(*expressions):
-            said = _reads_others(program, stream, each, places, spawning)
+        for part in ir.walk(*expressions):
+            said = _reads_others(program, stream, part, places, spawning)
             if said is not None:
                 return said
     return None

@@ -7,8 +7,8 @@ written so that they come back to the bit; values of numeric streams are their 6
 **Saved** are the options, the place in the stream, held events, and all that streams, windows and deadlines keep. The
 program is compiled anew from the specification, whose text must be the same.
 **Refused** are bytes that are cut short or changed, of another format, or of another specification. The digest finds
-damage, not malice: bytes that somebody has made up end in a `RestoreError`, or in a monitor that computes wrong; they run
-no code, and ask for memory in proportion to their length.
+damage, not malice: bytes that somebody has made up end in a `RestoreError`, or in a monitor that computes wrong; they
+run no code, and ask for memory in proportion to their length.
 """
 
 from __future__ import annotations
@@ -185,7 +185,7 @@ def _hold(monitor: Monitor, held: Any) -> None:
     table = None
     if names is not None:
         schema = pa.schema([(name, pa.type_for_alias(kind)) for name, kind in names])
-        columns = list(zip(*decoded(rows), strict=True)) or [[] for _ in names]
+        columns: list[Any] = list(zip(*decoded(rows), strict=True)) or [[] for _ in names]
         table = pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)], schema=schema)
     clock = monitor.clock
     monitor.engine_clock = None if clock is None else clock.engine_clock

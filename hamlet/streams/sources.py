@@ -175,13 +175,11 @@ class _Csv(Feed):
                 columns[self._real[each.name]] = _TYPES[kind.family] if isinstance(kind, ir.Scalar) else pa.string()
         back = {real: name for name, real in self._real.items()}
         for batch in self._read(columns):
-            arrays = [
-                _without_marks(column, name) for column, name in zip(batch.columns, batch.schema.names, strict=True)
-            ]
+            arrays = [_without_marks(column) for column in batch.columns]
             yield pa.RecordBatch.from_arrays(arrays, [back[name] for name in batch.schema.names])
 
 
-def _without_marks(column: pa.Array, name: str) -> pa.Array:
+def _without_marks(column: pa.Array) -> pa.Array:
     """``#`` in a text means that there is no value."""
     if not pa.types.is_string(column.type):
         return column
