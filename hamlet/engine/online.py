@@ -31,6 +31,7 @@ from hamlet.input.stream_schema import check_zones
 from hamlet.input.ticks import Lateness, refuse_far, time_in_ticks
 from hamlet.language.schema import Clock, Schema
 from hamlet.live import Part, Replacement, Unpacked, compared, in_order, is_packed, packed, unpacked
+from hamlet.live.waiting import Waiting
 from hamlet.output.query_rows import QueryRows
 from hamlet.planner.workload import Workload, workload_of
 
@@ -76,6 +77,7 @@ class Engine:
         self._own = Part(self, set(given.names))
         self._others: list[Part] = []  # engines of queries that came later
         self._replaced = False
+        self._waiting = Waiting(self.workload, chosen.time_column)
         self._key = SortKey(chosen.time_column, chosen.order_column)
         self._intake = Intake(chosen, chosen.columns_of(workload))
         self._schema: Schema | None = None
@@ -105,7 +107,15 @@ class Engine:
         """
         if self._replaced:
             return self._everywhere("_take", events if hasattr(events, "__len__") else list(events))
+        if not self._closed and self._failed is None and self._waiting.take(events):
+            if not self._waiting.due:
+                return []
+            self._flush()
+            return self._dicts()
+        self._waiting.stop()
         self._take(events)
+        if self._budget.limit is None and self._disorder.watermark == self._disorder.seen:  # none may come late
+            self._waiting.begin(events, self._executor, self._schema, self._disorder.seen)
         return self._dicts()
 
     def advance(self, time: Any) -> list[dict[str, Any]]:
@@ -161,7 +171,8 @@ class Engine:
         if self._feed is not None:
             raise HamletError("an engine that is fed by whole batches runs its workload to the end")
         new = workload_of(workload)
-        done = compared(self.given, new, self._disorder.place().seen)
+        self._flush()
+        done = compared(self.given, new, self._disorder.seen)
         self.given = new
         for part in (self._own, *self._others):
             part.names.intersection_update(done.kept)
@@ -194,6 +205,7 @@ class Engine:
         return self._saved()
 
     def _saved(self) -> bytes:
+        self._flush()
         options = asdict(self.options) | self._disorder.options
         fed = None if self._feed is None else self._feed.held
         place = self._disorder.place()
@@ -264,11 +276,13 @@ class Engine:
 
     def trace(self) -> pa.Table:
         """Take the records of bursts since the last call (`hamlet.engine.trace`); none without the option ``trace``."""
+        self._flush()
         return self._executor.trace() if self._executor is not None else trace.SCHEMA.empty_table()
 
     @property
     def stats(self) -> dict[str, Any]:
         """Counters of the run so far."""
+        self._flush()
         found: dict[str, Any] = {"late_events": self._disorder.late_events}
         return found | (self._executor.stats if self._executor is not None else {})
 
@@ -369,6 +383,13 @@ class Engine:
             return rows
         return [row for row in rows if time_in_ticks(row["window_start"], engine.clock) > after]
 
+    def _flush(self) -> None:
+        """Process the events of small pushes that wait."""
+        events = self._waiting.taken()
+        if events and self._failed is None:
+            with self._failing():
+                self._take(events)
+
     def _refuse_replaced(self) -> None:
         if self._replaced:
             raise UnsupportedError("after `replace` rows are given as dicts: call push, advance and close")
@@ -382,6 +403,8 @@ class Engine:
     def _take(self, events: Any) -> None:
         """Take a batch and process what is due."""
         self._refuse_closed()
+        if self._waiting.events:
+            self._flush()
         disorder = self._disorder
         batches, schema = self._intake.read(events, self._schema, disorder.events)
         if not batches or schema is None:
@@ -417,6 +440,8 @@ class Engine:
     def _advance(self, time: Any) -> None:
         """Process what is due once no event before `time` will come."""
         self._refuse_closed()
+        self._flush()
+        self._waiting.stop()
         if self._schema is None and not isinstance(time, (int, np.integer)):
             self._promise = time
             return
@@ -426,6 +451,7 @@ class Engine:
     def _close(self) -> None:
         """Process what is held."""
         self._refuse_closed()
+        self._flush()
         self._closed = True
         self._disorder.promise(END_OF_TIME)
         if self._feed is None:
