@@ -114,7 +114,10 @@ def packed(workload: Workload, parts: Sequence[tuple[Part, Workload, bytes]]) ->
 
 def is_packed(data: bytes | bytearray | memoryview) -> bool:
     """Whether bytes are a save of several engines."""
-    return bytes(memoryview(data)[: len(MAGIC)]) == MAGIC
+    try:
+        return bytes(memoryview(data).cast("B")[: len(MAGIC)]) == MAGIC
+    except TypeError:
+        return False
 
 
 @dataclass(frozen=True)
@@ -143,7 +146,7 @@ def unpacked(workload: Workload, data: bytes | bytearray | memoryview) -> list[U
     RestoreError
         The bytes are damaged, or of another workload.
     """
-    view = bytes(memoryview(data))
+    view = bytes(memoryview(data).cast("B"))
     try:
         _, length, behind, digest = _HEAD.unpack_from(view)
         rest = view[_HEAD.size :]
