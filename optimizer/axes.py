@@ -38,7 +38,7 @@ UNLIKE = "unlike"  # two fields whose values are of unlike types
 
 _FAMILY = {"INT": "number", "DOUBLE": "number", "STRING": "string", "BOOLEAN": "boolean", "TIMESTAMP": "timestamp"}
 _ALL_FAMILIES = ("number", "string", "boolean", "timestamp")
-_SIGNS = {"=": (0,), "<>": (-1, 1), "<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (0, 1)}
+SIGNS = {"=": (0,), "<>": (-1, 1), "<": (-1,), "<=": (-1, 0), ">": (1,), ">=": (0, 1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +120,10 @@ class Test:
             return self.otherwise
         if self.polynomial is not None:
             assert cell.integer is not None, "a polynomial's field has integer cells only"
-            return _sign(self.polynomial.at(cell.integer)) in _SIGNS[self.operator]
+            return _sign(self.polynomial.at(cell.integer)) in SIGNS[self.operator]
         if cell.family != family:
             return self.operator == "<>"
-        return _sign(cell.place - place) in _SIGNS[self.operator]
+        return _sign(cell.place - place) in SIGNS[self.operator]
 
 
 def _sign(number: int) -> int:
@@ -236,7 +236,7 @@ def _opaque(leaf: Compare, involved: frozenset[Field]) -> Test:
 
 def _polynomial_test(operator: str, polynomial: Polynomial, involved: frozenset[Field]) -> Test:
     if not polynomial.terms:
-        return Test(involved, otherwise=_sign(polynomial.constant) in _SIGNS[operator])
+        return Test(involved, otherwise=_sign(polynomial.constant) in SIGNS[operator])
     if polynomial.scale < 0:
         operator = MIRRORED[operator]
     field = polynomial.field

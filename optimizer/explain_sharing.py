@@ -32,7 +32,7 @@ from typing import Any
 
 from optimizer.apart import Apart, Reason, apart
 from optimizer.benefit import MEASURED, PAPER, BurstStats, Costs, non_shared_cost, shared_cost, shares_from
-from optimizer.merge import Shareable, SharingGroup, SubPattern, merge
+from optimizer.merge import Member, Shareable, SharingGroup, SubPattern, merge
 from optimizer.merged import MergedTemplate
 from optimizer.panes import USUAL_BURST
 from optimizer.pasts import Place
@@ -135,8 +135,10 @@ class SharingView:
 
     def variants(self, pattern: SubPattern) -> Iterator[tuple[list[str], str]]:
         """(names, predicates of the first of them) of those that accept the same events and edges."""
-        for number in range(len(pattern.variants)):
-            members = [member for member in pattern.members if member.variant == number]
+        by_variant: list[list[Member]] = [[] for _ in pattern.variants]
+        for member in pattern.members:
+            by_variant[member.variant].append(member)
+        for members in by_variant:
             texts = dict.fromkeys(self._texts(members[0].part, members[0].states))
             yield list(dict.fromkeys(self.name(member.part) for member in members)), " AND ".join(texts)
 

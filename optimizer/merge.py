@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from functools import cached_property
 from typing import TypeVar
 
 from optimizer.benefit import MEASURED, Costs
@@ -74,7 +74,7 @@ class SubPattern:
     members: tuple[Member, ...]
     variants: tuple[Variant, ...]
 
-    @property
+    @cached_property
     def queries(self) -> tuple[int, ...]:
         """Places of its queries in the workload, ascending."""
         return tuple(sorted({member.part.query for member in self.members}))
@@ -182,11 +182,14 @@ def _related(shape: Shape, alike: Sequence[Occurrence], roles: Roles) -> list[li
     by_variant: dict[Variant, list[Occurrence]] = {}
     for occurrence in alike:
         by_variant.setdefault(Variant(occurrence.local, occurrence.adjacent), []).append(occurrence)
-    sets = _components(
-        by_variant,
-        combinations(by_variant, 2),
-        lambda one, other: all(relations(shape, one, other, roles)),
-    )
+    sets: list[list[Variant]] = []
+    for variant in by_variant:  # where all are related, as thresholds on one field are, the first look tells
+        joined = [known for known in sets if any(all(relations(shape, variant, other, roles)) for other in known)]
+        if len(joined) == 1:
+            joined[0].append(variant)
+            continue
+        sets = [known for known in sets if known not in joined]
+        sets.append([*(each for known in joined for each in known), variant])
     return [[occurrence for variant in each for occurrence in by_variant[variant]] for each in sets]
 
 

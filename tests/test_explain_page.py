@@ -96,7 +96,7 @@ def test_guards_predicates_and_rungs_are_shown() -> None:
     card = text[text.index('id="query-0"') :]
     for shown in ("no SEQ(C, D)", "no E after", "B.x &lt; NEXT(B).x", "NOT SEQ(C, D)", 'class="badge indexed"'):
         assert shown in card, shown
-    assert "No two queries of this workload can share" in text
+    assert "The plan has no group of queries that share a Kleene part" in text
     assert "10 min, a new one every 4 min, 3 open at a time; 5 panes" in text
 
 

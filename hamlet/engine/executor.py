@@ -221,6 +221,11 @@ class Executor:
         return max((runner.pane for runner in self._classes), default=1)
 
     @property
+    def panes(self) -> list[int]:
+        """For each class ticks between the times at which its windows may open or close."""
+        return [runner.pane for runner in self._classes] or [1]
+
+    @property
     def waiting(self) -> int:
         """Rows of closed windows that have not been drained."""
         return sum(runner.closed.waiting for runner in self._classes)

@@ -24,13 +24,15 @@ from hamlet.engine.memory_limit import bytes_of
 from hamlet.engine.options import RunOptions, options_of
 from hamlet.engine.reorder_buffer import Disorder
 from hamlet.engine.stages import Stages
-from hamlet.errors import HamletError
+from hamlet.errors import HamletError, UnsupportedError
 from hamlet.input.columns import StringPool, values_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.stream_schema import check_zones
 from hamlet.input.ticks import Lateness, refuse_far, time_in_ticks
 from hamlet.language.schema import Clock, Schema
 from hamlet.layers.executor import any_executor_of
+from hamlet.live import Part, Replacement, Unpacked, compared, in_order, is_packed, packed, unpacked
+from hamlet.live.waiting import Waiting
 from hamlet.output.query_rows import QueryRows
 from hamlet.planner.workload import Workload, workload_of
 
@@ -71,7 +73,12 @@ class Engine:
     ) -> None:
         self.options = chosen = options_of(options, ("lateness", "late"))
         given = workload_of(workload)
+        self.given = self._base = given  # the workload now, and the one that this engine itself runs
         self.workload = given.without_null_keys() if chosen.null_keys == "drop" else given
+        self._own = Part(self, set(given.names))
+        self._others: list[Part] = []  # engines of queries that came later
+        self._replaced = False
+        self._waiting = Waiting(self.workload, chosen.time_column)
         self._key = SortKey(chosen.time_column, chosen.order_column)
         self._intake = Intake(chosen, chosen.columns_of(workload))
         self._schema: Schema | None = None
@@ -99,18 +106,86 @@ class Engine:
         DataError
             Late events, a NULL time, a column that is missing or changes its type: nothing of the push is taken.
         """
+        if self._replaced:
+            return self._everywhere("_take", events if hasattr(events, "__len__") else list(events))
+        if not self._closed and self._failed is None and self._waiting.take(events):
+            if not self._waiting.due:
+                return []
+            self._flush()
+            return self._dicts()
+        self._waiting.stop()
         self._take(events)
+        if self._budget.limit is None and self._disorder.watermark == self._disorder.seen:  # none may come late
+            self._waiting.begin(events, self._executor, self._schema, self._disorder.seen)
         return self._dicts()
 
     def advance(self, time: Any) -> list[dict[str, Any]]:
         """Promise that no event before `time` will come; give the rows of windows that end at or before it."""
+        if self._replaced:
+            return self._everywhere("_advance", time)
         self._advance(time)
         return self._dicts()
 
     def close(self) -> list[dict[str, Any]]:
         """End the stream; give all remaining rows."""
+        if self._replaced:
+            return self._everywhere("_close")
         self._close()
         return self._dicts()
+
+    def replace(self, workload: Workload) -> Replacement:
+        """Go on with another workload.
+
+        Queries of the same name and text keep their open windows. New ones, and those with another text, begin with the
+        first window that starts after the largest time seen. Dropped ones end: their open windows give no rows. Of a
+        query whose windows have closed by now the rows have been given.
+
+        Parameters
+        ----------
+        workload : Workload
+            All queries from now on.
+
+        Returns
+        -------
+        Replacement
+            What was kept, added and dropped.
+
+        Raises
+        ------
+        HamletError
+            The engine is closed, cannot go on after an error, or is fed through `feed`.
+
+        Examples
+        --------
+        >>> engine = Engine(Workload.parse("a: RETURN COUNT(*) PATTERN A WITHIN 10 s"))
+        >>> engine.push([{"time": 1, "type": "A"}])
+        []
+        >>> more = "a: RETURN COUNT(*) PATTERN A WITHIN 10 s; b: RETURN COUNT(*) PATTERN A+ WITHIN 10 s"
+        >>> engine.replace(Workload.parse(more)).added
+        ('b',)
+        >>> engine.push([{"time": time, "type": "A"} for time in (2, 11, 12)])
+        [{'query': 'a', 'window_start': 0, 'window_end': 10, 'count': 2}]
+        >>> [(row["query"], row["count"]) for row in engine.close()]
+        [('a', 2), ('b', 3)]
+        """
+        self._refuse_closed()
+        if self._feed is not None:
+            raise HamletError("an engine that is fed by whole batches runs its workload to the end")
+        new = workload_of(workload)
+        self._flush()
+        done = compared(self.given, new, self._disorder.seen)
+        self.given = new
+        for part in (self._own, *self._others):
+            part.names.intersection_update(done.kept)
+        if done.added:
+            options: Any = {**asdict(self.options), **self._disorder.options}
+            fresh = Engine(new.select(done.added), **options)
+            if self._disorder.watermark is not None:
+                fresh._disorder.promise(self._disorder.watermark)
+            self._others.append(Part(fresh, set(done.added), done.after))
+        self._others = [part for part in self._others if part.names]
+        self._replaced = True
+        return done
 
     def save(self) -> bytes:
         """All that the engine is, as bytes for `restore`: going on from there is as if it had never stopped.
@@ -125,14 +200,23 @@ class Engine:
             The engine is closed, or cannot go on after an error.
         """
         self._refuse_closed()
+        if self._replaced:
+            parts = (self._own, *self._others)
+            return packed(self.given, [(part, part.engine._base, part.engine._saved()) for part in parts])
+        return self._saved()
+
+    def _saved(self) -> bytes:
+        self._flush()
         options = asdict(self.options) | self._disorder.options
         fed = None if self._feed is None else self._feed.held
         place = self._disorder.place()
         state = checkpointing.EngineState(options, place, self._promise, fed, self._schema, self._strings.texts)
-        return checkpointing.write(self.workload, state, self._executor)
+        return checkpointing.write(self._base, state, self._executor)
 
     @classmethod
-    def restore(cls, workload: Workload, data: bytes | bytearray | memoryview) -> Engine:
+    def restore(
+        cls, workload: Workload, data: bytes | bytearray | memoryview, *, saved_with: Workload | None = None
+    ) -> Engine:
         """An engine that goes on where another one was saved, with the options of that one.
 
         Parameters
@@ -141,6 +225,8 @@ class Engine:
             That of the saved engine; comments and layout may differ.
         data : bytes-like
             From `save`. Nothing in it is ever run.
+        saved_with : Workload, optional
+            The workload of the saved engine, where `workload` is another one that it goes on with (`replace`).
 
         Raises
         ------
@@ -158,6 +244,12 @@ class Engine:
         >>> Engine.restore(workload, engine.save()).close()
         [{'query': 'q1', 'window_start': 0, 'window_end': 10, 'count': 1}]
         """
+        if saved_with is not None:
+            engine = cls.restore(saved_with, data)
+            engine.replace(workload)
+            return engine
+        if is_packed(data):
+            return cls._restored(workload, unpacked(workload, data))
         saved = checkpointing.Saved(workload, data)
         state = saved.state
         with saved.blamed():
@@ -174,13 +266,24 @@ class Engine:
                 engine._feed = Feed(engine._executor, state.fed)
         return engine
 
+    @classmethod
+    def _restored(cls, workload: Workload, parts: Sequence[Unpacked]) -> Engine:
+        """An engine whose workload had been replaced."""
+        engine, *others = [cls.restore(each.workload, each.data) for each in parts]
+        engine.given, engine._replaced = workload, True
+        engine._own.names = parts[0].names
+        engine._others = [Part(other, each.names, each.after) for other, each in zip(others, parts[1:], strict=True)]
+        return engine
+
     def trace(self) -> pa.Table:
         """Take the records of bursts since the last call (`hamlet.engine.trace`); none without the option ``trace``."""
+        self._flush()
         return self._executor.trace() if self._executor is not None else trace.SCHEMA.empty_table()
 
     @property
     def stats(self) -> dict[str, Any]:
         """Counters of the run so far."""
+        self._flush()
         found: dict[str, Any] = {"late_events": self._disorder.late_events}
         return found | (self._executor.stats if self._executor is not None else {})
 
@@ -206,16 +309,19 @@ class Engine:
 
     def push_columns(self, events: Any) -> list[QueryRows]:
         """As `push`, the rows as `QueryRows`."""
+        self._refuse_replaced()
         self._take(events)
         return self.drain()
 
     def advance_columns(self, time: Any) -> list[QueryRows]:
         """As `advance`, the rows as `QueryRows`."""
+        self._refuse_replaced()
         self._advance(time)
         return self.drain()
 
     def close_columns(self) -> list[QueryRows]:
         """As `close`, the rows as `QueryRows`."""
+        self._refuse_replaced()
         self._close()
         return self.drain()
 
@@ -259,6 +365,36 @@ class Engine:
 
     # ------------------------------------------------------------------------------------------ inside
 
+    def _everywhere(self, act: str, *arguments: Any) -> list[dict[str, Any]]:
+        """Have all engines do something; the rows of all, in the order of the workload."""
+        getattr(self, act)(*arguments)
+        rows = self._given_by(self._own)
+        for part in self._others:
+            with self._failing():  # this engine has taken the events, and cannot give them back
+                getattr(part.engine, act)(*arguments)
+                rows += self._given_by(part)
+        return in_order(rows, self.given.names)
+
+    @staticmethod
+    def _given_by(part: Part) -> list[dict[str, Any]]:
+        """The rows of a part that are the workload's."""
+        engine, after = part.engine, part.after
+        rows = [row for row in engine._dicts() if row["query"] in part.names]
+        if after is None:
+            return rows
+        return [row for row in rows if time_in_ticks(row["window_start"], engine.clock) > after]
+
+    def _flush(self) -> None:
+        """Process the events of small pushes that wait."""
+        events = self._waiting.taken()
+        if events and self._failed is None:
+            with self._failing():
+                self._take(events)
+
+    def _refuse_replaced(self) -> None:
+        if self._replaced:
+            raise UnsupportedError("after `replace` rows are given as dicts: call push, advance and close")
+
     def _refuse_closed(self) -> None:
         if self._closed:
             raise HamletError("the engine is closed; make a new one for another stream")
@@ -268,6 +404,8 @@ class Engine:
     def _take(self, events: Any) -> None:
         """Take a batch and process what is due."""
         self._refuse_closed()
+        if self._waiting.events:
+            self._flush()
         disorder = self._disorder
         batches, schema = self._intake.read(events, self._schema, disorder.events)
         if not batches or schema is None:
@@ -303,6 +441,8 @@ class Engine:
     def _advance(self, time: Any) -> None:
         """Process what is due once no event before `time` will come."""
         self._refuse_closed()
+        self._flush()
+        self._waiting.stop()
         if self._schema is None and not isinstance(time, (int, np.integer)):
             self._promise = time
             return
@@ -312,6 +452,7 @@ class Engine:
     def _close(self) -> None:
         """Process what is held."""
         self._refuse_closed()
+        self._flush()
         self._closed = True
         self._disorder.promise(END_OF_TIME)
         if self._feed is None:

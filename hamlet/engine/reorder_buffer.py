@@ -112,6 +112,11 @@ class Disorder:
         self._fresh: list[_Held] = []  # others, as they came
         self._earliest: int | None = None  # the first time of those
 
+    @property
+    def seen(self) -> int | None:
+        """The largest time seen, in ticks."""
+        return self._seen
+
     # ------------------------------------------------------------------------------------------ what comes in
 
     def judge(self, times: Int64Array, clock: Clock) -> npt.NDArray[np.bool_] | None:

@@ -110,6 +110,8 @@ def _length(duration: Duration) -> str:
 def _windows(query: AnalysedQuery, schema: Schema) -> tuple[int, int] | None:
     """Length and slide in ticks; None where an event lies in too many windows to look at."""
     text = query.query
+    if getattr(text, "session", False) or getattr(text, "longest", None) is not None:
+        return None
     within = text.within.ticks(schema.clock.ticks_per_second)[0]
     slide = within if text.slide is None else text.slide.ticks(schema.clock.ticks_per_second)[0]
     return (within, slide) if within <= _MOST_WINDOWS * slide else None

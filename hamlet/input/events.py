@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.dataset as pa_dataset
 
 from hamlet.errors import DataError, OptionError, one_of
 from hamlet.input.columns import values_of
@@ -192,7 +191,7 @@ class _Dataset:
     name = "the dataset"
     ordered: bool | None = None
 
-    def __init__(self, dataset: pa_dataset.Dataset) -> None:
+    def __init__(self, dataset: Any) -> None:
         self.schema: pa.Schema = dataset.schema.remove_metadata()
         self._dataset = dataset
         self.rows: int | None = dataset.count_rows()
@@ -307,7 +306,7 @@ def _reader_of(
         return open_path(Path(source), key, type_column, input_format, form), True
     if isinstance(source, (list, tuple)) and source and all(isinstance(each, (str, os.PathLike)) for each in source):
         return open_paths([Path(each) for each in source], key, type_column, input_format, form), True
-    if isinstance(source, pa_dataset.Dataset):
+    if type(source).__module__ == "pyarrow._dataset":  # whose import brings much that nothing else needs
         return _Dataset(source), True
     if type(source).__module__.startswith("polars") and hasattr(source, "collect"):
         source = source.collect()

@@ -141,8 +141,8 @@ def _refuse_others(query: Any) -> None:
     semantics = getattr(query, "semantics", None)
     if semantics is not None and getattr(semantics, "name", "ANY") != "ANY":
         raise UnsupportedError("trends are listed under skip-till-any-match only")
-    for name in ("bound", "session", "gap"):
-        if getattr(query, name, None) is not None:
+    for name in ("longest", "session"):
+        if getattr(query, name, None):
             raise UnsupportedError("trends of queries with SPAN or SESSION are not listed")
 
 
