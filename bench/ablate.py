@@ -39,10 +39,10 @@ class Ablated:
 
 
 def _queries(window: str, patterns: Sequence[str], count: int, *, keyed: bool = True) -> str:
-    by = "[key] AND " if keyed else ""
+    shown, by = ("key, ", " GROUP-BY key") if keyed else ("", "")
     return ";\n".join(
-        f"RETURN {SIDE_BY_SIDE[number % len(SIDE_BY_SIDE)]} PATTERN {patterns[number % len(patterns)]} "
-        f"WHERE {by}B.value >= {number % 7} {window}"
+        f"RETURN {shown}{SIDE_BY_SIDE[number % len(SIDE_BY_SIDE)]} PATTERN {patterns[number % len(patterns)]} "
+        f"WHERE B.value >= {number % 7}{by} {window}"
         for number in range(count)
     )
 
