@@ -39,10 +39,10 @@ class Ablated:
 
 
 def _queries(window: str, patterns: Sequence[str], count: int, *, keyed: bool = True) -> str:
-    by = "[key] AND " if keyed else ""
+    shown, by = ("key, ", " GROUP-BY key") if keyed else ("", "")
     return ";\n".join(
-        f"RETURN {SIDE_BY_SIDE[number % len(SIDE_BY_SIDE)]} PATTERN {patterns[number % len(patterns)]} "
-        f"WHERE {by}B.value >= {number % 7} {window}"
+        f"RETURN {shown}{SIDE_BY_SIDE[number % len(SIDE_BY_SIDE)]} PATTERN {patterns[number % len(patterns)]} "
+        f"WHERE B.value >= {number % 7}{by} {window}"
         for number in range(count)
     )
 
@@ -60,6 +60,7 @@ def _trades(events: int) -> pa.Table:
     )
 
 
+MS = {"time_unit": "ms"}  # of long bursts
 PATTERNS = ("SEQ(A, B+)", "SEQ(B+, C)", "SEQ(A, B+, NOT D)", "SEQ(C, B+)", "B+", "SEQ(A, B+, E)")
 CASES = {
     each.name: each
@@ -68,20 +69,20 @@ CASES = {
             "many groups", lambda: _queries("WITHIN 300 s", PATTERNS, 50), many_groups, {}, 400_000
         ),
         Ablated(
-            "long bursts, exact", lambda: _queries("WITHIN 300 s", PATTERNS, 10), long_bursts, {}, 400_000
+            "long bursts, exact", lambda: _queries("WITHIN 300 s", PATTERNS, 10), long_bursts, MS, 400_000
         ),
         Ablated(
             "long bursts, float",
             lambda: _queries("WITHIN 300 s", PATTERNS, 50),
             long_bursts,
-            {"numbers": "float"},
+            MS | {"numbers": "float"},
             400_000,
         ),
         Ablated(
             "sliding, float",
             lambda: _queries("WITHIN 300 s SLIDE 10 s", PATTERNS, 20),
             long_bursts,
-            {"numbers": "float"},
+            MS | {"numbers": "float"},
             200_000,
         ),
         Ablated("one query", lambda: _queries("WITHIN 300 s", PATTERNS[:1], 1), many_groups, {}, 1_000_000),
@@ -89,7 +90,7 @@ CASES = {
             "one group, 2 threads",
             lambda: _queries("WITHIN 60 s SLIDE 30 s", PATTERNS[:2], 4, keyed=False),
             long_bursts,
-            {"threads": 2, "numbers": "float"},
+            MS | {"threads": 2, "numbers": "float"},
             1_200_000,
         ),
         Ablated(

@@ -30,7 +30,7 @@ cdef extern from *:
 
 
 cdef const Machine* machine_of(int width) noexcept nogil:
-    """The loops for vectors of a width, or of the widest that this processor has (0); a null pointer where it lacks them.
+    """The loops for vectors of a width, or of the widest that this processor has (0); a null pointer without any.
 
     LANES_PLAIN is a width of two without an instruction that some processor lacks.
     """

@@ -1,4 +1,7 @@
-"""Queries side by side in vectors of four numbers of 64 bits, with AVX2; small integers also eight at a time: the loops of _lanes_body.h, compiled."""
+"""Queries side by side in vectors of four numbers of 64 bits, with AVX2: the loops of _lanes_body.h, compiled.
+
+Small integers also go eight at a time (_live_small.h).
+"""
 
 from hamlet._lanes cimport Machine
 

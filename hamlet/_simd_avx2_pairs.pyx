@@ -1,4 +1,7 @@
-"""Queries side by side in vectors of two numbers of 64 bits, with AVX2: for few queries: the loops of _lanes_body.h, compiled."""
+"""Queries side by side in vectors of two numbers of 64 bits, with AVX2: the loops of _lanes_body.h, compiled.
+
+They are for few queries.
+"""
 
 from hamlet._lanes cimport Machine
 

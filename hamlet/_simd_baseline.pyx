@@ -1,4 +1,4 @@
-"""Queries side by side in vectors of two numbers, or one by one, on any processor: the loops of _lanes_body.h, compiled.
+"""Queries side by side in vectors of two numbers, or one by one, on any processor: _lanes_body.h, compiled.
 
 Vectors of one are for a lone query of which many windows are open: no memory is left for a second lane.
 """

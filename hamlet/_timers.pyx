@@ -1,4 +1,4 @@
-"""Time moves on: windows that are due close, in states of queries and in blocks of bands, without events of their key."""
+"""Time moves on: windows that are due close, in states of queries and in blocks of bands, whatever events come."""
 
 from libc.stdint cimport INT64_MIN, int64_t
 

@@ -30,8 +30,19 @@ def test_each_case(name: str) -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     output = tmp_path / "found.json"
-    arguments = ["ablate", "many groups", "--scale", "0.01", "--rounds", "2", "--path", "simd", "--output", str(output)]
+    arguments = [
+        "ablate",
+        "many groups",
+        "--scale",
+        "0.01",
+        "--rounds",
+        "2",
+        "--path",
+        "complete_window",
+        "--output",
+        str(output),
+    ]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0, result.output
-    assert "without simd" in result.output
+    assert "without complete_window" in result.output
     assert '"ratio"' in output.read_text(encoding="utf-8")

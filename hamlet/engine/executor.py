@@ -296,12 +296,12 @@ class Executor:
         return QueryRows(query.name, columns, pieces=pieces)
 
     @property
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> dict[str, int]:
         """Counters of the run: events, matched events, groups, windows, largest count in bits, live states."""
         return stats_of([self])
 
 
-def stats_of(executors: Sequence[Executor]) -> dict[str, Any]:
+def stats_of(executors: Sequence[Executor]) -> dict[str, int]:
     """Counters, as `Executor.stats`, of executors of one workload that each have had a part of the stream.
 
     A partition that several of them know counts once.
@@ -316,11 +316,11 @@ def stats_of(executors: Sequence[Executor]) -> dict[str, Any]:
             name: (max if name == "largest_count_bits" else sum)(counters[name] for counters in counted)
             for name in (counted[0] if counted else ())
         },
-    } | paths_taken(executors)
+    }
 
 
 def paths_taken(executors: Sequence[Executor]) -> dict[str, dict[str, Any]]:
-    """What each operator was given, and how often each feature was used, for `Executor.stats`.
+    """What each operator was given, and how often each feature was used, for `Engine.stats`.
 
     Events count once for each query, or group of queries side by side, that an operator runs; those of bursts too.
     """

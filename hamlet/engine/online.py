@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from hamlet._budget import Budget
 from hamlet.engine import checkpointing, trace
-from hamlet.engine.executor import END_OF_TIME, Executor
+from hamlet.engine.executor import END_OF_TIME, Executor, paths_taken
 from hamlet.engine.feed import Feed, process
 from hamlet.engine.intake import Intake
 from hamlet.engine.memory_limit import bytes_of
@@ -282,10 +282,12 @@ class Engine:
 
     @property
     def stats(self) -> dict[str, Any]:
-        """Counters of the run so far."""
+        """Counters of the run so far; ``operators`` and ``features`` say what computed it since the engine was made."""
         self._flush()
         found: dict[str, Any] = {"late_events": self._disorder.late_events}
-        return found | (self._executor.stats if self._executor is not None else {})
+        if self._executor is None:
+            return found
+        return found | self._executor.stats | paths_taken([self._executor])
 
     @property
     def executor(self) -> Executor:

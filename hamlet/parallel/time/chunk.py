@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -100,7 +99,7 @@ class Chunk:
         self._maps: dict[Key, Maps] = {}
 
     @property
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> dict[str, int]:
         """Counters, as `Executor.stats`."""
         found = self.executor.stats
         return found | {"matched_events": found["matched_events"] + self._outside}

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from hamlet.engine.executor import paths_taken
 from hamlet.engine.feed import whole_steps
 from hamlet.engine.online import Engine
 from hamlet.output.query_rows import QueryRows
@@ -93,7 +94,7 @@ class MappedChunks:
         maps = chunk.finish().get(())
         self._own.compiled = chunk.executor.workload
         events = sum(each.num_rows for each in batches)
-        return _Made(closed, maps, chunk.stats | {"events": events}, chunk.last)
+        return _Made(closed, maps, chunk.stats | {"events": events} | paths_taken([chunk.executor]), chunk.last)
 
     def taken(self, made: _Made) -> list[QueryRows]:
         """The rows that are ready with the next chunk."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hamlet.engine.executor import executor_of, stats_of
+from hamlet.engine.executor import executor_of, paths_taken, stats_of
 from hamlet.engine.feed import Feed, whole_steps
 from hamlet.engine.online import Engine
 from hamlet.input.columns import StringPool, integers
@@ -58,7 +58,8 @@ class WholeChunks:
     @property
     def stats(self) -> dict[str, Any]:
         """Counters, as `Executor.stats`, of all threads."""
-        return stats_of([self._engine.executor, *(each.executor for each in self._feeds)])
+        executors = [self._engine.executor, *(each.executor for each in self._feeds)]
+        return stats_of(executors) | paths_taken(executors)
 
     def job(self, batches: list[pa.RecordBatch]) -> Callable[[], list[QueryRows]]:
         """What a thread has to do for the next chunk."""
