@@ -26,7 +26,7 @@ GROWTH = """
 def test_random_workloads(features: str) -> None:
     for seed in range(30):
         report = compare(random_case(seed, features_of(features)), {}, seed)
-        assert report is None or "events of several orders" in report, f"seed {seed}: {report}"
+        assert report is None, f"seed {seed}: {report}"
 
 
 def test_saved_and_restored_between_any_two_events() -> None:
