@@ -99,11 +99,11 @@ class Workload:
             meant = near_miss(name, self.names)
             hint = f"did you mean {meant!r}?" if meant else f"the queries are {', '.join(self.names)}"
             raise OptionError(f"there is no query {name!r}; {hint}")
-        for query in self.analysis.queries:
-            missing = sorted(set(query.upstream) - wanted) if query.query.name in wanted else []
+        for each in self.analysis.queries:
+            missing = sorted(set(each.upstream) - wanted) if each.query.name in wanted else []
             if missing:
                 raise OptionError(
-                    f"the query {query.query.name!r} asks about the rows of {' and '.join(missing)}; select "
+                    f"the query {each.query.name!r} asks about the rows of {' and '.join(missing)}; select "
                     f"{'it' if len(missing) == 1 else 'them'}, too"
                 )
         whole = self.analysis.text
