@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,217 +17,15 @@ from hamlet.engine.feed import process
 from hamlet.engine.memory_limit import bytes_of
 from hamlet.engine.options import Options
 from hamlet.engine.stages import Stages
-from hamlet.errors import DataError, UnsupportedError
-from hamlet.input.columns import Int64Array, StringPool
-from hamlet.input.ordering import SortKey
-from hamlet.input.ticks import times_of
-from hamlet.input.widening import in_batches
-from hamlet.language.query import AttributeType
+from hamlet.errors import DataError
+from hamlet.input.columns import StringPool
 from hamlet.language.schema import Schema
-from hamlet.layers.rows import as_events, row_schema, row_table, row_types, with_rows
-from hamlet.layers.units import Columns, Unit, column_of, delay_of, units_of, workload_of_unit
+from hamlet.layers.rows import row_table
+from hamlet.layers.unit_run import UnitRun, is_one_of
+from hamlet.layers.units import Unit, units_of
 from hamlet.output.query_rows import QueryRows, ResultColumn, dicts_of
-from hamlet.planner.compile import ticks
 from hamlet.planner.compiled import CompiledWorkload
 from hamlet.planner.workload import Workload
-
-
-class UnitRun:
-    """One unit over its stream.
-
-    Parameters
-    ----------
-    unit : Unit
-    whole : Workload
-    schema : Schema
-        Of the input.
-    sources : mapping of str to tuple of ResultColumn
-        The columns of the queries that the unit reads.
-    options : Options
-    budget : Budget
-    strings : StringPool
-    settled : bool
-        Whether the types of the input's attributes are known for good.
-    wide : frozenset of str
-        Columns of rows that are DOUBLE since some value needed more than 64 bits.
-    """
-
-    def __init__(
-        self,
-        unit: Unit,
-        whole: Workload,
-        schema: Schema,
-        sources: dict[str, tuple[ResultColumn, ...]],
-        options: Options,
-        budget: Budget,
-        strings: StringPool,
-        *,
-        settled: bool,
-        wide: frozenset[str] = frozenset(),
-    ) -> None:
-        self.unit = unit
-        self.input = schema
-        self.wide = wide
-        self.strings = strings
-        self.held: list[pa.RecordBatch] = []  # events of the input that wait for rows
-        self.rows: list[pa.Table] = []  # rows that wait for their time
-        self.lag = 0  # how far behind the input the unit is, in ticks
-        self._given = whole, sources, options, budget, settled
-        exact = options.numbers == "exact"
-        arrow = {name: row_schema(columns, schema.clock, exact=exact) for name, columns in sources.items()}
-        types: Columns = {}
-        if unit.reads:
-            types = {name: self._widened(name, row_types(each, sources[name])) for name, each in arrow.items()}
-            special = {schema.clock.column, schema.type_column}
-            self.workload = workload_of_unit(whole.analysis, unit, types, special)
-        else:
-            self.workload = whole.select([whole.names[place] for place in unit.places])
-        self.keys = tuple({name for query in self.workload.analysis.queries for name in query.partition})
-        self.wanted = self.workload.attributes
-        unknown = {name for each in types.values() for name, kind in each.items() if kind is None}
-        self.schema = with_rows(schema, self._columns(arrow, unknown)) if unit.reads else schema
-        kept = settled and not unit.reads  # a column of rows may become one of doubles
-        self.executor = executor_of(self.workload, self.schema, strings, options, budget, settled=kept)
-
-    def _widened(self, name: str, types: dict[str, AttributeType | None]) -> dict[str, AttributeType | None]:
-        return {
-            column: AttributeType.DOUBLE if column_of(name, column) in self.wide else kind
-            for column, kind in types.items()
-        }
-
-    def _columns(self, arrow: dict[str, pa.Schema], unknown: Collection[str]) -> dict[str, pa.DataType]:
-        """The columns of rows that the unit reads, by its names of them."""
-        found: dict[str, pa.DataType] = {}
-        for name, schema in arrow.items():
-            for field in schema:
-                called = column_of(name, field.name)
-                if called in self.wanted:
-                    found[called] = pa.float64() if called in self.wide else field.type
-                of_rows = field.name not in unknown and self.input.type_of(field.name) is None
-                if field.name in self.keys and of_rows:
-                    found[field.name] = field.type
-        return found
-
-    @property
-    def delay(self) -> int:
-        """How long after the end of a window its rows are given, at most, in ticks."""
-        found = 0
-        for query in self.workload.analysis.queries:
-            longest = query.query.longest
-            found = max(found, delay_of(query, None if longest is None else ticks(longest, self.schema)))
-        return found
-
-    def hold(self, batch: pa.RecordBatch) -> None:
-        """Keep those events of the input that matter here until the rows of their time are known."""
-        if self.unit.types is not None:
-            column = batch.column(self.input.type_column)
-            batch = batch.filter(_is_one_of(column, self.unit.types))
-        if batch.num_rows:
-            self.held.append(batch)
-
-    def give(self, name: str, table: pa.Table) -> None:
-        """Take rows of a query that the unit reads."""
-        events = as_events(table, name, self.input, self.wanted, self.keys)
-        fresh = {
-            field.name
-            for field in events.schema
-            if pa.types.is_floating(field.type) and self.schema.type_of(field.name) is AttributeType.INT
-        }
-        if fresh - {self.input.clock.column}:
-            self._widen(fresh)
-        self.rows.append(events)
-
-    def anew(self, strings: StringPool, wide: frozenset[str]) -> UnitRun:
-        """The same unit before any event, some columns of rows being doubles."""
-        whole, sources, options, budget, settled = self._given
-        found = UnitRun(
-            self.unit, whole, self.input, sources, options, budget, strings, settled=settled, wide=wide
-        )  # fmt: skip
-        found.lag = self.lag
-        return found
-
-    def _widen(self, names: set[str]) -> None:
-        """Go on with columns of doubles."""
-        other = self.anew(self.strings, self.wide | names)
-        other.executor.stages = self.executor.stages
-        other.executor.adopt(self.executor)
-        self.executor, self.workload, self.schema, self.wide = other.executor, other.workload, other.schema, other.wide
-
-    def ready(self, until: int) -> list[pa.RecordBatch]:
-        """Take the events and rows before a time, in order."""
-        clock = self.schema.clock.column
-        tables = [pa.Table.from_batches([batch]) for batch in self.held] + self.rows
-        if not tables:
-            return []
-        columns = [self._conformed(table) for table in tables]
-        table = pa.concat_tables(columns, promote_options="default")
-        of_rows = np.zeros(table.num_rows, np.bool_)
-        of_rows[sum(batch.num_rows for batch in self.held) :] = True
-        times = times_of(table, clock)
-        due = times < until
-        later = table.filter(pa.array(~due))
-        self.held = in_batches(later.filter(pa.array(~of_rows[~due])))
-        rest = later.filter(pa.array(of_rows[~due]))
-        self.rows = [rest] if rest.num_rows else []
-        if not due.any():
-            return []
-        table, times, of_rows = table.filter(pa.array(due)), times[due], of_rows[due]
-        if self.schema.order_column is None:
-            order = np.argsort(times, kind="stable")
-        else:
-            table = self._ordered(table, times, of_rows)
-            _, orders = SortKey(clock, self.schema.order_column).columns_of(table)
-            order = np.lexsort((times if orders is None else orders, times))
-        return in_batches(table.take(pa.array(order)))
-
-    def _conformed(self, table: pa.Table) -> pa.Table:
-        """Events or rows with columns in the types of the unit's schema, where it knows them."""
-        clock = self.schema.clock
-        for place, field in enumerate(table.schema):
-            kind = self.schema.arrow_types.get(field.name, field.type)
-            if field.name == clock.column:
-                kind = clock.type if clock.is_timestamp else pa.int64()
-            elif field.name == self.schema.type_column or pa.types.is_dictionary(kind):
-                kind = _plain(kind)
-            if not (field.type.equals(kind) or pa.types.is_null(kind)):
-                table = table.set_column(place, field.name, table.column(place).cast(kind))
-        return table
-
-    def _ordered(self, table: pa.Table, times: Int64Array, of_rows: Any) -> pa.Table:
-        """Rows with the order of the events of their time, beside which they have none."""
-        name = self.schema.order_column
-        assert name is not None
-        if not of_rows.any():
-            return table
-        if name not in table.column_names:
-            return table.append_column(name, pa.array(np.zeros(table.num_rows, np.int64)))
-        column = table.column(name)
-        orders = column.cast(pa.int64()).fill_null(0).to_numpy().copy()
-        known: dict[int, set[int]] = {}
-        for time, order in zip(times[~of_rows].tolist(), orders[~of_rows].tolist(), strict=True):
-            known.setdefault(time, set()).add(order)
-        for row in np.nonzero(of_rows)[0].tolist():
-            found = known.get(int(times[row]), {0})
-            if len(found) > 1:
-                what = " and ".join(self.unit.reads)
-                raise UnsupportedError(
-                    f"a row of {what} is an event of the time {int(times[row])}, at which events of several orders "
-                    f"come, and has no order among them\nhint: leave the order column ({name}) out, or use a finer "
-                    "time column"
-                )
-            orders[row] = next(iter(found))
-        return table.set_column(table.column_names.index(name), name, pa.array(orders).cast(column.type))
-
-
-def _is_one_of(column: pa.Array, names: Collection[str]) -> pa.BooleanArray:
-    """Which events have one of these types."""
-    if pa.types.is_null(column.type):
-        return pa.array(np.zeros(len(column), np.bool_))
-    return pc.is_in(column, pa.array(sorted(names)).cast(_plain(column.type)))
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 class LayeredExecutor:
@@ -356,7 +153,7 @@ class LayeredExecutor:
 
     def _refuse_types(self, batch: pa.RecordBatch) -> None:
         column = batch.column(self.schema.type_column)
-        found = _is_one_of(column, self.asked)
+        found = is_one_of(column, self.asked)
         if pc.any(found).as_py():
             name = column.filter(found)[0].as_py()
             raise DataError(

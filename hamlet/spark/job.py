@@ -253,9 +253,12 @@ class Job:
 
     # ----------------------------------------------------------------------------------------- second half
 
-    def results(self, rows: DataFrame | None = None) -> DataFrame:
-        """Result rows of all queries in one frame; see `hamlet.spark.run`. `rows` are partial rows made otherwise."""
-        schema = self.result_type()
+    def results(self, rows: DataFrame | None = None, only: str | None = None) -> DataFrame:
+        """Result rows of all queries in one frame; see `hamlet.spark.run`.
+
+        `rows` are partial rows made otherwise, and `only` is the query that they are of, if they are of one.
+        """
+        schema = self.result_type(only)
         numbered = StructType([StructField(f"c{place}", each.dataType) for place, each in enumerate(schema.fields)])
         shipment, shown = self.shipment, (arrow_schema(schema), numbered.names)
         if rows is None and not self.shipment.tops and all(self._is_whole(route) for route in self.routes):
@@ -285,8 +288,8 @@ class Job:
         queries = sorted(self.compiled.queries, key=lambda query: query.analysed.index)
         return [result_columns(query, self.schema) for query in queries]
 
-    def result_type(self) -> StructType:
-        """query, window_start, window_end, and the union of the RETURN names in first-use order.
+    def result_type(self, only: str | None = None) -> StructType:
+        """query, window_start, window_end, and the union of the RETURN names in first-use order; or those of one query.
 
         Raises
         ------
@@ -297,6 +300,8 @@ class Job:
         users: dict[str, str] = {}
         clashes = []
         for query in self.compiled.queries:
+            if only is not None and query.name != only:
+                continue
             arrow = result_schema(
                 result_columns(query, self.schema), self.schema.clock, self.shipment.options.count_type
             )

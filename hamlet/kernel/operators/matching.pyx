@@ -17,7 +17,7 @@ from hamlet._budget import BudgetExceeded
 from hamlet._core import KernelOverflow
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
-from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy, memset
 
@@ -31,7 +31,6 @@ from hamlet.kernel.operators.matching_step cimport take_step
 from hamlet.kernel.operators.matching_tables cimport (
     ANY,
     CONTIGUOUS,
-    HEAD,
     NEXT,
     REGISTER_WORDS,
     Arrival,
@@ -39,7 +38,6 @@ from hamlet.kernel.operators.matching_tables cimport (
     Dictionary,
     Entry,
     GuardArrival,
-    Nodes,
     Partition,
     Rows,
     StateTable,
@@ -153,7 +151,8 @@ cdef class Matching:
             table.components, table.ways, table.arrivals, table.states, table.guard_arrivals, table.stores, table.sets,
         )
         flat = [[number for row in part for number in row] for part in parts]
-        flat += [table.end_guards, table.members, table.guard_first, [edge for pair in table.guard_sets for edge in pair]]
+        edges = [edge for pair in table.guard_sets for edge in pair]
+        flat += [table.end_guards, table.members, table.guard_first, edges]
         cdef int* start[11]
         t.table = <int*> malloc((sum(map(len, flat)) + 1) * sizeof(int))
         if t.table == NULL:
@@ -674,7 +673,9 @@ cdef int take_events(
                     if orders != NULL and order_of(orders, event[after]) != order_of(orders, event[at]):
                         break
                     after += 1
-                failure = take_step(k, query, <int64_t> (event[at] >> 32), times[at], event + at, classes + at, after - at)
+                failure = take_step(
+                    k, query, <int64_t> (event[at] >> 32), times[at], event + at, classes + at, after - at
+                )
                 if failure:
                     return failure
                 at = after

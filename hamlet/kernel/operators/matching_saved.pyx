@@ -4,17 +4,18 @@
 a set; counts themselves cannot be checked.
 """
 
-from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint64_t
+from libc.stdint cimport INT64_MIN, int64_t, uint64_t
 from libc.stdlib cimport malloc, realloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy
 
 from hamlet._budget cimport ALLOCATION, take
-from hamlet.kernel.operators.matching_state cimport free_partition, new_partition, node_at, number_value, relay
+from hamlet.kernel.operators.matching_state cimport free_partition, new_partition, node_at, number_value
 from hamlet.kernel.operators.matching_tables cimport (
     HEAD,
     Core,
     Nodes,
     Partition,
+    Store,
     Table,
     is_store,
     node_words,
@@ -147,8 +148,10 @@ cdef bint fits_limits(const Table* t, const Partition* p, int number, Reader* so
     cdef int first = 0, end = 0, i
     cdef Py_ssize_t stride = node_words(t, p, number), at
     cdef int64_t node, limit
+    cdef const Store* store
     if is_store(t, number):
-        first, end = t.store[number - t.states - t.end_count - 1].columns, t.store[number - t.states - t.end_count - 1].columns_end
+        store = &t.store[number - t.states - t.end_count - 1]
+        first, end = store.columns, store.columns_end
     elif number < t.states and t.state[number].single:
         first, end = t.state[number].columns, t.state[number].columns_end
     for i in range(end - first):

@@ -2,8 +2,8 @@
 
 Contract
 --------
-**Head-room.** All counts of a partition, and 1, are together at most 2^bits; before a step adds, `reserve_bits` measures
-the bound anew or makes all values wider, so no addition checks for overflow.
+**Head-room.** All counts of a partition, and 1, are together at most 2^bits; before a step adds, `reserve_bits`
+measures the bound anew or makes all values wider, so no addition checks for overflow.
 **Memory** is counted before it is allocated; a function that returns an int gives a Failure.
 """
 
@@ -306,7 +306,10 @@ cdef void thin_lane(
     kept = first
     for i in range(first + 1, last + 1):
         node, before = node_at(n, i, stride), node_at(n, kept, stride)
-        if (ends and node[stride - 1] != before[stride - 1]) or told_apart(t, p, guards, step_of(before), step_of(node)):
+        if (
+            ends and node[stride - 1] != before[stride - 1]
+            or told_apart(t, p, guards, step_of(before), step_of(node))
+        ):
             kept += 1
             if kept != i:
                 memcpy(node_at(n, kept, stride), node, stride * sizeof(uint64_t))
@@ -408,7 +411,7 @@ cdef int relay(
     Nodes keep the attributes of their events.
     """
     cdef int number, extra
-    cdef Py_ssize_t before, after, i, words, kept
+    cdef Py_ssize_t before, after, i, words
     cdef Nodes* n
     cdef uint64_t* word
     cdef Partition wider = p[0]

@@ -15,7 +15,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memmove, memset
 
 from hamlet._cells cimport bind_event, floor_divide, has_trends, increment, lowest_window, words_of
-from hamlet._expression cimport Code, Column, evaluate_block
+from hamlet._expression cimport Column, evaluate_block
 from hamlet._tables cimport NO_FAILURE, OUT_OF_MEMORY, OVERFLOW, Predicate
 from hamlet.kernel.operators.matching_state cimport (
     add_node,
@@ -336,7 +336,9 @@ cdef int fits_predicate(
     return k.registers[0].value[0] != 0
 
 
-cdef void keep_columns(const Core* k, const Table* t, int columns, int end, uint64_t* kept, Py_ssize_t row) noexcept nogil:
+cdef void keep_columns(
+    const Core* k, const Table* t, int columns, int end, uint64_t* kept, Py_ssize_t row
+) noexcept nogil:
     """Keep an event's attributes for predicates."""
     cdef int i, count = end - columns
     cdef const Column* c

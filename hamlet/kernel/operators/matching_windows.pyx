@@ -4,7 +4,7 @@ A calendar (a heap of due times) finds the keys that have gone quiet. An entry c
 partition remembers (`Partition.due`).
 """
 
-from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MAX, int32_t, int64_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
