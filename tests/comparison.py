@@ -80,7 +80,7 @@ def near(got: Any, expected: Any, magnitude: Any = None) -> bool:
         return repr(got) == repr(expected)
     if isinstance(got, Decimal) and abs(Fraction(got)) < 2**1023:
         return False
-    relative = max(abs(Fraction(expected)), 1) if magnitude is None else Fraction(magnitude)
+    relative = max(abs(Fraction(expected)), 1) if magnitude is None else abs(Fraction(magnitude))
     return abs(Fraction(got) - Fraction(expected)) <= relative * TOLERANCE + LEAST_DOUBLE
 
 

@@ -117,6 +117,7 @@ def test_the_language_is_used_in_its_variety() -> None:
     found = {type(p) for q in queries for p in parts(q.pattern)}
     assert {Alternation, Negation, Repetition} <= found
     assert {i.value.function for q in queries for i in q.items if hasattr(i.value, "function")} == {
+        "COUNT_DISTINCT",
         "COUNT", "SUM", "AVG", "MIN", "MAX",
     }  # fmt: skip
     assert any(i.log2 for q in queries for i in q.items)

@@ -84,7 +84,7 @@ class Workload:
         Raises
         ------
         OptionError
-            A name that no query has, or no name at all.
+            A name that no query has, no name at all, or a query that asks about the rows of one that is left out.
 
         Examples
         --------
@@ -99,6 +99,13 @@ class Workload:
             meant = near_miss(name, self.names)
             hint = f"did you mean {meant!r}?" if meant else f"the queries are {', '.join(self.names)}"
             raise OptionError(f"there is no query {name!r}; {hint}")
+        for each in self.analysis.queries:
+            missing = sorted(set(each.upstream) - wanted) if each.query.name in wanted else []
+            if missing:
+                raise OptionError(
+                    f"the query {each.query.name!r} asks about the rows of {' and '.join(missing)}; select "
+                    f"{'it' if len(missing) == 1 else 'them'}, too"
+                )
         whole = self.analysis.text
         chosen = tuple(query for query in self.queries if query.name in wanted)
         if any(query.name_span is None for query in chosen):  # its name was its place, which will be another

@@ -252,9 +252,12 @@ class Job:
 
     # ----------------------------------------------------------------------------------------- second half
 
-    def results(self, rows: DataFrame | None = None) -> DataFrame:
-        """Result rows of all queries in one frame; see `hamlet.spark.run`. `rows` are partial rows made otherwise."""
-        schema = self.result_type()
+    def results(self, rows: DataFrame | None = None, only: str | None = None) -> DataFrame:
+        """Result rows of all queries in one frame; see `hamlet.spark.run`.
+
+        `rows` are partial rows made otherwise, and `only` is the query that they are of, if they are of one.
+        """
+        schema = self.result_type(only)
         numbered = StructType([StructField(f"c{place}", each.dataType) for place, each in enumerate(schema.fields)])
         shipment, shown = self.shipment, (arrow_schema(schema), numbered.names)
         if rows is None and not self.shipment.tops and all(self._is_whole(route) for route in self.routes):
@@ -278,8 +281,8 @@ class Job:
             return True
         return route.whole
 
-    def result_type(self) -> StructType:
-        """query, window_start, window_end, and the union of the RETURN names in first-use order.
+    def result_type(self, only: str | None = None) -> StructType:
+        """query, window_start, window_end, and the union of the RETURN names in first-use order; or those of one query.
 
         Raises
         ------
@@ -290,6 +293,8 @@ class Job:
         users: dict[str, str] = {}
         clashes = []
         for query in self.compiled.queries:
+            if only is not None and query.name != only:
+                continue
             arrow = result_schema(
                 result_columns(query, self.schema), self.schema.clock, self.shipment.options.count_type
             )

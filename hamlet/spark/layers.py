@@ -114,7 +114,8 @@ def layers(workload: Workload, events: DataFrame, options: Options, partitions: 
                 shown = replace(job.shipment, options=replace(options, count_type="string"))
                 texts = Job.__new__(Job)
                 vars(texts).update(vars(job), shipment=shown)
-                frames[query.name] = texts.results(done.rows).where(col("query") == query.name)
+                own = done.rows.where(col("query") == query.analysed.index)
+                frames[query.name] = texts.results(own, query.name)
         yield done
 
 
