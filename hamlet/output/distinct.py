@@ -141,7 +141,7 @@ def estimates(registers: Registers) -> Int64Array:
     rows, m = registers.shape
     if not rows:
         return np.zeros(0, np.int64)
-    cells = registers.astype(np.int64) + (np.arange(rows) * 64)[:, None]
+    cells = np.minimum(registers, MOST_ZEROS + 1).astype(np.int64) + (np.arange(rows) * 64)[:, None]
     counts = np.bincount(cells.ravel(), minlength=64 * rows).reshape(rows, 64).astype(np.float64)
     sums = m * _tau(1 - counts[:, MOST_ZEROS + 1] / m)
     for zeros in range(MOST_ZEROS, 0, -1):

@@ -411,7 +411,7 @@ cdef class Matching:
         cdef Core* k = &self.core
         cdef Reader source
         cdef int64_t header[4]
-        cdef int64_t slot, i
+        cdef int64_t slot, _
         cdef Partition* p
         cdef int failure = 0
         assert k.keys == 0
@@ -422,14 +422,15 @@ cdef class Matching:
         source.byte = &data[0] + sizeof(header)
         source.left = (len(data) - sizeof(header)) // sizeof(uint64_t)
         source.limits = &limits[0] if len(limits) else NULL
+        source.most = min(max(events, 0), <int64_t> 1 << 40)
         k.advanced, k.most_bits, k.windows = header[0], header[1], header[2]
-        for i in range(header[3]):
+        for _ in range(header[3]):
             p = read_partition(k, &source, &slot)
             if p == NULL:
                 self._raise(OUT_OF_MEMORY if source.left >= 0 else 0)
                 raise ValueError("the state of the windows is damaged")
             if slot < 0 or slot >= k.keys * k.queries or k.partition[slot] != NULL:
-                free_partition(k, &k.query[0], p)
+                free_partition(k, &k.query[slot % k.queries], p)
                 raise ValueError("the state of the windows is damaged")
             k.partition[slot] = p
             failure = schedule(k, &k.query[slot % k.queries], p, slot, k.advanced)

@@ -10,6 +10,7 @@ cdef struct Writer:
 cdef struct Reader:
     const uint8_t* byte
     Py_ssize_t left      # words; negative once something did not fit
+    int64_t most         # events so far
     const int64_t* limits  # per event column how many values it can have, negative for any
 
 cdef int write_partition(Writer* to, const Table* t, const Partition* p, int64_t slot) noexcept nogil

@@ -24,7 +24,8 @@ from hamlet.kernel.operators.matching_tables cimport (
 
 cdef enum:
     NUMBERS = 12         # words of a partition before its lists
-    WIDEST = 1 << 24     # limbs of a count, or words of a set
+    SPARE_WORDS = 200    # limbs of a count, or words of a set, that there may be besides one for each event
+    TIME_BITS = 61       # no time is further from 0 than 2^61 ticks
 
 
 cdef int put(Writer* to, const void* words, Py_ssize_t count) noexcept nogil:
@@ -83,10 +84,10 @@ cdef Partition* read_partition(Core* k, Reader* source, int64_t* slot) noexcept 
     if not get(source, numbers, NUMBERS):
         return NULL
     slot[0] = numbers[0]
-    if numbers[0] < 0 or not (1 <= numbers[9] <= WIDEST and 1 <= numbers[10] <= WIDEST and numbers[1] >= 0):
+    t = NULL if numbers[0] < 0 else &k.query[slot[0] % k.queries]
+    if t == NULL or not are_possible(t, numbers, source.most + SPARE_WORDS):
         source.left = -1
         return NULL
-    t = &k.query[slot[0] % k.queries]
     p = new_partition(k, t, numbers[2])
     if p == NULL:
         return NULL
@@ -100,9 +101,24 @@ cdef Partition* read_partition(Core* k, Reader* source, int64_t* slot) noexcept 
     return p
 
 
+cdef bint are_possible(const Table* t, const int64_t* numbers, int64_t widest) noexcept nogil:
+    """Whether the numbers before the lists of a partition can be: none sends the operator astray."""
+    if numbers[1] < 0 or not (1 <= numbers[9] <= widest and 1 <= numbers[10] <= widest):
+        return False
+    if not (is_time(numbers[2], 1) and is_time(numbers[6], 1) and is_time(numbers[7], 1)):
+        return False
+    return numbers[5] == INT64_MIN or is_time(numbers[5], t.slide)
+
+
+cdef bint is_time(int64_t number, int64_t unit) noexcept nogil:
+    """Whether so many units are a time that there can be, or the end of a session or window."""
+    cdef int64_t most = (<int64_t> 1 << TIME_BITS) // unit + (<int64_t> 1 << 40)
+    return -most <= number <= most
+
+
 cdef bint read_parts(Core* k, const Table* t, Partition* p, Reader* source) noexcept nogil:
     cdef int number
-    cdef int64_t count, i, value, limit
+    cdef int64_t count, value, limit, _
     cdef Py_ssize_t stride
     cdef Nodes* n
     if not get(source, p.latest, 2 * (t.guard_states + t.guards)):
@@ -111,7 +127,7 @@ cdef bint read_parts(Core* k, const Table* t, Partition* p, Reader* source) noex
         if not get(source, &count, 1):
             return False
         limit = -1 if source.limits == NULL else source.limits[t.value_set[number].column]
-        for i in range(count):
+        for _ in range(count):
             if p.dictionary[number].count >= 64 * <Py_ssize_t> p.set_words or not get(source, &value, 1):
                 source.left = -1
                 return False
@@ -139,6 +155,26 @@ cdef bint read_parts(Core* k, const Table* t, Partition* p, Reader* source) noex
         n.count = count
         n.capacity = count * stride
         if not get(source, n.word, count * stride) or not fits_limits(t, p, number, source):
+            return False
+        if not fits_lanes(t, p, number, source):
+            return False
+    return True
+
+
+cdef bint fits_lanes(const Table* t, const Partition* p, int number, Reader* source) noexcept nogil:
+    """Whether the lanes of a list are times, windows or panes that there can be."""
+    cdef Py_ssize_t stride = node_words(t, p, number)
+    cdef int64_t node, unit = 1
+    cdef const uint64_t* word
+    cdef bint ends = t.states <= number < t.states + t.end_count
+    if t.span < 0 and t.gap < 0 and not is_store(t, number):
+        unit = t.slide
+    elif number == t.states + t.end_count:
+        unit = t.pane
+    for node in range(p.nodes[number].count):
+        word = node_at(&p.nodes[number], node, stride)
+        if not is_time(<int64_t> word[0], unit) or (ends and not is_time(<int64_t> word[stride - 1], t.pane)):
+            source.left = -1
             return False
     return True
 

@@ -444,7 +444,7 @@ cdef void copy_value(
     const Table* t, const Partition* p, uint64_t* target, const Table* old, const Partition* before, uint64_t* source
 ) noexcept nogil:
     """Copy a value into another layout, no smaller."""
-    cdef int i
+    cdef int i, _
     cdef uint64_t* to = target + words_of(&t.cells, p.width)
     cdef const uint64_t* held = source + words_of(&old.cells, before.width)
     for i in range(t.cells.components):
@@ -452,7 +452,7 @@ cdef void copy_value(
             &t.cells.component[i], target + place_in_cell(&t.cells.component[i], p.width), p.width,
             &old.cells.component[i], source + place_in_cell(&old.cells.component[i], before.width), before.width,
         )
-    for i in range(t.exact_sets):
+    for _ in range(t.exact_sets):
         memset(to, 0, p.set_words * sizeof(uint64_t))
         memcpy(to, held, before.set_words * sizeof(uint64_t))
         to += p.set_words
