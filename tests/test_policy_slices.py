@@ -101,6 +101,8 @@ PROPOSITIONAL = [
     "p(x) AND NOT (q(x) SINCE[0,5] p(x))",
     "ALWAYS FORALL x. p(x) IMPLIES EVENTUALLY[0,3] EXISTS y. r(x, y) AND y > 0",
     "p(x) AND NEXT[0,2] q(x)",
+    "(p(x) OR q(x)) AND NOT ONCE[1,4] (p(x) AND EXISTS y. r(y, x))",
+    "(EXISTS x. p(x) AND q(x)) AND ONCE[0,3] (EXISTS n. (n <- CNT x p(x)) AND n > 1)",
 ]
 
 

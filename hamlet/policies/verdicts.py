@@ -17,6 +17,8 @@ import pyarrow.compute as pc
 
 from hamlet.errors import DataError, UnsupportedError
 from hamlet.policies._automaton import Automaton, Stream
+from hamlet.policies.diagnostics import PolicyError
+from hamlet.policies.evaluation import Evaluation
 from hamlet.policies.formula import (
     And,
     Arithmetic,
@@ -34,6 +36,7 @@ from hamlet.policies.formula import (
     is_anonymous,
 )
 from hamlet.policies.logs import LogChunk
+from hamlet.policies.policy import Policy
 from hamlet.policies.progression import Mode, Progression
 from hamlet.policies.propositions import skeleton
 from hamlet.policies.signature import Signature
@@ -92,7 +95,7 @@ class Verdicts:
         found = skeleton(Not(body) if negate else body, per_second)
         self.mode = mode
         self.key = found.key
-        self._atoms = [_Atom(each, signature, found.key) for each in found.atoms]
+        self._atoms = [_made(each, signature, found.key) for each in found.atoms]
         self._automaton = Automaton(Progression(found, mode), len(found.atoms))
         self._nobody = Stream(self._automaton)
         self._streams: dict[Key, Stream] = {}
@@ -118,7 +121,7 @@ class Verdicts:
     @property
     def predicates(self) -> set[tuple[str, int]]:
         """Name and arity of the predicates that are read."""
-        return {atom.predicate for atom in self._atoms}
+        return {key for atom in self._atoms for key in atom.predicates}
 
     @property
     def nbytes(self) -> int:
@@ -267,12 +270,51 @@ def _coded(columns: Sequence[pa.Array]) -> tuple[list[Key], npt.NDArray[np.int64
     return list(zip(*(column.take(places).to_pylist() for column in columns), strict=True)), codes
 
 
+class _EvaluatedAtom:
+    """An atom of any form, evaluated as a policy of its own; it sees every time-point, and one at a time.
+
+    Attributes
+    ----------
+    predicates : frozenset of (str, int)
+    types : mapping of str to pyarrow.DataType
+        Of the variables.
+    """
+
+    def __init__(self, formula: Formula, signature: Signature, key: tuple[str, ...]) -> None:
+        try:
+            self._evaluation = Evaluation([Policy(formula, signature)])
+        except PolicyError:
+            raise _unsupported() from None
+        (goal,) = self._evaluation.goals
+        self._order = [goal.names.index(name) for name in key]
+        self._kinds = goal.types
+        self.predicates = self._evaluation.wanted
+        self.types = {name: _TYPES[kind] for name, kind in zip(goal.names, goal.types, strict=True)}
+
+    def hits(self, chunk: LogChunk) -> tuple[npt.NDArray[np.int64], list[pa.Array]]:
+        """Where the atom is true: time-points of a chunk, and the key's columns."""
+        before = self._evaluation.points
+        (answer,) = self._evaluation.feed(chunk.times, chunk.relations)
+        columns = [pa.array(answer.columns[place], _TYPES[self._kinds[place]]) for place in self._order]
+        return answer.points - before, columns
+
+
+def _made(formula: Formula, signature: Signature, key: tuple[str, ...]) -> _Atom | _EvaluatedAtom:
+    """What finds an atom: most are one predicate, which is read off its columns."""
+    try:
+        return _Atom(formula, signature, key)
+    except UnsupportedError:
+        return _EvaluatedAtom(formula, signature, key)
+
+
 class _Atom:
     """An atom: a predicate, perhaps with comparisons, and variables that anything may stand for.
 
     Attributes
     ----------
     predicate : (str, int)
+    predicates : frozenset of (str, int)
+        The same alone.
     types : mapping of str to pyarrow.DataType
         Of the variables.
     """
@@ -287,6 +329,7 @@ class _Atom:
             raise _unsupported()
         (self._atom,) = predicates
         self.predicate = (self._atom.name, len(self._atom.arguments))
+        self.predicates = frozenset([self.predicate])
         schema = signature[self.predicate]
         self._key = key
         self._places: dict[str, int] = {}
@@ -358,8 +401,8 @@ def _and(mask: Any, other: Any) -> Any:
 
 def _unsupported() -> UnsupportedError:
     return UnsupportedError(
-        "verdicts for every time-point need sub-formulas without temporal operators that are one predicate, perhaps "
-        "with comparisons of its values\nhint: leave out --verdicts; rows are then what satisfies the policy"
+        "verdicts for every time-point need sub-formulas without temporal operators that bind the key by events\n"
+        "hint: leave out --verdicts; rows are then what satisfies the policy"
     )
 
 
