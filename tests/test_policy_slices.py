@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from hamlet.parallel.routing.closed import cut_chunks, own, ranges, reach
-from hamlet.parallel.routing.joint import JointSlicer, dimensions_of, rates_of
+from hamlet.parallel.routing.joint import JointSlicer
+from hamlet.parallel.routing.rates import dimensions_of, rates_of
 from hamlet.policies import Policy, PolicyError
 from hamlet.policies.logs import LogChunk
 from hamlet.policies.rewriting import goal
