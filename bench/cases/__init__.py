@@ -37,5 +37,5 @@ CASES: dict[str, Case] = {
     **verdicts.CASES,
     **policies.CASES,
     **slices.CASES,
-    **policies.CASES,
+    **campaigns.CASES,
 }
