@@ -3,9 +3,9 @@
 Columns: time (int64 seconds), type (string: insert, delete, select, update), user (string), db (string: db1, db2, db3),
 p (string, the kind of data), data (string, a record). The schema is that of the campaign that MonPoly's papers monitor
 (Basin, Harvan, Klaedtke, Zălinescu: RV 2011; again in Schneider et al., STTT 2021, §6.2), whose data were never
-published; the stream is simulated. Phones insert into db1; a script copies each record to db2 within 30 hours, unless it
-is deleted or its data are unknown; analysts read db3, a copy of db2; what is deleted in db2 is deleted in db3 within a
-minute. Some of it goes wrong: copies that do not come, deletions that are late.
+published; the stream is simulated. Phones insert into db1; a script copies each record to db2 within 30 hours, unless
+it is deleted or its data are unknown; analysts read db3, a copy of db2; what is deleted in db2 is deleted in db3 within
+a minute. Some of it goes wrong: copies that do not come, deletions that are late.
 """
 
 from __future__ import annotations

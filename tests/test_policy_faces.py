@@ -13,7 +13,8 @@ from hamlet.errors import DataError
 from hamlet.input.ordering import SortKey
 from hamlet.output.columnar import encoder_of
 from hamlet.parallel.routing.closed import ranges, reach
-from hamlet.parallel.routing.joint import JointSlicer, rates_of
+from hamlet.parallel.routing.joint import JointSlicer
+from hamlet.parallel.routing.rates import rates_of
 from hamlet.policies.logs import LogChunk
 from hamlet.policies.parser import parse_formula
 from hamlet.policies.signature import Signature

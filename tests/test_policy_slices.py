@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from hamlet.parallel.routing.closed import cut_chunks, own, ranges, reach
-from hamlet.parallel.routing.joint import JointSlicer, dimensions_of, rates_of
+from hamlet.parallel.routing.joint import JointSlicer
+from hamlet.parallel.routing.rates import dimensions_of, rates_of
 from hamlet.policies import Policy, PolicyError
 from hamlet.policies.logs import LogChunk
 from hamlet.policies.rewriting import goal
@@ -101,6 +102,8 @@ PROPOSITIONAL = [
     "p(x) AND NOT (q(x) SINCE[0,5] p(x))",
     "ALWAYS FORALL x. p(x) IMPLIES EVENTUALLY[0,3] EXISTS y. r(x, y) AND y > 0",
     "p(x) AND NEXT[0,2] q(x)",
+    "(p(x) OR q(x)) AND NOT ONCE[1,4] (p(x) AND EXISTS y. r(y, x))",
+    "(EXISTS x. p(x) AND q(x)) AND ONCE[0,3] (EXISTS n. (n <- CNT x p(x)) AND n > 1)",
 ]
 
 

@@ -46,7 +46,7 @@ def test_a_job_gives_the_rows_of_one_process(spark: SparkSession, tmp_path: Path
     expected = listed(run(policy, table).rows())
     assert expected
     if policy.formula != Policy.parse(FORMULAS[1], SIGNATURE).formula:
-        found = monitor(policy, spark.createDataFrame(table.to_pylist()), slices=4)
+        found = monitor(policy, spark.createDataFrame(table.to_pylist()), slices=2)
         assert listed(row.asDict() for row in found.collect()) == expected
     pq.write_table(table, tmp_path / "in.parquet")
     stats = submit(policy, str(tmp_path / "in.parquet"), str(tmp_path / "out"), slices=3)

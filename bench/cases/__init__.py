@@ -7,6 +7,7 @@ that do not rest on the timed path alone, and then hands out contenders: callabl
 from __future__ import annotations
 
 from bench.cases import (
+    campaigns,
     curves,
     jobs,
     limits,
@@ -41,5 +42,5 @@ CASES: dict[str, Case] = {
     **verdicts.CASES,
     **policies.CASES,
     **slices.CASES,
-    **policies.CASES,
+    **campaigns.CASES,
 }

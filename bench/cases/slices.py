@@ -16,7 +16,8 @@ import pyarrow as pa
 from bench import machine
 from bench.answers import WrongAnswer
 from bench.subject import Answer, Case, Contender
-from hamlet.parallel.routing.joint import JointSlicer, rates_of
+from hamlet.parallel.routing.joint import JointSlicer
+from hamlet.parallel.routing.rates import rates_of
 from hamlet.policies.logs import LogChunk
 from hamlet.policies.parser import parse_formula
 

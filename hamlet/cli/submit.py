@@ -154,7 +154,7 @@ def command(
     stream: bool,
     **options: Any,
 ) -> None:
-    """Run a workload as a Spark job; needs pyspark and Java 17 or newer.
+    """Run a workload, a policy or a specification as a Spark job; needs pyspark and Java 17 or newer.
 
     A batch job, or with --stream one that goes on as files are added to the input folder: rows of a window are written
     once it has closed, and a job that was killed goes on from its checkpoint.

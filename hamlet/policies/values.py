@@ -67,7 +67,8 @@ class Pool:
     def decode(self, codes: Codes, type: Type) -> list[Any]:
         """The values of a column."""
         if type == "float":
-            return floats_of(codes).tolist()
+            floats: list[Any] = floats_of(codes).tolist()
+            return floats
         plain: list[Any] = codes.tolist()
         if type == "bool":
             return [bool(code) for code in plain]

@@ -13,25 +13,14 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from hamlet.errors import DataError, UnsupportedError
 from hamlet.policies._automaton import Automaton, Stream
+from hamlet.policies.atoms import atom_of
 from hamlet.policies.formula import (
-    And,
-    Arithmetic,
-    Comparison,
-    Constant,
-    Exists,
     Forall,
     Formula,
-    Negative,
     Not,
-    Predicate,
     Temporal,
-    Term,
-    Variable,
-    is_anonymous,
 )
 from hamlet.policies.logs import LogChunk
 from hamlet.policies.progression import Mode, Progression
@@ -39,9 +28,6 @@ from hamlet.policies.propositions import skeleton
 from hamlet.policies.signature import Signature
 
 _MOST_ROWS = 1 << 22  # rows made at once; with many keys fewer time-points are taken
-_TYPES = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
-_COMPARED = {"=": pc.equal, "<": pc.less, ">": pc.greater, "<=": pc.less_equal, ">=": pc.greater_equal}
-_COMPUTED = {"+": pc.add_checked, "-": pc.subtract_checked, "*": pc.multiply_checked}
 
 Key = tuple[Any, ...]
 
@@ -92,7 +78,7 @@ class Verdicts:
         found = skeleton(Not(body) if negate else body, per_second)
         self.mode = mode
         self.key = found.key
-        self._atoms = [_Atom(each, signature, found.key) for each in found.atoms]
+        self._atoms = [atom_of(each, signature, found.key) for each in found.atoms]
         self._automaton = Automaton(Progression(found, mode), len(found.atoms))
         self._nobody = Stream(self._automaton)
         self._streams: dict[Key, Stream] = {}
@@ -118,7 +104,7 @@ class Verdicts:
     @property
     def predicates(self) -> set[tuple[str, int]]:
         """Name and arity of the predicates that are read."""
-        return {atom.predicate for atom in self._atoms}
+        return {key for atom in self._atoms for key in atom.predicates}
 
     @property
     def nbytes(self) -> int:
@@ -265,102 +251,6 @@ def _coded(columns: Sequence[pa.Array]) -> tuple[list[Key], npt.NDArray[np.int64
     _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
     places = pa.array(first)
     return list(zip(*(column.take(places).to_pylist() for column in columns), strict=True)), codes
-
-
-class _Atom:
-    """An atom: a predicate, perhaps with comparisons, and variables that anything may stand for.
-
-    Attributes
-    ----------
-    predicate : (str, int)
-    types : mapping of str to pyarrow.DataType
-        Of the variables.
-    """
-
-    def __init__(self, formula: Formula, signature: Signature, key: tuple[str, ...]) -> None:
-        while isinstance(formula, Exists):
-            formula = formula.body
-        self._conditions: list[tuple[Comparison, bool]] = []
-        predicates: list[Predicate] = []
-        self._collect(formula, predicates)
-        if len(predicates) != 1:
-            raise _unsupported()
-        (self._atom,) = predicates
-        self.predicate = (self._atom.name, len(self._atom.arguments))
-        schema = signature[self.predicate]
-        self._key = key
-        self._places: dict[str, int] = {}
-        self._equal: list[tuple[int, Term]] = []
-        for place, argument in enumerate(self._atom.arguments):
-            if isinstance(argument, Variable) and argument.name not in self._places:
-                if not is_anonymous(argument.name):
-                    self._places[argument.name] = place
-            elif isinstance(argument, (Variable, Constant)):
-                self._equal.append((place, argument))
-            else:
-                raise _unsupported()
-        self.types = {name: _TYPES[schema.types[place]] for name, place in self._places.items()}
-
-    def _collect(self, formula: Formula, predicates: list[Predicate]) -> None:
-        match formula:
-            case And(left, right):
-                self._collect(left, predicates)
-                self._collect(right, predicates)
-            case Predicate():
-                predicates.append(formula)
-            case Comparison():
-                self._conditions.append((formula, True))
-            case Not(Comparison() as inner):
-                self._conditions.append((inner, False))
-            case _:
-                raise _unsupported()
-
-    def hits(self, chunk: LogChunk) -> tuple[npt.NDArray[np.int64], list[pa.Array]]:
-        """Where the atom is true: time-points of a chunk, and the key's columns."""
-        found = chunk.relations.get(self.predicate)
-        if found is None:
-            return np.zeros(0, np.int64), []
-        points, columns = found
-        mask: Any = None
-        for place, term in self._equal:
-            mask = _and(mask, pc.equal(columns[place], self._term(term, columns)))
-        for condition, holds in self._conditions:
-            sides = (self._term(condition.left, columns), self._term(condition.right, columns))
-            true = _COMPARED[condition.operator](*sides)
-            mask = _and(mask, true if holds else pc.invert(true))
-        chosen = [columns[self._places[name]] for name in self._key]
-        if isinstance(mask, pa.Scalar):
-            mask = pa.array([mask.as_py()] * len(points))
-        if mask is not None:
-            keep = mask.to_numpy(zero_copy_only=False)
-            points, chosen = points[keep], [column.filter(mask) for column in chosen]
-        return points, chosen
-
-    def _term(self, term: Term, columns: Sequence[pa.Array]) -> Any:
-        match term:
-            case Variable(name) if name in self._places:
-                return columns[self._places[name]]
-            case Constant(value):
-                return pa.scalar(value)
-            case Negative(inner):
-                return pc.negate_checked(self._term(inner, columns))
-            case Arithmetic(operator, left, right) if operator in _COMPUTED:
-                try:
-                    return _COMPUTED[operator](self._term(left, columns), self._term(right, columns))
-                except pa.ArrowInvalid as error:
-                    raise DataError(f"a value of {self.predicate[0]} overflows 64 bits: {error}") from error
-        raise _unsupported()
-
-
-def _and(mask: Any, other: Any) -> Any:
-    return other if mask is None else pc.and_(mask, other)
-
-
-def _unsupported() -> UnsupportedError:
-    return UnsupportedError(
-        "verdicts for every time-point need sub-formulas without temporal operators that are one predicate, perhaps "
-        "with comparisons of its values\nhint: leave out --verdicts; rows are then what satisfies the policy"
-    )
 
 
 def mode_of(verdicts: str, mode: str) -> Mode:

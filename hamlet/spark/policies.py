@@ -28,8 +28,9 @@ from hamlet.language.schema import UNITS_PER_SECOND
 from hamlet.output.columnar import file_writer, folder_of
 from hamlet.output.files import check_destination, staged
 from hamlet.parallel.routing.closed import Range, cut_chunks, own, ranges, reach
-from hamlet.parallel.routing.joint import JointSlicer, Rates, atoms_of, dimensions_of, rates_of
-from hamlet.parallel.routing.joint import rates_from as rates_of_formula
+from hamlet.parallel.routing.joint import JointSlicer
+from hamlet.parallel.routing.rates import Rates, atoms_of, dimensions_of, rates_of
+from hamlet.parallel.routing.rates import rates_from as rates_of_formula
 from hamlet.policies import Policy
 from hamlet.policies.logs import LogChunk
 from hamlet.policies.rewriting import goal
