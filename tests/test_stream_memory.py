@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from hamlet.pages.specification import page
 from hamlet.streams.explain import explain
 from hamlet.streams.memory import Kept, Memory, memory
+from hamlet.streams.page import page
 from hamlet.streams.specification import Specification
 
 # Differences and their sum, three ways: event by event, at given rates, and over a window of a stream of unknown rate.

@@ -211,11 +211,12 @@ def explain(path: str, settings: Settings, shown_as: str, html: str | None) -> N
     if not settings.quiet:
         for warning in spec.warnings:
             click.echo(warning.format(), err=True)
-    text = explain_specification(spec, "html" if html is not None else shown_as)
     if html is None:
-        click.echo(text)
+        click.echo(explain_specification(spec, shown_as))
         return
-    Path(html).write_text(text, encoding="utf-8")
+    from hamlet.streams.page import write_specification  # brings in jinja2, which nothing else needs
+
+    write_specification(spec, html)
 
 
 def submit(paths: Sequence[str], settings: Settings, options: Mapping[str, Any]) -> Mapping[str, Any]:

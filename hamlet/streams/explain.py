@@ -102,7 +102,7 @@ def explain(specification: Specification, shown_as: str = "text") -> str:
     program = specification.program
     found = memory(program)
     if shown_as == "html":
-        from hamlet.pages.specification import page  # brings in jinja2, which nothing else needs
+        from hamlet.streams.page import page  # brings in jinja2, which nothing else needs
 
         return page(specification)
     if shown_as == "json":
