@@ -5,6 +5,9 @@ from hamlet.input.columns import Int64Array
 from hamlet.streams._nodes import Node
 from hamlet.streams._store import Store, Stream
 
+class DeadlineLimit(Exception): ...
+class MemoryLimit(Exception): ...
+
 class Clause:
     def __init__(
         self, pacing: int, local: bool, condition: Node | None, value: Node | None, binding: list[Node] | None

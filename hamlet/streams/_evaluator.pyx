@@ -18,7 +18,13 @@ from hamlet.streams._store cimport (
     BOOL, FLOAT, INT, OBJECT, UINT, Cell, Instance, Store, Stream, WindowTable, boxed, object_wide, wide, wide_object,
 )
 
-from hamlet.errors import DataError, MemoryLimitError
+
+class DeadlineLimit(Exception):
+    """More deadlines are due than may be run between two events."""
+
+
+class MemoryLimit(Exception):
+    """More is held than may be."""
 
 
 cdef class Clause:
@@ -464,7 +470,7 @@ cdef class Evaluator:
         for each in range(self.n_beats):
             due += max(0, wide_object(until - time) * wide_object(self.beats[each].under) // (
                 wide_object(self.beats[each].over) * 1000000000))
-        raise DataError(
+        raise DeadlineLimit(
             f"about {due:,} deadlines are due before the next event, and at most {self.max_deadlines:,} are run\n"
             "hint: if the jump in time is meant, allow more with --max-deadlines N (max_deadlines=... in Python); "
             "is the time unit right?"
@@ -474,7 +480,7 @@ cdef class Evaluator:
         """Raise for too much memory, naming the stream that holds the most."""
         cdef Stream stream
         largest = max(self.store.streams, key=lambda stream: stream.instances())
-        raise MemoryLimitError(
+        raise MemoryLimit(
             f"the specification holds {self.store.bytes:,} bytes, more than the limit of {self.max_memory:,}; most "
             f"instances, {largest.instances():,}, are of stream '{largest.name}'\n"
             "hint: close instances that are over (close when ...), shorten windows, or raise --max-memory"

@@ -11,13 +11,14 @@ import pyarrow as pa
 
 from hamlet.engine.memory_limit import bytes_of
 from hamlet.engine.reorder_buffer import Disorder
-from hamlet.errors import DataError, HamletError, OptionError
+from hamlet.errors import DataError, MemoryLimitError, OptionError
 from hamlet.input.columns import Int64Array
 from hamlet.input.events import table_of
 from hamlet.input.input_schema import missing_column
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import Lateness, seconds_of
 from hamlet.language.schema import Clock
+from hamlet.streams._evaluator import DeadlineLimit, MemoryLimit
 from hamlet.streams._store import Fault
 from hamlet.streams.clock import NANOSECONDS, StreamClock, Times
 from hamlet.streams.columns import Cells, cells_of
@@ -378,9 +379,10 @@ class Monitor:
             name = self.evaluator.current.name if self.evaluator.current is not None else "?"
             self.broken = f"stream '{name}' at time {when}: {fault}"
             raise DataError(self.broken) from None
-        except HamletError as error:
+        except (DeadlineLimit, MemoryLimit) as error:
             self.broken = str(error)
-            raise
+            kind = DataError if isinstance(error, DeadlineLimit) else MemoryLimitError
+            raise kind(self.broken) from None
         finally:
             if collects:
                 gc.enable()

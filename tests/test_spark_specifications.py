@@ -1,0 +1,58 @@
+"""Specifications as Spark jobs: the rows of one process, whatever the slices."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hamlet.cli.notations import Settings
+from hamlet.errors import UnsupportedError
+from hamlet.spark.specifications import submit
+from hamlet.streams import Specification, run
+
+SPEC = """
+input user: String, amount: Float64
+output spent(u: String) spawn with user eval when user = u with spent(u).offset(by: -1).defaults(to: 0.0) + amount
+output recent(u: String) spawn with user eval @1Hz with spent(u).aggregate(over: 5s, using: count)
+trigger (u: String) spawn with user eval when user = u && spent(u) > 50.0 with "{{}} spends".format(u)
+"""
+
+
+def sorted_rows(rows: list[dict[str, object]]) -> list[str]:
+    return sorted(json.dumps(row, sort_keys=True) for row in rows)
+
+
+@pytest.mark.usefixtures("spark")
+def test_slices_give_the_rows_of_one_process(tmp_path: Path, spark: SparkSession) -> None:
+    assert spark is not None
+    draw = random.Random(1)
+    time, folder = 0.0, tmp_path / "events"
+    folder.mkdir()
+    for part in range(2):
+        lines = ["time,user,amount"]
+        for _ in range(150):
+            time += draw.random() * 0.2
+            lines.append(f"{time:.6f},u{draw.randrange(7)},{draw.randrange(100) / 4}")
+        (folder / f"part-{part}.csv").write_text("\n".join(lines) + "\n")
+    file = tmp_path / "spend.lola"
+    file.write_text(SPEC)
+    spec = Specification.from_file(file)
+    settings = Settings(source=str(folder), values=True, columns={"time_unit": "s"})
+    out = tmp_path / "out"
+    found = submit(spec, settings, {"output": str(out), "output_format": "json", "partitions": 3})
+    written = (out / "specification=spend" / "part-00000.json").read_text().splitlines()
+    wanted = run(spec, folder, values=True).rows()
+    assert found == {"events": 300, "rows": len(wanted)}
+    rows = [json.loads(line) for line in written]
+    assert sorted_rows(rows) == sorted_rows(wanted)
+    assert [row["time"] for row in rows] == sorted(row["time"] for row in rows)
+
+
+def test_what_cannot_be_cut_is_refused_before_spark_starts(tmp_path: Path) -> None:
+    spec = Specification.parse(SPEC + "output total @1Hz := amount.aggregate(over: 5s, using: sum)")
+    with pytest.raises(UnsupportedError, match="total has no parameter"):
+        submit(spec, Settings(source=str(tmp_path)), {"output": str(tmp_path / "out"), "output_format": "json"})
