@@ -58,8 +58,8 @@ class Engine:
     gather : bool
         Whether events that are pushed one by one, or a few at a time, may wait for each other: a push of one event then
         takes some microseconds in place of a millisecond. They wait only where no window can close by them, so rows
-        come when they would; INT arithmetic beyond 64 bits is reported later, and `save` processes what waits. It holds for
-        dicts in order, with an integer time and without a lateness. `restore` does not bring it back.
+        come when they would; INT arithmetic beyond 64 bits is reported later, and `save` processes what waits. It holds
+        for dicts in order, with an integer time and without a lateness. `restore` does not bring it back.
     **options
         `Options`.
 
