@@ -128,7 +128,7 @@ def test_an_output_named_like_a_file(
     [
         (["run"], "error: missing argument 'WORKLOAD.sase'\nhint: hamlet run --help shows how it is used\n"),
         (["rum"], "error: no such command 'rum'; did you mean 'run'?\nhint: hamlet --help shows how it is used\n"),
-        (["run", "w.sase", "--foo"], "error: no such option '--foo'\nhint: hamlet run --help shows how it is used\n"),
+        (["run", "w.sase", "--zzz"], "error: no such option '--zzz'\nhint: hamlet run --help shows how it is used\n"),
         (
             ["explain", "w.sase", "--html", "e.html", "--format", "dot"],
             "error: --html writes a page and prints nothing, so --format says nothing; give one of them\n"

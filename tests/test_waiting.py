@@ -52,7 +52,7 @@ def test_the_same_rows_at_the_same_events(seed: int, monkeypatch: pytest.MonkeyP
             place = chance.randrange(len(events) - 1)
             if events[place + 1]["time"] - events[place]["time"] <= lateness:
                 events[place], events[place + 1] = events[place + 1], events[place]
-    options: dict[str, Any] = {"lateness": lateness, "late": "drop"}
+    options: dict[str, Any] = {"lateness": lateness, "late": "drop", "gather": True}
     batches = [[event] for event in events]
     waiting = pushed(hamlet.Engine(workload, **options), batches, random.Random(seed))
     monkeypatch.setattr(Waiting, "take", lambda *_: False)
@@ -69,7 +69,7 @@ def test_what_has_to_be_seen_at_once() -> None:
         {**good, "v": 2**70},
         {**good, "time": True},
     ):
-        engine = hamlet.Engine(workload)
+        engine = hamlet.Engine(workload, gather=True)
         for event in (good, good, good):
             engine.push([event])
         with pytest.raises(hamlet.DataError):
@@ -77,7 +77,7 @@ def test_what_has_to_be_seen_at_once() -> None:
         assert engine.stats["events"] <= 3
         assert engine.push([{**good, "type": "B", "time": 7}]) == []
         assert [row["count"] for row in engine.close()] == [3] * 4
-    engine = hamlet.Engine(workload)
+    engine = hamlet.Engine(workload, gather=True)
     engine.push([good])
     engine.push([good])
     engine.advance(50)
@@ -86,7 +86,7 @@ def test_what_has_to_be_seen_at_once() -> None:
 
 
 def test_events_that_are_changed_afterwards() -> None:
-    engine = hamlet.Engine(hamlet.Workload.parse("RETURN COUNT(*), SUM(A.v) AS s PATTERN A WITHIN 100 s"))
+    engine = hamlet.Engine(hamlet.Workload.parse("RETURN COUNT(*), SUM(A.v) AS s PATTERN A WITHIN 100 s"), gather=True)
     event = {"time": 1, "type": "A", "v": 1}
     for value in (1, 2, 3, 4):
         event["v"] = value

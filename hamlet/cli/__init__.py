@@ -140,6 +140,8 @@ def _shown(error: HamletError) -> str:
 def _usage_text(error: click.ClickException) -> str:
     """What is wrong with the arguments, in the form of all errors, and what tells more."""
     said = " ".join(error.format_message().split()).removesuffix(".").replace(". Did you mean", "; did you mean")
+    if ". (Did you mean" in said:
+        said = said.replace(". (Did you mean", "; did you mean").removesuffix(")")
     begins_a_sentence = said[:1].isupper() and said[1:2].islower()
     text = f"error: {said[0].lower() if begins_a_sentence else said[:1]}{said[1:]}"
     context = error.ctx if isinstance(error, click.UsageError) else None

@@ -56,6 +56,11 @@ class Engine:
         as ``'5 s'``.
     late : {'error', 'drop'}
         What becomes of events later than that: an error that takes nothing of the push, or a count in `stats`.
+    gather : bool
+        Whether events that are pushed one by one, or a few at a time, may wait for each other: a push of one event then
+        takes some microseconds in place of a millisecond. They wait only where no window can close by them, so rows
+        come when they would; INT arithmetic beyond 64 bits is reported later, and `save` processes what waits. It holds
+        for dicts in order, with an integer time and without a lateness. `restore` does not bring it back.
     **options
         `Options`.
 
@@ -69,15 +74,22 @@ class Engine:
     """
 
     def __init__(
-        self, workload: Workload, *, lateness: Lateness = 0, late: Late = "error", **options: Unpack[EngineOptions]
+        self,
+        workload: Workload,
+        *,
+        lateness: Lateness = 0,
+        late: Late = "error",
+        gather: bool = False,
+        **options: Unpack[EngineOptions],
     ) -> None:
-        self.options = chosen = options_of(options, ("lateness", "late"))
+        self.options = chosen = options_of(options, ("lateness", "late", "gather"))
         given = workload_of(workload)
         self.given = self._base = given  # the workload now, and the one that this engine itself runs
         self.workload = given.without_null_keys() if chosen.null_keys == "drop" else given
         self._own = Part(self, set(given.names))
         self._others: list[Part] = []  # engines of queries that came later
         self._replaced = False
+        self._gather = gather
         self._waiting = Waiting(self.workload, chosen.time_column)
         self._key = SortKey(chosen.time_column, chosen.order_column)
         self._intake = Intake(chosen, chosen.columns_of(workload))
@@ -115,7 +127,8 @@ class Engine:
             return self._dicts()
         self._waiting.stop()
         self._take(events)
-        if self._budget.limit is None and self._disorder.watermark == self._disorder.seen:  # none may come late
+        orderly = self._gather and self._disorder.watermark == self._disorder.seen  # none may come late
+        if orderly and self._budget.limit is None:
             self._waiting.begin(events, self._executor, self._schema, self._disorder.seen)
         return self._dicts()
 
