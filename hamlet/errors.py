@@ -19,12 +19,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
-from hamlet.language.query import Span
-
 Severity = Literal["error", "warning"]
 
 _INDENT = "    "
 _WIDEST = 150  # columns of a quoted line; a longer one is cut around the place that is meant
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Half-open range of character offsets, ``text[start:end]``."""
+
+    start: int
+    end: int
+
+    def to(self, other: Span) -> Span:
+        """The span from the start of this one to the end of another."""
+        return Span(self.start, other.end)
 
 
 class HamletError(Exception):

@@ -194,7 +194,7 @@ OPERATORS = {
     "simd": "queries side by side, one element of a vector each",
     "scalar": "the query by itself, its sums per open window",
     "event_store": "the query by itself; it looks back at events that are kept",
-    "matching": "partial trends move from state to state; windows, sessions and bounds on trends end at different times",
+    "matching": "partial trends move from state to state, in windows that end at different times",
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import hamlet
-from hamlet.live import Replacement
+from hamlet.engine.live import Replacement
 
 A = "a: RETURN k, COUNT(*) PATTERN SEQ(A, B+) GROUP-BY k WITHIN 20 s SLIDE 10 s;"
 B = "b: RETURN COUNT(*), SUM(B.v) AS v PATTERN B+ WITHIN 10 s;"

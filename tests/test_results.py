@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 import hamlet
-from hamlet.results import selection
-from hamlet.results.vectors import Inexact
+from hamlet.output.expressions import selection
+from hamlet.output.expressions.vectors import Inexact
 from tests.compare_random import compare, features_of
 from tests.comparison import rows_of
 from tests.strategies import random_case

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import hamlet
-from hamlet.live.waiting import Waiting
+from hamlet.engine.live.waiting import Waiting
 
 TEXTS = (
     "RETURN k, COUNT(*), SUM(B.v) AS s PATTERN SEQ(A, B+) GROUP-BY k WITHIN 20 s SLIDE 5 s",

@@ -22,7 +22,7 @@ from bench.baselines._two_step import Constructor
 from bench.baselines.question import ONE, Piece, PlainQuery, QueryClass, Question
 from bench.baselines.tables import side_by_side, slots_of, with_merged_prefixes
 from bench.subject import Rows
-from hamlet.language.query import Aggregate, ReturnItem
+from hamlet.language.query import Aggregate, Attribute, ReturnItem
 
 Sums = tuple[list[float], int]  # the count and the components, and the power of two that they are multiplied by
 _WIDE = decimal.Context(prec=30, Emax=decimal.MAX_EMAX, Emin=decimal.MIN_EMIN)
@@ -191,8 +191,9 @@ def _value(
     item: ReturnItem, count: float, added: dict[tuple[str, str], float], exponent: int, names: dict[str, Any]
 ) -> Any:
     """The value of a result column; all sums are multiplied by two to the power of `exponent`."""
-    if not isinstance(item.value, Aggregate):
+    if isinstance(item.value, Attribute):
         return names[item.value.name]
+    assert isinstance(item.value, Aggregate), "baselines know no expressions"
     variable, attribute = item.value.variable, item.value.attribute
     number = count
     if variable is not None:

@@ -38,7 +38,7 @@ class Beside:
 
     def run(self) -> hamlet.Results:
         """Ours."""
-        return hamlet.run(self.workload, self.events, time_unit=self.unit)
+        return hamlet.run(self.workload, self.events, time_unit=self.unit)  # type: ignore[arg-type]
 
     @staticmethod
     def rows(results: hamlet.Results) -> Rows:

@@ -52,7 +52,8 @@ class VerdictRate:
     def answer(self) -> Answer:
         """Compare the first time-points with the definition, whatever the mode."""
         step = max(1, len(self.times) // CHECKED)
-        times, atoms = (np.ascontiguousarray(each[::step][:CHECKED]) for each in (self.times, self.atoms))
+        times = np.ascontiguousarray(self.times[::step][:CHECKED])
+        atoms = np.ascontiguousarray(self.atoms[::step][:CHECKED])
         expected = by_definition(self.skeleton, times.tolist(), atoms.tolist())
         for mode in MODES:
             if verdicts(self.skeleton, mode, times, atoms) != expected:

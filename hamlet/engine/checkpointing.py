@@ -45,12 +45,12 @@ from hamlet.checkpoint.stream import (
 )
 from hamlet.engine.class_runner import RunnerState
 from hamlet.engine.executor import Executor
+from hamlet.engine.layers.executor import AnyExecutor, LayeredExecutor, UnitRun
 from hamlet.engine.reorder_buffer import Place
 from hamlet.errors import HamletError, MemoryLimitError, RestoreError, one_of
 from hamlet.input.columns import StringPool
 from hamlet.input.ticks import MOST_TICKS
 from hamlet.language.schema import Schema
-from hamlet.layers.executor import AnyExecutor, LayeredExecutor, UnitRun
 from hamlet.planner.classify import Signature
 from hamlet.planner.compiled import CompiledWorkload
 from hamlet.planner.workload import Workload

@@ -23,6 +23,7 @@ from hamlet.engine.class_runner import ClassRunner, RunnerState
 from hamlet.engine.closed_windows import Orders
 from hamlet.engine.garbage import resting
 from hamlet.engine.keys import created
+from hamlet.engine.matching_runner import MatchingRunner
 from hamlet.engine.memory_limit import Holding, bytes_of, exceeded, holding
 from hamlet.engine.options import Options
 from hamlet.engine.sharing import DYNAMIC, Sharing
@@ -31,7 +32,6 @@ from hamlet.engine.workers import Workers
 from hamlet.errors import HamletError
 from hamlet.input.columns import BatchColumns, StringPool
 from hamlet.language.schema import Schema
-from hamlet.matching_runner import MatchingRunner
 from hamlet.output.query_rows import QueryRows, dicts_of
 from hamlet.output.rows import Closed, GroupRows, group_rows, piece_of, result_columns, selected
 from hamlet.planner.classify import Signature
@@ -214,6 +214,11 @@ class Executor:
         """Take the records of bursts since the last call."""
         batches, self._trace = self._trace, []
         return pa.Table.from_batches(batches, trace.SCHEMA)
+
+    @property
+    def executors(self) -> list[Executor]:
+        """Itself, as the one executor of a workload without layers."""
+        return [self]
 
     @property
     def pane(self) -> int:

@@ -20,6 +20,9 @@ from hamlet.engine import checkpointing, trace
 from hamlet.engine.executor import END_OF_TIME, Executor, paths_taken
 from hamlet.engine.feed import Feed, process
 from hamlet.engine.intake import Intake
+from hamlet.engine.layers.executor import any_executor_of
+from hamlet.engine.live import Part, Replacement, Unpacked, compared, in_order, is_packed, packed, unpacked
+from hamlet.engine.live.waiting import Waiting
 from hamlet.engine.memory_limit import bytes_of
 from hamlet.engine.options import RunOptions, options_of
 from hamlet.engine.reorder_buffer import Disorder
@@ -30,9 +33,6 @@ from hamlet.input.ordering import SortKey
 from hamlet.input.stream_schema import check_zones
 from hamlet.input.ticks import Lateness, refuse_far, time_in_ticks
 from hamlet.language.schema import Clock, Schema
-from hamlet.layers.executor import any_executor_of
-from hamlet.live import Part, Replacement, Unpacked, compared, in_order, is_packed, packed, unpacked
-from hamlet.live.waiting import Waiting
 from hamlet.output.query_rows import QueryRows
 from hamlet.planner.workload import Workload, workload_of
 
@@ -300,7 +300,7 @@ class Engine:
         found: dict[str, Any] = {"late_events": self._disorder.late_events}
         if self._executor is None:
             return found
-        return found | self._executor.stats | paths_taken([self._executor])
+        return found | self._executor.stats | paths_taken(self._executor.executors)
 
     @property
     def executor(self) -> Executor:

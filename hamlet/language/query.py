@@ -15,18 +15,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Union
 
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Half-open range of character offsets, ``text[start:end]``."""
-
-    start: int
-    end: int
-
-    def to(self, other: Span) -> Span:
-        """The span from the start of this one to the end of another."""
-        return Span(self.start, other.end)
-
+from hamlet.errors import Span as Span  # of all nodes; who reads a tree finds it here
 
 NOWHERE = Span(0, 0)
 

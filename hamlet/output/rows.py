@@ -16,12 +16,12 @@ from hamlet.language.query import DISTINCT, Aggregate, Attribute, AttributeType
 from hamlet.language.schema import Schema, is_finer, timestamp
 from hamlet.language.typecheck import type_of
 from hamlet.output.components import Column, Values, columned, listed, read, taken
+from hamlet.output.expressions.selection import Table, best, conjuncts
 from hamlet.output.numbers import Runs
 from hamlet.output.query_rows import Piece, QueryRows, ResultColumn
 from hamlet.planner.aggregates import Component, ComponentKey
 from hamlet.planner.compiled import CompiledQuery
 from hamlet.planner.matching import SESSION_END
-from hamlet.results.selection import Table, best, conjuncts
 
 Units = Mapping[str, tuple[str, str | None]]  # TIMESTAMP column -> (unit, zone)
 

@@ -76,7 +76,7 @@ class CompiledQuery:
         """The RETURN items, each with the components that it is read from, and their places in the layout.
 
         An attribute has no component, and the place is that among the grouping attributes; what is calculated of
-        several has neither (`hamlet.results`).
+        several has neither (`hamlet.output.expressions`).
         """
         found: list[tuple[ReturnItem, tuple[ComponentKey, ...], tuple[int, ...]]] = []
         for item in self.analysed.query.items:

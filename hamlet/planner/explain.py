@@ -17,11 +17,11 @@ from hamlet.language.meaning import AnalysedQuery, Analysis, Pair
 from hamlet.language.printing import name_text, to_text
 from hamlet.language.query import DISTINCT, NOWHERE, And, AttributeType, Condition, Duration, Query, Semantics
 from hamlet.language.schema import UNITS_PER_SECOND, Clock, Schema
-from hamlet.layers.shown import with_layers
 from hamlet.planner.calibration import constants
 from hamlet.planner.compile import compile_workload, facts
 from hamlet.planner.compiled import CompiledClass, CompiledQuery
 from hamlet.planner.coordinates import refusal
+from hamlet.planner.layers_shown import with_layers
 from hamlet.planner.matching import is_matching, sees_all
 from hamlet.planner.memory import bound
 from hamlet.planner.physical import physical_plan

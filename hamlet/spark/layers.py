@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col, expr, lit
 
+from hamlet.engine.layers.rows import row_schema, row_types
 from hamlet.engine.options import Options
 from hamlet.errors import DataError, OptionError, UnsupportedError
 from hamlet.language.printing import to_text
 from hamlet.language.query import AttributeType
-from hamlet.layers.rows import row_schema, row_types
-from hamlet.layers.units import Columns, column_of, units_of, workload_of_unit
 from hamlet.output.query_rows import ResultColumn
 from hamlet.output.rows import result_columns
+from hamlet.planner.layers import Columns, column_of, units_of, workload_of_unit
 from hamlet.planner.workload import Workload
 from hamlet.spark.frames import events_of
 from hamlet.spark.job import Job
@@ -161,7 +161,7 @@ def _as_events(
     *,
     exact: bool,
 ) -> DataFrame:
-    """Rows as events of a unit (`hamlet.layers.rows.as_events`)."""
+    """Rows as events of a unit (`hamlet.engine.layers.rows.as_events`)."""
     time = events.schema[options.time_column].dataType
     found = [
         _named("window_end").cast(time).alias(options.time_column),

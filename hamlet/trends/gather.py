@@ -16,7 +16,7 @@ from hamlet.input.columns import integers
 from hamlet.input.events import EventSource
 from hamlet.input.widening import unified
 from hamlet.language.meaning import AnalysedQuery, Pair
-from hamlet.language.query import Reference, Shift
+from hamlet.language.query import Shift
 from hamlet.oracle.conditions import truth_of
 from hamlet.trends.walk import Moment
 
@@ -69,7 +69,7 @@ class Partition:
         pair: Pair = (earlier, later)
         rows = {Shift.NONE: self.places[one], Shift.NEXT: self.places[other]}
 
-        def read(reference: Reference) -> Any:
+        def read(reference: Any) -> Any:
             return self._read(reference.attribute, rows[reference.shift])
 
         return all(truth_of(condition, read) is True for condition in self.query.adjacent[pair])

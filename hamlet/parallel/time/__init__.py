@@ -2,8 +2,8 @@
 
 Where no window is open, nothing has to travel from one chunk to the next. Elsewhere a chunk of a group is a linear map
 of what windows hold when it begins: the sums of a window's partial trends are a vector, one entry per state of the
-automaton, and what the events of a chunk do to it is a matrix that does not depend on it (panes, and products of pane matrices). So
-chunks are computed side by side, by whoever has their events, and folded in the order of time; only matrices travel.
+automaton, and what the events of a chunk do to it is a matrix that does not depend on it. So chunks are computed side
+by side, by whoever has their events, and folded in the order of time; only matrices travel.
 
 - `coordinates`: which sums are the entries of the vector, and which queries have such maps
 - `probes`: the matrix of a chunk, from queries of which one entry is 1 when the chunk begins

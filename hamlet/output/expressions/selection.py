@@ -14,10 +14,10 @@ from hamlet.input.columns import Int64Array
 from hamlet.language.conditions import aggregates, attributes
 from hamlet.language.query import Aggregate, And, Attribute, AttributeType, Condition, Expression, Log2, ReturnItem, Top
 from hamlet.output.components import Column, Values, read, taken
+from hamlet.output.expressions.single import truth_of, value_of
+from hamlet.output.expressions.vectors import Inexact, Vector, evaluated, truths, vector_of
 from hamlet.output.numbers import Bools, Integers
 from hamlet.planner.compiled import CompiledQuery
-from hamlet.results.single import truth_of, value_of
-from hamlet.results.vectors import Inexact, Vector, evaluated, truths, vector_of
 
 Present = Callable[[Aggregate], Callable[[Any], Any]]  # what makes a timestamp of an extremum's ticks
 

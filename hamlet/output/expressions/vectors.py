@@ -1,7 +1,8 @@
 """Result expressions and conditions over columns: int64 and double, where those hold exactly what is calculated.
 
 Whatever they do not hold (integers beyond 64 bits, a double that must come of integers beyond 2^53, quotients beyond
-the range of doubles, text) raises `Inexact`, and the rows are calculated one by one (`hamlet.results.single`).
+the range of doubles, text) raises `Inexact`, and the rows are calculated one by one
+(`hamlet.output.expressions.single`).
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from hamlet._budget import Budget
 from hamlet.engine.executor import executor_of
+from hamlet.engine.layers.rows import as_events, row_schema, row_types, with_rows
 from hamlet.engine.options import Options
 from hamlet.errors import UnsupportedError
 from hamlet.input.columns import Int64Array, StringPool
@@ -19,10 +20,9 @@ from hamlet.input.ticks import times_of
 from hamlet.input.widening import in_batches
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Schema
-from hamlet.layers.rows import as_events, row_schema, row_types, with_rows
-from hamlet.layers.units import Columns, Unit, column_of, delay_of, workload_of_unit
 from hamlet.output.query_rows import ResultColumn
 from hamlet.planner.compile import ticks
+from hamlet.planner.layers import Columns, Unit, column_of, delay_of, workload_of_unit
 from hamlet.planner.workload import Workload
 
 

@@ -1,6 +1,6 @@
 """Result expressions and conditions over single values: exact, whatever the size of the numbers.
 
-This is what columns fall back to where int64 and double do not hold what is calculated (`hamlet.results.vectors`).
+This is what columns fall back to (`hamlet.output.expressions.vectors`) where int64 and double do not hold the results.
 Sums, differences and products of integers are integers; every other operation is exact before it is rounded once, to
 the nearest double, or to a Decimal of 17 digits beyond the range of doubles.
 """

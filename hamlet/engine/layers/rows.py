@@ -10,9 +10,9 @@ from hamlet.errors import OutputError
 from hamlet.input.widening import attribute_type
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Clock, Schema
-from hamlet.layers.units import column_of
 from hamlet.output.query_rows import QueryRows, ResultColumn
 from hamlet.output.tables import result_schema, to_arrow
+from hamlet.planner.layers import column_of
 
 
 def row_schema(columns: Sequence[ResultColumn], clock: Clock, *, exact: bool) -> pa.Schema:

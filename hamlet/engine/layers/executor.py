@@ -1,4 +1,4 @@
-"""Runs the units of a workload over one stream: what `hamlet.engine.executor.Executor` is for a workload of one layer."""
+"""Runs the units of a workload over one stream, with the interface of `hamlet.engine.executor.Executor`."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from hamlet._budget import Budget
 from hamlet.engine import trace
 from hamlet.engine.executor import BEGINNING_OF_TIME, END_OF_TIME, Executor, executor_of
 from hamlet.engine.feed import process
+from hamlet.engine.layers.rows import row_table
+from hamlet.engine.layers.unit_run import UnitRun, is_one_of
 from hamlet.engine.memory_limit import bytes_of
 from hamlet.engine.options import Options
 from hamlet.engine.stages import Stages
 from hamlet.errors import DataError
 from hamlet.input.columns import StringPool
 from hamlet.language.schema import Schema
-from hamlet.layers.rows import row_table
-from hamlet.layers.unit_run import UnitRun, is_one_of
-from hamlet.layers.units import Unit, units_of
 from hamlet.output.query_rows import QueryRows, ResultColumn, dicts_of
 from hamlet.planner.compiled import CompiledWorkload
+from hamlet.planner.layers import Unit, units_of
 from hamlet.planner.workload import Workload
 
 
@@ -118,6 +118,17 @@ class LayeredExecutor:
     def held_back(self, size: int) -> None:
         self._held_back = size
         self.units[0].executor.held_back = self.held_back
+
+    @property
+    def executors(self) -> list[Executor]:
+        """Those of the units."""
+        return [run.executor for run in self.units]
+
+    @property
+    def panes(self) -> list[int]:
+        """For each class of the input's unit ticks between the times at which its windows may open or close."""
+        panes: list[int] = self.units[0].executor.panes
+        return panes
 
     @property
     def pane(self) -> int:
