@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from hamlet.input.events import EventSource
 from hamlet.input.widening import unified
 from hamlet.language.meaning import AnalysedQuery, Pair
 from hamlet.language.query import Shift
-from hamlet.oracle.conditions import truth_of
+from hamlet.oracle.conditions import truth_of, value_of
 from hamlet.trends.walk import Moment
 
 Key = dict[str, Any]
@@ -69,10 +69,10 @@ class Partition:
         pair: Pair = (earlier, later)
         rows = {Shift.NONE: self.places[one], Shift.NEXT: self.places[other]}
 
-        def read(reference: Any) -> Any:
+        def read(reference: Reference) -> Any:
             return self._read(reference.attribute, rows[reference.shift])
 
-        return all(truth_of(condition, read) is True for condition in self.query.adjacent[pair])
+        return all(truth_of(condition, partial(value_of, read=read)) is True for condition in self.query.adjacent[pair])
 
     def _read(self, name: str, row: int) -> Any:
         if name not in self.table.column_names:

@@ -107,7 +107,7 @@ cdef bint are_possible(const Table* t, const int64_t* numbers, int64_t widest) n
         return False
     if not (is_time(numbers[2], 1) and is_time(numbers[6], 1) and is_time(numbers[7], 1)):
         return False
-    return numbers[5] == INT64_MIN or is_time(numbers[5], t.slide)
+    return numbers[5] <= 0 or is_time(numbers[5], t.slide)  # however small, no window before it is asked for
 
 
 cdef bint is_time(int64_t number, int64_t unit) noexcept nogil:
