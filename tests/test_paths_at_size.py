@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hamlet.planner.paths import OPERATORS
-from tests.compare_paths import Reached, absent, compare, different
+from tests.compare_paths import OPERATORS, Reached, absent, compare, different
 from tests.path_cases import KINDS, draw
 
 CASES = 150

@@ -267,7 +267,9 @@ def test_submit_sends_maps(
     source = files(tmp_path / "in", anywhere(events, 4, random.Random(2)))
     workload = hamlet.Workload.parse(WORKLOAD)
     expected = hamlet.run(workload, events, numbers=numbers, count_type="string")
-    stats = hamlet.spark.submit(workload, source, str(tmp_path / "out"), products="always", numbers=numbers)
+    stats = hamlet.spark.submit(
+        workload, source, str(tmp_path / "out"), products="always", numbers=numbers, count_type="string"
+    )
     assert stats["products"] == {"used": True, "reason": None, "ranges": 4}
     for name in ("matched_events", "largest_count_bits"):
         assert stats[name] == expected.stats[name], name

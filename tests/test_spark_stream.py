@@ -100,7 +100,7 @@ def test_files_hold_each_row_once(store: SparkSession, tmp_path: Path, monkeypat
     written = {path.name for path in (tmp_path / "out").rglob("part-0*")}
     assert written
     assert go()["events"] == len(table) + 1
-    results = hamlet.run(WORKLOAD, table)
+    results = hamlet.run(WORKLOAD, table, count_type="string")
     for name in WORKLOAD.names:
         expected = results.table(name).drop_columns(["query"]).to_pylist()
         got = read(tmp_path / "out", name, "parquet")
@@ -125,7 +125,7 @@ def test_where_chooses_the_events_of_a_stream(store: SparkSession, tmp_path: Pat
     assert found["events"] == 300
     chosen = table.filter(pc.equal(table["odd"], 1))
     last = chosen["time"][-1].as_py()
-    results = hamlet.run(WORKLOAD, chosen)
+    results = hamlet.run(WORKLOAD, chosen, count_type="string")
     for name in WORKLOAD.names:
         closed = results.table(name).filter(pc.field("window_end") <= last).drop_columns(["query"]).to_pylist()
         assert closed

@@ -35,6 +35,7 @@ def streams() -> dict[str, tuple[pa.Table, dict[str, str]]]:
     begin = {"time": pa.int64(), "type": pa.string()}
     return {
         "ridesharing": (generate(Settings(events=100)), {"type_column": "event"}),
+        "trend_alarm": (generate(Settings(events=100)), {"type_column": "event"}),
         "flights": (with_seq(flights.SCHEMA), {}),
         "taxi": (with_seq(taxi.SCHEMA), MICROSECONDS),
         "stock": (with_seq(pa.schema(begin | trades)), MICROSECONDS),

@@ -16,7 +16,7 @@ from hamlet.input.columns import integers
 from hamlet.input.events import EventSource
 from hamlet.input.widening import unified
 from hamlet.language.meaning import AnalysedQuery, Pair
-from hamlet.language.query import Shift
+from hamlet.language.query import Reference, Shift
 from hamlet.oracle.conditions import truth_of, value_of
 from hamlet.trends.walk import Moment
 
