@@ -52,7 +52,9 @@ def spelled(rows: Rows, like: Rows) -> Rows:
     read: dict[type, Callable[[str], Any]] = {int: integer_of, float: float}
     rows = [
         {
-            name: int(value) if isinstance(value, Decimal) and numbers.get((row["query"], name)) is int else value
+            name: numbers[row["query"], name](value)
+            if isinstance(value, Decimal) and numbers.get((row["query"], name)) in read
+            else value
             for name, value in row.items()
         }
         for row in rows

@@ -63,7 +63,7 @@ def test_printing_and_parsing_again_is_the_identity(file: Path) -> None:
     text = to_text(workload)
     assert parse(text) == workload
     assert to_text(parse(text)) == text
-    assert len(workload.queries) >= 10
+    assert len(workload.queries) >= 10 or file.stem == "trend_alarm"  # which is part of an example
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda f: f.stem)

@@ -36,6 +36,8 @@ class RunOptions(TypedDict, total=False):
     time_unit: TimeUnit
     null_keys: NullKeys
     max_memory: Size | None
+    operators: str | Iterable[str] | None
+    features: str | Iterable[str] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
