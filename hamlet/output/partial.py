@@ -1,6 +1,6 @@
 """Partial rows as bytes: what tasks exchange before the partitions of a group are merged.
 
-A partial row is ``(query, window, group, components)``. The group's bytes sort as the group does (LANGUAGE §9: values
+A partial row is ``(query, window, group, components)``. The group's bytes sort as the group does (values
 ascending, NULL first) and are equal exactly where the groups are, so a sort or a hash over plain binary columns orders,
 routes and merges rows exactly, whatever the attributes' types. The components are integers of any size, which no column
 type of Arrow or Spark holds, hence bytes as well.
