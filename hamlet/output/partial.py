@@ -75,7 +75,7 @@ class GroupCodec:
         return [self._encoded[group] for group in groups]
 
     def decode(self, encoded: bytes) -> Group:
-        """The group of some bytes, its values as `hamlet.input.columns.KeyIndex` has them."""
+        """The group of some bytes, its values as `hamlet.engine.keys.KeyIndex` has them."""
         group = self._decoded.get(encoded)
         if group is None:
             place, values = 0, []
