@@ -67,7 +67,7 @@ def python_imports(path: Path, *, typed: bool = True) -> Iterator[tuple[int, str
 
 
 def cython_imports(path: Path) -> Iterator[tuple[int, str]]:
-    """The same for .pyx and .pxd, which `ast` cannot read."""
+    """Line and absolute dotted name of every import of a .pyx or .pxd, which `ast` cannot read."""
     text = path.read_text(encoding="utf-8")
     for match in CYTHON_IMPORT.finditer(text):
         line = text.count("\n", 0, match.end()) + 1
