@@ -89,7 +89,7 @@ bench: build ## run every benchmark case and write bench/RESULTS.md
 	$(WITH_JAVA) $(BIN)/python -m bench run && $(BIN)/python -m bench report
 
 .PHONY: micro
-micro: build ## time one rung of the kernel at a time, and the inner loops of the baselines
+micro: build ## time one way of computing at a time, and the inner loops of the baselines
 	$(BIN)/python -m pytest bench/micro --benchmark-json=build/micro.json --benchmark-columns=min,median,iqr,rounds
 	@$(BIN)/python -c 'import json; [print(*(f"{name}: {value}" for name, value in one["extra_info"].items()), one["name"]) for one in json.load(open("build/micro.json"))["benchmarks"]]'
 

@@ -27,7 +27,7 @@ from hamlet.output.digits import integer_of
 Row = Mapping[str, Any]
 EDGES = ("window_start", "window_end")
 DRAWS = 32  # runs to choose a slice from
-_TOLERANCE = 1e-9  # LANGUAGE: what AVG and SUM over doubles may be off by
+_TOLERANCE = 1e-9  # what AVG and SUM over doubles may be off by
 _WIDE = Context(prec=30, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 

@@ -1,6 +1,6 @@
 """Events in order: from unordered columns to a stream with a `seq` column.
 
-Source: LANGUAGE.md §2 (events and order).
+Source: docs/numbers.md ("Time and order").
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 overflows or vanishes; so do extrema that have no rank, or that are equal to another value with other bits (-0.0).
 **Reads before writes**, as in ``_step``: events of one time read, then kill, then add.
 
-Source: HAMLET (SIGMOD'21) §3 (Eqs. 2-4), Defs. 3.5-3.11; DESIGN §2, rungs 4-6.
+Source: HAMLET (SIGMOD'21) §3 (Eqs. 2-4), Defs. 3.5-3.11.
 """
 
 from libc.math cimport fabs

@@ -11,7 +11,7 @@ state of its own, whose limbs hold any number, until all windows of that time ha
 **Doubles** have exponents of their own under numbers=float, so that counts may be of any size. What an event brings may
 hand a block over, too (``_band_step``).
 
-Source: HAMLET (SIGMOD'21) §3; DESIGN §2 (rungs 4-6, numbers).
+Source: HAMLET (SIGMOD'21) §3.
 """
 
 from libc.stdint cimport INT64_MIN, int64_t, uint64_t

@@ -32,7 +32,7 @@ cdef class Budget:
 
 
 cdef inline bint take_spare(Account* account, int64_t bytes) noexcept nogil:
-    """As `take`, for memory that the run can do without: that it is refused is no failure."""
+    """Account for memory that the run can do without; a refusal is no failure, unlike that of `take`."""
     cdef int64_t held = hamlet_add(&account.held, bytes)
     if bytes > 0 and held + account.other > account.limit:
         hamlet_add(&account.held, -bytes)

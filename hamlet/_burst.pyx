@@ -6,7 +6,7 @@ attribute of T's trends and s the sum over the burst's own values, (2^m - 1) V +
 coefficients m, s, and the number, least and greatest of the values do not depend on the query: a *graphlet* computes
 them once, and each query applies them to its snapshot T. Where E may not follow itself, the factors are m and 1.
 
-Source: HAMLET (SIGMOD'21) §3.2, Defs. 3.6-3.11, Eqs. 5-6; DESIGN §2, rungs 5 and 6.
+Source: HAMLET (SIGMOD'21) §3.2, Defs. 3.6-3.11, Eqs. 5-6.
 """
 
 from libc.math cimport fabs, isfinite
@@ -106,7 +106,7 @@ cdef void tally_rows(
 
 
 cdef inline void tally_integers(Tally* tally, const int64_t* data, const int64_t* rows, int64_t events) noexcept nogil:
-    """The same for integers that are all there: without branches, for values come in any order."""
+    """Add up a column of integers without NULL by rows; no branches, for values come in any order."""
     cdef int64_t value = data[rows[0]], i
     cdef int64_t least = value if tally.present == 0 else tally.least
     cdef int64_t greatest = value if tally.present == 0 else tally.greatest
@@ -128,7 +128,7 @@ cdef inline uint64_t extreme_of(int kind, const Tally* tally) noexcept nogil:
 
 
 cdef void tally_values(Tally* tally, const int64_t* values, int64_t events) noexcept nogil:
-    """The same, to begin with, for integers that lie side by side."""
+    """Begin a tally with integers without NULL that lie side by side."""
     cdef int64_t high, low
     hamlet_tally(values, events, &tally.least, &tally.greatest, &high, &low)
     tally.total = (<Total> high << 32) + low
@@ -256,8 +256,8 @@ cdef void apply_limbs(
 ) noexcept nogil:
     """Let a burst take effect in a window of a query without doubles.
 
-    The same as `apply_burst`, and adding what it makes to each cell of the arrival; but there is no sum between, and
-    no limb is touched that is not in use. No source is a store. The state is wide enough for counts of `bits` bits,
+    The result is that of `apply_burst`, added to each cell of the arrival; but there is no sum between, and no limb
+    is touched that is not in use. No source is a store. The state is wide enough for counts of `bits` bits,
     which they do not exceed; `scratch` has room for three cells.
     """
     cdef int limbs, words, i, target

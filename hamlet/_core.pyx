@@ -9,7 +9,7 @@ keeps one node per event instead of the sum. A burst of events that extend one K
 Contract
 --------
 **Reads before writes.** All events of one time (and order) are one step. A step first reads what stood there before
-it, then lets guards kill, then adds (DESIGN §2). Tested: ties in the golden cases and against the oracle.
+it, then lets guards kill, then adds. Tested: ties in the golden cases and against the oracle.
 **Sequence.** `process` expects rows in time order; `advance(t)` promises that no row before t will follow, and no
 window that ends at or before t is opened again.
 
@@ -18,7 +18,7 @@ the other events; ``_decision`` says who shares; ``_windows``, ``_calendar`` and
 ``_kernel.pxd`` has what all of them work on, ``_state`` and ``_index`` what is kept per query and key (headroom, lanes,
 guards).
 
-Source: HAMLET (SIGMOD'21) §3 (propagation, Eqs. 2-6), GRETA (VLDB'17) §§4-6; LANGUAGE.md §§3-8.
+Source: HAMLET (SIGMOD'21) §3 (propagation, Eqs. 2-6), GRETA (VLDB'17) §§4-6; docs/language.md; docs/numbers.md.
 """
 
 import cython

@@ -12,7 +12,7 @@ A graphlet goes on over several bursts while no event ends it: where the longest
 two batches. `Past` remembers what the last burst decided; a set that has become smaller is a split, a larger one a
 merge (Fig. 6).
 
-Source: HAMLET (SIGMOD'21) §4; DESIGN §3.
+Source: HAMLET (SIGMOD'21) §4.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
@@ -287,7 +287,7 @@ cdef void count_event(Core* k, int64_t key, int kind) noexcept nogil:
 
 
 cdef void note_single(Core* k, const Graphlet* g) noexcept nogil:
-    """The same for an event that a graphlet has on its own."""
+    """Note for the decisions to come an event that a graphlet has on its own."""
     turn_window(k, g)
     count_event(k, g.key, g.kind[0])
 

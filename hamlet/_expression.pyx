@@ -7,7 +7,7 @@ everywhere. Programs are typed at compile time (`hamlet.language.predicates` wri
 Contract
 --------
 **Values** are 64 bits: integers, string numbers, or the bits of doubles. **NULL** is a cleared byte beside an integer
-and NaN among doubles, so NaN is read as NULL (LANGUAGE §5). **Truth** is two-valued: no NOT is left in a condition, so
+and NaN among doubles, so NaN is read as NULL. **Truth** is two-valued: no NOT is left in a condition, so
 unknown may be taken for false. **Overflow** of integer arithmetic on values that are there stops the machine, which
 returns the operation's place.
 """

@@ -12,7 +12,7 @@ or an event with a NULL key matches nothing. **Guards**: runs are of consecutive
 oldest runs and a part of one more, which is made anew. **Derived**: an index can be forgotten at any time; the next
 read makes it from the store.
 
-Source: DESIGN §2, rung 3; Bentley and Saxe 1980 (decomposable searching problems).
+Source: Bentley and Saxe 1980 (decomposable searching problems).
 """
 
 from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint64_t

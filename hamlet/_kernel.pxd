@@ -483,7 +483,7 @@ cdef inline bint take_own(Core* k, Py_ssize_t bytes) noexcept nogil:
 
 
 cdef inline bint take_own_spare(Core* k, Py_ssize_t bytes) noexcept nogil:
-    """The same for memory that the kernel can do without."""
+    """Account for bytes of the kernel's own that it can do without; whether they are granted."""
     if not take_spare(k.account, bytes):
         return False
     k.own += bytes

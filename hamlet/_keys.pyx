@@ -236,7 +236,7 @@ cdef class KeyTable:
     cdef bint _encode_column(
         self, const Code* data, const int32_t* chosen, Py_ssize_t n, int32_t* found
     ) noexcept nogil:
-        """As `_encode` for keys of one column without NULL."""
+        """Number keys of one column without NULL, new ones included."""
         cdef Py_ssize_t start = 0, stop
         while start < n:
             stop = min(start + PIECE, n)

@@ -1,4 +1,4 @@
-/* Lanes: many queries side by side, one vector element per query (contract: _lanes.pyx).
+/* Lanes: many queries side by side, one vector element per query (contract: _lanes.pxd).
  *
  * A block keeps, for one key and one band of queries, [window][chunk][slot][vector][width] 64-bit words. A *lane* is the
  * place of a query, a *chunk* as many lanes as a vector of this machine has, a *slot* a cell of the queries, a *plane*

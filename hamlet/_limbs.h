@@ -4,7 +4,7 @@
  * before it adds that the vectors are wide enough (see "headroom" in _core.pyx).
  *
  * A scaled double is the pair (m, e) with value m * 2^e. e is a multiple of 512, and 2^-256 <= |m| < 2^256 or m = 0,
- * so that sums of doubles weighted with counts of any size neither overflow nor vanish (DESIGN §2, "Numbers").
+ * so that sums of doubles weighted with counts of any size neither overflow nor vanish.
  */
 #ifndef HAMLET_LIMBS_H
 #define HAMLET_LIMBS_H

@@ -178,7 +178,7 @@ cdef void order_few(const Rows* r, const int64_t* ranks, int64_t* order) noexcep
 
 
 cdef int order_many(const Rows* r, const int64_t[::1] ranks, int64_t limit, int64_t* order) except -1:
-    """The same for more rows."""
+    """Order more rows than `order_few` takes, by window and rank."""
     cdef const int64_t[::1] view
     cdef Py_ssize_t i
     numbers = np.asarray(<int64_t[:r.count]> r.key)

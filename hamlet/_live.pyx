@@ -2,8 +2,6 @@
 
 The tables are those of ``_live.h``. What they cannot say makes a kernel unfit for whole windows (``_whole``): a query
 with too many cells, one that reads a cell twice for one event, or an event that is bound to two variables in one cell.
-
-Source: LIMITS ("only the live queries of a key-window packed into lanes, states in registers").
 """
 
 from libc.stdint cimport uint8_t, uint64_t

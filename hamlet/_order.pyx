@@ -257,7 +257,7 @@ cdef class Area:
     cdef Py_ssize_t arrange_windows(
         self, const Portion* p, int64_t within, const int32_t* place_of, const int32_t* key_at, bint* ordered
     ) noexcept nogil:
-        """As `arrange`, tumbling window by tumbling window where they are not too many: slices are of one window.
+        """Put events in the order of tumbling windows, then keys, where windows are few: slices are of one window.
 
         Parameters
         ----------
@@ -465,7 +465,7 @@ def looked_up(const Code[::1] numbers, const int32_t[::1] table):
 
 
 def sifted(const Code[::1] numbers, const int32_t[::1] table):
-    """As `looked_up`, and the rows of those that are not negative.
+    """Look numbers up in a table, and list the rows where what is found is not negative.
 
     Returns
     -------
@@ -490,7 +490,7 @@ def sifted(const Code[::1] numbers, const int32_t[::1] table):
 
 
 def in_bytes(const Code[::1] numbers, const int32_t[::1] table):
-    """As `looked_up` where what is found fits a byte, and how many of it are not negative.
+    """Look numbers up in a table whose entries fit a byte, and count those where what is found is not negative.
 
     Returns
     -------

@@ -4,7 +4,7 @@ No window opens or closes within a pane, so all open windows see the same events
 cells S is one linear map: S' = F + sum over the slots j of S_j B_j, where F is what begins within the pane and B_j what
 becomes of one trend in slot j. F and the B_j have the form of a window each, so that the programs of events and bursts
 run on them as on windows; only the empty trend extends nothing but F. With many windows open this, and to fold every
-window with it once, costs less than every step in every window (DESIGN §2, rung 7). A map may span several panes: then
+window with it once, costs less than every step in every window. A map may span several panes: then
 windows that open meanwhile see every step, and those that close are folded as they do.
 
 Integers would need a bound for the products, so only scaled doubles are mapped (numbers=float).
@@ -14,7 +14,7 @@ Integers would need a bound for the products, so only scaled doubles are mapped 
 began, and where there is no map in all windows, until they grow too large. A map that does is folded, and another one
 begins. Windows that a map was folded into are scaled.
 
-Source: HAMLET (SIGMOD'21) §3.1 (panes); DESIGN §2, rung 7.
+Source: HAMLET (SIGMOD'21) §3.1 (panes).
 """
 
 from libc.stdint cimport int64_t, uint64_t
@@ -158,7 +158,7 @@ cdef void fold_window(const Band* band, const Block* block, int64_t window) noex
 
 
 cdef inline void fold_cells(const Band* band, const Block* block, int windows) noexcept nogil:
-    """The same for the windows that `band.cells` has."""
+    """Fold the first windows that `band.cells` lists with the block's map."""
     band.machine.fold(
         &band.shape, band.cells, windows, map_of(band, block, block.early), block.plain, band.sums
     )

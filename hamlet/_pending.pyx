@@ -6,7 +6,7 @@ are one: m events and then n make 2^m * 2^n. What waits is of the key under way,
 anything but a burst looks at it: at a border of a pane, at an event that the query takes on its own, and at the end of
 the slice. Which queries, and how they take in what waits: `_runs`.
 
-Source: HAMLET (SIGMOD'21) §3.2, Defs. 3.6-3.11; DESIGN §2, rung 5.
+Source: HAMLET (SIGMOD'21) §3.2, Defs. 3.6-3.11.
 """
 
 from libc.stdint cimport int64_t, uint64_t

@@ -9,7 +9,7 @@ sums are made limb by limb, without a vector between.
 
 The limbs of a run are in scratch; the state becomes as wide as its end needs, and no wider.
 
-Source: HAMLET (SIGMOD'21) §3.2, Defs. 3.6-3.11; DESIGN §2, rung 5; LIMITS ("Exact numbers").
+Source: HAMLET (SIGMOD'21) §3.2, Defs. 3.6-3.11.
 """
 
 from libc.stdint cimport int64_t, uint64_t

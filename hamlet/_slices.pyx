@@ -183,7 +183,7 @@ cdef int process_windows(
     Core* k, int64_t key, const Event* event, Py_ssize_t n, Py_ssize_t left, const int64_t* orders, int64_t* rows,
     int64_t until,
 ) noexcept nogil:
-    """As `process_slice`; windows that are whole here are taken at once."""
+    """Take in a slice of a key, windows that are complete in it at once, all else by `process_slice`."""
     cdef Py_ssize_t i = 0, j, begun = 0  # from here on nothing has been taken
     cdef int64_t window, end
     cdef int failure

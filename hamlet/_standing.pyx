@@ -1,6 +1,6 @@
 """What stands in a state while its windows are open: read for chunks of a stream (`hamlet.parallel.time`).
 
-A chunk is a linear map of a window's sums (DESIGN §2, rungs 7 and 8). Its columns are the sums themselves, read from
+A chunk is a linear map of a window's sums. Its columns are the sums themselves, read from
 queries of which one sum was 1 when the chunk began.
 """
 

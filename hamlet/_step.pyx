@@ -1,7 +1,7 @@
 """One step of one query: what the events of one time extend, what their guards kill, what is added.
 
-**Reads before writes.** A step first reads what stood there before it, then lets guards kill, then adds (DESIGN §2).
-Source: HAMLET (SIGMOD'21) §3 (Eqs. 2-4), GRETA (VLDB'17) §§4-6; LANGUAGE.md §§3-6.
+**Reads before writes.** A step first reads what stood there before it, then lets guards kill, then adds.
+Source: HAMLET (SIGMOD'21) §3 (Eqs. 2-4), GRETA (VLDB'17) §§4-6; docs/language.md.
 """
 
 from libc.stdint cimport int64_t, uint64_t

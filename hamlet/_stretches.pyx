@@ -5,7 +5,7 @@ come. Where stretches are long, this costs less than to put the events in order.
 been done, where they are short, where two events of a key have one time (they are one step, and no burst), and where a
 sum might pass 64 bits; `_slices` then takes the batch event by event.
 
-Source: HAMLET (SIGMOD'21) Def. 3.5; DESIGN §2, rung 5.
+Source: HAMLET (SIGMOD'21) Def. 3.5.
 """
 
 from libc.stdint cimport INT8_MIN, INT32_MIN, INT64_MIN, int32_t, int64_t

@@ -12,8 +12,6 @@ from earlier batches, and no later event belongs to it. Bursts are short: for ot
 **Numbers** are plain: 64-bit integers, and doubles without exponents of their own. Where that might not do (the bound
 is that of ``_blocks``) the window is left to blocks and graphlets, and nothing has been done.
 **Rows** go to the sheet of their query (``_held``) where the batch is in the order in which they are asked for.
-
-Source: DESIGN §2, rung 4 and "lanes over queries"; LIMITS ("only the live queries of a key-window").
 """
 
 from libc.math cimport INFINITY

@@ -8,7 +8,7 @@ every message of the project looks alike::
                                          ^^^^^^
     hint: close SEQ( before WITHIN
 
-Source: LANGUAGE.md §10.
+Source: docs/errors.md.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class HamletError(Exception):
         window: tuple[int, int] | None = None,
         group: Mapping[str, Any] | None = None,
     ) -> Self:
-        """The same error with what it is about in its fields."""
+        """Say in the error's fields what it is about, and return the error."""
         self.row, self.column, self.event = row, column, event
         self.query, self.window, self.group = query, window, group
         return self

@@ -63,7 +63,7 @@ class Costs:
     ValueError
         Where a price is negative or not finite, or `reads` is another word.
 
-    Source: HAMLET (SIGMOD'21) §4.1, Eq. 7; DESIGN §3.
+    Source: HAMLET (SIGMOD'21) §4.1, Eq. 7.
     """
 
     reads: Literal["one", "logarithm", "all"]

@@ -6,11 +6,11 @@
 
 The paper prices an executor in which every event reads all events before it and carries every snapshot: reads(n) = n,
 spread = coefficient, application, join and burst are nothing, and an operation is the unit. That is `PAPER`, Eq. 7. The
-model `measured` has the same form with reads and nanoseconds of the rung that a graphlet runs on (DESIGN §2). In closed
+model `measured` has the same form with reads and nanoseconds of the operator that a graphlet runs on. In closed
 forms a snapshot is not carried from event to event: queries that accept other events than the rest add up the
 coefficients of the classes of events that they accept, so spread is nothing and s_c counts those additions.
 
-Source: HAMLET (SIGMOD'21) §4.1, Eq. 7; DESIGN §3.
+Source: HAMLET (SIGMOD'21) §4.1, Eq. 7.
 """
 
 from dataclasses import dataclass, fields, replace

@@ -14,7 +14,7 @@ class Candidate:
     sigma : int
         Snapshots that they add to the shared graphlet; 0 where they agree with the group's reference.
 
-    Source: HAMLET (SIGMOD'21) §4.3; DESIGN §3.
+    Source: HAMLET (SIGMOD'21) §4.3.
     """
 
     queries: int

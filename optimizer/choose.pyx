@@ -10,7 +10,7 @@ which a knapsack over the candidates finds; F and G grow with s, which bounds it
 Where Theorems 4.3 and 4.5 of the paper call it always good to share queries that add no snapshot, we compare all the
 same: k = 3, no sigma, b = n = g = t = 2 costs 16 shared and 12 not, since the graphlet's own snapshot has its price.
 
-Source: HAMLET (SIGMOD'21) §4.3, Fig. 7, Theorems 4.3-4.5; DESIGN §3.
+Source: HAMLET (SIGMOD'21) §4.3, Fig. 7, Theorems 4.3-4.5.
 """
 
 from dataclasses import dataclass

@@ -3,7 +3,7 @@
 Comparisons follow SQL: with NULL they are unknown, and a predicate accepts what makes it true. Values of unlike types
 are never equal and have no order. NOT is pushed inward before, so that unknown may be taken for false everywhere.
 
-Source: LANGUAGE.md §5.
+Source: docs/language.md ("Predicates").
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The engine fills the dataclasses of this module, the functions of those modules turn them into a string.
 
-Source: DESIGN §2 (the ladder); HAMLET (SIGMOD'21) §3.1 (templates, panes).
+Source: HAMLET (SIGMOD'21) §3.1 (templates, panes).
 """
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ class QueryView:
 
     @property
     def rung(self) -> str:
-        """The rung of the ladder that the query runs on (DESIGN §2)."""
+        """The operator that serves the query."""
         reads = {cause.reads for cause in self.memory.because}
         return "event-grained" if "scan" in reads else "indexed" if reads else "state-grained"
 

@@ -3,7 +3,7 @@
 A role is a type, a local predicate and a position: the position in a shared Kleene sub-pattern (and which occurrence of
 it in the query), or a past that several queries have alike. A second ``B+`` of a query is another role than its first.
 
-Source: HAMLET (SIGMOD'21) §3.1, Fig. 3; DESIGN §3.
+Source: HAMLET (SIGMOD'21) §3.1, Fig. 3.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Every pane of a group opens its graphlets anew: one snapshot per query. A query of 7 s beside fifty of 30 min makes
 panes of 1 s out of panes of 30 min, and is better left out.
 
-Source: HAMLET (SIGMOD'21) §3.1 (panes); DESIGN §2, rung 7.
+Source: HAMLET (SIGMOD'21) §3.1 (panes).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ adjacent predicates, in windows of the same length and slide. That is bisimulati
 number of edges counted because sums add. So the ``SEQ(A, B+)`` inside ``SEQ(A, B+, C)`` is that of a query
 ``SEQ(A, B+)``, and queries that differ in what they return only are one.
 
-Source: DESIGN §2 (S' = (K + A) S is linear); Paige and Tarjan 1987 (coarsest partition).
+Source: a step is a linear map of the sums; Paige and Tarjan 1987 (coarsest partition).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What queries may call differently and mean alike: predicates and guards by number, variables left out.
 
-Source: DESIGN §3 (names are local: compare after renaming; a merged state stands for a role).
+Names of variables are local to a query: what is compared has been renamed. A merged state stands for a role.
 """
 
 from __future__ import annotations

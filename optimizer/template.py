@@ -1,6 +1,6 @@
 """The template of a pattern: a finite automaton over its variables, the optimizer's and the compiler's common ground.
 
-Source: HAMLET (SIGMOD'21) §3.1 (query template, after GRETA, VLDB'17, §4); guards are ours (LANGUAGE.md §4).
+Source: HAMLET (SIGMOD'21) §3.1 (query template, after GRETA, VLDB'17, §4); guards are ours (docs/language.md).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Template:
     guards : tuple of Guard
         Negated patterns; textually equal ones are one.
 
-    Source: HAMLET §3.1; determinism over sets of guards: DESIGN §2.
+    Source: HAMLET §3.1; it is deterministic over (variable, set of guards).
     """
 
     variables: tuple[str, ...]

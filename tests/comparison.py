@@ -12,7 +12,7 @@ import hamlet
 
 Rows = Sequence[Mapping[str, Any]]
 
-TOLERANCE = Fraction(1, 10**9)  # LANGUAGE §8, of the sum of absolute values
+TOLERANCE = Fraction(1, 10**9)  # of the sum of absolute values
 LEAST_DOUBLE = Fraction(math.ulp(0.0))  # what rounding to a double may cost where it has few digits left
 
 
@@ -107,7 +107,7 @@ def _power_of_two(exponent: float) -> Fraction:
 
 
 def in_file_order(rows: Rows, queries: Sequence[str]) -> list[Mapping[str, Any]]:
-    """Rows that an online engine gave out over time, in the order of LANGUAGE §9.
+    """Rows that an online engine gave out over time, in the order of `Results.rows`.
 
     All rows of one query and window come at once and in order, so a stable sort by query and window is enough.
     """

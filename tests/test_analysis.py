@@ -1,4 +1,4 @@
-"""What a checked query means (LANGUAGE.md §§3-6). The messages of wrong ones stand in tests/errors."""
+"""What a checked query means (docs/language.md). The messages of wrong ones stand in tests/errors."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def python_imports(path: Path, *, typed: bool = True) -> Iterator[tuple[int, str
 
 
 def cython_imports(path: Path) -> Iterator[tuple[int, str]]:
-    """The same for .pyx and .pxd, which `ast` cannot read."""
+    """Line and absolute dotted name of every import of a .pyx or .pxd, which `ast` cannot read."""
     text = path.read_text(encoding="utf-8")
     for match in CYTHON_IMPORT.finditer(text):
         line = text.count("\n", 0, match.end()) + 1
@@ -229,6 +229,19 @@ def test_imports_without_pyspark_and_without_java(module: str) -> None:
         check=False,
     )
     assert process.returncode == 0, process.stderr
+
+
+def test_docstrings_can_be_read_alone() -> None:
+    """None opens with "The same" or with "As `that`": they would say nothing to who has not read the others."""
+    opening = re.compile(r'^\s*"""(?:The same\b|As `)', re.MULTILINE)
+    sources = [*python_files("hamlet", "optimizer"), *cython_files()]
+    offences = [
+        f"{path.relative_to(ROOT)}:{text.count(chr(10), 0, match.start()) + 1}"
+        for path in sources
+        for text in [path.read_text(encoding="utf-8")]
+        for match in opening.finditer(text)
+    ]
+    assert not offences, listed(offences)
 
 
 def test_optimizer_is_whole_without_hamlet() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import re
 import shutil
 from collections.abc import Callable
@@ -136,6 +137,63 @@ def test_the_files_that_are_named_are_there() -> None:
     assert len(named) >= 20
     for path in named:
         assert (ROOT / path).is_file(), path
+
+
+# ---------------------------------------------------------------------------------------------- what texts refer to
+
+CITED = re.compile(r"(?<![\w./-])((?:[\w-]+/)*[\w-]+\.md)\b|\b([A-Z]{4,}) §")
+FOLDERS = ("hamlet", "optimizer", "datasets", "bench", "tests", "docs", "examples", "fuzz", "tools", "workloads")
+READ = (".py", ".pyx", ".pxd", ".pyi", ".h", ".md", ".css", ".js", ".html", ".sase", ".mfotl", ".lola", ".toml", ".yml")
+PAPERS = {"COGRA", "GRETA", "HAMLET", "SHARON"}
+
+
+@functools.cache
+def texts() -> dict[Path, str]:
+    """Every text that may speak of documents: sources, documents, pages, workloads."""
+    found = [path for path in ROOT.iterdir() if path.suffix in READ or path.name == "Makefile"]
+    for folder in FOLDERS:
+        found += [path for path in sorted((ROOT / folder).rglob("*")) if path.suffix in READ]
+    return {path: path.read_text(encoding="utf-8", errors="replace") for path in found}
+
+
+def dangling(text: str) -> list[str]:
+    """What a text cites that is neither a document of this repository nor a paper."""
+    here = [f"/{path.relative_to(ROOT).as_posix()}" for path in texts() if path.suffix == ".md"]
+    return [
+        match[0]
+        for line in text.splitlines()
+        if ".md" in line or "§" in line
+        for match in CITED.finditer(line)
+        if match[2] not in PAPERS and not (match[1] and any(path.endswith(f"/{match[1]}") for path in here))
+    ]
+
+
+def test_no_text_cites_a_document_that_is_not_here() -> None:
+    read = {path: text for path, text in texts().items() if path != Path(__file__).resolve()}
+    assert len(read) > 500
+    offences = [f"{path.relative_to(ROOT)}: {cited}" for path, text in read.items() for cited in dangling(text)]
+    assert offences == []
+
+
+def test_dangling_citations_are_noticed() -> None:
+    text = 'Source: DESIGN §2; docs/grammar.md; HAMLET §4; docs/language.md ("Trends"); [how](tuning.md).'
+    assert dangling(text) == ["DESIGN §", "docs/grammar.md"]
+
+
+DOCUMENT = re.compile(r'(docs/[\w-]+\.md) \(("[^)]*)\)|(docs/[\w-]+\.md), ("[^"]+")')
+
+
+def test_sections_that_are_cited_are_there() -> None:
+    """A source such as `docs/language.md ("Negation")` names a heading of that page."""
+    cited = 0
+    for path, text in texts().items():
+        for match in DOCUMENT.finditer(text) if "docs/" in text else ():
+            page = (ROOT / (match[1] or match[3])).read_text(encoding="utf-8")
+            for title in re.findall(r'"([^"]+)"', match[2] or match[4]):
+                cited += 1
+                heading = title.split(":")[0]
+                assert re.search(rf"^#+ {re.escape(heading)}$", page, re.MULTILINE), f"{path}: {title}"
+    assert cited >= 20
 
 
 # ------------------------------------------------------------------------------------------------- tests/README.md

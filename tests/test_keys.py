@@ -290,7 +290,7 @@ def test_rows_are_those_of_an_engine_that_forgets_nothing(monkeypatch: pytest.Mo
 
 
 def test_groups_come_in_order_with_null_first() -> None:
-    """LANGUAGE §9, for integers, strings and doubles, many rows and few, and one attribute after the other."""
+    """Groups are ordered by value, NULL first, for integers, strings and doubles, and one attribute after the other."""
     workload = hamlet.Workload.parse("RETURN a, b, COUNT(*) PATTERN X+ GROUP-BY a, b WITHIN 10 s")
     draw = random.Random(5)
     kinds: list[list[Any]] = [

@@ -1,6 +1,6 @@
 """Numbers of every size: exact integers, ``numbers=float`` within its bound, averages and extrema beside huge counts.
 
-LANGUAGE §8: COUNT and SUM over INT are exact integers, floats have an error below 1e-9 of the sum of absolute values,
+COUNT and SUM over INT are exact integers, floats have an error below 1e-9 of the sum of absolute values,
 and nothing overflows inside. The expected values come from `tests.recurrences` and from closed forms.
 """
 

@@ -1,4 +1,4 @@
-"""The grammar of LANGUAGE.md §1: what is read, how, and that nothing makes the parser crash or hang."""
+"""The grammar (docs/language.md, "A query"): what is read, how, and that nothing makes the parser crash or hang."""
 
 from __future__ import annotations
 

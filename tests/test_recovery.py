@@ -1,4 +1,4 @@
-"""After a mistake the parser goes on, and no text makes it crash, hang or recurse without end (LANGUAGE.md §10)."""
+"""After a mistake the parser goes on, and no text makes it crash, hang or recurse without end."""
 
 from __future__ import annotations
 

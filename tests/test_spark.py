@@ -71,7 +71,7 @@ def spelled(rows: Rows, like: Rows) -> Rows:
 
 
 def assert_same_rows(got: Rows, expected: Rows) -> None:
-    """The same rows in any order; doubles within LANGUAGE §8's bound."""
+    """The same rows in any order; doubles within the bound of docs/numbers.md."""
     got = spelled(got, expected)
     wrong = difference(in_any_order(got), in_any_order(expected))
     assert wrong is None, f"{wrong}\n{got}\n{expected}"

@@ -39,7 +39,7 @@ _ARITHMETIC = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
 
 
 def accepted(condition: Condition, events: pa.Table) -> Any:
-    """Which events a condition accepts, unknown where SQL says unknown (LANGUAGE §5).
+    """Which events a condition accepts, unknown where SQL says unknown.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """The baselines as strategies: how a class of queries is run, and the rows that come out.
 
-All numbers are floating point with an exponent of their own, so rows are those of ``numbers=float`` (LANGUAGE §8).
+All numbers are floating point with an exponent of their own, so rows are those of ``numbers=float`` (docs/numbers.md).
 """
 
 from __future__ import annotations

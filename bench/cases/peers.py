@@ -141,7 +141,7 @@ def tiny(window_events: int) -> OneQuestion:
 
 
 def flinks(window_events: int) -> OneQuestion:
-    """The same beside Flink."""
+    """The question of this case, asked of Flink."""
     return OneQuestion(spread(10 * window_events, 1, 1_000, types=2), 1_000 * window_events, flink=True)
 
 

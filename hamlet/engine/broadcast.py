@@ -1,7 +1,7 @@
 """Events that carry only some of a partition's keys: delivered to every partition that agrees on those they have.
 
 A declared type may lack partition attributes; its events then belong to many partitions, and a partition may exist
-though no single event carries all its keys (LANGUAGE §6). A partition is *formed* when events whose keys together are
+though no single event carries all its keys. A partition is *formed* when events whose keys together are
 complete are in one window; it then gets the partial events of the window so far, and every later one while it lives.
 A partial event is kept once, however many partitions it belongs to.
 """

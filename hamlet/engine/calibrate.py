@@ -18,7 +18,7 @@ indexed, event-grained
     ``B+`` with an adjacent comparison, and with an adjacent predicate that only a scan answers. The coefficients of an
     event are looked up as one query's sums are, and so are the values of a snapshot.
 
-Source: HAMLET (SIGMOD'21) §4.1, Eq. 7; DESIGN §3.
+Source: HAMLET (SIGMOD'21) §4.1, Eq. 7.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class RunnerState:
     used : uint8 array
         1 for the numbers of these partitions.
     kept : pyarrow.Table or None
-        Events for partitions that have not been formed yet (LANGUAGE §6).
+        Events for partitions that have not been formed yet.
     kernels : sequence of bytes-like
         From `Kernel.save`.
     """

@@ -243,7 +243,7 @@ class Executor:
             return [rows for _, rows in sorted(self._drained(), key=itemgetter(0))]
 
     def drain_dicts(self) -> list[dict[str, Any]]:
-        """The same as dicts (`dicts_of`)."""
+        """Take out the rows of windows closed since the last call, as dicts (`dicts_of`)."""
         self._workers.settle()
         for runner in self._classes:
             runner.closed.plan_dicts()  # also where no row waits, so that the first rows need not
@@ -278,7 +278,7 @@ class Executor:
         return runner.closed.drain(place)
 
     def drain_groups(self, index: int) -> GroupRows:
-        """The same in Python values; partial where keys are spread over executors."""
+        """Take out the closed windows of one query in Python values; partial where keys are spread over executors."""
         return self.group_rows(index, self.drain_closed(index))
 
     def group_rows(self, index: int, closed: Sequence[Closed]) -> GroupRows:

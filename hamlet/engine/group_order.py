@@ -1,4 +1,4 @@
-"""The order of groups: values ascending, NULL first (LANGUAGE §9), as small numbers."""
+"""The order of groups: values ascending, NULL first, as small numbers."""
 
 from __future__ import annotations
 
@@ -116,5 +116,5 @@ def _sorted_places(values: list[Any]) -> Int64Array:
 
 
 def sort_key(group: Iterable[Any]) -> tuple[tuple[bool, Any], ...]:
-    """Group values ascending, NULL first (LANGUAGE §9)."""
+    """Group values ascending, NULL first."""
     return tuple((value is not None, 0 if value is None else value) for value in group)

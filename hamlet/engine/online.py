@@ -1,7 +1,7 @@
 """The online engine: events in batches of any size, rows of each window once it has closed.
 
 A time step stays open until a later time arrives, so events of one time may be split over pushes and any split gives
-the same rows. Source: DESIGN §5 ("Engine time"); LANGUAGE.md §2, §7.
+the same rows. Source: docs/numbers.md ("Time and order", "Windows").
 """
 
 from __future__ import annotations
@@ -323,19 +323,19 @@ class Engine:
     # ------------------------------------------------------------------------------------------ rows as columns
 
     def push_columns(self, events: Any) -> list[QueryRows]:
-        """As `push`, the rows as `QueryRows`."""
+        """Push events; the rows that are ready are given as `QueryRows`, a piece per query."""
         self._refuse_replaced()
         self._take(events)
         return self.drain()
 
     def advance_columns(self, time: Any) -> list[QueryRows]:
-        """As `advance`, the rows as `QueryRows`."""
+        """Promise that no earlier event follows; the rows that are ready are given as `QueryRows`."""
         self._refuse_replaced()
         self._advance(time)
         return self.drain()
 
     def close_columns(self) -> list[QueryRows]:
-        """As `close`, the rows as `QueryRows`."""
+        """End the stream; the rows that are left are given as `QueryRows`."""
         self._refuse_replaced()
         self._close()
         return self.drain()
@@ -512,7 +512,7 @@ class Engine:
             raise
 
     def _dicts(self) -> list[dict[str, Any]]:
-        """As `drain`, the rows as dicts."""
+        """Take out the rows that are ready, as dicts."""
         if self._executor is None:
             return []
         with self._failing():

@@ -42,7 +42,7 @@ class RunOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How to run a workload; the command line has the same names and defaults (DESIGN §5).
+    """How to run a workload; the command line has the same names and defaults.
 
     Attributes
     ----------

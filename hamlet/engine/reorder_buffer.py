@@ -2,7 +2,7 @@
 
 An event is late where its time is before the largest time seen so far minus the lateness, or before a time that the
 user has promised (`Disorder.promise`). Each event is judged by those before it, so that batches make no difference.
-Source: DESIGN §5 ("Engine time"); LANGUAGE.md §2.
+Source: docs/numbers.md ("Time and order").
 """
 
 from __future__ import annotations

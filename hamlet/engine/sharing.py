@@ -1,4 +1,4 @@
-"""Who decides which queries share a burst: the policy, the model and what it is told. Source: HAMLET §4; DESIGN §3."""
+"""Who decides which queries share a burst: the policy, the model and what it is told. Source: HAMLET §4."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Stages:
         return _Watch(self.seconds, stage)
 
     def measured_steps(self, stage: str, items: Iterable[Item]) -> Iterator[Item]:
-        """The same items; the time that it takes to get each is added to a stage."""
+        """Give out items one by one, and add the time that it takes to get each to a stage."""
         iterator = iter(items)
         while True:
             with self.measured(stage):

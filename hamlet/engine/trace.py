@@ -6,7 +6,7 @@ joined by commas), ``type``, the counts of the benefit model by the paper's symb
 all queries with trends that the burst extends, if they share it and if each is on its own; ``decision`` (``shared``,
 ``alone``, ``split``, ``merged``) and ``queries``, those that shared. Where windows overlap, ``n`` is an estimate.
 
-Source: HAMLET (SIGMOD'21) §4, Fig. 6; DESIGN §3.
+Source: HAMLET (SIGMOD'21) §4, Fig. 6.
 """
 
 from __future__ import annotations

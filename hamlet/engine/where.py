@@ -1,6 +1,6 @@
 """A condition over the columns of the input, for ``--where``: events that fail it are never seen by a query.
 
-The language's own conditions (LANGUAGE §5) without variables: a word that names a column is that column (``event.name``
+The language's own conditions, without variables: a word that names a column is that column (``event.name``
 says the same), any other word is text. NULL, NaN, types and overflow are as in a query's WHERE, because parser, checks
 and expression machine are the same.
 """
@@ -126,21 +126,21 @@ class FilteredEvents(EventSource):
 
     @property
     def repeatable(self) -> bool:
-        """As `EventSource.repeatable`."""
+        """Whether the events can be read again (`EventSource.repeatable`)."""
         return self._source.repeatable
 
     def notes(self) -> list[str]:
-        """As `EventSource.notes`."""
+        """What is odd about the input (`EventSource.notes`)."""
         return self._source.notes()
 
     def types(self) -> list[str]:
-        """As `EventSource.types`."""
+        """The event types that occur, where the source knows (`EventSource.types`)."""
         return self._source.types()
 
     def batches(
         self, columns: Sequence[str] | None = None, *, progress: Progress | None = None, pane: int = 1
     ) -> Iterator[pa.RecordBatch]:
-        """As `EventSource.batches`; columns that the condition reads are there too, and progress counts all events."""
+        """Batches of the events that pass; columns that the condition reads are there, progress counts all events."""
         wanted = None if columns is None else list(dict.fromkeys([*columns, *self._filter.columns]))
         for batch in self._source.batches(wanted, progress=progress, pane=pane):
             self.sample = self._source.sample

@@ -17,7 +17,7 @@ _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
 
 
 def with_values(error: WorkloadError, source: EventSource) -> WorkloadError:
-    """The same error; where a column of text is compared with a number, with its first value that is none."""
+    """Add to an error about text compared with a number the column's first value that is no number."""
     if not source.repeatable:
         return error
     return WorkloadError(_told(each, source) for each in error.diagnostics)

@@ -125,7 +125,7 @@ def integers(array: pa.Array, name: str) -> KernelColumn:
 
 
 def doubles(array: pa.Array) -> KernelColumn:
-    """An Arrow number array as float64 values; NaN is NULL (LANGUAGE §5)."""
+    """An Arrow number array as float64 values; NaN is NULL."""
     valid = validity(array)
     values = pc.fill_null(array.cast(pa.float64(), safe=False), 0.0).to_numpy(zero_copy_only=False)
     missing = np.isnan(values)

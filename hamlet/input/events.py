@@ -2,7 +2,7 @@
 
 `open_events` says what the columns are before anything is computed; `EventSource.batches` delivers the rows in time
 order. Ordered input is recognised by a first pass over its time column and streamed, so memory does not grow with it;
-other input is sorted (`hamlet.input.ordering`). Source: DESIGN.md §4, §5; LANGUAGE.md §2, §6.
+other input is sorted (`hamlet.input.ordering`). Source: docs/language.md; docs/numbers.md.
 """
 
 from __future__ import annotations
@@ -394,7 +394,7 @@ def batch_of(
 def arrived(
     table: pa.Table, closed: bool, *, time_column: str, type_column: str, order_column: str | None, first_event: int
 ) -> pa.Table:
-    """As `batch_of`, from what `table_of` gives."""
+    """Check pushed events, a table of `table_of`: times and orders without NULL, columns of known types."""
     name = "the table" if closed else "the events"
     key = SortKey(time_column, order_column, name)
     schema = table.schema.remove_metadata()

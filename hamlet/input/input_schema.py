@@ -1,6 +1,6 @@
 """What the input's columns mean: the check of time, type and order column, and the schema in the language's types.
 
-Source: LANGUAGE.md §2, §6.
+Source: docs/language.md ("Attributes and declarations"); docs/numbers.md ("Time and order").
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The order is (time, order column), and the sort is stable: events that the two leave equal keep the order in which they
 were read, so that a run repeats to the last bit of a double. Sorting by runs: `spill_rows` rows at a time are sorted
 and written to a temporary Arrow stream; runs that happen to follow each other are read back one after the other, others
-are merged, a batch at a time. Source: DESIGN.md §5 (Engine time).
+are merged, a batch at a time.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def slices(table: pa.Table, rows: int = BATCH_ROWS) -> Iterator[pa.RecordBatch]:
 
 
 def whole_panes(batches: Iterable[pa.RecordBatch], key: SortKey, pane: int) -> Iterator[pa.RecordBatch]:
-    """As `slices`, but larger, and cut between panes, else between time steps, where a piece holds such a border."""
+    """Cut batches in time order into large pieces, at borders of panes, else of time steps, where there is one."""
     for batch in batches:
         time, _ = key.columns_of(batch)
         start = 0

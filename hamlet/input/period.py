@@ -93,15 +93,15 @@ class PeriodEvents(EventSource):
 
     @property
     def repeatable(self) -> bool:
-        """As `EventSource.repeatable`."""
+        """Whether the events can be read again (`EventSource.repeatable`)."""
         return self._source.repeatable
 
     def types(self) -> list[str]:
-        """As `EventSource.types`."""
+        """The event types that occur, where the source knows (`EventSource.types`)."""
         return self._source.types()
 
     def notes(self) -> list[str]:
-        """As `EventSource.notes`, and how many row groups were skipped."""
+        """What is odd about the input (`EventSource.notes`), and how many row groups were skipped."""
         told = self._source.notes()
         return (
             [*told, f"skipped {self.skipped:,} of {self.groups:,} row groups by their times"] if self.skipped else told
@@ -110,7 +110,7 @@ class PeriodEvents(EventSource):
     def batches(
         self, columns: Sequence[str] | None = None, *, progress: Progress | None = None, pane: int = 1
     ) -> Iterator[pa.RecordBatch]:
-        """As `EventSource.batches`."""
+        """The batches of the events of the period (`EventSource.batches`)."""
         clock = self.schema.clock.column
         for batch in self._source.batches(columns, progress=progress, pane=pane):
             times = integers(batch.column(clock), clock)[0]

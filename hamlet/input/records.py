@@ -2,7 +2,7 @@
 
 Values keep their type: ints are INT, floats and Decimals DOUBLE, strings STRING, bools BOOLEAN, dates and datetimes
 TIMESTAMP. Ints and floats of one attribute widen to DOUBLE; any other mix is a mistake that names the first event that
-differs. Source: LANGUAGE.md §6, DESIGN.md §5.
+differs. Source: docs/language.md ("Attributes and declarations").
 """
 
 from __future__ import annotations

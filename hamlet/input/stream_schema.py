@@ -1,7 +1,7 @@
 """What an engine knows of a stream's columns: learnt from the first push, widened by later ones.
 
 A column without values gets a type, INT widens to DOUBLE; all else stays as it came first. Timestamps keep the unit of
-the first push, since windows, extrema and stored events are counted in it. Source: LANGUAGE.md §6, DESIGN §5.
+the first push, since windows, extrema and stored events are counted in it. Source: docs/language.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Times and lengths of time in ticks of the time column: as users give them, and as events have them.
 
-Source: DESIGN §5 ("Engine time"); LANGUAGE.md §2.
+Source: docs/numbers.md ("Time and order").
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Columns come in a few plain forms only (`plain_type`), so that everything behind the readers has few cases. Rules of
 widening: INT with DOUBLE is DOUBLE, timestamps take the finer unit, a column without values takes any type, and all
 else clashes.
-Source: LANGUAGE.md §6, DESIGN.md §5.
+Source: docs/language.md ("Attributes and declarations").
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def validate(data: pa.Table | pa.RecordBatch) -> None:
-    """As `validate(full=True)` of the data, but without a look at each event's place in a dictionary one by one.
+    """Check Arrow data in full, as `validate(full=True)` does, but the places in a dictionary all at once.
 
     Raises
     ------

@@ -1,1 +1,1 @@
-"""The language: from text to what it means; nothing here knows events or a kernel. Source: LANGUAGE.md."""
+"""The language: from text to what it means; nothing here knows events or a kernel. Source: docs/language.md."""

@@ -45,7 +45,7 @@ def analyse(workload: WorkloadText, *, special: Collection[str] = SPECIAL_COLUMN
     workload : WorkloadText
         From `hamlet.language.parser.parse`.
     special : collection of str
-        Names of the time and the type column, which every event has whatever is declared (LANGUAGE §6).
+        Names of the time and the type column, which every event has whatever is declared.
 
     Raises
     ------
@@ -274,7 +274,7 @@ class _Check:
             self.reports.error(message, slide.span, "use a longer SLIDE, or a shorter WITHIN")
 
     def _check_keys(self, templates: list[Template], predicates: Predicates, variables: Variables) -> None:
-        """Report words of the pattern that leave a key without a value (LANGUAGE §6)."""
+        """Report words of the pattern that leave a key without a value."""
         keys: dict[str, Span] = {}
         for attribute in self.query.group_by:
             keys.setdefault(attribute.name, attribute.span)

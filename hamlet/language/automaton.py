@@ -1,4 +1,4 @@
-"""From a pattern to its template: one construction for all of LANGUAGE.md §3-4.
+"""From a pattern to its template: one construction for all patterns, negated parts included.
 
 Journey: the pattern is unrolled to a position automaton whose links carry the guards of their gap
 (`hamlet.language.positions`).
@@ -29,7 +29,7 @@ KEPT_TEMPLATES = 2_048  # checking, compiling and explaining a workload ask for 
 
 
 class AmbiguousGuards(Exception):
-    """One word of a pattern can be spelled with different guards at one gap (LANGUAGE §4).
+    """One word of a pattern can be spelled with different guards at one gap.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
 """What conditions and expressions are made of, and the form without NOT that the engine works with.
 
-Source: LANGUAGE.md §5.
+Source: docs/language.md ("Predicates").
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A place in the tokens of a workload, and the messages about what was expected there.
 
 The parser's functions move one `Cursor` forward. A mistake is recorded and unwinds (`UnreadableError`) to the clause or
-statement around it, where the parser goes on, so that one run finds them all. Source: LANGUAGE.md §1, §10.
+statement around it, where the parser goes on, so that one run finds them all. Source: docs/language.md; docs/errors.md.
 """
 
 from __future__ import annotations
@@ -216,7 +216,7 @@ class Cursor:
             raise self.too_deep(span, what)
 
     def check_depth(self, whole: Part, parts: Callable[[Part], Iterable[Part]], span: Span, what: str) -> None:
-        """The same of what has been read, where some nests without a level of its own, as in ``A+++``."""
+        """Check the depth of a part that has been read, where some nest without parentheses, as in ``A+++``."""
         level, deepest = [whole], 0
         while level:
             level, deepest = [part for each in level for part in parts(each)], deepest + 1

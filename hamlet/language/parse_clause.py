@@ -1,6 +1,6 @@
 """Tokens to the lists of RETURN and GROUP-BY, durations and EVENT declarations.
 
-The grammar stands in `hamlet.language.parser`. Source: LANGUAGE.md §1.
+The grammar stands in `hamlet.language.parser`. Source: docs/language.md ("A query").
 """
 
 from __future__ import annotations

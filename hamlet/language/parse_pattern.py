@@ -8,7 +8,7 @@
     atom    = Type [var] | SEQ "(" pattern {"," pattern} ")" | "(" pattern ")"
 
 Parentheses leave no trace in the tree. Every word except SEQ, AND, OR, NOT and the clause keywords may name a type or
-a variable; in double quotes those may, too. Source: LANGUAGE.md §1; HAMLET (SIGMOD'21) Def. 2.1.
+a variable; in double quotes those may, too. Source: docs/language.md ("A query"); HAMLET (SIGMOD'21) Def. 2.1.
 """
 
 from __future__ import annotations

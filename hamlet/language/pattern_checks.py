@@ -1,6 +1,6 @@
 """What a pattern must not be, although the grammar takes it: misplaced NOT and AND, empty ranges, mixed-up variables.
 
-Source: LANGUAGE.md §1 (variables, bounds), §4 (NOT), §8 (AND).
+Source: docs/language.md ("A query", "Trends", "Negation").
 """
 
 from __future__ import annotations

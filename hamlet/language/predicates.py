@@ -2,7 +2,7 @@
 
 NOT is pushed inward and AND is split at the top. Both are sound in three-valued logic, where NOT (a < b) and a >= b
 are unknown together. A predicate on a pair is rewritten to one form, whichever side it was written from: a plain
-reference speaks of the earlier event, NEXT of the later one. Source: LANGUAGE.md §5; HAMLET (SIGMOD'21) Def. 2.2.
+reference speaks of the earlier event, NEXT of the later one. Source: docs/language.md; HAMLET (SIGMOD'21) Def. 2.2.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Syntax trees to text: the inverse of the parser, ``parse(to_text(tree)) == tree``.
 
 The text is canonical: trees that are equal print alike, with as few parentheses as the grammar allows and one
-spelling for everything. Two guards are one where the texts of their patterns are equal (LANGUAGE.md §4).
+spelling for everything. Two guards are one where the texts of their patterns are equal.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the engine knows of the events before it reads them: the names and types of attributes, and the clock.
 
 A `Schema` comes from a file's or table's columns (closed: a missing name is a mistake) or grows from dicts (open: a
-missing name is NULL). Source: LANGUAGE.md §2, §6.
+missing name is NULL). Source: docs/language.md ("Attributes and declarations"); docs/numbers.md ("Time and order").
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Text to tokens: the words, numbers, strings and symbols of a workload file, each with its place.
 
 What cannot be a token (``@``, a quote that is never closed) becomes one `Kind.BAD` token and one message, so that
-the parser can go on behind it without complaining twice. Source: LANGUAGE.md §1.
+the parser can go on behind it without complaining twice. Source: docs/language.md ("A query").
 """
 
 from __future__ import annotations

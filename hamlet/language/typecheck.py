@@ -1,7 +1,7 @@
 """Names and types of attributes, against EVENT declarations and against the columns of the input.
 
 A closed schema (files, tables) knows its columns, so a name that is not there is a mistake; an open one (dicts) does
-not, and what it does not know is not checked. Source: LANGUAGE.md §5, §6, §7, §8.
+not, and what it does not know is not checked. Source: docs/language.md; docs/numbers.md.
 """
 
 from __future__ import annotations
@@ -388,7 +388,7 @@ def _may_be_length(part: Binary, query: AnalysedQuery) -> bool:
 
 
 def _seen_type(expression: Expression, query: AnalysedQuery, schema: Schema | None) -> AttributeType | None:
-    """As `type_of`, also by what dicts have shown: no type turns into a timestamp, or out of one."""
+    """The type of an expression, also by what dicts have shown: no type turns into a timestamp, or out of one."""
     known = type_of(expression, query, schema)
     if known is None and schema is not None and isinstance(expression, Reference):
         return schema.type_of(expression.attribute)
@@ -518,7 +518,7 @@ def _check_key(key: str, span: Span, query: AnalysedQuery, reports: Reports) -> 
 
 
 def _check_durations(query: AnalysedQuery, schema: Schema, reports: Reports) -> None:
-    """Report edges of windows that the time column cannot hold (LANGUAGE §7)."""
+    """Report edges of windows that the time column cannot hold."""
     clock = schema.clock
     for duration in (query.query.within, query.query.slide, query.query.longest):
         if duration is None:

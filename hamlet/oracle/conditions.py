@@ -1,6 +1,6 @@
 """What a WHERE clause says of one event and of two neighbours, evaluated straight from the syntax tree.
 
-Part of the oracle: it reads the AST and shares nothing with the engine's compiled predicates. Source: LANGUAGE.md §5.
+Part of the oracle: it reads the AST and shares nothing with the engine's compiled predicates. Source: docs/language.md.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ class Rules:
 
 
 def rules_of(condition: Condition | None) -> Rules:
-    """Takes a WHERE clause apart (LANGUAGE §5): NOT pushed inward, AND split at the top.
+    """Takes a WHERE clause apart: NOT pushed inward, AND split at the top.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 A word is a tuple of variables. NOT N spells the empty word and leaves a mark: N stands in that gap. A word of n
 variables has n + 1 gaps (before the first, between any two, after the last); putting two words together joins the
-marks of the gap where they meet. Everything else is as in regular expressions. Source: LANGUAGE.md §3, §4.
+marks of the gap where they meet. Everything else is as in regular expressions. Source: docs/language.md.
 """
 
 from __future__ import annotations

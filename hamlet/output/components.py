@@ -227,7 +227,7 @@ def read(item: ReturnItem, columns: Sequence[Column]) -> Values:
     Returns
     -------
     Values
-        Of int, float or decimal.Decimal, the last only for what is beyond the range of doubles (DESIGN §5).
+        Of int, float or decimal.Decimal, the last only for what is beyond the range of doubles.
     """
     assert isinstance(item.value, Aggregate)
     column: Column = columns[0]
@@ -249,7 +249,7 @@ def read(item: ReturnItem, columns: Sequence[Column]) -> Values:
 
 
 def read_one(item: ReturnItem, *components: Component) -> int | float | Decimal | None:
-    """As `read`, one value from components as `listed` gives them."""
+    """The value of one RETURN item of one row, from components as `listed` gives them."""
     assert isinstance(item.value, Aggregate)
     value = components[0]
     if item.value.function == "SUM" and not components[1]:

@@ -1,7 +1,7 @@
 """Results as one Arrow table or as numpy arrays, for whatever computes with them next.
 
 Every table of `Results` and `Results` itself export an Arrow stream (``__arrow_c_stream__``), which DuckDB, polars,
-Ibis, DataFusion and others read without a copy. Source: DESIGN §5.
+Ibis, DataFusion and others read without a copy.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ that fails leaves nothing that looks complete. Inside ``DIR/query=<name>/`` the 
 Spark, DuckDB and pyarrow add it from the folder's name, and pyarrow refuses to read it twice.
 
 In JSON, integers are written in full as numbers, times as ISO 8601 strings, and infinite doubles (which JSON does not
-have) as null. In CSV, NULL is an empty field and an empty string is ``""``. Source: DESIGN.md §5.
+have) as null. In CSV, NULL is an empty field and an empty string is ``""``.
 """
 
 from __future__ import annotations

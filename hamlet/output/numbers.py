@@ -112,7 +112,7 @@ class Integers:
         return _delivery.doubles_of(self.words, self.starts, self.sizes)
 
     def scaled(self) -> ScaledDoubles:
-        """As scaled doubles; all are at least 0."""
+        """The values as scaled doubles; all are at least 0."""
         return ScaledDoubles(*_delivery.scaled_of(self.words, self.starts, self.sizes))
 
     def logarithms(self) -> tuple[Doubles, Bools]:
@@ -149,7 +149,7 @@ class ScaledDoubles:
         return list(zip(self.mantissas.tolist(), self.exponents.tolist(), strict=True))
 
     def presented(self) -> Doubles | BeyondDoubles:
-        """As doubles, where all of them are."""
+        """The values as plain doubles where all are in their range, else with the scaled ones beside them."""
         found, beyond = _delivery.presented(self.mantissas, self.exponents)
         return BeyondDoubles(found, self) if beyond else found
 
@@ -181,7 +181,7 @@ class BeyondDoubles:
         return np.isinf(self.nearest) & np.isfinite(self.values.mantissas)
 
     def tolist(self) -> list[float | Decimal]:
-        """The values as Python has them: Decimal beyond doubles (DESIGN §5)."""
+        """The values as Python has them: Decimal beyond doubles."""
         found: list[float | Decimal] = self.nearest.tolist()
         mantissas, exponents = self.values.mantissas, self.values.exponents
         for row in np.nonzero(self.beyond)[0].tolist():

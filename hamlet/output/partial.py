@@ -1,6 +1,6 @@
 """Partial rows as bytes: what tasks exchange before the partitions of a group are merged.
 
-A partial row is ``(query, window, group, components)``. The group's bytes sort as the group does (LANGUAGE §9: values
+A partial row is ``(query, window, group, components)``. The group's bytes sort as the group does (values
 ascending, NULL first) and are equal exactly where the groups are, so a sort or a hash over plain binary columns orders,
 routes and merges rows exactly, whatever the attributes' types. The components are integers of any size, which no column
 type of Arrow or Spark holds, hence bytes as well.
@@ -75,7 +75,7 @@ class GroupCodec:
         return [self._encoded[group] for group in groups]
 
     def decode(self, encoded: bytes) -> Group:
-        """The group of some bytes, its values as `hamlet.input.columns.KeyIndex` has them."""
+        """The group of some bytes, its values as `hamlet.engine.keys.KeyIndex` has them."""
         group = self._decoded.get(encoded)
         if group is None:
             place, values = 0, []

@@ -77,7 +77,7 @@ class QueryRows:
         Its RETURN items, in order.
     rows : sequence of tuple
         ``(window_start, window_end, value, ...)``: the window in ticks of the clock, the values as Python objects in
-        the order of `columns`, None for NULL. Ordered as LANGUAGE §9 says.
+        the order of `columns`, None for NULL. Ordered by window, then by group, NULL first.
     pieces : sequence of Piece
         The same as columns, instead of `rows`.
     """

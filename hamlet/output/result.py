@@ -1,4 +1,4 @@
-"""All rows of a run: as dicts, as Arrow tables, as numpy arrays. Source: LANGUAGE.md §9, DESIGN.md §5."""
+"""All rows of a run: as dicts, as Arrow tables, as numpy arrays."""
 
 from __future__ import annotations
 
@@ -133,14 +133,14 @@ class Results:
         return found
 
     def dated(self) -> Results:
-        """The same rows, windows of integer times as timestamps: the times are since 1970."""
+        """These results with integer times taken as times since 1970: edges of windows become timestamps."""
         clock = self.clock
         if not clock.is_timestamp:
             clock = replace(clock, type=pa.timestamp(clock.unit))
         return Results(self.by_query, clock, self.count_type, self.stats, self.run_warnings)
 
     def listed_by(self, lister: Callable[..., TrendSample]) -> Results:
-        """The same results, with what lists trends behind them."""
+        """These results, with what lists their trends."""
         self._lister = lister
         return self
 
@@ -167,7 +167,7 @@ class Results:
         return as_html(self.by_query, self.clock)
 
     def rows(self) -> list[dict[str, Any]]:
-        """All rows as dicts, in the order of LANGUAGE §9; an integer is a Python int, whatever its size."""
+        """All rows as dicts, by query, window and group, NULL first; an integer is a Python int, whatever its size."""
         return list(self)
 
     def table(self, query: str | None = None) -> pa.Table:

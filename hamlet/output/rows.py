@@ -28,7 +28,7 @@ Units = Mapping[str, tuple[str, str | None]]  # TIMESTAMP column -> (unit, zone)
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """Closed windows of one query, one row per window and group, ordered as LANGUAGE §9 says.
+    """Closed windows of one query, one row per window and group, ordered by window, then by group, NULL first.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class Closed:
 
 @dataclass
 class GroupRows:
-    """The same in Python values: what partial rows are made of.
+    """Closed windows of one query in Python values, one row per window and group: what partial rows are made of.
 
     Attributes
     ----------

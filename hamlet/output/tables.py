@@ -5,7 +5,7 @@ type that holds all values of the column (`hamlet.output.fitting`, the default),
 decimal128(38, 0) (exact, an error where a value does not fit) or a double (may be inf). A SUM over DOUBLE attributes is
 no integer: under int64 and decimal it is a double, and an error beyond the double range.
 
-Source: LANGUAGE.md §9, DESIGN.md §5.
+Source: docs/language.md ("Result rows").
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The page that shows how a workload will run: what `hamlet explain --html` writes.
 
 It draws the merged template of every sharing group and the template of every query, and shows panes, the rung of the
-ladder and the memory class. Source: HAMLET (SIGMOD'21) Fig. 3 (drawn templates), §3.1 (panes); DESIGN §2 (the ladder).
+ladder and the memory class. Source: HAMLET (SIGMOD'21) Fig. 3 (drawn templates), §3.1 (panes).
 """
 
 from __future__ import annotations

@@ -78,8 +78,8 @@ def run(
     Returns
     -------
     Results
-        Rows in the order of LANGUAGE §9. ``warnings`` says what is odd about them: types that never occur, conditions
-        that no event passes, why a query has no rows.
+        Rows by query, window and group, NULL first. ``warnings`` says what is odd about them: types that never
+        occur, conditions that no event passes, why a query has no rows.
 
     Raises
     ------

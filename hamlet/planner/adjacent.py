@@ -3,7 +3,7 @@
 A conjunction of equalities and at most one comparison, each with the earlier event on one side and the later on the
 other, is a search among sorted keys. ``<>`` is both ``<`` and ``>``. Everything else is a scan.
 
-Source: DESIGN §2, rung 3.
+The sums are those of ``hamlet/_index.pyx``.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A *component* is a number that adds up over disjoint sets of trends (or an extre
 also what partial results carry before groups are merged, in process and on Spark. Columns of them, and result values:
 `hamlet.output.components`.
 
-Source: HAMLET (SIGMOD'21) §2.1 (aggregation functions); LANGUAGE.md §8.
+Source: HAMLET (SIGMOD'21) §2.1 (aggregation functions); docs/numbers.md ("Exact numbers").
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def paired(
     one, two, both : sequence of components
         Of the trends of the left operand, of the right one, and of the trends that are in both.
 
-    Source: GRETA (VLDB'17) §9; LANGUAGE.md §8.
+    Source: GRETA (VLDB'17) §9; docs/numbers.md ("Exact numbers").
     """
     floats = keys[0].kind == "count_scaled"
     n, m, b = (side[0] for side in (one, two, both))
@@ -262,8 +262,6 @@ def followed(keys: Sequence[ComponentKey], one: Sequence[Component], two: Sequen
     ----------
     keys : sequence of ComponentKey
     one, two : sequence of components
-
-    Source: DESIGN §2, rung 7 (panes as matrices).
 
     Examples
     --------

@@ -4,7 +4,7 @@ They have the same trends, so one kernel query with the aggregates of all of the
 whole queries are evaluated once. Two queries are alike if their templates are equal after renaming, and the windows,
 local predicates (`Role`, where equal ones have one number) and adjacent predicates too.
 
-Source: HAMLET (SIGMOD'21) Defs. 3.1-3.2, taken to whole patterns; DESIGN §3 (variable names are local).
+Source: HAMLET (SIGMOD'21) Defs. 3.1-3.2, taken to whole patterns; variable names are local.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A band holds queries of equal windows whose transitions read sums and no single 
 whose negated patterns kill at once. Their cells lie in one block per key, so the block must not be larger than what the
 queries would hold on their own.
 
-Source: DESIGN §2, rung 4 and "lanes over queries"; HAMLET (SIGMOD'21) §3.1 (merged template).
+Source: HAMLET (SIGMOD'21) §3.1 (merged template).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ is kept once saves all the work of a query, and next to that all else is small. 
 where eight cost what one does; hosts did not pay there, measured on a hundred and on a thousand queries.
 
 Source: HAMLET (SIGMOD'21) §3.1 (merged template with labelled transitions), §3.3 (a graphlet that is shared by queries
-of different snapshots); DESIGN §2 (S' = (K + A) S is linear).
+of different snapshots); a step is a linear map of the sums.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ the user's other caches live, as one JSON document::
 A document that is damaged, of another processor or of another version of Hamlet is not used: a warning says so, and the
 shipped constants stand in. Results never depend on any of them, only speed does.
 
-Source: HAMLET (SIGMOD'21) §4.1, Eq. 7; DESIGN §3 (the models `paper` and `measured`).
+Source: HAMLET (SIGMOD'21) §4.1, Eq. 7 (the model `paper`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which variables of which queries an event may be bound to: local predicates, once per distinct one.
 
 An event's *signature* is its type and the set of distinct local predicates that accept it. There are few signatures,
-so the kernel looks up what an event does by one small integer. Source: DESIGN §4; HAMLET (SIGMOD'21) §4.3 (events that
+so the kernel looks up what an event does by one small integer. Source: HAMLET (SIGMOD'21) §4.3 (events that
 some queries accept and others do not).
 """
 
@@ -127,7 +127,7 @@ class Classifier:
         return looked_up(*self.coded(batch, type_column))
 
     def coded(self, batch: BatchColumns, type_column: str) -> Coded:
-        """As `classify`, before the signatures are looked up."""
+        """Small codes of the events and the table from codes to signatures, which `classify` looks up."""
         rows = batch.batch.num_rows
         types = column(batch.batch, type_column)
         if types is None or pa.types.is_null(types.type) or rows == 0:
@@ -230,7 +230,7 @@ def _distinct(codes: Int64Array, limit: int) -> tuple[list[int], Int64Array]:
 
 
 def overflow_error(batch: pa.RecordBatch, text: str, row: int) -> DataError:
-    """INT arithmetic beyond 64 bits, with the expression and the event (LANGUAGE §5)."""
+    """INT arithmetic beyond 64 bits, with the expression and the event."""
     event = {name: batch.column(place)[row].as_py() for place, name in enumerate(batch.schema.names)}
     shown = ", ".join(f"{name}={value!r}" for name, value in event.items() if value is not None)
     error = DataError(

@@ -1,6 +1,6 @@
 """From an analysed workload and a schema to what an executor runs (`hamlet.planner.compiled`).
 
-Source: DESIGN §1 (the journey), §2 (the kernel's tables).
+What the tables mean is in ``_tables.pxd``; ARCHITECTURE.md has the steps before and after.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def compile_workload(
     strings : StringPool
         Numbers strings for as long as the kernels live.
     exact : bool
-        Whether counts and sums of integers are exact (LANGUAGE §8).
+        Whether counts and sums of integers are exact (docs/numbers.md, "Exact numbers").
     together : bool
         Whether queries that are alike are evaluated once, and sums that several have in common.
     settled : bool

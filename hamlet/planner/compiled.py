@@ -147,7 +147,7 @@ class CompiledClass:
     columns : tuple of (str, AttributeType or None)
         The event columns that the kernel reads, in its order.
     carried : dict of str to tuple of int
-        Event type -> places of the partition attributes that its events carry (LANGUAGE §6).
+        Event type -> places of the partition attributes that its events carry.
     """
 
     attributes: tuple[str, ...]
@@ -337,5 +337,5 @@ class CompiledWorkload:
         return not (self.classifier.has_programs or any(query.analysed.adjacent for query in self.queries))
 
     def anew(self, strings: StringPool) -> CompiledWorkload:
-        """The same, where it `is_plain`, for another run, which numbers its own strings."""
+        """A copy for another run, which numbers its own strings; only where this one `is_plain`."""
         return CompiledWorkload(self.classes, self.classifier.anew(strings), strings, self.schema)

@@ -4,7 +4,7 @@ The entries are the cells of a query and, for each guard set of a transition fro
 negated pattern kills it. In a *probe* the starts are cells like all others. An event that the stream does not have, the
 seed, gives one of its entries a trend, so what stands in its cells later is one row of the matrix.
 
-Source: DESIGN §2: "The start and the final sum are coordinates too: first and last guards act on them."
+The start and the final sum are coordinates, too: guards before the first and after the last event act on them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Queries before they have tables: which of their states lead on for ever, and which look back at single events.
 
-Source: HAMLET (SIGMOD'21) §3.1 (templates); DESIGN §2.
+Source: HAMLET (SIGMOD'21) §3.1 (templates).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How a workload will run, before any event is read: what `optimizer.explain` shows, taken from the engine's tables.
 
-Source: DESIGN §2, §5.
+Source: §5.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def _maps(each: CompiledClass) -> Iterator[tuple[str, LinearMaps]]:
 
 
 def _lacks(each: CompiledClass, query: CompiledQuery) -> dict[str, tuple[str, ...]]:
-    """The partition attributes that the events of a type do not carry (LANGUAGE §6), by variable."""
+    """The partition attributes that the events of a type do not carry, by variable."""
     return {
         variable: tuple(name for place, name in enumerate(each.attributes) if place not in each.carried[type])
         for variable, type in query.analysed.types.items()

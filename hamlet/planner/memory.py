@@ -1,7 +1,7 @@
 """Static memory analysis: what the kernel allocates for a query at most, read from its tables before any event comes.
 
 The sizes below are those of the structs of ``_state.pxd`` and ``_kernel.pxd`` on a 64-bit machine; tests compare the
-bound with what the C allocator says. Source: LANGUAGE.md §8 (counts of any size); Faymonville et al. 2017 (static
+bound with what the C allocator says. Source: docs/numbers.md; Faymonville et al. 2017 (static
 bounds of RTLola).
 """
 

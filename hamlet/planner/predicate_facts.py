@@ -1,6 +1,6 @@
 """The predicates of a query in the optimizer's neutral form.
 
-Source: LANGUAGE.md §5; `optimizer.condition`.
+Source: docs/language.md ("Predicates"); `optimizer.condition`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The optimizer proves it (`optimizer.predicates`). Predicates with arithmetic are left as they are written, for one of
 two that accept the same events may pass 64 bits, which is an error that names the expression.
 
-Source: HAMLET (SIGMOD'21) Def. 3.2; DESIGN §3 (a merged state stands for a role).
+Source: HAMLET (SIGMOD'21) Def. 3.2.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The pair (m, e) stands for m * 2^e, with e a multiple of 512 and 2^-257 <= |m| < 2^256, or m = 0. The kernel computes
 with the same pairs (``_limbs.h``); this is what Python does with them once windows have closed. Each operation has a
-relative error of some 2^-53. Source: DESIGN §2 ("Numbers").
+relative error of some 2^-53.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def over(a: Scaled, b: Scaled) -> Scaled:
 
 
 def presented(a: Scaled) -> float | Decimal:
-    """The nearest double, or 17 digits where no double is near (DESIGN §5).
+    """The nearest double, or 17 digits where no double is near.
 
     Examples
     --------

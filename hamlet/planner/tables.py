@@ -1,6 +1,6 @@
 """The integer tables of a query: what the kernel reads instead of names, patterns and predicates.
 
-Source: DESIGN §2; field by field the tables mirror the structs of ``_tables.pxd``.
+Field by field the tables mirror the structs of ``_tables.pxd``.
 """
 
 from __future__ import annotations

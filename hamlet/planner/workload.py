@@ -150,7 +150,7 @@ class Workload:
         return tuple(found)
 
     def without_null_keys(self) -> Workload:
-        """The same queries over events that have a value of every equivalence and GROUP-BY attribute.
+        """These queries over only the events that have a value of every equivalence and GROUP-BY attribute.
 
         Events of a declared type that lacks the attribute are taken as before.
         """

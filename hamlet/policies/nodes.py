@@ -127,7 +127,7 @@ class Node:
         return self._relation(line, low, high, batch), high
 
     def _relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:
-        """As `_compute`, of operators that decide what their children have decided."""
+        """The relation of an operator that decides a time-point as soon as its children have decided it."""
         raise NotImplementedError
 
     def kept_types(self) -> dict[str, tuple[Type | None, ...]]:

@@ -209,7 +209,7 @@ class TermParser:
 
 
 def widened(node: Node, span: Span) -> Node:
-    """The same with its parentheses."""
+    """A node whose place in the text includes its parentheses."""
     return dataclasses.replace(node, span=span)
 
 

@@ -111,7 +111,7 @@ class Policy:
         return cls.parse(read_text(path), signature, name or Path(path).stem, Path(path).name)
 
     def renamed(self, name: str) -> Policy:
-        """The same policy under another name."""
+        """This policy under another name."""
         return Policy(self.formula, self.signature, name, self.text, self.source, self.warnings)
 
     def __str__(self) -> str:

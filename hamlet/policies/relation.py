@@ -98,7 +98,7 @@ def order_by(ids: Ints, first: Ints) -> Ints:
 
 
 def coalesce(relation: Relation, numbered: tuple[Ints, int] | None = None) -> Relation:
-    """The same with the periods of each valuation merged where they overlap or touch.
+    """Merge the periods of each valuation where they overlap or touch.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def coalesce(relation: Relation, numbered: tuple[Ints, int] | None = None) -> Re
 
 
 def _merged(ids: Ints, first: Ints, last: Ints) -> tuple[Ints, Ints]:
-    """As `coalesce`, row by row, where numbers are too large to be packed."""
+    """Merge periods that overlap or touch, row by row, where numbers are too large to be packed for `coalesce`."""
     starts: list[int] = []
     ends: list[int] = []
     for place in range(len(ids)):

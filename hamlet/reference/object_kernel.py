@@ -10,7 +10,7 @@ Contract
 then `write`, then `finish`.
 **One window.** `reset` forgets everything; windows that overlap are the caller's to refuse.
 
-Source: HAMLET (SIGMOD'21) §3, Eqs. 2-6; DESIGN §2 (object gear); the kernel's `_step_query` line by line.
+Source: HAMLET (SIGMOD'21) §3, Eqs. 2-6; the kernel's `_step_query` line by line.
 """
 
 from __future__ import annotations

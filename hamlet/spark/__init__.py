@@ -2,7 +2,7 @@
 
 `monitor` is `run` for policies (`hamlet.spark.policies`).
 
-The plan is in `hamlet.spark.job`, what its tasks run in `hamlet.spark.tasks`. Source: DESIGN §4, §5.
+The plan is in `hamlet.spark.job`, what its tasks run in `hamlet.spark.tasks`.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def submit(
 ) -> dict[str, Any]:
     """Run a workload over a file, as a batch job that writes ``output/query=<name>/part-<number>.<format>``.
 
-    The files of a query are in the order of LANGUAGE §9, in themselves and by their numbers: partial rows are spread
+    The files of a query are ordered by window and group, in themselves and by their numbers: partial rows are spread
     over the writing tasks by ranges of (query, window, group). They are written beside their place and renamed when all
     are there.
 

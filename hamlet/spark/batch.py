@@ -78,7 +78,7 @@ def tracing(job: Job, place: Path, shown: str) -> Iterator[None]:
 
 
 def kept(rows: DataFrame, held: contextlib.ExitStack) -> DataFrame:
-    """The same rows, kept by the executors once they have been made, as long as the stack says."""
+    """Have the executors keep rows once they have been made, as long as the stack says."""
 
     def forget() -> None:
         with at_the_end():

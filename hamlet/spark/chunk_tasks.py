@@ -7,7 +7,7 @@ Three kinds of rows travel in the columns of `hamlet.output.partial.SCHEMA`, tol
   the partition and ``components`` the maps (`hamlet.parallel.time.exchange`);
 - events of a *border*, a time that two ranges have in common: ``window`` is the time, ``components`` an Arrow stream.
 
-Source: DESIGN §2, rung 8 ("map-side partial products").
+Source: ARCHITECTURE.md ("The journey of a burst": a chunk of events is a linear map).
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class ChunkTask:
         yield from self._finished(chunks)
 
     def of_borders(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The same rows with maps in place of events of borders; they are sorted, all of a time in one task."""
+        """Put maps in place of events of borders; rows are sorted, all of a time in one task."""
         rest: list[pa.RecordBatch] = []
         rows = _below(batches, BORDER + 1, rest)
         for time, of_time in itertools.groupby(rows, key=lambda row: row[1]):

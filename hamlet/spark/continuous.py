@@ -13,7 +13,7 @@ DataFrame, or files             hamlet.spark.stream, hamlet submit --stream
 
 The watermark of a micro-batch is the latest time seen before it minus the lateness. It is the engines' own: Spark's
 drops rows at or before its first watermark, time 0, and tells nobody. Engines are saved in Spark's state store, under
-the same checkpoint as the place in the input, so after a crash both go on from one place. Source: DESIGN §5.
+the same checkpoint as the place in the input, so after a crash both go on from one place.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The kernel tests all local predicates again, so the filter may keep too much but never drop too much: what is not
 exactly the same in Spark (arithmetic, which may overflow here and wrap or fail there; mixed types; NaN) is left out.
-Events with a NULL time or order pass, so that they can be reported. Source: DESIGN §4.
+Events with a NULL time or order pass, so that they can be reported.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class Predicates:
         if negated:
             return column.isNotNull()
         real = isinstance(type, (DoubleType, FloatType))
-        return column.isNull() | isnan(column) if real else column.isNull()  # NaN is NULL (LANGUAGE §5)
+        return column.isNull() | isnan(column) if real else column.isNull()  # NaN is NULL
 
     def _comparison(self, operator: str, left: Expression, right: Expression) -> Column | None:
         """A comparison of two values of one kind; others are left to the kernel."""

@@ -2,7 +2,7 @@
 
 Every shuffle asks for a number of partitions, which adaptive execution leaves as they are: it neither joins nor splits
 them, whatever the session's settings, so nothing is set on a session. Columns are numbered on the way, so that names
-that Spark would take for equal, or for expressions, are plain data. Source: DESIGN §4.
+that Spark would take for equal, or for expressions, are plain data.
 """
 
 from __future__ import annotations
@@ -324,7 +324,7 @@ class Job:
 
 
 def default_partitions(frame: DataFrame) -> int:
-    """As many as the session's ``spark.sql.shuffle.partitions`` says, if somebody has set it, else two per core."""
+    """How many slices: the session's ``spark.sql.shuffle.partitions``, if somebody has set it, else two per core."""
     session = frame.sparkSession
     asked = session.conf.get("spark.sql.shuffle.partitions")
     if asked is not None and asked != FEW_PARTITIONS:

@@ -4,7 +4,7 @@ Every task of the first stage tells every slice the latest time that it has seen
 of a micro-batch, also those that got no event: a window closes in all of them in the same micro-batch, and what slices
 know of one group can be added up there. Events travel as Arrow batches in bytes, a row of Spark per task and slice.
 
-Needs no pyspark. Source: DESIGN §5 ("Engine time").
+Needs no pyspark.
 """
 
 from __future__ import annotations

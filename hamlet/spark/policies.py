@@ -177,7 +177,7 @@ def submit(
 
 
 def rates_from(known: Any, policy: Policy, negate: bool = False) -> Rates:
-    """Rates that somebody has measured, for `submit`; as `hamlet.parallel.routing.joint.rates_from`."""
+    """Rates that somebody has measured, for `submit` (`hamlet.parallel.routing.rates`)."""
     return rates_of_formula(known, goal(policy.formula, negate)[0])
 
 

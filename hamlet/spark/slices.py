@@ -86,7 +86,7 @@ def in_slices(frame: DataFrame, slices: int) -> DataFrame:
 
 
 def by_label(frame: DataFrame, slices: int) -> DataFrame:
-    """The same where Spark has no partitions by number: by numbers that its hash sends to the right ones."""
+    """Repartition by slice where Spark has no partitions by number: by labels that its hash sends to the right ones."""
     labels = labels_of(frame.sparkSession, slices)
     pairs = create_map(*(lit(value) for pair in enumerate(labels) for value in pair))
     return frame.repartition(slices, pairs[col("slice")])

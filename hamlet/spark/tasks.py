@@ -207,7 +207,7 @@ class Kernel:
             file.write(records)
 
     def partial(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The same as batches of partial rows."""
+        """The closed windows of a slice as batches of partial rows."""
         codecs: dict[int, PartialCodec] = {}
         for executor, query, pieces in self.closed(batches):
             if query not in codecs:
@@ -216,7 +216,7 @@ class Kernel:
             yield codecs[query].encode(executor.group_rows(query, pieces))
 
     def final(self, batches: Iterable[pa.RecordBatch]) -> Iterator[QueryRows]:
-        """The same as result rows."""
+        """The closed windows of a slice as result rows."""
         for executor, query, pieces in self.closed(batches):
             yield executor.present(query, pieces)
 

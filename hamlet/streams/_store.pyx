@@ -847,7 +847,7 @@ cdef class WindowTable:
         return 0
 
     cdef int extend_own(self, Instance reader, Instance target, Cell value, object thing) except -1:
-        """As `extend`, for one instance of the reader; the step of its spawn counts for targets with parameters."""
+        """Add a value to one reader's own window; the step of the reader's spawn counts for targets with parameters."""
         if self.per_target:
             (<Window>(<dict>reader.windows[self.slot])[target.key]).add(value, thing)
         elif reader.born != self.store.step:

@@ -54,7 +54,7 @@ class StreamClock:
 
     @property
     def engine_clock(self) -> Clock:
-        """As the reorder buffer knows it."""
+        """The clock in the form that the reorder buffer takes."""
         if self.kind == "timestamp":
             return Clock(self.column, self.unit, pa.timestamp(self.unit, self.zone))
         return Clock(self.column, self.unit, pa.int64())

@@ -202,7 +202,7 @@ class Monitor:
     # ------------------------------------------------------------------------------------------------------ the work
 
     def push_found(self, events: Any) -> list[Found]:
-        """As `push`; rows as they are found."""
+        """Push events; the rows are given as they are found, before they are put into dicts."""
         self._ready()
         table, closed = table_of(events, self.arrived)
         for batch in table.to_batches():
@@ -211,7 +211,7 @@ class Monitor:
         return self.evaluator.take()
 
     def close_found(self) -> list[Found]:
-        """As `close`; rows as they are found."""
+        """End the stream; the rows are given as they are found, before they are put into dicts."""
         self._ready()
         if self.disorder is not None:
             self._feed_released(1 << 62)

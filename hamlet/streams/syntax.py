@@ -2,7 +2,7 @@
 
 Every node carries a `Span` that takes no part in comparisons. Operators have one spelling each (``&&`` for ``and`` and
 ``∧``); all else stands as it was typed: a method call is a `Method` whatever its name, and a name is a `Name` whether
-it is a stream, a constant or a parameter. `hamlet.streams.resolve` finds out.
+it is a stream, a constant or a parameter. `hamlet.streams.expressions` finds out.
 """
 
 from __future__ import annotations

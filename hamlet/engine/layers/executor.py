@@ -152,7 +152,7 @@ class LayeredExecutor:
         self.stages = other._stages
 
     def process(self, batch: pa.RecordBatch, until: int = BEGINNING_OF_TIME) -> None:
-        """As `Executor.process`."""
+        """Take a batch of events in time order into every unit, as `Executor.process` does for one."""
         self.events += batch.num_rows
         self._refuse_types(batch)
         for run in self.units:
@@ -213,7 +213,7 @@ class LayeredExecutor:
             self._ready[place] = QueryRows(rows.name, rows.columns, pieces=rows.pieces)
 
     def drain(self) -> list[QueryRows]:
-        """As `Executor.drain`."""
+        """Take out the rows of closed windows, queries in the order of the workload."""
         for run in self.units:
             for rows in run.executor.drain():
                 self._keep(self._names.index(rows.name), rows)
@@ -221,7 +221,7 @@ class LayeredExecutor:
         return [found[place] for place in sorted(found)]
 
     def drain_dicts(self) -> list[dict[str, Any]]:
-        """As `Executor.drain_dicts`."""
+        """Take out the rows of closed windows as dicts."""
         return list(chain.from_iterable(dicts_of(rows, self.schema.clock) for rows in self.drain()))
 
     def without_rows(self) -> list[QueryRows]:

@@ -21,7 +21,7 @@ def row_schema(columns: Sequence[ResultColumn], clock: Clock, *, exact: bool) ->
 
 
 def row_types(schema: pa.Schema, columns: Sequence[ResultColumn]) -> dict[str, AttributeType | None]:
-    """The same as types of attributes; None for a key of which no value has been seen."""
+    """The columns of a query's rows as types of attributes; None for a key of which no value has been seen."""
     unknown = {column.name for column in columns if column.kind == "attribute" and _is_unknown(column)}
     return {field.name: None if field.name in unknown else attribute_type(field.type) for field in schema}
 

@@ -132,7 +132,7 @@ class UnitRun:
         self.rows.append(events)
 
     def anew(self, strings: StringPool, wide: frozenset[str]) -> UnitRun:
-        """The same unit before any event, some columns of rows being doubles."""
+        """This unit as it was before any event, with some columns of rows as doubles."""
         whole, sources, options, budget, settled = self._given
         found = UnitRun(
             self.unit, whole, self.input, sources, options, budget, strings, settled=settled, wide=wide

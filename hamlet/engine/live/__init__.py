@@ -54,7 +54,7 @@ class Part:
     Attributes
     ----------
     engine : Any
-        A `hamlet.engine.Engine`.
+        A `hamlet.engine.online.Engine`.
     names : set of str
         The queries whose rows are given.
     after : int or None

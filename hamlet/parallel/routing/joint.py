@@ -132,7 +132,7 @@ class JointSlicer:
         return found
 
     def _needs_of(self, slice: int, key: PredicateKey, columns: Sequence[pa.Array], rows: int) -> Any:
-        """The same for one slice: bool of shape (rows,), or None."""
+        """Which rows one slice needs: bool of shape (rows,), or None."""
         found: npt.NDArray[np.bool_] | None = None
         for places, cells, offsets in self._cells(key, columns, rows):
             if found is None:

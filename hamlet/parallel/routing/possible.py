@@ -2,7 +2,7 @@
 
 A partition that lacks an event which every word of every pattern needs has no trend in any window, so its events need
 not travel. What is optional, alternative or negated is never needed: the question is asked of the template, whose
-transitions know nothing else. Source: LANGUAGE §3 (a trend spells a word of the pattern), DESIGN §4.
+transitions know nothing else. Source: docs/language.md ("Trends": a trend spells a word of the pattern).
 """
 
 from __future__ import annotations

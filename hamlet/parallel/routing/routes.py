@@ -2,7 +2,7 @@
 
 A class is a set of queries with equal partition attributes (`optimizer.plan`). All events of one partition must reach
 one task. Where the events of every group do so too, no merge is needed; else tasks give partial rows
-(`hamlet.output.partial`). Source: DESIGN §4.
+(`hamlet.output.partial`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def routes(workload: Workload, compiled: CompiledWorkload) -> tuple[Route, ...]:
 
     A class is routed by the GROUP-BY attributes that all its queries share, where there are any: every group then lies
     in one task. Otherwise by all partition attributes, which spreads the events as widely as can be. Where some type of
-    the class is declared without an attribute (LANGUAGE §6), its events belong to every value of it: the attribute does
+    the class is declared without an attribute, its events belong to every value of it: the attribute does
     not route, unless no attribute is left and only types inside NOT lack it.
     """
     return tuple(_route(workload, compiled, number) for number in range(len(compiled.classes)))

@@ -65,7 +65,7 @@ class ValueBytes:
         return found
 
     def of_all(self, places: Places, keys: Sequence[tuple[Any, ...]]) -> list[list[bytes]]:
-        """The same for several keys."""
+        """Encode several keys at once: for each, its values as bytes."""
         columns = [self._codecs[place].encode([(key[number],) for key in keys]) for number, place in enumerate(places)]
         return [list(values) for values in zip(*columns, strict=True)] if columns else [[] for _ in keys]
 

@@ -2,7 +2,7 @@
 
 Every task summarises its part of the input (`Summary`); sums of the parts are exact, so a key is heavy because it is,
 not because a sketch says so. Only the times are samples. Statistics may be of yesterday or of another stream: owners
-made of them then balance badly, and rows are the same. Source: Schneider et al. (STTT 2021) §5; DESIGN §4.
+made of them then balance badly, and rows are the same. Source: Schneider et al. (STTT 2021) §5.
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ class Chunk:
         return [piece.where(piece.begin(slide) >= self.first) for piece in pieces]
 
     def rows(self, query: int) -> GroupRows:
-        """The same in Python values."""
+        """The closed windows of a query that began in this chunk, in Python values."""
         return group_rows(self._queries[query], self.closed(query))
 
     def finish(self) -> dict[Key, Maps]:

@@ -8,7 +8,7 @@ each other are in the order of their windows, wherever the stream is cut: also w
 event that a partition has in a chunk, where a chunk has no event of it at all, and where a window, or the events of one
 time, take more than a chunk.
 
-Source: DESIGN §2, rung 8; a row vector times the matrices of the chunks that a window spans.
+What is computed is a row vector times the matrices of the chunks that a window spans.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ class Probes(ClassRunner):
         return self._read(part, range(self.of[part].size))
 
     def final_sums(self, part: int) -> dict[Key, Entries]:
-        """The same with its final columns added up as column 0: what a window has that ends here."""
+        """The map of all events so far, final columns added up as column 0: what a window has that ends here."""
         found = self._read(part, dict.fromkeys(self.of[part].finals))
         keys = self.of[part].keys
         for key, entries in found.items():

@@ -128,7 +128,7 @@ class SideBySide:
             self._pool.shutdown(cancel_futures=True)
 
     def feed(self, batch: pa.RecordBatch) -> list[QueryRows]:
-        """Take the next batch in (time, order) order; give the rows that are ready, in the order of LANGUAGE §9."""
+        """Take the next batch in (time, order) order; give the rows that are ready, by query, window and group."""
         if self._handed_over:
             return self._engine.feed(batch, wait=True)
         times = integers(batch.column(self._time), self._time)[0]

@@ -1,6 +1,6 @@
 """Chunks of whole windows: where no windows of a query overlap, the stream is cut where none is open at all.
 
-What is in one window says nothing of another one (LANGUAGE §§3, 4, 6: a trend, what forbids it, and the events that
+What is in one window says nothing of another one (a trend, what forbids it, and the events that
 form a partition lie in one window). So chunks are computed apart, and their rows only follow each other. Each thread
 keeps its executor from chunk to chunk: to it, the chunks of the others are gaps in the stream.
 """
