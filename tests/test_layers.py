@@ -112,9 +112,45 @@ def test_a_query_is_selected_with_those_that_it_asks_about() -> None:
         workload.select(["growth"])
 
 
-def test_rows_have_no_order_among_events() -> None:
+ORDERED = (
+    "RETURN COUNT(*) PATTERN SEQ(s, A)",
+    "RETURN COUNT(*), SUM(s.n) PATTERN SEQ(A, s+, B?)",
+    "RETURN COUNT(*) PATTERN SEQ(A+, NOT s, B)",
+    "RETURN COUNT(*) PATTERN SEQ(NOT s, A, B, NOT s t)",
+    "RETURN COUNT(*) PATTERN SEQ(A, NOT SEQ(s x, s y), B) WHERE x.n < NEXT(y).n",
+    "RETURN COUNT(*), MAX(s.n) AS most PATTERN (s | A)+",
+    "RETURN COUNT(*) PATTERN SEQ(s x, A+, s y) WHERE x.n <= NEXT(A).v AND A.v < NEXT(y).n",
+    "RETURN k, COUNT(*), COUNT(s) PATTERN SEQ(s+, A+) GROUP-BY k",
+    "RETURN COUNT(*) PATTERN SEQ(s, A) AND SEQ(A, s)",
+    "RETURN COUNT(DISTINCT s.n) PATTERN SEQ(s+, A)",
+)
+
+
+@pytest.mark.parametrize("query", ORDERED)
+def test_rows_have_no_order_among_events(query: str) -> None:
+    for seed in range(8):
+        source = random.Random(seed)
+        k = "k, " if "GROUP-BY" in query else ""
+        text = f"s: RETURN {k}COUNT(*) AS n PATTERN A+ {'GROUP-BY k' if k else ''} WITHIN 5 s SLIDE {2 + seed % 4} s; "
+        text += f"q: {query} {'SPAN 8 s ' if seed % 2 else ''}WITHIN 20 s SLIDE 10 s"
+        events = [
+            {"time": 5 * source.randint(0, 3), "type": source.choice("AAB"), "k": 1, "v": source.randint(0, 4)}
+            | {"o": source.choice((-3, 0, 1, 2))}
+            for _ in range(9)
+        ]
+        expected = oracle.evaluate(parse(text), events, order_column="o")
+        assert difference(rows_of(text, events, order_column="o"), expected) is None, seed
+        engine, rows = hamlet.Engine(hamlet.Workload.parse(text), order_column="o"), []
+        for event in sorted(events, key=lambda event: event["time"]):
+            rows += engine.push([event])
+            engine = hamlet.Engine.restore(engine.workload, engine.save())
+        assert difference(in_file_order(rows + engine.close(), ["s", "q"]), expected) is None, seed
+
+
+def test_order_of_rows_that_is_not_known() -> None:
     events = [{"time": time, "type": "A", "o": order} for time, order in ((1, 0), (10, 1), (10, 2), (21, 0))]
-    text = "surge: RETURN COUNT(*) PATTERN A WITHIN 10 s; q: RETURN COUNT(*) PATTERN SEQ(surge, A) WITHIN 100 s"
+    text = "surge: RETURN COUNT(*) PATTERN A WITHIN 10 s; "
+    text += "q: RETURN COUNT(*) PATTERN SEQ(surge, A) SEMANTICS NEXT WITHIN 100 s"
     with pytest.raises(UnsupportedError, match="several orders"):
         rows_of(text, events, order_column="o")
     assert rows_of(text, [events[0], events[1], events[3]], order_column="o")[-1]["count"] == 2
