@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 
 import hamlet
 from hamlet import oracle
+from hamlet.cli import main
 from hamlet.errors import DataError, OptionError, UnsupportedError, WorkloadError
 from hamlet.language.parser import parse
 from tests.case_files import oracle_options
@@ -154,3 +156,20 @@ def test_order_of_rows_that_is_not_known() -> None:
     with pytest.raises(UnsupportedError, match="several orders"):
         rows_of(text, events, order_column="o")
     assert rows_of(text, [events[0], events[1], events[3]], order_column="o")[-1]["count"] == 2
+
+
+@pytest.mark.parametrize("name", ["time", "type", "seq"])
+def test_check_without_data_knows_the_columns_of_events(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "w.sase"
+    path.write_text(GROWTH.replace("AS n", f"AS {name}").replace(".n", f".{name}"), encoding="utf-8")
+    assert main(["check", str(path), "--order-column", "seq"]) == 2
+    role = {"seq": "order"}.get(name, name)
+    said = capsys.readouterr().err
+    assert f"w.sase:2:20: rows of surge are events, and '{name}' is the {role} column of events" in said
+    assert main(["check", str(path), "--time-column", "t", "--type-column", "kind"]) == 0
+    path.write_text("other: RETURN COUNT(*) PATTERN SEQ(A WITHIN 10 s;" + path.read_text(encoding="utf-8"))
+    assert main(["check", str(path), "--order-column", "seq"]) == 2
+    said = capsys.readouterr().err
+    assert "SEQ(A WITHIN" in said and "rows of surge are events" in said
