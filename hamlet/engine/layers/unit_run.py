@@ -209,8 +209,8 @@ class UnitRun:
         ranks, last = np.empty(0, np.int64), 0
         if events.num_rows:
             _, orders = SortKey(self.input.clock.column, self.input.order_column).columns_of(events)
-            known, ranks = np.unique(orders, return_inverse=True)
-            last = len(known)
+            known = np.unique(np.asarray(orders))
+            ranks, last = np.searchsorted(known, np.asarray(orders)).astype(np.int64), len(known)
         events = events.append_column(ROW, pa.nulls(events.num_rows, pa.int64()))
         rows = rows.append_column(ROW, pa.array(np.arange(rows.num_rows)))
         place = rows.column_names.index(self.input.type_column)
