@@ -149,6 +149,20 @@ def test_rows_have_no_order_among_events(query: str) -> None:
         assert difference(in_file_order(rows + engine.close(), ["s", "q"]), expected) is None, seed
 
 
+def test_events_with_an_order_wait_for_rows_in_a_save() -> None:
+    text = "s: RETURN COUNT(*) AS n PATTERN A+ WITHIN SESSION 6 s; q: RETURN COUNT(*) PATTERN SEQ(A, s, B) WITHIN 60 s"
+    events = [
+        {"time": 4 * place // 3, "type": "AAB"[place % 3] if place < 9 else "B", "o": place % 4} for place in range(18)
+    ]
+    expected = oracle.evaluate(parse(text), events, order_column="o")
+    assert expected[-1]["query"] == "q"
+    engine, rows = hamlet.Engine(hamlet.Workload.parse(text), order_column="o"), []
+    for event in events:
+        rows += engine.push([event])
+        engine = hamlet.Engine.restore(engine.workload, engine.save())
+    assert difference(in_file_order(rows + engine.close(), ["s", "q"]), expected) is None
+
+
 def test_order_of_rows_that_is_not_known() -> None:
     events = [{"time": time, "type": "A", "o": order} for time, order in ((1, 0), (10, 1), (10, 2), (21, 0))]
     text = "surge: RETURN COUNT(*) PATTERN A WITHIN 10 s; "

@@ -260,9 +260,9 @@ class Saved:
             if run.unit.reads:
                 run = executor.replace(number, pool, frozenset(text(name) for name in items(wide)))
             names = run.columns_kept()
-            kept = self._events(held, run.schema, names)
+            kept = self._events(held, run.schema_kept(), names)
             run.held = [] if kept is None else kept.to_batches()
-            waiting = self._events(rows, run.schema, names, ordered=False)
+            waiting = self._events(rows, run.schema_kept(), names, ordered=False)
             run.rows = [] if waiting is None else [waiting]
             self._load(run.executor, described, names)
 

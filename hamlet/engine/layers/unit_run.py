@@ -115,6 +115,10 @@ class UnitRun:
         order = [] if self.input.order_column is None else [self.input.order_column]
         return list(dict.fromkeys([*columns_read(self.workload, self.schema), *order]))
 
+    def schema_kept(self) -> Schema:
+        """The columns of events and rows that wait, which the input's order column orders."""
+        return replace(self.schema, order_column=self.input.order_column)
+
     @property
     def delay(self) -> int:
         """How long after the end of a window its rows are given, at most, in ticks."""
