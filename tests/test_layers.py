@@ -150,7 +150,8 @@ def test_rows_have_no_order_among_events(query: str) -> None:
 
 
 def test_events_with_an_order_wait_for_rows_in_a_save() -> None:
-    text = "s: RETURN COUNT(*) AS n PATTERN A+ WITHIN SESSION 6 s; q: RETURN COUNT(*) PATTERN SEQ(A, s, B) WITHIN 60 s"
+    text = "s: RETURN COUNT(*) AS n PATTERN SEQ(A, NOT C) SPAN 3 s WITHIN 5 s; "
+    text += "q: RETURN COUNT(*) PATTERN SEQ(A, s, B) WITHIN 60 s"
     events = [
         {"time": 4 * place // 3, "type": "AAB"[place % 3] if place < 9 else "B", "o": place % 4} for place in range(18)
     ]
