@@ -15,6 +15,7 @@ import pytest
 
 import hamlet
 from hamlet.cli import main
+from hamlet.output.files import write
 from hamlet.output.fitting import fitted_types
 
 WORKLOAD = hamlet.Workload.parse(
@@ -151,3 +152,23 @@ def test_the_widest_of_many_pieces() -> None:
     assert [fitted_types(each) for each in pieces] == [("decimal",), ("int64",)]
     pieces[0].extend(pieces[1])
     assert fitted_types(pieces[0]) == ("decimal",)
+
+
+def test_a_quotient_beyond_doubles_is_text(tmp_path: Path) -> None:
+    workload = hamlet.Workload.parse("RETURN k, COUNT(*) / 3 AS third PATTERN A+ GROUP-BY k WITHIN 5000 s")
+    for numbers in ("exact", "float"):
+        results = hamlet.run(workload, stream(3, 1100), numbers=numbers)
+        table = results.table("q1")
+        assert table.schema.field("third").type == pa.string()
+        small, large = sorted(map(Decimal, table.column("third").to_pylist()))
+        assert float(small) == 7 / 3
+        assert abs(large / (Decimal(2**1100 - 1) / 3) - 1) < Decimal("1e-9")
+        assert any("q1.third is text" in note for note in results.warnings)
+        write(results, tmp_path / numbers, "parquet")
+        assert pq.read_table(tmp_path / numbers / "query=q1", partitioning=None).schema.field("third").type == "string"
+        with pytest.raises(hamlet.OutputError, match="auto makes it text"):
+            hamlet.run(workload, stream(3, 1100), numbers=numbers, count_type="string").table("q1")
+        infinite = hamlet.run(workload, stream(3, 1100), numbers=numbers, count_type="double").table("q1")
+        assert float("inf") in infinite.column("third").to_pylist()
+    table = hamlet.run(workload, stream(3)).table("q1")
+    assert table.schema.field("third").type == pa.float64()

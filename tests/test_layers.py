@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 
 import hamlet
 from hamlet import oracle
+from hamlet.cli import main
 from hamlet.errors import DataError, OptionError, UnsupportedError, WorkloadError
 from hamlet.language.parser import parse
 from tests.case_files import oracle_options
@@ -112,9 +114,78 @@ def test_a_query_is_selected_with_those_that_it_asks_about() -> None:
         workload.select(["growth"])
 
 
-def test_rows_have_no_order_among_events() -> None:
+ORDERED = (
+    "RETURN COUNT(*) PATTERN SEQ(s, A)",
+    "RETURN COUNT(*), SUM(s.n) PATTERN SEQ(A, s+, B?)",
+    "RETURN COUNT(*) PATTERN SEQ(A+, NOT s, B)",
+    "RETURN COUNT(*) PATTERN SEQ(NOT s, A, B, NOT s t)",
+    "RETURN COUNT(*) PATTERN SEQ(A, NOT SEQ(s x, s y), B) WHERE x.n < NEXT(y).n",
+    "RETURN COUNT(*), MAX(s.n) AS most PATTERN (s | A)+",
+    "RETURN COUNT(*) PATTERN SEQ(s x, A+, s y) WHERE x.n <= NEXT(A).v AND A.v < NEXT(y).n",
+    "RETURN k, COUNT(*), COUNT(s) PATTERN SEQ(s+, A+) GROUP-BY k",
+    "RETURN COUNT(*) PATTERN SEQ(s, A) AND SEQ(A, s)",
+    "RETURN COUNT(DISTINCT s.n) PATTERN SEQ(s+, A)",
+)
+
+
+@pytest.mark.parametrize("query", ORDERED)
+def test_rows_have_no_order_among_events(query: str) -> None:
+    for seed in range(8):
+        source = random.Random(seed)
+        k = "k, " if "GROUP-BY" in query else ""
+        text = f"s: RETURN {k}COUNT(*) AS n PATTERN A+ {'GROUP-BY k' if k else ''} WITHIN 5 s SLIDE {2 + seed % 4} s; "
+        text += f"q: {query} {'SPAN 8 s ' if seed % 2 else ''}WITHIN 20 s SLIDE 10 s"
+        events = [
+            {"time": 5 * source.randint(0, 3), "type": source.choice("AAB"), "k": 1, "v": source.randint(0, 4)}
+            | {"o": source.choice((-3, 0, 1, 2))}
+            for _ in range(9)
+        ]
+        expected = oracle.evaluate(parse(text), events, order_column="o")
+        assert difference(rows_of(text, events, order_column="o"), expected) is None, seed
+        engine, rows = hamlet.Engine(hamlet.Workload.parse(text), order_column="o"), []
+        for event in sorted(events, key=lambda event: event["time"]):
+            rows += engine.push([event])
+            engine = hamlet.Engine.restore(engine.workload, engine.save())
+        assert difference(in_file_order(rows + engine.close(), ["s", "q"]), expected) is None, seed
+
+
+def test_events_with_an_order_wait_for_rows_in_a_save() -> None:
+    text = "s: RETURN COUNT(*) AS n PATTERN SEQ(A, NOT C) SPAN 3 s WITHIN 5 s; "
+    text += "q: RETURN COUNT(*) PATTERN SEQ(A, s, B) WITHIN 60 s"
+    events = [
+        {"time": 4 * place // 3, "type": "AAB"[place % 3] if place < 9 else "B", "o": place % 4} for place in range(18)
+    ]
+    expected = oracle.evaluate(parse(text), events, order_column="o")
+    assert expected[-1]["query"] == "q"
+    engine, rows = hamlet.Engine(hamlet.Workload.parse(text), order_column="o"), []
+    for event in events:
+        rows += engine.push([event])
+        engine = hamlet.Engine.restore(engine.workload, engine.save())
+    assert difference(in_file_order(rows + engine.close(), ["s", "q"]), expected) is None
+
+
+def test_order_of_rows_that_is_not_known() -> None:
     events = [{"time": time, "type": "A", "o": order} for time, order in ((1, 0), (10, 1), (10, 2), (21, 0))]
-    text = "surge: RETURN COUNT(*) PATTERN A WITHIN 10 s; q: RETURN COUNT(*) PATTERN SEQ(surge, A) WITHIN 100 s"
+    text = "surge: RETURN COUNT(*) PATTERN A WITHIN 10 s; "
+    text += "q: RETURN COUNT(*) PATTERN SEQ(surge, A) SEMANTICS NEXT WITHIN 100 s"
     with pytest.raises(UnsupportedError, match="several orders"):
         rows_of(text, events, order_column="o")
     assert rows_of(text, [events[0], events[1], events[3]], order_column="o")[-1]["count"] == 2
+
+
+@pytest.mark.parametrize("name", ["time", "type", "seq"])
+def test_check_without_data_knows_the_columns_of_events(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "w.sase"
+    path.write_text(GROWTH.replace("AS n", f"AS {name}").replace(".n", f".{name}"), encoding="utf-8")
+    assert main(["check", str(path), "--order-column", "seq"]) == 2
+    role = {"seq": "order"}.get(name, name)
+    said = capsys.readouterr().err
+    assert f"w.sase:2:19: rows of surge are events, and '{name}' is the {role} column of events" in said
+    assert main(["check", str(path), "--time-column", "t", "--type-column", "kind"]) == 0
+    path.write_text("other: RETURN COUNT(*) PATTERN SEQ(A WITHIN 10 s;" + path.read_text(encoding="utf-8"))
+    assert main(["check", str(path), "--order-column", "seq"]) == 2
+    said = capsys.readouterr().err
+    assert "SEQ(A WITHIN" in said
+    assert "rows of surge are events" in said

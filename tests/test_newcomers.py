@@ -73,3 +73,32 @@ def test_dates_on_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[
     workload.write_text("RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN 1 h")
     assert main(["run", str(workload), "--input", str(events), "--output", "-", "--dates"]) == 0
     assert '"window_start": "2013-02-08T12:00:00"' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("written", "present", "meant"),
+    [
+        ("weight", "height", False),
+        ("rider", "driver", False),
+        ("v2", "v1", False),
+        ("xx", "x", False),
+        ("speeed", "speed", True),
+        ("UserId", "user_id", True),
+        ("drievr", "driver", True),
+        ("prices", "price", True),
+    ],
+)
+def test_an_attribute_that_no_dict_has(written: str, present: str, meant: bool) -> None:
+    """It is NULL unless its name is that of another one but for a slip."""
+    workload = hamlet.Workload.parse(f"RETURN COUNT(*), SUM(A.{written}) AS s PATTERN A WITHIN 10 s")
+    events = [{"time": 1, "type": "A", present: 1}]
+    engine = hamlet.Engine(workload)
+    if meant:
+        for run in (lambda: hamlet.run(workload, events), lambda: engine.push(events)):
+            with pytest.raises(hamlet.WorkloadError, match=f"did you mean {present}"):
+                run()
+        return
+    assert hamlet.run(workload, events).rows()[0]["s"] is None
+    engine.push(events)
+    engine.push([{"time": 2, "type": "A", written: 5}])
+    assert [row["s"] for row in engine.close()] == [5]

@@ -11,11 +11,11 @@ from typing import Any, BinaryIO
 
 import click
 
-from hamlet.errors import DataError, HamletError, OptionError, WorkloadError, one_of
+from hamlet.errors import DataError, Diagnostic, HamletError, OptionError, WorkloadError, one_of
 from hamlet.findings.texts import with_values
 from hamlet.input.events import EventSource, open_events
 from hamlet.input.files import FORMATS, format_of
-from hamlet.planner.workload import Workload, mistakes
+from hamlet.planner.workload import Workload, mistaken_row_names, mistakes
 
 _OF_EVENTS = (".csv", ".parquet", ".pq", ".json", ".jsonl", ".ndjson", ".gz", ".zst", ".bz2")
 
@@ -36,12 +36,20 @@ def load(
     input is opened, which may take a while, unless all errors are wanted.
     """
     _refuse_swapped(workload, source)
+    found: list[Diagnostic] = []
     try:
         loaded = Workload.from_file(workload)
     except WorkloadError as error:
-        if source is None or not all_errors:
+        found += error.diagnostics
+        if source is not None:
+            if all_errors:
+                raise _with_columns(error, workload, source, columns) from None
             raise
-        raise _with_columns(error, workload, source, columns) from None
+    if source is None:
+        special = {columns.get(f"{role}_column"): role for role in ("order", "type", "time")}
+        found += mistaken_row_names(workload, {name: role for name, role in special.items() if name is not None})
+        if found:
+            raise WorkloadError(found)
     if queries:
         loaded = loaded.select(queries)
     warnings = list(loaded.warnings)

@@ -168,7 +168,7 @@ def _described_executor(executor: AnyExecutor, blobs: BlobWriter, names: Sequenc
 
 def _described_unit(run: UnitRun, blobs: BlobWriter) -> Json:
     """One of several executors over one stream, with the events and rows that it waits with."""
-    names = columns_read(run.workload, run.schema)
+    names = run.columns_kept()
     held = pa.Table.from_batches(run.held) if run.held else None
     rows = pa.concat_tables(run.rows, promote_options="permissive") if run.rows else None
     strings = [each.encode("utf-8", "surrogatepass") for each in run.strings.texts]
@@ -259,10 +259,10 @@ class Saved:
             run = executor.units[number]
             if run.unit.reads:
                 run = executor.replace(number, pool, frozenset(text(name) for name in items(wide)))
-            names = columns_read(run.workload, run.schema)
-            kept = self._events(held, run.schema, names)
+            names = run.columns_kept()
+            kept = self._events(held, run.schema_kept(), names)
             run.held = [] if kept is None else kept.to_batches()
-            waiting = self._events(rows, run.schema, names, ordered=False)
+            waiting = self._events(rows, run.schema_kept(), names, ordered=False)
             run.rows = [] if waiting is None else [waiting]
             self._load(run.executor, described, names)
 

@@ -31,7 +31,7 @@ from hamlet.language.query import (
 )
 from hamlet.language.result_checks import aggregates_of, check_results, check_session, warn_of_idle_guards
 from hamlet.language.schema import Schema
-from hamlet.language.typecheck import SPECIAL_COLUMNS, check, row_types
+from hamlet.language.typecheck import SPECIAL_COLUMNS, check, check_row_names, row_types
 from optimizer.template import START, Template
 
 MOST_WINDOWS = 1_000_000  # that hold one event: each costs memory and time, and is a row
@@ -101,6 +101,19 @@ def column_errors(text: str, source: str, schema: Schema) -> list[Diagnostic]:
     """
     special = {schema.clock.column, schema.type_column}
     return check(_analyse(read(text, source)[0], special)[0], schema)
+
+
+def row_name_errors(text: str, source: str, special: Mapping[str, str]) -> list[Diagnostic]:
+    """What is wrong with the names of columns of rows that are events, be the text sound or not.
+
+    Parameters
+    ----------
+    text, source : str
+        The workload and its file name for messages.
+    special : mapping of str to str
+        As of `check_row_names`.
+    """
+    return check_row_names(_analyse(read(text, source)[0], special)[0], special)
 
 
 def _analyse(workload: WorkloadText, special: Collection[str]) -> tuple[Analysis, list[Diagnostic]]:

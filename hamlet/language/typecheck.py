@@ -6,7 +6,7 @@ not, and what it does not know is not checked. Source: docs/language.md; docs/nu
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from hamlet.errors import Diagnostic, Reports, in_order, near_miss
 from hamlet.language.conditions import Part, references, walk
@@ -269,11 +269,23 @@ def _check_declared(attribute: DeclaredAttribute, event_type: str, schema: Schem
     reports.error(message, attribute.span, f"declare {to_text(attribute).rsplit(' ', 1)[0]} {column.value}")
 
 
-def _check_rows(query: AnalysedQuery, schema: Schema, reports: Reports) -> None:
-    """Report columns of rows that are events and cannot have such columns beside those of the input."""
-    special = {schema.clock.column: "time", schema.type_column: "type"}
-    if schema.order_column is not None:
-        special[schema.order_column] = "order"
+def check_row_names(analysis: Analysis, special: Mapping[str, str]) -> list[Diagnostic]:
+    """Check that rows that are events have no column named like one that every event has, before there is an input.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        The workload.
+    special : mapping of str to str
+        What the time, the type and the order column are for (``time``, ...), by their names.
+    """
+    reports = Reports(analysis.text.text, analysis.text.source)
+    for query in analysis.queries:
+        _check_row_names(query, special, reports)
+    return list(in_order(reports.errors))
+
+
+def _check_row_names(query: AnalysedQuery, special: Mapping[str, str], reports: Reports) -> None:
     for name, upstream in query.upstream.items():
         for item in upstream.query.items:
             if item.column in special:
@@ -281,6 +293,15 @@ def _check_rows(query: AnalysedQuery, schema: Schema, reports: Reports) -> None:
                     f"rows of {name} are events, and '{item.column}' is the {special[item.column]} column of events"
                 )
                 reports.error(message, item.span, f"rename it, as in {to_text(item.value)} AS {item.column}_2")
+
+
+def _check_rows(query: AnalysedQuery, schema: Schema, reports: Reports) -> None:
+    """Report columns of rows that are events and cannot have such columns beside those of the input."""
+    special = {schema.clock.column: "time", schema.type_column: "type"}
+    if schema.order_column is not None:
+        special[schema.order_column] = "order"
+    _check_row_names(query, special, reports)
+    for name, upstream in query.upstream.items():
         for column, kind in row_types(upstream, schema).items():
             known = schema.type_of(column)
             if (

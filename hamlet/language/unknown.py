@@ -7,14 +7,16 @@ has nearly this name, which no query means.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
-from hamlet.errors import Diagnostic, Reports, in_order, near_miss
+from hamlet.errors import Diagnostic, Reports, in_order
 from hamlet.language.conditions import references, walk
 from hamlet.language.meaning import AnalysedQuery, Analysis
 from hamlet.language.printing import name_text
 from hamlet.language.query import Aggregate, Equivalence, Span
 from hamlet.language.schema import Schema
+
+SHORTEST = 4  # letters of a name in which a slip is believed
 
 
 def misspelled(analysis: Analysis, schema: Schema, types: Collection[str]) -> list[Diagnostic]:
@@ -38,11 +40,43 @@ def misspelled(analysis: Analysis, schema: Schema, types: Collection[str]) -> li
             carriers = [each for each in variables if each not in query.declared and query.types.get(each) in types]
             if name in known or not carriers or any(name in declared for declared in query.declared.values()):
                 continue
-            meant = near_miss(name, choices)
+            meant = _typed_wrongly(name, choices)
             if meant is not None:
                 hint = f"did you mean {name_text(meant, free=True)}?"
                 reports.error(f"no event has the attribute '{name}'", span, hint)
     return list(in_order(reports.errors))
+
+
+def _typed_wrongly(name: str, choices: Iterable[str]) -> str | None:
+    """The one of `choices` that differs as much as a slip of the fingers makes it.
+
+    An event may simply lack an attribute, so that names that are only alike (rider, driver; weight, height) are two.
+    """
+    plain = _plainly(name)
+    for choice in choices:
+        other = _plainly(choice)
+        if plain == other or (min(len(plain), len(other)) >= SHORTEST and _one_slip(plain, other)):
+            return choice
+    return None
+
+
+def _plainly(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")
+
+
+def _one_slip(one: str, other: str) -> bool:
+    """Whether a letter that is not the first one is missing, too many, another, or swapped with the next."""
+    start = 0
+    while start < min(len(one), len(other)) and one[start] == other[start]:
+        start += 1
+    mine, theirs = one[start:], other[start:]
+    slips = (
+        (mine[1:], theirs, mine[:1]),
+        (mine, theirs[1:], theirs[:1]),
+        (mine[1:], theirs[1:], mine[:1] + theirs[:1]),
+        (mine[2:], theirs[2:], mine[:2] if mine[:2] == theirs[1::-1] else ""),
+    )
+    return start > 0 and any(a == b and letters.isalpha() for a, b, letters in slips)
 
 
 def _named(query: AnalysedQuery) -> Iterator[tuple[str | None, str, Span]]:

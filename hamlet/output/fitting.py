@@ -23,6 +23,8 @@ INT64, DECIMAL, WIDE, TEXT, REAL = "int64", "decimal", "decimal76", "string", "r
 _LADDER = (INT64, DECIMAL, WIDE, TEXT)  # each holds all that those before it hold
 _LIMITS = ((INT64, 2**63 - 1), (DECIMAL, 10**38 - 1), (WIDE, 10**76 - 1))
 
+_BEYOND_DOUBLES = Decimal(2**1024 - 2**970)  # the nearest double to this and all beyond is infinite
+
 
 def is_counted(column: ResultColumn) -> bool:
     """Whether the count type says what a column is."""
@@ -92,12 +94,25 @@ def _largest(numbers: Iterable[Any]) -> int | None:
     return most
 
 
+def _is_beyond_doubles(values: Values) -> bool:
+    """Whether some finite number of a column is beyond the range of doubles."""
+    if isinstance(values.data, BeyondDoubles):
+        return bool(values.data.beyond.any())
+    if not isinstance(values.data, list):
+        return False
+    return any(isinstance(each, Decimal) and abs(each) >= _BEYOND_DOUBLES for each in values.data)
+
+
 def fitted_types(rows: QueryRows) -> tuple[str | None, ...]:
-    """The type of each column of a query under ``auto``; None for those that the count type does not concern."""
+    """The type of each column of a query under ``auto``; None for those that the count type does not concern.
+
+    A quotient or another computed double is text where some value is beyond the range of doubles.
+    """
     found: list[str | None] = []
     for place, column in enumerate(rows.columns):
         if not is_counted(column):
-            found.append(None)
+            beyond = column.kind == "double" and any(_is_beyond_doubles(piece.values[place]) for piece in rows.pieces)
+            found.append(TEXT if beyond else None)
             continue
         largest = [largest_of(piece.values[place]) for piece in rows.pieces]
         beyond = None in largest

@@ -73,7 +73,9 @@ def result_schema(columns: Sequence[ResultColumn], clock: Clock, count_type: Cou
     """
     window = clock.type if clock.is_timestamp else pa.int64()
     fields = [("query", pa.string()), ("window_start", window), ("window_end", window)]
-    types = [count_type] * len(columns) if isinstance(count_type, str) else count_type
+    types = count_type
+    if isinstance(types, str):
+        types = [types if is_counted(each) else None for each in columns]
     return pa.schema(fields + [(each.name, _arrow_type(each, kind)) for each, kind in zip(columns, types, strict=True)])
 
 
@@ -82,7 +84,7 @@ def _arrow_type(column: ResultColumn, count_type: str | None) -> pa.DataType:
         found = _COUNT_ARROW_TYPES[count_type]
         return pa.float64() if is_real(column) and not pa.types.is_string(found) else found
     if column.kind == "double":
-        return pa.float64()
+        return pa.string() if count_type == TEXT else pa.float64()
     kind = column.arrow_type
     if kind is None or pa.types.is_null(kind):
         return _ARROW_TYPES[column.type]
@@ -228,9 +230,10 @@ def _unfit(rows: QueryRows, row: tuple[Any, ...], place: int, clock: Clock, what
     shown = text if len(text) <= 50 else f"{text[:20]}... ({len(text)} characters)"
     where = f"query {rows.name}, window [{time_text(start, clock)}, {time_text(end, clock)})"
     where += f", group {group}" if group else ""
+    column = rows.columns[place]
+    other = "auto makes it text" if column.kind == "double" else "string is exact"
     error = OutputError(
-        f"{where}: {rows.columns[place].name} = {shown} does not fit {what}; "
-        "the count type string is exact, double may be inf"
+        f"{where}: {column.name} = {shown} does not fit {what}; the count type {other}, double may be inf"
     )
     groups = {
         column.name: value for column, value in zip(rows.columns, values, strict=True) if column.kind == "attribute"

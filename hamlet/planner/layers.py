@@ -1,5 +1,7 @@
 """A workload cut into units: queries that ask about the rows of the same queries, those being declared event types.
 
+Those that skip till any match are apart from the others, with which they would share nothing.
+
 A unit is a workload of its own. What it reads of rows has names of its own, too (``n of surge``), so that it never
 meets a column of the input; only keys, on which rows and events agree, keep theirs.
 """
@@ -37,7 +39,7 @@ Columns = Mapping[
 
 @dataclass(frozen=True)
 class Unit:
-    """Queries that ask about the rows of the same queries.
+    """Queries that ask about the rows of the same queries, and skip till any match all or none.
 
     Attributes
     ----------
@@ -47,25 +49,30 @@ class Unit:
         The queries whose rows they ask about; none for those that ask about the input only.
     types : frozenset of str or None
         The event types of the input that matter; None where all do.
+    any_match : bool
+        Whether all queries skip till any match.
     """
 
     places: tuple[int, ...]
     reads: tuple[str, ...]
     types: frozenset[str] | None
+    any_match: bool
 
 
 def units_of(analysis: Analysis) -> tuple[Unit, ...]:
     """The units of a workload, each behind those whose rows it asks for."""
-    found: dict[tuple[str, ...], list[int]] = {}
+    found: dict[tuple[tuple[str, ...], bool], list[int]] = {}
     for place in (place for layer in analysis.layers for place in layer):
         query = analysis.queries[place]
-        found.setdefault(tuple(sorted(query.upstream)), []).append(place)
+        reads = tuple(sorted(query.upstream))
+        found.setdefault((reads, not reads or query.query.semantics is Semantics.ANY), []).append(place)
     units = []
-    for reads, places in found.items():
+    for (reads, _), places in found.items():
         queries = [analysis.queries[place] for place in sorted(places)]
         named = {kind for query in queries for kind in query.types.values()}
         skips = all(query.query.semantics is not Semantics.CONTIGUOUS for query in queries)
-        units.append(Unit(tuple(sorted(places)), reads, frozenset(named) if skips and reads else None))
+        any_match = all(query.query.semantics is Semantics.ANY for query in queries)
+        units.append(Unit(tuple(sorted(places)), reads, frozenset(named) if skips and reads else None, any_match))
     return _in_order(units, {query.query.name: query.index for query in analysis.queries})
 
 
@@ -152,15 +159,15 @@ def _rewritten(query: AnalysedQuery, reads: Collection[str], special: Collection
         return node
 
     items = tuple(replace(item, alias=item.column) for item in query.query.items)
-    written: Query = _mapped(replace(query.query, items=items), change)
+    written: Query = mapped(replace(query.query, items=items), change)
     return written
 
 
-def _mapped(node: Any, change: Any) -> Any:
-    """A tree with every node changed, from the leaves on."""
+def mapped(node: Any, change: Any) -> Any:
+    """A tree, or a tuple of trees, with every node changed, from the leaves on."""
     if isinstance(node, tuple):
-        return tuple(_mapped(each, change) for each in node)
+        return tuple(mapped(each, change) for each in node)
     if not is_dataclass(node) or isinstance(node, (type, Span, Enum, Fraction)):
         return node
-    parts = {each.name: _mapped(getattr(node, each.name), change) for each in fields(node)}
+    parts = {each.name: mapped(getattr(node, each.name), change) for each in fields(node)}
     return change(replace(node, **parts))

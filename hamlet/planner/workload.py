@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from html import escape
@@ -13,7 +13,7 @@ from pathlib import Path
 from hamlet.errors import Diagnostic, OptionError, WorkloadError, near_miss
 from hamlet.input.columns import StringPool
 from hamlet.input.files import similar_file
-from hamlet.language.analysis import analyse_text, column_errors
+from hamlet.language.analysis import analyse_text, column_errors, row_name_errors
 from hamlet.language.conditions import references
 from hamlet.language.meaning import Analysis
 from hamlet.language.printing import to_text
@@ -245,6 +245,24 @@ def mistakes(path: str | os.PathLike[str], schema: Schema) -> list[Diagnostic]:
         If the file cannot be read.
     """
     return column_errors(_text_of(path), os.fspath(path), schema)
+
+
+def mistaken_row_names(path: str | os.PathLike[str], special: Mapping[str, str]) -> list[Diagnostic]:
+    """Columns of rows that are events and are named like the time, type or order column, also in a text with mistakes.
+
+    Parameters
+    ----------
+    path : str or os.PathLike
+        The workload file.
+    special : mapping of str to str
+        What these columns are for (``time``, ...), by their names.
+
+    Raises
+    ------
+    OptionError
+        If the file cannot be read.
+    """
+    return row_name_errors(_text_of(path), os.fspath(path), special)
 
 
 def _text_of(path: str | os.PathLike[str]) -> str:

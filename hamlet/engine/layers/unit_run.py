@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet._budget import Budget
+from hamlet.checkpoint.stream import columns_read
 from hamlet.engine.executor import executor_of
 from hamlet.engine.layers.rows import as_events, row_schema, row_types, with_rows
 from hamlet.engine.options import Options
@@ -23,6 +25,7 @@ from hamlet.language.schema import Schema
 from hamlet.output.query_rows import ResultColumn
 from hamlet.planner.compile import ticks
 from hamlet.planner.layers import Columns, Unit, column_of, delay_of, workload_of_unit
+from hamlet.planner.unordered_rows import ORDER, ROW, end_of, in_two
 from hamlet.planner.workload import Workload
 
 
@@ -66,6 +69,7 @@ class UnitRun:
         self.held: list[pa.RecordBatch] = []  # events of the input that wait for rows
         self.rows: list[pa.Table] = []  # rows that wait for their time
         self.lag = 0  # how far behind the input the unit is, in ticks
+        self.in_two = bool(unit.reads) and unit.any_match and schema.order_column is not None
         self._given = whole, sources, options, budget, settled
         exact = options.numbers == "exact"
         arrow = {name: row_schema(columns, schema.clock, exact=exact) for name, columns in sources.items()}
@@ -74,12 +78,16 @@ class UnitRun:
             types = {name: self._widened(name, row_types(each, sources[name])) for name, each in arrow.items()}
             special = {schema.clock.column, schema.type_column}
             self.workload = workload_of_unit(whole.analysis, unit, types, special)
+            if self.in_two:
+                self.workload = in_two(self.workload, unit.reads, schema.clock.column)
         else:
             self.workload = whole.select([whole.names[place] for place in unit.places])
         self.keys = tuple({name for query in self.workload.analysis.queries for name in query.partition})
         self.wanted = self.workload.attributes
         unknown = {name for each in types.values() for name, kind in each.items() if kind is None}
         self.schema = with_rows(schema, self._columns(arrow, unknown)) if unit.reads else schema
+        if self.in_two:
+            self.schema = replace(with_rows(self.schema, dict.fromkeys((ROW, ORDER), pa.int64())), order_column=ORDER)
         kept = settled and not unit.reads  # a column of rows may become one of doubles
         self.executor = executor_of(self.workload, self.schema, strings, options, budget, settled=kept)
 
@@ -101,6 +109,15 @@ class UnitRun:
                 if field.name in self.keys and of_rows:
                     found[field.name] = field.type
         return found
+
+    def columns_kept(self) -> list[str]:
+        """The columns that the unit reads of events and rows, those that order the input among them."""
+        order = [] if self.input.order_column is None else [self.input.order_column]
+        return list(dict.fromkeys([*columns_read(self.workload, self.schema), *order]))
+
+    def schema_kept(self) -> Schema:
+        """The columns of events and rows that wait, which the input's order column orders."""
+        return replace(self.schema, order_column=self.input.order_column)
 
     @property
     def delay(self) -> int:
@@ -166,7 +183,10 @@ class UnitRun:
         if not due.any():
             return []
         table, times, of_rows = table.filter(pa.array(due)), times[due], of_rows[due]
-        if self.schema.order_column is None:
+        if self.in_two:
+            table = self._two_of_each(table, of_rows)
+            order = np.lexsort((table.column(ORDER).to_numpy(), times_of(table, clock)))
+        elif self.schema.order_column is None:
             order = np.argsort(times, kind="stable")
         else:
             table = self._ordered(table, times, of_rows)
@@ -186,6 +206,23 @@ class UnitRun:
             if not (field.type.equals(kind) or pa.types.is_null(kind)):
                 table = table.set_column(place, field.name, table.column(place).cast(kind))
         return table
+
+    def _two_of_each(self, table: pa.Table, of_rows: Any) -> pa.Table:
+        """Rows as two events each, before and behind the events of their time, with the orders of all."""
+        events, rows = table.filter(pa.array(~of_rows)), table.filter(pa.array(of_rows))
+        ranks, last = np.empty(0, np.int64), 0
+        if events.num_rows:
+            _, orders = SortKey(self.input.clock.column, self.input.order_column).columns_of(events)
+            known = np.unique(np.asarray(orders))
+            ranks, last = np.searchsorted(known, np.asarray(orders)).astype(np.int64), len(known)
+        events = events.append_column(ROW, pa.nulls(events.num_rows, pa.int64()))
+        rows = rows.append_column(ROW, pa.array(np.arange(rows.num_rows)))
+        place = rows.column_names.index(self.input.type_column)
+        kind = rows.column(place).type
+        ends = pa.array([end_of(name) for name in rows.column(place).to_pylist()], pa.string()).cast(kind)
+        orders = np.concatenate([ranks + 1, np.zeros(len(rows), np.int64), np.full(len(rows), last + 1)])
+        both = [events, rows, rows.set_column(place, self.input.type_column, ends)]
+        return pa.concat_tables(both, promote_options="default").append_column(ORDER, pa.array(orders.astype(np.int64)))
 
     def _ordered(self, table: pa.Table, times: Int64Array, of_rows: Any) -> pa.Table:
         """Rows with the order of the events of their time, beside which they have none."""
