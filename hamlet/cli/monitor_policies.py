@@ -24,7 +24,8 @@ from hamlet.policies.explaining import explain as explained
 from hamlet.policies.serving import Serving
 from hamlet.policies.signature import Signature
 from hamlet.policies.source import Source, open_source
-from hamlet.policies.verdicts import Verdicts, mode_of, stripped
+from hamlet.policies.rewriting import stripped
+from hamlet.policies.verdicts import Verdicts, mode_of
 
 
 def prepare(paths: Sequence[str], settings: Settings) -> PreparedPolicies:

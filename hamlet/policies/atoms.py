@@ -1,8 +1,9 @@
-"""Atoms of propositional policies: sub-formulas without temporal operators, and where in a chunk they are true."""
+"""Atoms of propositional policies, and where in a chunk they are true."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow.compute as pc
 
 from hamlet.errors import DataError, UnsupportedError
 from hamlet.policies.diagnostics import PolicyError
-from hamlet.policies.evaluation import Evaluation
+from hamlet.policies.evaluation import Answer, Evaluation
 from hamlet.policies.formula import (
     And,
     Arithmetic,
@@ -29,6 +30,7 @@ from hamlet.policies.formula import (
 )
 from hamlet.policies.logs import LogChunk
 from hamlet.policies.policy import Policy
+from hamlet.policies.propositions import is_temporal
 from hamlet.policies.signature import Signature
 
 _TYPES = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
@@ -36,8 +38,11 @@ _COMPARED = {"=": pc.equal, "<": pc.less, ">": pc.greater, "<=": pc.less_equal, 
 _COMPUTED = {"+": pc.add_checked, "-": pc.subtract_checked, "*": pc.multiply_checked}
 
 
+Hits = tuple[npt.NDArray[np.int64], list[pa.Array]]  # time-points, and the key's columns
+
+
 class EvaluatedAtom:
-    """An atom of any form, evaluated as a policy of its own; it sees every time-point, and one at a time.
+    """An atom of any form, evaluated as a policy of its own, which sees every time-point.
 
     Attributes
     ----------
@@ -46,31 +51,66 @@ class EvaluatedAtom:
         Of the variables.
     """
 
-    def __init__(self, formula: Formula, signature: Signature, key: tuple[str, ...]) -> None:
+    def __init__(self, formula: Formula, signature: Signature, key: tuple[str, ...], per_second: int = 1) -> None:
         try:
-            self._evaluation = Evaluation([Policy(formula, signature)])
-        except PolicyError:
-            raise _unsupported() from None
+            self._evaluation = Evaluation([Policy(formula, signature)], per_second=per_second)
+        except PolicyError as error:
+            raise _unsupported(error) from None
         (goal,) = self._evaluation.goals
+        if goal.violations:  # an unbounded ALWAYS below a LET; its rows are not where it holds
+            raise _unsupported()
         self._order = [goal.names.index(name) for name in key]
         self._kinds = goal.types
         self.predicates = self._evaluation.wanted
         self.types = {name: _TYPES[kind] for name, kind in zip(goal.names, goal.types, strict=True)}
 
-    def hits(self, chunk: LogChunk) -> tuple[npt.NDArray[np.int64], list[pa.Array]]:
-        """Where the atom is true: time-points of a chunk, and the key's columns."""
+    def hits(self, chunk: LogChunk) -> Hits:
+        """Where the atom is true, as far as that is decided with a chunk: counted from its first time-point."""
         before = self._evaluation.points
         (answer,) = self._evaluation.feed(chunk.times, chunk.relations)
-        columns = [pa.array(answer.columns[place], _TYPES[self._kinds[place]]) for place in self._order]
-        return answer.points - before, columns
+        return self._hits(answer, before)
+
+    def close(self) -> Hits:
+        """Where the atom is true by the end of the input; counted from the end."""
+        (answer,) = self._evaluation.close()
+        return self._hits(answer, self._evaluation.points)
+
+    def _hits(self, answer: Answer, before: int) -> Hits:
+        chosen = [(answer.columns[place], _TYPES[self._kinds[place]]) for place in self._order]
+        return answer.points - before, [array_of(values, kind) for values, kind in chosen]
+
+    @property
+    def decided(self) -> int:
+        """How many time-points of the stream are decided."""
+        return min(self._evaluation.points, self._evaluation.goals[0].built.node.done)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are kept between chunks."""
+        return self._evaluation.nbytes
 
 
-def atom_of(formula: Formula, signature: Signature, key: tuple[str, ...]) -> Atom | EvaluatedAtom:
-    """What finds an atom: most are one predicate, which is read off its columns."""
+def array_of(values: Any, kind: pa.DataType) -> pa.Array:
+    """Values as an array, of decimals where an integer has more than 64 bits."""
     try:
-        return Atom(formula, signature, key)
-    except UnsupportedError:
-        return EvaluatedAtom(formula, signature, key)
+        return pa.array(values, kind)
+    except (OverflowError, pa.ArrowInvalid):
+        if kind != pa.int64():
+            raise
+    try:
+        return pa.array([Decimal(value) for value in values], pa.decimal256(76, 0))
+    except (OverflowError, pa.ArrowInvalid) as error:
+        raise DataError("a value of a key has more than 76 digits, and rows cannot hold it") from error
+
+
+def atom_of(formula: Formula, signature: Signature, key: tuple[str, ...], per_second: int = 1) -> Atom | EvaluatedAtom:
+    """What finds an atom: most are one predicate, which is read off its columns."""
+    if not is_temporal(formula):
+        try:
+            return Atom(formula, signature, key)
+        except UnsupportedError:
+            pass
+    return EvaluatedAtom(formula, signature, key, per_second)
 
 
 class Atom:
@@ -86,6 +126,7 @@ class Atom:
     """
 
     def __init__(self, formula: Formula, signature: Signature, key: tuple[str, ...]) -> None:
+        self._whole = (formula, signature, key)
         while isinstance(formula, Exists):
             formula = formula.body
         self._conditions: list[tuple[Comparison, bool]] = []
@@ -97,6 +138,7 @@ class Atom:
         self.predicate = (self._atom.name, len(self._atom.arguments))
         self.predicates = frozenset([self.predicate])
         schema = signature[self.predicate]
+        self._kinds = schema.types
         self._key = key
         self._places: dict[str, int] = {}
         self._equal: list[tuple[int, Term]] = []
@@ -124,12 +166,14 @@ class Atom:
             case _:
                 raise _unsupported()
 
-    def hits(self, chunk: LogChunk) -> tuple[npt.NDArray[np.int64], list[pa.Array]]:
+    def hits(self, chunk: LogChunk) -> Hits:
         """Where the atom is true: time-points of a chunk, and the key's columns."""
         found = chunk.relations.get(self.predicate)
         if found is None:
             return np.zeros(0, np.int64), []
         points, columns = found
+        if any(each.type != _TYPES[kind] for each, kind in zip(columns, self._kinds, strict=True)):
+            return EvaluatedAtom(*self._whole).hits(chunk)  # integers of more than 64 bits
         mask: Any = None
         for place, term in self._equal:
             mask = _and(mask, pc.equal(columns[place], self._term(term, columns)))
@@ -165,8 +209,9 @@ def _and(mask: Any, other: Any) -> Any:
     return other if mask is None else pc.and_(mask, other)
 
 
-def _unsupported() -> UnsupportedError:
+def _unsupported(error: PolicyError | None = None) -> UnsupportedError:
+    because = "" if error is None else f"; a sub-formula cannot be monitored:\n{error}"
     return UnsupportedError(
-        "verdicts for every time-point need sub-formulas without temporal operators that bind the key by events\n"
-        "hint: leave out --verdicts; rows are then what satisfies the policy"
+        "verdicts for every time-point need sub-formulas that bind the key by events"
+        f"{because}\nhint: leave out --verdicts; rows are then what satisfies the policy"
     )

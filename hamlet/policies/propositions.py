@@ -1,8 +1,9 @@
 """Formulas that are propositional for every key: which ones are, and their skeletons.
 
-A formula is propositional if all its sub-formulas without temporal operators, the *atoms*, have the same free
-variables: none, or those of the whole formula (the key). For each key an atom is then true or false at each time-point,
-and the rest is metric temporal logic over these propositions.
+A formula is propositional if all its *atoms* have the same free variables: none, or those of the whole formula (the
+key). Atoms are the sub-formulas without temporal operators, and quantifiers, aggregations and LETs over such operators.
+For each key an atom is then true or false at each time-point, and the rest is metric temporal logic over these
+propositions.
 """
 
 from __future__ import annotations
@@ -14,11 +15,8 @@ from hamlet.errors import UnsupportedError
 from hamlet.policies.formula import (
     And,
     Equiv,
-    Exists,
-    Forall,
     Formula,
     Implies,
-    Let,
     Not,
     Or,
     Since,
@@ -64,7 +62,7 @@ class Skeleton:
     nodes : tuple of Node
         Each behind those below it; the last one is the formula.
     atoms : tuple of Formula
-        By number; without temporal operators.
+        By number.
     key : tuple of str
         The free variables.
     """
@@ -173,12 +171,6 @@ class _Maker:
         return self._not(self._bounded(kind, true, self._not(body), bounds))
 
     def _atom(self, formula: Formula) -> int:
-        if is_temporal(formula):
-            word = {Exists: "EXISTS", Forall: "FORALL", Let: "LET"}.get(type(formula), "an aggregation")
-            raise UnsupportedError(
-                f"verdicts for every time-point need a policy that is propositional for each key, and here {word} "
-                "stands over a temporal operator\nhint: leave out --verdicts; rows are then what satisfies the policy"
-            )
         names = free_variables(formula)
         if set(names) != set(self.key):
             mine, all_names = (", ".join(each) or "no variable" for each in (names, self.key))

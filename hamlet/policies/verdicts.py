@@ -15,33 +15,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.policies._automaton import Automaton, Stream
-from hamlet.policies.atoms import atom_of
-from hamlet.policies.formula import (
-    Forall,
-    Formula,
-    Not,
-    Temporal,
-)
+from hamlet.policies.atoms import Atom, Hits, array_of, atom_of
+from hamlet.policies.formula import Formula, Not
 from hamlet.policies.logs import LogChunk
 from hamlet.policies.progression import Mode, Progression
 from hamlet.policies.propositions import skeleton
+from hamlet.policies.rewriting import stripped
 from hamlet.policies.signature import Signature
 
 _MOST_ROWS = 1 << 22  # rows made at once; with many keys fewer time-points are taken
 
 Key = tuple[Any, ...]
-
-
-def stripped(formula: Formula) -> tuple[Formula, bool]:
-    """A policy without its unbounded ALWAYS and the FORALLs below, and whether it was one."""
-    if not isinstance(formula, Temporal) or formula.operator != "ALWAYS" or formula.interval.high is not None:
-        return formula, False
-    if formula.interval.ticks(1)[0] > 0:
-        return formula, False
-    body = formula.body
-    while isinstance(body, Forall):
-        body = body.body
-    return body, True
 
 
 class Verdicts:
@@ -78,7 +62,8 @@ class Verdicts:
         found = skeleton(Not(body) if negate else body, per_second)
         self.mode = mode
         self.key = found.key
-        self._atoms = [atom_of(each, signature, found.key) for each in found.atoms]
+        self._atoms = [atom_of(each, signature, found.key, per_second) for each in found.atoms]
+        self._waiting = _Waiting(len(self._atoms))
         self._automaton = Automaton(Progression(found, mode), len(found.atoms))
         self._nobody = Stream(self._automaton)
         self._streams: dict[Key, Stream] = {}
@@ -111,7 +96,8 @@ class Verdicts:
         """Bytes held for the streams of all keys, and for the automaton."""
         streams = self._nobody.nbytes + sum(each.nbytes for each in self._streams.values())
         history = sum(17 * len(rows[0]) for rows in self._history)
-        return streams + history + 300 * len(self._streams) + self._automaton.nbytes
+        evaluated = sum(each.nbytes for each in self._atoms if not isinstance(each, Atom))
+        return streams + history + 300 * len(self._streams) + self._automaton.nbytes + evaluated + self._waiting.nbytes
 
     @property
     def held(self) -> int:
@@ -133,8 +119,14 @@ class Verdicts:
         time_type : pyarrow.DataType
             Of the time in rows.
         """
-        hits = [atom.hits(chunk) for atom in self._atoms]
-        times = np.ascontiguousarray(chunk.times)
+        self._waiting.add(chunk.times, [atom.hits(chunk) for atom in self._atoms])
+        decided = [atom.decided for atom in self._atoms if not isinstance(atom, Atom)]
+        yield from self._decide(*self._waiting.take(min(decided, default=self._waiting.points)), time_type)
+
+    def _decide(
+        self, times: npt.NDArray[np.int64], hits: Sequence[Hits], time_type: pa.DataType
+    ) -> Iterator[pa.RecordBatch]:
+        """Go on over time-points at which the truth of all atoms is known."""
         if not self.key:
             bits = np.zeros(len(times), np.int32)
             for place, (points, _) in enumerate(hits):
@@ -147,7 +139,7 @@ class Verdicts:
         for begin in range(0, len(times), step):
             yield from self._feed_keys(times[begin : begin + step], begin, by_key, time_type)
 
-    def _by_key(self, hits: Sequence[tuple[npt.NDArray[np.int64], list[pa.Array]]]) -> dict[Key, list[Any]]:
+    def _by_key(self, hits: Sequence[Hits]) -> dict[Key, list[Any]]:
         """For each key of a chunk its time-points with true atoms: (places, bits), in parts."""
         found: dict[Key, list[Any]] = {}
         for place, (points, columns) in enumerate(hits):
@@ -202,6 +194,11 @@ class Verdicts:
 
     def close(self, time_type: pa.DataType, open_end: bool = False) -> Iterator[pa.RecordBatch]:
         """The rows that the end of the input decides; with an open end there are none."""
+        if not open_end:
+            nothing = np.zeros(0, np.int64)
+            rest = [(nothing, []) if isinstance(atom, Atom) else atom.close() for atom in self._atoms]
+            self._waiting.add(nothing, rest)
+            yield from self._decide(*self._waiting.take(self._waiting.points), time_type)
         streams = self._streams if self.key else {(): self._nobody}
         if not open_end:
             for stream in streams.values():
@@ -224,7 +221,7 @@ class Verdicts:
         order = np.lexsort((keys, offsets, times)) if len(taken) > 1 else slice(None)
         columns = [_times(times[order], time_type), pa.array(offsets[order])]
         for place, name in enumerate(self.key):
-            values = pa.array([key[place] for key, _ in taken], self._types[name])
+            values = array_of([key[place] for key, _ in taken], self._types[name])
             columns.append(values.take(pa.array(keys[order])))
         verdicts = verdicts[order]
         same = verdicts == 2
@@ -233,7 +230,79 @@ class Verdicts:
             same_times, same_offsets = (np.concatenate(part)[order] for part in parts[3:])
             columns.append(_times(same_times, time_type, ~same))
             columns.append(pa.array(same_offsets, mask=~same))
-        yield pa.RecordBatch.from_arrays(columns, schema=self.schema(time_type))
+        fields = [field.with_type(each.type) for field, each in zip(self.schema(time_type), columns, strict=True)]
+        yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+
+class _Waiting:
+    """Time-points, and where atoms are true, until the truth of all atoms is known.
+
+    Attributes
+    ----------
+    points : int
+        Time-points so far.
+    """
+
+    def __init__(self, atoms: int) -> None:
+        self.points = 0
+        self._first = 0  # the time-point that waits first
+        self._times: list[npt.NDArray[np.int64]] = []
+        self._hits: list[list[Hits]] = [[] for _ in range(atoms)]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are kept."""
+        hits = sum(
+            points.nbytes + sum(each.nbytes for each in columns) for parts in self._hits for points, columns in parts
+        )
+        return 8 * (self.points - self._first) + hits
+
+    def add(self, times: npt.NDArray[np.int64], hits: Sequence[Hits]) -> None:
+        """More time-points, and hits counted from the first of them."""
+        if len(times):
+            self._times.append(times)
+        for known, (points, columns) in zip(self._hits, hits, strict=True):
+            if len(points):
+                known.append((points + self.points, columns))
+        self.points += len(times)
+
+    def take(self, end: int) -> tuple[npt.NDArray[np.int64], list[Hits]]:
+        """The time-points before one, and hits counted from the first of them."""
+        times = np.concatenate([*self._times, np.zeros(0, np.int64)])
+        first, count = self._first, end - self._first
+        hits = [_before(parts, first, end) for parts in self._hits]
+        self._times = [times[count:]] if count < len(times) else []
+        self._hits = [[each for each in (_from(part, end) for part in parts) if len(each[0])] for parts in self._hits]
+        self._first = end
+        return np.ascontiguousarray(times[:count]), hits
+
+
+def _before(parts: Sequence[Hits], first: int, end: int) -> Hits:
+    """Hits before a time-point, put together and counted from `first`."""
+    chosen = [_filtered(points, columns, points < end) for points, columns in parts]
+    chosen = [each for each in chosen if len(each[0])]
+    if not chosen:
+        return np.zeros(0, np.int64), []
+    points = np.concatenate([points for points, _ in chosen]) - first
+    return points, [_together(columns) for columns in zip(*(columns for _, columns in chosen), strict=True)]
+
+
+def _from(part: Hits, end: int) -> Hits:
+    points, columns = part
+    return _filtered(points, columns, points >= end)
+
+
+def _filtered(points: npt.NDArray[np.int64], columns: list[pa.Array], keep: npt.NDArray[np.bool_]) -> Hits:
+    if keep.all():
+        return points, columns
+    return points[keep], [column.filter(pa.array(keep)) for column in columns]
+
+
+def _together(parts: Sequence[pa.Array]) -> pa.Array:
+    if len(parts) == 1:
+        return parts[0]
+    wide = next((each.type for each in parts if pa.types.is_decimal(each.type)), parts[0].type)
+    return pa.concat_arrays([each.cast(wide) for each in parts])
 
 
 def _times(ticks: npt.NDArray[np.int64], time_type: pa.DataType, mask: npt.NDArray[np.bool_] | None = None) -> pa.Array:
