@@ -153,3 +153,18 @@ def test_dicts_hold_integers_of_any_size() -> None:
     assert [row["x"] for row in run(policy("B(x)"), columns).rows()] == [1, HUGE]
     with pytest.raises(DataError, match="64 bits"):
         run(policy("B(x)"), [event(0, "B", x=10**80)])
+
+
+def test_lines_of_several_policies_follow_each_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.log").write_text("@0 B(1) E() @1 B(2) E()")
+    (tmp_path / "x.sig").write_text(SIGNATURE)
+    for name, text in (("a", "B(x)"), ("b", "E()")):
+        (tmp_path / f"{name}.mfotl").write_text(text)
+    files = [f"{tmp_path}/a.mfotl", f"{tmp_path}/b.mfotl", "-s", f"{tmp_path}/x.sig", "-i", f"{tmp_path}/x.log"]
+    assert main(["monitor", *files, "-q", "-o", "-", "--output-format", "monpoly"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "@0 (time point 0): ((1))",
+        "@1 (time point 1): ((2))",
+        "@0 (time point 0): true",
+        "@1 (time point 1): true",
+    ]

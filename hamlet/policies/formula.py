@@ -373,8 +373,8 @@ def free_variables(formula: Formula) -> tuple[str, ...]:
 def printed_order(formula: Formula) -> tuple[str, ...]:
     """The free variables in the order in which MonPoly prints their values.
 
-    That is the order of the text, but for SINCE and UNTIL, whose right side comes first, for ``>`` and ``>=``, which are
-    ``<`` and ``<=`` the other way round, and for predicates, whose arguments count where they are plain variables.
+    That is the order of the text, but for SINCE and UNTIL, whose right side comes first, for ``>`` and ``>=``, which
+    are ``<`` and ``<=`` the other way round, and for predicates, whose arguments count where they are plain variables.
 
     Source: MonPoly's `MFOTL.free_vars` and `Predicate.pvars`.
     """

@@ -252,7 +252,7 @@ class _Waiting:
     @property
     def nbytes(self) -> int:
         """Bytes that are kept."""
-        hits = sum(
+        hits: int = sum(
             points.nbytes + sum(each.nbytes for each in columns) for parts in self._hits for points, columns in parts
         )
         return 8 * (self.points - self._first) + hits
