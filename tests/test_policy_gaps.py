@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from hamlet.cli import main
-from hamlet.errors import DataError
+from hamlet.errors import DataError, HamletError, UnsupportedError
+from hamlet.oracle.policies import Oracle
 from hamlet.policies import Monitor, Policy, run
-from hamlet.policies.logs import LogFile
+from hamlet.policies.formula import free_variables
+from hamlet.policies.logs import LogChunk, LogFile
+from hamlet.policies.signature import Signature
+from hamlet.policies.verdicts import Verdicts
+from tests.compare_policies import expected, tables_of
+from tests.random_policies import SIGNATURE as RANDOM
+from tests.random_policies import formula, random_log
 
 SIGNATURE = "A(a: int, b: int) B(x: int) C(s: string) E() P()"
 HUGE = 10**30
@@ -168,3 +177,96 @@ def test_lines_of_several_policies_follow_each_other(tmp_path: Path, capsys: pyt
         "@0 (time point 0): true",
         "@1 (time point 1): true",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "true"),
+    [
+        ("EXISTS x, y. B(x) AND y = x + 1 AND y > 5", {9}),
+        ("EXISTS x. B(x) AND x * 9223372036854775807 > 36893488147419103232", {9}),
+        ("EXISTS x. B(x) AND x < 1000000000000000000000000000000", {0, 3, 9}),
+        ("EXISTS x. B(x) AND x MOD 2 = 0", {3}),
+        ("EXISTS x. x = 2 AND B(x)", {3}),
+    ],
+)
+def test_verdicts_of_conditions_on_values(text: str, true: set[int]) -> None:
+    rows = run(policy(text), EVENTS, verdicts="all").rows()
+    assert {row["time"] for row in rows if row["verdict"]} == true
+    assert len(rows) == 5
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_verdicts_of_random_closed_policies_equal_the_oracle(seed: int) -> None:
+    draw = random.Random(seed)
+    signature = Signature.parse(RANDOM)
+
+    def closed() -> str:
+        text = formula(draw, draw.choice([("x",), ("x", "y")]), draw.choice([1, 2]))
+        names = free_variables(Policy.parse(text, signature).formula)
+        return f"(EXISTS {', '.join(names)}. ({text}))" if names else f"({text})"
+
+    one, two = closed(), closed()
+    forms = [one, f"NOT {one}", f"{one} AND NOT {two}", f"{one} SINCE[0,5] {two}", f"(NOT {one}) UNTIL[0,4] {two}"]
+    rule = Policy.parse(draw.choice([*forms, f"EVENTUALLY[1,4] {one}"]), signature)
+    log = random_log(draw)
+    try:
+        verdicts = Verdicts(rule.formula, signature, "all")
+        wanted = {point for _, point, _ in expected(rule, log)}
+    except HamletError:  # what no evaluation takes
+        return
+    cut = draw.randint(0, len(log))
+    rows: list[Any] = []
+    for first, part in ((0, log[:cut]), (cut, log[cut:])):
+        chunk = LogChunk(first, *tables_of(signature, part), 0)
+        rows += [row for batch in verdicts.feed(chunk, pa.int64()) for row in batch.to_pylist()]
+    rows += [row for batch in verdicts.close(pa.int64()) for row in batch.to_pylist()]
+    assert [row["time"] for row in rows] == [time for time, _ in log]
+    assert {place for place, row in enumerate(rows) if row["verdict"]} == wanted
+
+
+def propositional(draw: random.Random, depth: int) -> str:
+    """A formula whose predicates all bind x, with comparisons of x."""
+    if depth <= 0:
+        return draw.choice(["p(x)", "q(x)", "r(x, _)", "x > 0", "x = 1", "NOT x = 2", "x * 2 <= 2", "(p(x) AND x < 2)"])
+    kind, low = draw.randrange(7), draw.randrange(3)
+    one = f"({propositional(draw, depth - 1)})"
+    if kind == 0:
+        return f"NOT {one}"
+    bounds = f"[{low},{low + draw.randrange(4)}]"
+    if kind == 1:
+        return f"{draw.choice(['ONCE', 'EVENTUALLY', 'PREV', 'NEXT', 'HISTORICALLY', 'ALWAYS'])}{bounds} {one}"
+    two = f"({propositional(draw, depth - 1)})"
+    join = ["AND", "OR", "IMPLIES", f"SINCE{bounds}", f"UNTIL{bounds}"][kind - 2]
+    return f"{one} {join} {two}"
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_verdicts_of_keys_with_comparisons_equal_the_oracle(seed: int) -> None:
+    draw = random.Random(seed)
+    signature = Signature.parse(RANDOM)
+    rule = Policy.parse(f"({propositional(draw, 3)}) AND p(x)" if seed % 2 else propositional(draw, 2), signature)
+    try:
+        verdicts = Verdicts(rule.formula, signature, "all")
+    except UnsupportedError:  # no predicate, or many comparisons
+        return
+    log = random_log(draw)
+    cut = draw.randint(0, len(log))
+    rows: list[Any] = []
+    for first, part in ((0, log[:cut]), (cut, log[cut:])):
+        chunk = LogChunk(first, *tables_of(signature, part), 0)
+        rows += [row for batch in verdicts.feed(chunk, pa.int64()) for row in batch.to_pylist()]
+    rows += [row for batch in verdicts.close(pa.int64()) for row in batch.to_pylist()]
+    oracle = Oracle(rule.formula, log)
+    keys = {row["x"] for row in rows}
+    wanted = sorted(
+        (time, [each for each, _ in log[:point]].count(time), key, oracle.holds(rule.formula, {"x": key}, point, {}))
+        for point, (time, _) in enumerate(log)
+        for key in keys
+    )
+    assert sorted((row["time"], row["offset"], row["x"], row["verdict"]) for row in rows) == wanted
+    assert keys <= {row[0] for _, tables in log for rows in tables.values() for row in rows if row}
+
+
+def test_a_comparison_alone_has_no_key() -> None:
+    with pytest.raises(UnsupportedError, match="none binds x"):
+        run(policy("x > 4"), EVENTS, verdicts="all")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,9 +22,11 @@ from hamlet.policies.formula import (
     Constant,
     Exists,
     Formula,
+    Matches,
     Negative,
     Not,
     Predicate,
+    Substring,
     Term,
     Variable,
     is_anonymous,
@@ -32,6 +35,7 @@ from hamlet.policies.logs import LogChunk
 from hamlet.policies.policy import Policy
 from hamlet.policies.propositions import is_temporal
 from hamlet.policies.signature import Signature
+from hamlet.policies.values import COMPARE, compile_pattern, compiled
 
 _TYPES = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
 _COMPARED = {"=": pc.equal, "<": pc.less, ">": pc.greater, "<=": pc.less_equal, ">=": pc.greater_equal}
@@ -90,6 +94,47 @@ class EvaluatedAtom:
         return self._evaluation.nbytes
 
 
+class Condition:
+    """An atom without events: a comparison of the key's variables, for each key always true or never.
+
+    Attributes
+    ----------
+    predicates : frozenset of (str, int)
+        None.
+    types : mapping of str to pyarrow.DataType
+        Empty: its variables have the types that other atoms give them.
+    """
+
+    predicates: frozenset[tuple[str, int]] = frozenset()
+    types: Mapping[str, pa.DataType] = MappingProxyType({})
+
+    def __init__(self, formula: Comparison | Substring | Matches, key: tuple[str, ...]) -> None:
+        self._key = key
+        self._test = _test_of(formula)
+
+    def hits(self, chunk: LogChunk) -> Hits:  # noqa: ARG002
+        """No time-points: where it is true depends on the key alone."""
+        return np.zeros(0, np.int64), []
+
+    def holds(self, values: Sequence[Any]) -> bool:
+        """Whether it is true for a key."""
+        plain = [int(each) if isinstance(each, Decimal) else each for each in values]
+        return self._test(dict(zip(self._key, plain, strict=True)))
+
+
+def _test_of(formula: Comparison | Substring | Matches) -> Callable[[dict[str, Any]], bool]:
+    match formula:
+        case Comparison(operator, left, right):
+            one, two, compare = compiled(left), compiled(right), COMPARE[operator]
+            return lambda values: compare(one(values), two(values))
+        case Substring(left, right):
+            one, two = compiled(left), compiled(right)
+            return lambda values: str(one(values)) in str(two(values))
+        case Matches(term, pattern):
+            one, expression = compiled(term), compile_pattern(pattern)
+            return lambda values: expression.search(str(one(values))) is not None
+
+
 def array_of(values: Any, kind: pa.DataType) -> pa.Array:
     """Values as an array, of decimals where an integer has more than 64 bits."""
     try:
@@ -103,8 +148,12 @@ def array_of(values: Any, kind: pa.DataType) -> pa.Array:
         raise DataError("a value of a key has more than 76 digits, and rows cannot hold it") from error
 
 
-def atom_of(formula: Formula, signature: Signature, key: tuple[str, ...], per_second: int = 1) -> Atom | EvaluatedAtom:
+def atom_of(
+    formula: Formula, signature: Signature, key: tuple[str, ...], per_second: int = 1
+) -> Atom | Condition | EvaluatedAtom:
     """What finds an atom: most are one predicate, which is read off its columns."""
+    if isinstance(formula, (Comparison, Substring, Matches)):
+        return Condition(formula, key)
     if not is_temporal(formula):
         try:
             return Atom(formula, signature, key)
@@ -150,7 +199,24 @@ class Atom:
                 self._equal.append((place, argument))
             else:
                 raise _unsupported()
+        terms = [term for _, term in self._equal]
+        terms += [term for condition, _ in self._conditions for term in (condition.left, condition.right)]
+        if not set(key) <= set(self._places) or not all(map(self._reads, terms)):
+            raise _unsupported()
         self.types = {name: _TYPES[schema.types[place]] for name, place in self._places.items()}
+
+    def _reads(self, term: Term) -> bool:
+        """Whether a term can be computed from the columns."""
+        match term:
+            case Variable(name):
+                return name in self._places
+            case Constant():
+                return True
+            case Negative(inner):
+                return self._reads(inner)
+            case Arithmetic(operator, left, right):
+                return operator in _COMPUTED and self._reads(left) and self._reads(right)
+        return False
 
     def _collect(self, formula: Formula, predicates: list[Predicate]) -> None:
         match formula:
@@ -172,8 +238,15 @@ class Atom:
         if found is None:
             return np.zeros(0, np.int64), []
         points, columns = found
-        if any(each.type != _TYPES[kind] for each, kind in zip(columns, self._kinds, strict=True)):
-            return EvaluatedAtom(*self._whole).hits(chunk)  # integers of more than 64 bits
+        wide = any(each.type != _TYPES[kind] for each, kind in zip(columns, self._kinds, strict=True))
+        try:
+            if not wide:
+                return self._fast(points, columns)
+        except (OverflowError, pa.ArrowInvalid):
+            pass
+        return EvaluatedAtom(*self._whole).hits(chunk)  # integers of more than 64 bits
+
+    def _fast(self, points: npt.NDArray[np.int64], columns: Sequence[pa.Array]) -> Hits:
         mask: Any = None
         for place, term in self._equal:
             mask = _and(mask, pc.equal(columns[place], self._term(term, columns)))
@@ -198,11 +271,8 @@ class Atom:
             case Negative(inner):
                 return pc.negate_checked(self._term(inner, columns))
             case Arithmetic(operator, left, right) if operator in _COMPUTED:
-                try:
-                    return _COMPUTED[operator](self._term(left, columns), self._term(right, columns))
-                except pa.ArrowInvalid as error:
-                    raise DataError(f"a value of {self.predicate[0]} overflows 64 bits: {error}") from error
-        raise _unsupported()
+                return _COMPUTED[operator](self._term(left, columns), self._term(right, columns))
+        raise AssertionError("terms are looked at before any data is read")
 
 
 def _and(mask: Any, other: Any) -> Any:

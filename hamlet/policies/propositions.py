@@ -3,7 +3,7 @@
 A formula is propositional if all its *atoms* have the same free variables: none, or those of the whole formula (the
 key). Atoms are the sub-formulas without temporal operators, and quantifiers, aggregations and LETs over such operators.
 For each key an atom is then true or false at each time-point, and the rest is metric temporal logic over these
-propositions.
+propositions. Comparisons of the key's variables alone are atoms, too: for each key they are always true or never.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from typing import Literal
 from hamlet.errors import UnsupportedError
 from hamlet.policies.formula import (
     And,
+    Comparison,
     Equiv,
     Formula,
     Implies,
+    Matches,
     Not,
     Or,
     Since,
+    Substring,
     Temporal,
     Truth,
     Until,
@@ -156,6 +159,8 @@ class _Maker:
                 return self._bounded("until", self._added(left), self._added(right), interval.ticks(self.per_second))
             case Temporal(operator, interval, body):
                 return self._unary(operator, self._added(body), interval.ticks(self.per_second))
+            case Comparison() | Substring() | Matches() if set(free_variables(formula)) <= set(self.key):
+                return self._numbered(formula)
         return self._atom(formula)
 
     def _bounded(self, kind: Kind, left: int, right: int, bounds: tuple[int, int | None]) -> int:
@@ -179,6 +184,9 @@ class _Maker:
                 f"{mine} where the policy has {all_names}\n"
                 "hint: leave out --verdicts; rows are then what satisfies the policy"
             )
+        return self._numbered(formula)
+
+    def _numbered(self, formula: Formula) -> int:
         number = self._atoms.get(formula)
         if number is None:
             number = self._atoms[formula] = len(self.atoms)

@@ -1,8 +1,9 @@
 """True or false for every time-point of each key: batches of time-points through the automaton of a policy.
 
-Every key's stream has all time-points; at those where nothing of the key happens no atom is true. Until a key comes its
-stream is that of nobody, so it takes over from there. Where every time-point has a verdict, those from before are given
-with its first event; where equivalent ones are told, its rows begin with the time-points that were kept then.
+Every key's stream has all time-points; at those where nothing of the key happens no atom is true but comparisons of the
+key. Until a key comes its stream is that of nobody (there is one for each way in which the comparisons may come out),
+so it takes over from there. Where every time-point has a verdict, those from before are given with its first event;
+where equivalent ones are told, its rows begin with the time-points that were kept then.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hamlet.errors import UnsupportedError
 from hamlet.policies._automaton import Automaton, Stream
-from hamlet.policies.atoms import Atom, Hits, array_of, atom_of
+from hamlet.policies.atoms import Condition, EvaluatedAtom, Hits, array_of, atom_of
 from hamlet.policies.formula import Formula, Not
 from hamlet.policies.logs import LogChunk
 from hamlet.policies.progression import Mode, Progression
@@ -23,6 +25,7 @@ from hamlet.policies.propositions import skeleton
 from hamlet.policies.rewriting import stripped
 from hamlet.policies.signature import Signature
 
+_MOST_CONDITIONS = 6  # comparisons of the key; nobody's stream is kept for each way in which they may come out
 _MOST_ROWS = 1 << 22  # rows made at once; with many keys fewer time-points are taken
 
 Key = tuple[Any, ...]
@@ -65,11 +68,38 @@ class Verdicts:
         self._atoms = [atom_of(each, signature, found.key, per_second) for each in found.atoms]
         self._waiting = _Waiting(len(self._atoms))
         self._automaton = Automaton(Progression(found, mode), len(found.atoms))
-        self._nobody = Stream(self._automaton)
-        self._streams: dict[Key, Stream] = {}
-        self._history: list[Any] = []  # nobody's rows so far, where every time-point has one: those of each key to come
+        self._conditions = [(1 << place, atom) for place, atom in enumerate(self._atoms) if isinstance(atom, Condition)]
+        if self.key and len(self._conditions) > _MOST_CONDITIONS:
+            raise UnsupportedError(
+                f"verdicts are for policies of at most {_MOST_CONDITIONS} comparisons of the key; this one has more\n"
+                "hint: leave out --verdicts; rows are then what satisfies the policy"
+            )
+        # By the bits of the conditions that are true. A closed formula has one stream.
+        ways = self._ways() if self.key else [self._bits(())]
+        self._nobody = {bits: Stream(self._automaton) for bits in ways}
+        self._points = 0
+        self._streams: dict[Key, tuple[Stream, int]] = {}  # with the bits of the conditions that are true
+        # Nobody's rows so far, where every time-point has one: those of each key to come.
+        self._history: dict[int, list[Any]] = {bits: [] for bits in ways}
         self._new: dict[Key, list[Any]] = {}  # keys that have just come, with the rows from before
         self._types = self._key_types()
+        unbound = [name for name in self.key if name not in self._types]
+        if unbound:
+            raise UnsupportedError(
+                f"verdicts for every time-point need a predicate that binds the key, and none binds {unbound[0]}\n"
+                "hint: leave out --verdicts; rows are then what satisfies the policy"
+            )
+
+    def _ways(self) -> list[int]:
+        """All sets of conditions, as bits."""
+        found = [0]
+        for bit, _ in self._conditions:
+            found += [each | bit for each in found]
+        return found
+
+    def _bits(self, key: Key) -> int:
+        """The conditions that are true for a key."""
+        return sum(bit for bit, condition in self._conditions if condition.holds(key))
 
     def _key_types(self) -> dict[str, pa.DataType]:
         found: dict[str, pa.DataType] = {}
@@ -94,15 +124,17 @@ class Verdicts:
     @property
     def nbytes(self) -> int:
         """Bytes held for the streams of all keys, and for the automaton."""
-        streams = self._nobody.nbytes + sum(each.nbytes for each in self._streams.values())
-        history = sum(17 * len(rows[0]) for rows in self._history)
-        evaluated = sum(each.nbytes for each in self._atoms if not isinstance(each, Atom))
-        return streams + history + 300 * len(self._streams) + self._automaton.nbytes + evaluated + self._waiting.nbytes
+        history = sum(17 * len(rows[0]) for parts in self._history.values() for rows in parts)
+        evaluated = sum(each.nbytes for each in self._atoms if isinstance(each, EvaluatedAtom))
+        return (
+            self.held + history + 300 * len(self._streams) + self._automaton.nbytes + evaluated + self._waiting.nbytes
+        )
 
     @property
     def held(self) -> int:
         """Bytes held for the streams alone."""
-        return self._nobody.nbytes + sum(each.nbytes for each in self._streams.values())
+        nobody = sum(each.nbytes for each in self._nobody.values())
+        return nobody + sum(each.nbytes for each, _ in self._streams.values())
 
     @property
     def keys(self) -> int:
@@ -120,7 +152,7 @@ class Verdicts:
             Of the time in rows.
         """
         self._waiting.add(chunk.times, [atom.hits(chunk) for atom in self._atoms])
-        decided = [atom.decided for atom in self._atoms if not isinstance(atom, Atom)]
+        decided = [atom.decided for atom in self._atoms if isinstance(atom, EvaluatedAtom)]
         yield from self._decide(*self._waiting.take(min(decided, default=self._waiting.points)), time_type)
 
     def _decide(
@@ -131,8 +163,9 @@ class Verdicts:
             bits = np.zeros(len(times), np.int32)
             for place, (points, _) in enumerate(hits):
                 bits[points] |= 1 << place
-            self._nobody.feed(times, bits)
-            yield from self._rows({(): self._nobody}, time_type)
+            ((always, stream),) = self._nobody.items()
+            stream.feed(times, bits | np.int32(always))
+            yield from self._rows({(): stream}, time_type)
             return
         step = max(256, _MOST_ROWS // max(1, len(self._streams)))
         by_key = self._by_key(hits)
@@ -167,10 +200,10 @@ class Verdicts:
                     bits[points[first:last] - begin] |= bit
         self._fork(times, here)
         nothing = np.zeros(len(times), np.int32)
-        for key, stream in self._streams.items():
-            if stream.points < self._nobody.points:
-                stream.feed(times, here.get(key, nothing))
-        yield from self._rows(self._streams, time_type)
+        for key, (stream, always) in self._streams.items():
+            if stream.points < self._points:
+                stream.feed(times, here.get(key, nothing) | np.int32(always))
+        yield from self._rows({key: stream for key, (stream, _) in self._streams.items()}, time_type)
 
     def _fork(self, times: npt.NDArray[np.int64], here: Mapping[Key, npt.NDArray[np.int32]]) -> None:
         """Feed nobody's stream, and let each new key take over from it at the first time-point with an event of it."""
@@ -180,26 +213,31 @@ class Verdicts:
         for first, key in sorted(new, key=lambda each: each[0]):
             self._feed_nobody(times[done:first], nothing[done:first])
             done = first
-            stream = self._nobody.copy()
-            stream.feed(times[first:], here[key][first:])
-            self._streams[key] = stream
-            self._new[key] = list(self._history)
+            always = self._bits(key)
+            stream = self._nobody[always].copy()
+            stream.feed(times[first:], here[key][first:] | np.int32(always))
+            self._streams[key] = stream, always
+            self._new[key] = list(self._history[always])
         self._feed_nobody(times[done:], nothing[done:])
 
     def _feed_nobody(self, times: npt.NDArray[np.int64], bits: npt.NDArray[np.int32]) -> None:
-        self._nobody.feed(times, bits)
-        rows = self._nobody.take()
-        if self.mode == "all" and len(rows[0]):
-            self._history.append(rows)
+        self._points += len(times)
+        for always, stream in self._nobody.items():
+            stream.feed(times, bits | np.int32(always))
+            rows = stream.take()
+            if self.mode == "all" and len(rows[0]):
+                self._history[always].append(rows)
 
     def close(self, time_type: pa.DataType, open_end: bool = False) -> Iterator[pa.RecordBatch]:
         """The rows that the end of the input decides; with an open end there are none."""
         if not open_end:
             nothing = np.zeros(0, np.int64)
-            rest = [(nothing, []) if isinstance(atom, Atom) else atom.close() for atom in self._atoms]
+            rest = [atom.close() if isinstance(atom, EvaluatedAtom) else (nothing, []) for atom in self._atoms]
             self._waiting.add(nothing, rest)
             yield from self._decide(*self._waiting.take(self._waiting.points), time_type)
-        streams = self._streams if self.key else {(): self._nobody}
+        streams = {key: stream for key, (stream, _) in self._streams.items()}
+        if not self.key:
+            streams[()] = next(iter(self._nobody.values()))
         if not open_end:
             for stream in streams.values():
                 stream.finish()
