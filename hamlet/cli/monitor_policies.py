@@ -21,10 +21,11 @@ from hamlet.errors import DataError, HamletError, MemoryLimitError
 from hamlet.policies import Policy, PolicyError
 from hamlet.policies.explaining import evaluated, tree
 from hamlet.policies.explaining import explain as explained
+from hamlet.policies.rewriting import stripped
 from hamlet.policies.serving import Serving
 from hamlet.policies.signature import Signature
 from hamlet.policies.source import Source, open_source
-from hamlet.policies.verdicts import Verdicts, mode_of, stripped
+from hamlet.policies.verdicts import Verdicts, mode_of
 
 
 def prepare(paths: Sequence[str], settings: Settings) -> PreparedPolicies:
@@ -283,10 +284,14 @@ class PreparedPolicies:
         if not stats.get("time_points"):
             yield "there are no events"
         if unknown:
-            yield f"{unknown:,} events are of no predicate of the signature and were left out"
+            yield f"{_events(unknown)} of no predicate of the signature and left out"
         if nulls:
-            yield f"{nulls:,} events have no value for an attribute of their predicate and are in no relation"
+            yield f"{_events(nulls)} in no relation, for want of a value for an attribute of the predicate"
         for policy in self._policies:
             if stripped(policy.formula)[1]:
                 text = "its verdicts say where it holds" if self._verdicts else "its rows are the violations"
                 yield f"{policy.name} is a rule (ALWAYS ...): {text}"
+
+
+def _events(count: int) -> str:
+    return "1 event is" if count == 1 else f"{count:,} events are"

@@ -119,12 +119,12 @@ class StreamSink(Sink):
     def finish(self, well: bool) -> None:
         """Print what was held."""
         try:
+            if well and self._encoders:
+                self._put(self._encoders[0].tail())
             for place, batches in enumerate(self._waiting[1:] if well else [], 1):
                 for rows in batches:
                     self._put(self._encoders[place].lines(rows))
                 self._put(self._encoders[place].tail())
-            if well and self._encoders:
-                self._put(self._encoders[0].tail())
             self._text.flush()
         finally:
             self._text.detach()

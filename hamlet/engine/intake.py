@@ -54,12 +54,15 @@ class Intake:
     options : Options
     wanted : sequence of str
         The columns that a workload needs.
+    wide_integers : bool
+        Whether integers of more than 64 bits in dicts make a column of decimals, instead of an error.
     """
 
-    def __init__(self, options: Options, wanted: tuple[str, ...]) -> None:
+    def __init__(self, options: Options, wanted: tuple[str, ...], wide_integers: bool = False) -> None:
         self._options = options
         self._key = SortKey(options.time_column, options.order_column)
         self._wanted = wanted
+        self._wide = wide_integers
         self._attributes = [name for name in wanted if name not in (options.time_column, options.type_column)]
         self._last: _Columns | None = None
 
@@ -79,7 +82,7 @@ class Intake:
         DataError
             A column that is missing or changes its type, a NULL time, data that are damaged.
         """
-        table, closed = table_of(events, first_event)
+        table, closed = table_of(events, first_event, self._wide)
         table = with_moments(table, self._options.time_column, self._options.time_unit, first_event)
         last = self._last
         if last is None or last.schema is not known or last.closed != closed or not table.schema.equals(last.given):

@@ -245,6 +245,7 @@ def open_events(
     delimiter: str | None = None,
     bad_rows: str = "error",
     spill_rows: int = SPILL_ROWS,
+    wide_integers: bool = False,
 ) -> EventSource:
     """Open events of any form.
 
@@ -268,6 +269,8 @@ def open_events(
         What becomes of CSV rows that have too many or too few fields, or no time.
     spill_rows : int
         How many rows of disordered files and streams are sorted in memory at once.
+    wide_integers : bool
+        Whether integers of more than 64 bits in dicts make a column of decimals, instead of an error.
 
     Raises
     ------
@@ -283,7 +286,9 @@ def open_events(
     if order_column is not None and order_column == time_column:
         raise OptionError(f"the order column is the time column ({time_column!r}); it must be another one, or none")
     key = SortKey(time_column, order_column)
-    reader, closed = _reader_of(source, key, type_column, input_format, time_unit, CsvForm(delimiter, bad_rows))
+    reader, closed = _reader_of(
+        source, key, type_column, input_format, time_unit, CsvForm(delimiter, bad_rows), wide_integers
+    )
     schema = schema_of(
         reader.schema,
         key,
@@ -297,7 +302,13 @@ def open_events(
 
 
 def _reader_of(
-    source: Any, key: SortKey, type_column: str, input_format: str | None, time_unit: str, form: CsvForm
+    source: Any,
+    key: SortKey,
+    type_column: str,
+    input_format: str | None,
+    time_unit: str,
+    form: CsvForm,
+    wide: bool,
 ) -> tuple[Reader, bool]:
     """A reader of the source, and whether its columns are all that there are."""
     if isinstance(source, str) and "://" in source:
@@ -317,7 +328,7 @@ def _reader_of(
             return _stream_of(pa.RecordBatchReader.from_stream(source), key.time, time_unit), True
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise DataError(f"cannot read the {type(source).__name__} as an Arrow stream: {error}") from error
-    table, closed = table_of(source)
+    table, closed = table_of(source, wide=wide)
     return _Table("the table" if closed else "the events", with_moments(table, key.time, time_unit)), closed
 
 
@@ -330,20 +341,23 @@ def _stream_of(reader: pa.RecordBatchReader, time_column: str, time_unit: str) -
         return _Table("the Arrow stream", with_moments(reader.read_all(), time_column, time_unit))
 
 
-def table_of(source: Any, first_event: int = 0) -> tuple[pa.Table, bool]:
-    """Events in memory as a table, without copies where they are columns, and whether its columns are all."""
+def table_of(source: Any, first_event: int = 0, wide: bool = False) -> tuple[pa.Table, bool]:
+    """Events in memory as a table, without copies where they are columns, and whether its columns are all.
+
+    With `wide`, integers of more than 64 bits in dicts make a column of decimals, instead of an error.
+    """
     if isinstance(source, pa.Table):
         return source, True
     if isinstance(source, pa.RecordBatch):
         return pa.Table.from_batches([source]), True
     if isinstance(source, Mapping):
-        return table_of_columns(source), True
+        return table_of_columns(source, wide), True
     if hasattr(source, "__arrow_c_stream__"):
         return pa.table(source), True
     if hasattr(source, "__arrow_c_array__"):
         return pa.Table.from_batches([pa.record_batch(source)]), True
     if isinstance(source, Iterable) and not isinstance(source, (str, bytes)):
-        return table_of_records(source, first_event), False
+        return table_of_records(source, first_event, wide), False
     raise DataError(
         f"cannot read events from an object of type {type(source).__name__}; give a path, a pyarrow Table, RecordBatch "
         "or RecordBatchReader, a dict of columns, or dicts"

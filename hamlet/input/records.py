@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet.errors import DataError
-from hamlet.input.widening import attribute_type, cast, widen
+from hamlet.input.widening import WIDE_INTEGERS, attribute_type, cast, widen
 
 _CHUNK = 16_384  # dicts that become one record batch
 _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
@@ -34,7 +34,7 @@ def _kind_of(kind: type) -> str | None:
     return next((name for classes, name in _KINDS if issubclass(kind, classes)), None)
 
 
-def column_of(values: Sequence[Any], name: str, first_event: int = 0) -> pa.Array:
+def column_of(values: Sequence[Any], name: str, first_event: int = 0, wide: bool = False) -> pa.Array:
     """Python values, None for NULL, as one Arrow array.
 
     Parameters
@@ -45,6 +45,8 @@ def column_of(values: Sequence[Any], name: str, first_event: int = 0) -> pa.Arra
         The attribute, for messages.
     first_event : int
         How many events came before these, for messages.
+    wide : bool
+        Whether ints beyond 64 bits, of up to 76 digits, make a column of decimals.
 
     Returns
     -------
@@ -75,6 +77,8 @@ def column_of(values: Sequence[Any], name: str, first_event: int = 0) -> pa.Arra
         large = [(row, value) for row, value in enumerate(values, first_event + 1) if _is_beyond_64_bits(value)]
         if not large:  # inside a list, or a date that Arrow cannot hold
             raise DataError(f"attribute {name!r}: cannot read these values: {error}") from error
+        if wide and kinds == {"INT"} and all(abs(int(value)) < 10**76 for _, value in large):
+            return pa.array([None if value is None else decimal.Decimal(int(value)) for value in values], WIDE_INTEGERS)
         row, value = large[0]
         raise DataError(
             f"attribute {name!r} of event {row} holds an integer of {int(value).bit_length()} bits; "
@@ -131,7 +135,7 @@ def _mix_error(name: str, row: int, value: Any, expected: str | None) -> DataErr
     ).about(row=row, column=name)
 
 
-def table_of_columns(columns: Mapping[Any, Any]) -> pa.Table:
+def table_of_columns(columns: Mapping[Any, Any], wide: bool = False) -> pa.Table:
     """A dict of numpy arrays, Arrow arrays or lists of equal length as a table; number arrays are not copied.
 
     Raises
@@ -143,7 +147,7 @@ def table_of_columns(columns: Mapping[Any, Any]) -> pa.Table:
     for name, values in columns.items():
         if not isinstance(name, str):
             raise DataError(f"column names must be strings, not {name!r}")
-        arrays[name] = _array_of(values, name)
+        arrays[name] = _array_of(values, name, wide)
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         (first, length), *others = lengths.items()
@@ -152,7 +156,7 @@ def table_of_columns(columns: Mapping[Any, Any]) -> pa.Table:
     return pa.table(arrays)
 
 
-def _array_of(values: Any, name: str) -> Any:
+def _array_of(values: Any, name: str, wide: bool = False) -> Any:
     if isinstance(values, (pa.Array, pa.ChunkedArray)):
         return values
     if not isinstance(values, np.ndarray):
@@ -161,11 +165,11 @@ def _array_of(values: Any, name: str) -> Any:
                 f"column {name!r} is {values!r}; in a dict, each value must be a column (an array or a list); "
                 "put a single event into a list: [event]"
             )
-        return column_of(list(values), name)
+        return column_of(list(values), name, wide=wide)
     if values.ndim != 1:
         raise DataError(f"column {name!r} has {values.ndim} dimensions; it must have one")
     if values.dtype.hasobject:
-        return column_of(values.tolist(), name)
+        return column_of(values.tolist(), name, wide=wide)
     if values.dtype.kind == "M" and values.dtype.str[4:-1] not in ("s", "ms", "us", "ns", "D"):
         values = values.astype("datetime64[s]")  # Arrow has no hours, minutes or weeks
     try:
@@ -174,7 +178,7 @@ def _array_of(values: Any, name: str) -> Any:
         raise DataError(f"column {name!r}: cannot read an array of {values.dtype}: {error}") from error
 
 
-def table_of_records(events: Iterable[Mapping[str, Any]], first_event: int = 0) -> pa.Table:
+def table_of_records(events: Iterable[Mapping[str, Any]], first_event: int = 0, wide: bool = False) -> pa.Table:
     """Dicts as one table: the union of their keys in first-seen order, NULL where a dict lacks one.
 
     Parameters
@@ -183,6 +187,8 @@ def table_of_records(events: Iterable[Mapping[str, Any]], first_event: int = 0) 
         Read once, a chunk at a time, so a generator never stands in memory as Python objects.
     first_event : int
         How many events came before these, for messages.
+    wide : bool
+        As of `column_of`.
 
     Raises
     ------
@@ -193,14 +199,14 @@ def table_of_records(events: Iterable[Mapping[str, Any]], first_event: int = 0) 
     types: dict[str, pa.DataType] = {}
     for start, chunk in _chunks(events, first_event):
         names = _names(chunk, start)
-        arrays = [column_of([event.get(name) for event in chunk], name, start) for name in names]
+        arrays = [column_of([event.get(name) for event in chunk], name, start, wide) for name in names]
         for name, array in zip(names, arrays, strict=True):
             known = types.get(name, pa.null())
-            wide = widen(known, array.type)
-            if wide is None:
+            both = widen(known, array.type)
+            if both is None:
                 row = start + int(np.argmin(array.is_null().to_numpy(zero_copy_only=False)))
                 raise _mix_error(name, row + 1, array[row - start].as_py(), _type_name(known))
-            types[name] = wide
+            types[name] = both
         # A batch without columns would forget its number of rows, and an event without keys is still an event.
         batches.append(pa.RecordBatch.from_arrays(arrays, names=names) if names else _blank(len(chunk)))
     schema = pa.schema(list(types.items()))

@@ -18,6 +18,7 @@ from hamlet.errors import DataError
 from hamlet.language.query import AttributeType
 
 _FEW = 4096  # events whose places in a dictionary Arrow may look at one by one
+WIDE_INTEGERS = pa.decimal256(76, 0)  # of integers of which some have more than 64 bits, where these are wanted
 _UNITS = ("s", "ms", "us", "ns")
 
 
@@ -94,6 +95,8 @@ def widen(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
     kinds = attribute_type(first), attribute_type(second)
     if kinds == (AttributeType.INT, AttributeType.INT):
         return pa.int64()
+    if WIDE_INTEGERS in (first, second) and AttributeType.INT in kinds:
+        return WIDE_INTEGERS
     if set(kinds) <= {AttributeType.INT, AttributeType.DOUBLE}:
         return pa.float64()
     if kinds == (AttributeType.STRING, AttributeType.STRING):

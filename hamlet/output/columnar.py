@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -131,12 +131,14 @@ class CsvEncoder(Encoder):
 class MonpolyEncoder(Encoder):
     """MonPoly's lines: a time-point with all its tuples, ``@41 (time point 0): ((2,4,2003))``.
 
-    Rows come in the order of time-points; a line ends where the next time-point begins, so one is held back.
+    Rows come in the order of time-points; a line ends where the next time-point begins, so one is held back. The tuples
+    of a line are in the order of their values, which is not the order of the rows where their columns are others.
     """
 
     def __init__(self, tuples: Sequence[str]) -> None:
         self._tuples = list(tuples)
         self._open: tuple[str, int] | None = None
+        self._held: list[tuple[tuple[Any, ...], str]] = []  # values and texts of the tuples of the open line
 
     def lines(self, rows: pa.RecordBatch) -> str:
         """The lines of time-points that are complete."""
@@ -145,22 +147,28 @@ class MonpolyEncoder(Encoder):
         if not self._tuples:
             found = [f"@{time} (time point {point}): true\n" for time, point in zip(times, points, strict=True)]
             return "".join(found)
-        columns = [_monpoly_texts(rows.column(name)) for name in self._tuples]
+        columns = [rows.column(name) for name in self._tuples]
+        texts = zip(*(_monpoly_texts(column) for column in columns), strict=True)
+        if rows.schema.names[2 : 2 + len(self._tuples)] == self._tuples:
+            keys: Iterable[tuple[Any, ...]] = [()] * rows.num_rows  # the rows are in this order already
+        else:
+            keys = zip(*(column.to_pylist() for column in columns), strict=True)
         found = []
-        for time, point, *values in zip(times, points, *columns, strict=True):
-            text = f"({','.join(values)})"
-            if self._open == (time, point):
-                found.append("," + text)
-                continue
-            found.append(self.tail())
-            found.append(f"@{time} (time point {point}): ({text}")
-            self._open = (time, point)
+        for time, point, key, values in zip(times, points, keys, texts, strict=True):
+            if self._open != (time, point):
+                found.append(self.tail())
+                self._open = (time, point)
+            self._held.append((key, f"({','.join(values)})"))
         return "".join(found)
 
     def tail(self) -> str:
-        """The end of the line that is open."""
-        was, self._open = self._open, None
-        return ")\n" if was is not None else ""
+        """The line that is open."""
+        if self._open is None:
+            return ""
+        (time, point), self._open = self._open, None
+        held, self._held = self._held, []
+        held.sort(key=lambda each: each[0])
+        return f"@{time} (time point {point}): ({','.join(text for _, text in held)})\n"
 
 
 def json_texts(column: pa.Array) -> list[str]:
@@ -221,8 +229,8 @@ def _csv_value(value: Any) -> str:
 
 
 def _monpoly_value(value: Any) -> str:
-    if isinstance(value, str):
-        return f'"{value}"'
+    if isinstance(value, str):  # as MonPoly, which leaves texts alone that have their quotes already
+        return value if value[:1] == value[-1:] == '"' else f'"{value}"'
     return f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -20,9 +20,10 @@ cdef enum:
     FLOAT = 1
     STRING = 2
     BOOL = 3
+    WIDE = 4    # integers of any size, kept as their digits
 
 cdef struct Column:
-    int kind         # INT, FLOAT, STRING or BOOL
+    int kind         # INT, FLOAT, STRING, BOOL or WIDE
     char* values     # int64, double, or int32 ends of texts; uint8 for BOOL
     char* text       # the bytes of all texts, one behind the other
     int64_t used     # bytes of `text`
@@ -226,12 +227,26 @@ cdef class LogScanner:
             With a kind, an offset in the buffer and a detail.
         """
         cdef int64_t taken
+        cdef int64_t unknown = self.unknown, last = self.last
+        cdef bint begun = self.begun
         cdef const unsigned char* letters = &buffer[0] if buffer.shape[0] else NULL
         self.mistake = None
         taken = self._scan(letters, buffer.shape[0], final)
         if taken < 0:
+            self.unknown, self.last, self.begun = unknown, last, begun
             raise LogMistake(*self.mistake)
         return taken
+
+    def widen(self):
+        """Read integers of any size from now on, and forget what `take` has not been given."""
+        cdef int place, field
+        for place in range(self.count):
+            self.predicates[place].count = 0
+            for field in range(self.predicates[place].arity):
+                self.predicates[place].columns[field].used = 0
+                if self.predicates[place].columns[field].kind == INT:
+                    self.predicates[place].columns[field].kind = WIDE
+        self.points = 0
 
     cdef int64_t _fail(self, str kind, int64_t offset, bytes detail=b""):
         self.mistake = (kind, offset, detail)
@@ -455,6 +470,8 @@ cdef class LogScanner:
                 else:
                     return self._fail("bool", starts[field], s[starts[field]:starts[field] + length])
             else:
+                if column.kind == WIDE and read_int(s + starts[field], length, &number) == 1:
+                    return self._fail("int", starts[field], s[starts[field]:starts[field] + length])
                 if self._text(column, s + starts[field], length) < 0:
                     raise MemoryError
                 (<int32_t*> column.values)[row] = <int32_t> column.used
@@ -519,7 +536,7 @@ cdef class LogScanner:
             while each.count and each.points[each.count - 1] == self.points:
                 each.count -= 1
             for field in range(each.arity):
-                if each.columns[field].kind == STRING:
+                if each.columns[field].kind == STRING or each.columns[field].kind == WIDE:
                     each.columns[field].used = (
                         (<int32_t*> each.columns[field].values)[each.count - 1] if each.count else 0
                     )
@@ -532,7 +549,8 @@ cdef class LogScanner:
         times : int64 array of shape (points,)
         relations : list of (int, int64 array of shape (rows,), list)
             Of each predicate with tuples its place, the time-points of its tuples (counted from 0, ascending), and per
-            field an int64, float64 or bool array, or a pair of int32 offsets of shape (rows + 1,) and bytes.
+            field an int64, float64 or bool array, or a pair of int32 offsets of shape (rows + 1,) and bytes: texts, or the
+            digits of integers of any size.
         """
         cdef int place, field
         cdef Predicate* each

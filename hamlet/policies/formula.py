@@ -370,6 +370,34 @@ def free_variables(formula: Formula) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def printed_order(formula: Formula) -> tuple[str, ...]:
+    """The free variables in the order in which MonPoly prints their values.
+
+    That is the order of the text, but for SINCE and UNTIL, whose right side comes first, for ``>`` and ``>=``, which
+    are ``<`` and ``<=`` the other way round, and for predicates, whose arguments count where they are plain variables.
+
+    Source: MonPoly's `MFOTL.free_vars` and `Predicate.pvars`.
+    """
+    match formula:
+        case Predicate(_, arguments):
+            plain = [each.name for each in arguments if isinstance(each, Variable) and not is_anonymous(each.name)]
+            names = [*plain, *free_variables(formula)]
+        case Comparison(operator, left, right):
+            first, second = (right, left) if operator in (">", ">=") else (left, right)
+            names = [*term_variables(first), *term_variables(second)]
+        case Exists(variables, body) | Forall(variables, body):
+            names = [name for name in printed_order(body) if name not in variables]
+        case Since(_, left, right) | Until(_, left, right):
+            names = [*printed_order(right), *printed_order(left)]
+        case Let(_, _, _, body):
+            names = list(printed_order(body))
+        case Aggregation() | Substring() | Matches():
+            names = list(free_variables(formula))
+        case _:
+            names = [name for child in children(formula) for name in printed_order(child)]
+    return tuple(dict.fromkeys(names))
+
+
 def depth(formula: Formula) -> int:
     """How deep the formula is nested, without recursion."""
     deepest, todo = 0, [(formula, 1)]

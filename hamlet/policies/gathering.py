@@ -40,9 +40,18 @@ def _joined(chunks: Sequence[LogChunk]) -> LogChunk:
     joined = {
         key: (
             np.concatenate([points for points, _ in parts]),
-            tuple(pa.chunked_array(columns) for columns in zip(*(fields for _, fields in parts), strict=True)),
+            tuple(_chunked(columns) for columns in zip(*(fields for _, fields in parts), strict=True)),
         )
         for key, parts in relations.items()
     }
     times = np.concatenate([chunk.times for chunk in chunks])
     return LogChunk(chunks[0].first, times, joined, chunks[-1].offset)
+
+
+def _chunked(columns: Sequence[Any]) -> pa.ChunkedArray:
+    """Columns as one; of integers some may have come as digits, since one of them has more than 64 bits."""
+    wide = next((each.type for each in columns if each.type != columns[0].type), None)
+    if wide is not None:
+        wide = wide if pa.types.is_integer(columns[0].type) else columns[0].type
+        columns = [each.cast(wide) for each in columns]
+    return pa.chunked_array(columns)

@@ -46,7 +46,8 @@ class LogChunk:
         Their time-stamps, never decreasing.
     relations : mapping of (str, int) to (int64 array of shape (rows,), tuple of pyarrow.Array)
         For each predicate that has tuples, by name and arity: the time-point of each tuple, counted from the first of
-        the chunk, ascending; and its fields by place (int64, float64, string or bool).
+        the chunk, ascending; and its fields by place (int64, float64, string or bool; integers of which one has more
+        than 64 bits are strings of digits, or decimals).
     offset : int
         Bytes of the file up to the end of the chunk.
     """
@@ -126,7 +127,7 @@ class LogFile:
             with _opened(self._path) as file:
                 for block, final in self._blocks(file):
                     try:
-                        taken = scanner.scan(block, final)
+                        taken = _scanned(scanner, block, final)
                     except LogMistake as mistake:
                         raise self._error(mistake, block, lines) from None
                     self._rest = memoryview(block)[taken:]
@@ -166,7 +167,7 @@ class LogFile:
             key = keys[place]
             arrays = []
             for kind, column in zip(self._predicates[key], columns, strict=True):
-                if kind != "string":
+                if not isinstance(column, tuple):
                     arrays.append(pa.array(column))
                     continue
                 offsets, text = column
@@ -175,7 +176,7 @@ class LogFile:
                 )
                 if not text.isascii():
                     self._check_text(array, key)
-                arrays.append(array)
+                arrays.append(array if kind == "string" else _integers(array))
             found[key] = (points, tuple(arrays))
         return found
 
@@ -214,7 +215,6 @@ class LogFile:
             many = f"{detail} field{'s' * (detail != '1')}"
             return f"a tuple of {many} for {name}, which has {wanted}", None
         return {
-            "huge": (f"the integer {_shown(detail)} has more than 64 bits", None),
             "huge time": (f"the time-stamp {_shown(detail)} has more than 64 bits", None),
             "time": (f"expected a time-stamp, an integer, and found {_shown(detail)}", "@10 begins a time-point"),
             "back": (f"the time goes back: the time-point before is at {detail}", "sort the time-points by time"),
@@ -230,6 +230,25 @@ class LogFile:
             "quote": ("the quoted value is not closed", None),
             "long": ("a tuple has more than 256 fields", None),
         }[kind]
+
+
+def _scanned(scanner: LogScanner, block: bytes, final: bool) -> int:
+    """The bytes taken; integers of more than 64 bits make the columns of all integers texts from then on."""
+    try:
+        return scanner.scan(block, final)
+    except LogMistake as mistake:
+        if mistake.args[0] != "huge":
+            raise
+    scanner.widen()
+    return scanner.scan(block, final)
+
+
+def _integers(digits: pa.Array) -> pa.Array:
+    """Digits as int64 where all of them fit; else as they are."""
+    try:
+        return digits.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return digits
 
 
 def _shown(detail: str) -> str:

@@ -93,7 +93,7 @@ class Monitor:
             if name is not None
         ]
         keys = [time_column, type_column, *([order_column] if order_column else [])]
-        self._intake = Intake(self.options, tuple(dict.fromkeys([*keys, *names])))
+        self._intake = Intake(self.options, tuple(dict.fromkeys([*keys, *names])), wide_integers=True)
         self._disorder = Disorder(self._key, lateness, late, counted=max_memory is not None)
         self._schema: Schema | None = None
         self._columns: pa.Schema | None = None  # of the batches

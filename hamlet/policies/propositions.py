@@ -1,8 +1,9 @@
 """Formulas that are propositional for every key: which ones are, and their skeletons.
 
-A formula is propositional if all its sub-formulas without temporal operators, the *atoms*, have the same free
-variables: none, or those of the whole formula (the key). For each key an atom is then true or false at each time-point,
-and the rest is metric temporal logic over these propositions.
+A formula is propositional if all its *atoms* have the same free variables: none, or those of the whole formula (the
+key). Atoms are the sub-formulas without temporal operators, and quantifiers, aggregations and LETs over such operators.
+For each key an atom is then true or false at each time-point, and the rest is metric temporal logic over these
+propositions. Comparisons of the key's variables alone are atoms, too: for each key they are always true or never.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ from typing import Literal
 from hamlet.errors import UnsupportedError
 from hamlet.policies.formula import (
     And,
+    Comparison,
     Equiv,
-    Exists,
-    Forall,
     Formula,
     Implies,
-    Let,
+    Matches,
     Not,
     Or,
     Since,
+    Substring,
     Temporal,
     Truth,
     Until,
@@ -64,7 +65,7 @@ class Skeleton:
     nodes : tuple of Node
         Each behind those below it; the last one is the formula.
     atoms : tuple of Formula
-        By number; without temporal operators.
+        By number.
     key : tuple of str
         The free variables.
     """
@@ -158,6 +159,8 @@ class _Maker:
                 return self._bounded("until", self._added(left), self._added(right), interval.ticks(self.per_second))
             case Temporal(operator, interval, body):
                 return self._unary(operator, self._added(body), interval.ticks(self.per_second))
+            case Comparison() | Substring() | Matches() if set(free_variables(formula)) <= set(self.key):
+                return self._numbered(formula)
         return self._atom(formula)
 
     def _bounded(self, kind: Kind, left: int, right: int, bounds: tuple[int, int | None]) -> int:
@@ -173,12 +176,6 @@ class _Maker:
         return self._not(self._bounded(kind, true, self._not(body), bounds))
 
     def _atom(self, formula: Formula) -> int:
-        if is_temporal(formula):
-            word = {Exists: "EXISTS", Forall: "FORALL", Let: "LET"}.get(type(formula), "an aggregation")
-            raise UnsupportedError(
-                f"verdicts for every time-point need a policy that is propositional for each key, and here {word} "
-                "stands over a temporal operator\nhint: leave out --verdicts; rows are then what satisfies the policy"
-            )
         names = free_variables(formula)
         if set(names) != set(self.key):
             mine, all_names = (", ".join(each) or "no variable" for each in (names, self.key))
@@ -187,6 +184,9 @@ class _Maker:
                 f"{mine} where the policy has {all_names}\n"
                 "hint: leave out --verdicts; rows are then what satisfies the policy"
             )
+        return self._numbered(formula)
+
+    def _numbered(self, formula: Formula) -> int:
         number = self._atoms.get(formula)
         if number is None:
             number = self._atoms[formula] = len(self.atoms)

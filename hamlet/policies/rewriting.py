@@ -90,16 +90,17 @@ def goal(formula: Formula, negate: bool = False) -> tuple[Formula, tuple[str, ..
         The formula whose satisfying valuations are the rows; its free variables in the order of the rows' columns;
         whether it was an outermost ALWAYS, so that the rows are violations.
     """
-    body, is_policy = _stripped(formula)
+    body, is_policy = stripped(formula)
     names = free_variables(body)
     if is_policy or negate:
         body = _under_lets(body)
     return body, names, is_policy
 
 
-def _stripped(formula: Formula) -> tuple[Formula, bool]:
+def stripped(formula: Formula) -> tuple[Formula, bool]:
+    """A policy without its unbounded ALWAYS and the FORALLs below, perhaps under LETs; and whether it was one."""
     if isinstance(formula, Let):
-        body, is_policy = _stripped(formula.body)
+        body, is_policy = stripped(formula.body)
         return replace(formula, body=body), is_policy
     interval = formula.interval if isinstance(formula, Temporal) and formula.operator == "ALWAYS" else None
     if interval is None or interval.high is not None or interval.ticks()[0] > 0:

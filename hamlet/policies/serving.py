@@ -12,9 +12,11 @@ import pyarrow as pa
 from hamlet.engine.memory_limit import Size, bytes_of, size_text
 from hamlet.errors import DataError, MemoryLimitError
 from hamlet.policies.evaluation import Answer, Evaluation
+from hamlet.policies.formula import printed_order
 from hamlet.policies.gathering import gathered
 from hamlet.policies.logs import LogChunk
 from hamlet.policies.policy import Policy
+from hamlet.policies.rewriting import goal as asked_of
 
 _TYPES = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
 _WIDE = pa.decimal256(76, 0)  # integers of more than 64 bits
@@ -44,7 +46,7 @@ class Serving:
     schemas : list of pyarrow.Schema
         Of each policy's rows: time, time_point and the free variables.
     tuples : list of tuple of str
-        The free variables of each policy.
+        The free variables of each policy, in the order in which MonPoly prints their values.
     violations : list of bool
         Whether rows break the policy.
     events : int
@@ -73,7 +75,7 @@ class Serving:
         self._limit = bytes_of(max_memory)
         self._policies = policies
         self.events = 0
-        self.tuples: list[tuple[str, ...]] = [goal.names for goal in goals]
+        self.tuples: list[tuple[str, ...]] = [printed_order(asked_of(each.formula, negate)[0]) for each in policies]
         self.violations = [goal.violations for goal in goals]
         self.schemas = [
             pa.schema(

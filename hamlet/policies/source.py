@@ -153,7 +153,7 @@ def open_source(
         types = types_of(signature)
         file = LogFile(source, types, wanted=wanted, ignore_unknown=ignore_unknown)
         return _LogSource(file, columns.get("time_unit") or "s")
-    events = open_events(source, input_format=input_format, **columns)
+    events = open_events(source, input_format=input_format, wide_integers=True, **columns)
     return _TableSource(events if filtered is None else filtered(events), signature, wanted, time_points)
 
 

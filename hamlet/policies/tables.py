@@ -21,11 +21,20 @@ from hamlet.policies.logs import LogChunk, Predicate
 from hamlet.policies.signature import PredicateSchema, Signature
 
 _WANTED = {
-    "int": (pa.types.is_integer, pa.int64(), "integers"),
-    "float": (lambda kind: pa.types.is_floating(kind) or pa.types.is_integer(kind), pa.float64(), "numbers"),
+    "int": (lambda kind: pa.types.is_integer(kind) or _is_wide(kind), pa.int64(), "integers"),
+    "float": (
+        lambda kind: pa.types.is_floating(kind) or pa.types.is_integer(kind) or _is_wide(kind),
+        pa.float64(),
+        "numbers",
+    ),
     "string": (lambda kind: _is_text(kind), pa.string(), "text"),
     "bool": (pa.types.is_boolean, pa.bool_(), "true or false"),
 }
+
+
+def _is_wide(kind: pa.DataType) -> bool:
+    """Whether a column holds integers that may have more than 64 bits."""
+    return bool(pa.types.is_decimal(kind)) and kind.scale == 0
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -200,8 +209,8 @@ class Tables:
                 columns.append(pa.nulls(len(rows), _WANTED[kind][1]))
                 continue
             column = batch.column(name)
-            column = (column if len(rows) == batch.num_rows else column.take(places)).cast(_WANTED[kind][1])
-            columns.append(column)
+            column = column if len(rows) == batch.num_rows else column.take(places)
+            columns.append(column if _is_wide(column.type) and kind == "int" else column.cast(_WANTED[kind][1]))
         keep: Any = None
         for column in columns:
             missing = pc.is_null(column, nan_is_null=True)

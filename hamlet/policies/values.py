@@ -93,7 +93,7 @@ class Pool:
             column = column.dictionary_encode()
         values = column.dictionary.to_pylist()
         if type == "int":
-            values = [int(each) for each in values]
+            values = [integer_of(each) if isinstance(each, str) else int(each) for each in values]
         known = self.codes(values)
         places = column.indices.to_numpy(zero_copy_only=False)
         return known[places] if len(known) else np.zeros(len(column), np.int64)

@@ -1,8 +1,9 @@
 """True or false for every time-point of each key: batches of time-points through the automaton of a policy.
 
-Every key's stream has all time-points; at those where nothing of the key happens no atom is true. Until a key comes its
-stream is that of nobody, so it takes over from there. Where every time-point has a verdict, those from before are given
-with its first event; where equivalent ones are told, its rows begin with the time-points that were kept then.
+Every key's stream has all time-points; at those where nothing of the key happens no atom is true but comparisons of the
+key. Until a key comes its stream is that of nobody (there is one for each way in which the comparisons may come out),
+so it takes over from there. Where every time-point has a verdict, those from before are given with its first event;
+where equivalent ones are told, its rows begin with the time-points that were kept then.
 """
 
 from __future__ import annotations
@@ -14,34 +15,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from hamlet.errors import UnsupportedError
 from hamlet.policies._automaton import Automaton, Stream
-from hamlet.policies.atoms import atom_of
-from hamlet.policies.formula import (
-    Forall,
-    Formula,
-    Not,
-    Temporal,
-)
+from hamlet.policies.atoms import Condition, EvaluatedAtom, Hits, array_of, atom_of
+from hamlet.policies.formula import Formula, Not
 from hamlet.policies.logs import LogChunk
 from hamlet.policies.progression import Mode, Progression
 from hamlet.policies.propositions import skeleton
+from hamlet.policies.rewriting import stripped
 from hamlet.policies.signature import Signature
 
+_MOST_CONDITIONS = 6  # comparisons of the key; nobody's stream is kept for each way in which they may come out
 _MOST_ROWS = 1 << 22  # rows made at once; with many keys fewer time-points are taken
 
 Key = tuple[Any, ...]
-
-
-def stripped(formula: Formula) -> tuple[Formula, bool]:
-    """A policy without its unbounded ALWAYS and the FORALLs below, and whether it was one."""
-    if not isinstance(formula, Temporal) or formula.operator != "ALWAYS" or formula.interval.high is not None:
-        return formula, False
-    if formula.interval.ticks(1)[0] > 0:
-        return formula, False
-    body = formula.body
-    while isinstance(body, Forall):
-        body = body.body
-    return body, True
 
 
 class Verdicts:
@@ -78,13 +65,41 @@ class Verdicts:
         found = skeleton(Not(body) if negate else body, per_second)
         self.mode = mode
         self.key = found.key
-        self._atoms = [atom_of(each, signature, found.key) for each in found.atoms]
+        self._atoms = [atom_of(each, signature, found.key, per_second) for each in found.atoms]
+        self._waiting = _Waiting(len(self._atoms))
         self._automaton = Automaton(Progression(found, mode), len(found.atoms))
-        self._nobody = Stream(self._automaton)
-        self._streams: dict[Key, Stream] = {}
-        self._history: list[Any] = []  # nobody's rows so far, where every time-point has one: those of each key to come
+        self._conditions = [(1 << place, atom) for place, atom in enumerate(self._atoms) if isinstance(atom, Condition)]
+        if self.key and len(self._conditions) > _MOST_CONDITIONS:
+            raise UnsupportedError(
+                f"verdicts are for policies of at most {_MOST_CONDITIONS} comparisons of the key; this one has more\n"
+                "hint: leave out --verdicts; rows are then what satisfies the policy"
+            )
+        # By the bits of the conditions that are true. A closed formula has one stream.
+        ways = self._ways() if self.key else [self._bits(())]
+        self._nobody = {bits: Stream(self._automaton) for bits in ways}
+        self._points = 0
+        self._streams: dict[Key, tuple[Stream, int]] = {}  # with the bits of the conditions that are true
+        # Nobody's rows so far, where every time-point has one: those of each key to come.
+        self._history: dict[int, list[Any]] = {bits: [] for bits in ways}
         self._new: dict[Key, list[Any]] = {}  # keys that have just come, with the rows from before
         self._types = self._key_types()
+        unbound = [name for name in self.key if name not in self._types]
+        if unbound:
+            raise UnsupportedError(
+                f"verdicts for every time-point need a predicate that binds the key, and none binds {unbound[0]}\n"
+                "hint: leave out --verdicts; rows are then what satisfies the policy"
+            )
+
+    def _ways(self) -> list[int]:
+        """All sets of conditions, as bits."""
+        found = [0]
+        for bit, _ in self._conditions:
+            found += [each | bit for each in found]
+        return found
+
+    def _bits(self, key: Key) -> int:
+        """The conditions that are true for a key."""
+        return sum(bit for bit, condition in self._conditions if condition.holds(key))
 
     def _key_types(self) -> dict[str, pa.DataType]:
         found: dict[str, pa.DataType] = {}
@@ -109,14 +124,17 @@ class Verdicts:
     @property
     def nbytes(self) -> int:
         """Bytes held for the streams of all keys, and for the automaton."""
-        streams = self._nobody.nbytes + sum(each.nbytes for each in self._streams.values())
-        history = sum(17 * len(rows[0]) for rows in self._history)
-        return streams + history + 300 * len(self._streams) + self._automaton.nbytes
+        history = sum(17 * len(rows[0]) for parts in self._history.values() for rows in parts)
+        evaluated = sum(each.nbytes for each in self._atoms if isinstance(each, EvaluatedAtom))
+        return (
+            self.held + history + 300 * len(self._streams) + self._automaton.nbytes + evaluated + self._waiting.nbytes
+        )
 
     @property
     def held(self) -> int:
         """Bytes held for the streams alone."""
-        return self._nobody.nbytes + sum(each.nbytes for each in self._streams.values())
+        nobody = sum(each.nbytes for each in self._nobody.values())
+        return nobody + sum(each.nbytes for each, _ in self._streams.values())
 
     @property
     def keys(self) -> int:
@@ -133,21 +151,28 @@ class Verdicts:
         time_type : pyarrow.DataType
             Of the time in rows.
         """
-        hits = [atom.hits(chunk) for atom in self._atoms]
-        times = np.ascontiguousarray(chunk.times)
+        self._waiting.add(chunk.times, [atom.hits(chunk) for atom in self._atoms])
+        decided = [atom.decided for atom in self._atoms if isinstance(atom, EvaluatedAtom)]
+        yield from self._decide(*self._waiting.take(min(decided, default=self._waiting.points)), time_type)
+
+    def _decide(
+        self, times: npt.NDArray[np.int64], hits: Sequence[Hits], time_type: pa.DataType
+    ) -> Iterator[pa.RecordBatch]:
+        """Go on over time-points at which the truth of all atoms is known."""
         if not self.key:
             bits = np.zeros(len(times), np.int32)
             for place, (points, _) in enumerate(hits):
                 bits[points] |= 1 << place
-            self._nobody.feed(times, bits)
-            yield from self._rows({(): self._nobody}, time_type)
+            ((always, stream),) = self._nobody.items()
+            stream.feed(times, bits | np.int32(always))
+            yield from self._rows({(): stream}, time_type)
             return
         step = max(256, _MOST_ROWS // max(1, len(self._streams)))
         by_key = self._by_key(hits)
         for begin in range(0, len(times), step):
             yield from self._feed_keys(times[begin : begin + step], begin, by_key, time_type)
 
-    def _by_key(self, hits: Sequence[tuple[npt.NDArray[np.int64], list[pa.Array]]]) -> dict[Key, list[Any]]:
+    def _by_key(self, hits: Sequence[Hits]) -> dict[Key, list[Any]]:
         """For each key of a chunk its time-points with true atoms: (places, bits), in parts."""
         found: dict[Key, list[Any]] = {}
         for place, (points, columns) in enumerate(hits):
@@ -175,10 +200,10 @@ class Verdicts:
                     bits[points[first:last] - begin] |= bit
         self._fork(times, here)
         nothing = np.zeros(len(times), np.int32)
-        for key, stream in self._streams.items():
-            if stream.points < self._nobody.points:
-                stream.feed(times, here.get(key, nothing))
-        yield from self._rows(self._streams, time_type)
+        for key, (stream, always) in self._streams.items():
+            if stream.points < self._points:
+                stream.feed(times, here.get(key, nothing) | np.int32(always))
+        yield from self._rows({key: stream for key, (stream, _) in self._streams.items()}, time_type)
 
     def _fork(self, times: npt.NDArray[np.int64], here: Mapping[Key, npt.NDArray[np.int32]]) -> None:
         """Feed nobody's stream, and let each new key take over from it at the first time-point with an event of it."""
@@ -188,21 +213,31 @@ class Verdicts:
         for first, key in sorted(new, key=lambda each: each[0]):
             self._feed_nobody(times[done:first], nothing[done:first])
             done = first
-            stream = self._nobody.copy()
-            stream.feed(times[first:], here[key][first:])
-            self._streams[key] = stream
-            self._new[key] = list(self._history)
+            always = self._bits(key)
+            stream = self._nobody[always].copy()
+            stream.feed(times[first:], here[key][first:] | np.int32(always))
+            self._streams[key] = stream, always
+            self._new[key] = list(self._history[always])
         self._feed_nobody(times[done:], nothing[done:])
 
     def _feed_nobody(self, times: npt.NDArray[np.int64], bits: npt.NDArray[np.int32]) -> None:
-        self._nobody.feed(times, bits)
-        rows = self._nobody.take()
-        if self.mode == "all" and len(rows[0]):
-            self._history.append(rows)
+        self._points += len(times)
+        for always, stream in self._nobody.items():
+            stream.feed(times, bits | np.int32(always))
+            rows = stream.take()
+            if self.mode == "all" and len(rows[0]):
+                self._history[always].append(rows)
 
     def close(self, time_type: pa.DataType, open_end: bool = False) -> Iterator[pa.RecordBatch]:
         """The rows that the end of the input decides; with an open end there are none."""
-        streams = self._streams if self.key else {(): self._nobody}
+        if not open_end:
+            nothing = np.zeros(0, np.int64)
+            rest = [atom.close() if isinstance(atom, EvaluatedAtom) else (nothing, []) for atom in self._atoms]
+            self._waiting.add(nothing, rest)
+            yield from self._decide(*self._waiting.take(self._waiting.points), time_type)
+        streams = {key: stream for key, (stream, _) in self._streams.items()}
+        if not self.key:
+            streams[()] = next(iter(self._nobody.values()))
         if not open_end:
             for stream in streams.values():
                 stream.finish()
@@ -224,7 +259,7 @@ class Verdicts:
         order = np.lexsort((keys, offsets, times)) if len(taken) > 1 else slice(None)
         columns = [_times(times[order], time_type), pa.array(offsets[order])]
         for place, name in enumerate(self.key):
-            values = pa.array([key[place] for key, _ in taken], self._types[name])
+            values = array_of([key[place] for key, _ in taken], self._types[name])
             columns.append(values.take(pa.array(keys[order])))
         verdicts = verdicts[order]
         same = verdicts == 2
@@ -233,7 +268,79 @@ class Verdicts:
             same_times, same_offsets = (np.concatenate(part)[order] for part in parts[3:])
             columns.append(_times(same_times, time_type, ~same))
             columns.append(pa.array(same_offsets, mask=~same))
-        yield pa.RecordBatch.from_arrays(columns, schema=self.schema(time_type))
+        fields = [field.with_type(each.type) for field, each in zip(self.schema(time_type), columns, strict=True)]
+        yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+
+class _Waiting:
+    """Time-points, and where atoms are true, until the truth of all atoms is known.
+
+    Attributes
+    ----------
+    points : int
+        Time-points so far.
+    """
+
+    def __init__(self, atoms: int) -> None:
+        self.points = 0
+        self._first = 0  # the time-point that waits first
+        self._times: list[npt.NDArray[np.int64]] = []
+        self._hits: list[list[Hits]] = [[] for _ in range(atoms)]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are kept."""
+        hits: int = sum(
+            points.nbytes + sum(each.nbytes for each in columns) for parts in self._hits for points, columns in parts
+        )
+        return 8 * (self.points - self._first) + hits
+
+    def add(self, times: npt.NDArray[np.int64], hits: Sequence[Hits]) -> None:
+        """More time-points, and hits counted from the first of them."""
+        if len(times):
+            self._times.append(times)
+        for known, (points, columns) in zip(self._hits, hits, strict=True):
+            if len(points):
+                known.append((points + self.points, columns))
+        self.points += len(times)
+
+    def take(self, end: int) -> tuple[npt.NDArray[np.int64], list[Hits]]:
+        """The time-points before one, and hits counted from the first of them."""
+        times = np.concatenate([*self._times, np.zeros(0, np.int64)])
+        first, count = self._first, end - self._first
+        hits = [_before(parts, first, end) for parts in self._hits]
+        self._times = [times[count:]] if count < len(times) else []
+        self._hits = [[each for each in (_from(part, end) for part in parts) if len(each[0])] for parts in self._hits]
+        self._first = end
+        return np.ascontiguousarray(times[:count]), hits
+
+
+def _before(parts: Sequence[Hits], first: int, end: int) -> Hits:
+    """Hits before a time-point, put together and counted from `first`."""
+    chosen = [_filtered(points, columns, points < end) for points, columns in parts]
+    chosen = [each for each in chosen if len(each[0])]
+    if not chosen:
+        return np.zeros(0, np.int64), []
+    points = np.concatenate([points for points, _ in chosen]) - first
+    return points, [_together(columns) for columns in zip(*(columns for _, columns in chosen), strict=True)]
+
+
+def _from(part: Hits, end: int) -> Hits:
+    points, columns = part
+    return _filtered(points, columns, points >= end)
+
+
+def _filtered(points: npt.NDArray[np.int64], columns: list[pa.Array], keep: npt.NDArray[np.bool_]) -> Hits:
+    if keep.all():
+        return points, columns
+    return points[keep], [column.filter(pa.array(keep)) for column in columns]
+
+
+def _together(parts: Sequence[pa.Array]) -> pa.Array:
+    if len(parts) == 1:
+        return parts[0]
+    wide = next((each.type for each in parts if pa.types.is_decimal(each.type)), parts[0].type)
+    return pa.concat_arrays([each.cast(wide) for each in parts])
 
 
 def _times(ticks: npt.NDArray[np.int64], time_type: pa.DataType, mask: npt.NDArray[np.bool_] | None = None) -> pa.Array:

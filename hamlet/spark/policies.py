@@ -189,7 +189,8 @@ def _cut(shipment: Shipment, opened: Source, slices: int, statistics: Rates | No
     """What the slices are: of valuations, or of time where the policy binds no variable that an atom carries."""
     formula = goal(shipment.policy.formula, shipment.negate)[0]
     if dimensions_of(formula):
-        return JointSlicer(formula, slices, statistics or rates_of(formula, opened.chunks(), SAMPLED))
+        chunks = _narrow(opened.chunks(), shipment.policy)
+        return JointSlicer(formula, slices, statistics or rates_of(formula, chunks, SAMPLED))
     past, future = reach(formula, opened.per_second)
     if shipment.open_end:
         past = None  # which time-points are decided is known at the end of the input only
@@ -216,7 +217,7 @@ def monitor_slice(
     with file_writer(
         unfinished, output_format, "policy", shipment.policy.name, schema, False, serving.tuples[0]
     ) as put:
-        for _, rows in serving.run(_chunks(source, cut, slice)):
+        for _, rows in serving.run(_chunks(source, cut, slice, shipment.policy)):
             mine = _own(rows, cut, slice)
             if mine.num_rows:
                 put(mine)
@@ -230,10 +231,23 @@ def monitor_slice(
     return {"rows": written, "load": load, **source.stats}
 
 
-def _chunks(source: Source, cut: JointSlicer | list[Range], slice: int) -> Iterator[LogChunk]:
+def _chunks(source: Source, cut: JointSlicer | list[Range], slice: int, policy: Policy) -> Iterator[LogChunk]:
     if isinstance(cut, JointSlicer):
-        return (cut.only(chunk, slice) for chunk in source.chunks())
+        return (cut.only(chunk, slice) for chunk in _narrow(source.chunks(), policy))
     return cut_chunks(source.chunks(), cut[slice])
+
+
+def _narrow(chunks: Iterable[LogChunk], policy: Policy) -> Iterator[LogChunk]:
+    """Chunks whose integers have 64 bits at most: the slices of larger ones would depend on how a file is cut."""
+    for chunk in chunks:
+        for key, (_, columns) in chunk.relations.items():
+            for column, kind in zip(columns, policy.signature[key].types, strict=True):
+                if kind == "int" and not pa.types.is_integer(column.type):
+                    raise DataError(
+                        f"an event of {key[0]} has an integer of more than 64 bits, which a Spark job cannot slice\n"
+                        "hint: hamlet monitor reads integers of any size"
+                    )
+        yield chunk
 
 
 def _own(rows: pa.RecordBatch, cut: JointSlicer | list[Range], slice: int) -> pa.RecordBatch:

@@ -239,6 +239,9 @@ def hashes_of(column: pa.Array, seed: int) -> npt.NDArray[np.uint64]:
     kind = column.type
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         values = column.cast(pa.int64()).to_numpy(zero_copy_only=False).view(np.uint64)
+    elif pa.types.is_decimal(kind):  # integers of any size; small ones have the hash of int64
+        numbers = [int(each) % (1 << 64) for each in column.to_pylist()]
+        values = np.array(numbers, np.uint64)
     elif pa.types.is_floating(kind):
         values = (column.to_numpy(zero_copy_only=False) + 0.0).view(np.uint64)  # -0.0 is 0.0
     else:
