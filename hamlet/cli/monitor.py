@@ -105,6 +105,15 @@ POLICY_OPTIONS = (
     ),
     max_memory_option(),
     click.option(
+        "--lateness",
+        metavar="DURATION",
+        default="0",
+        help="How far behind the latest time events may be: '5 s', or ticks of the time column.",
+    ),
+    click.option(
+        "--late", type=click.Choice(["error", "drop"]), default="error", help="What becomes of events later than that."
+    ),
+    click.option(
         "--report",
         metavar="FILE.html",
         type=click.Path(),

@@ -17,6 +17,7 @@ from hamlet.errors import DataError, WorkloadError
 from hamlet.input.events import open_events
 from hamlet.parallel.run import run as run_workload
 from hamlet.streams import Monitor, Specification, ir
+from hamlet.streams.against import column_errors
 from hamlet.streams.clock import StreamClock, Times
 from hamlet.streams.results import Found
 from hamlet.streams.run import prepare as prepare_monitor
@@ -190,6 +191,7 @@ def check(path: str, settings: Settings) -> str:
     spec = Specification.from_file(path)
     if settings.source is not None:
         feed = _opened(settings, spec.inputs)
+        _fitting(spec, feed)
         monitor = _monitor(spec, settings)
         prepare_monitor(monitor, feed)
         for batch in itertools.islice(feed.batches(), 1):
@@ -201,6 +203,14 @@ def check(path: str, settings: Settings) -> str:
     counts = ((len(spec.inputs), "input"), (outputs, "output"), (len(spec.program.triggers), "trigger"))
     said = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts)
     return f"{path}: {said}, no errors"
+
+
+def _fitting(spec: Specification, feed: Feed) -> None:
+    """Raise WorkloadError with every input that has no column, or one of other values."""
+    if feed.types is not None and feed.closed:
+        mistakes = column_errors(spec.program, feed.types, feed.unreadable())
+        if mistakes:
+            raise WorkloadError(mistakes)
 
 
 def explain(path: str, settings: Settings, shown_as: str, html: str | None) -> None:

@@ -82,6 +82,10 @@ class Monitor:
         max_deadlines: int = MAX_DEADLINES,
         source: str = "the events",
     ) -> None:
+        if not isinstance(spec, Specification):
+            raise OptionError(
+                f"a monitor takes a Specification, not a {type(spec).__name__}; Specification.parse(text) makes one"
+            )
         if not isinstance(max_deadlines, int) or max_deadlines < 1:
             raise OptionError(f"max_deadlines is {max_deadlines!r}; it must be an integer > 0")
         self.spec = spec

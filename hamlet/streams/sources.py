@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,15 @@ class Feed:
     closed = True
     names: Sequence[str] | None = None
 
+    @property
+    def types(self) -> Mapping[str, pa.DataType | None] | None:
+        """The columns with their types, None where text is read as what the inputs are; None before reading."""
+        return None
+
+    def unreadable(self) -> dict[str, str]:
+        """Columns of text whose first values are none of their input's type, and what was found there."""
+        return {}
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The events, at least one a batch."""
         raise NotImplementedError
@@ -63,6 +72,10 @@ class _Memory(Feed):
         self.rows, self.names = table.num_rows, table.schema.names
         self._table = table
 
+    @property
+    def types(self) -> Mapping[str, pa.DataType | None] | None:
+        return _types(self._table.schema)
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         for batch in self._table.to_batches(_CHUNK * 4):
             if batch.num_rows:
@@ -76,6 +89,10 @@ class _Source(Feed):
         self.name, self.rows, self.names = source.name, source.rows, source.arrow_schema.names
         self._source = source
 
+    @property
+    def types(self) -> Mapping[str, pa.DataType | None] | None:
+        return _types(self._source.arrow_schema)
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         yield from self._source.batches()
 
@@ -85,6 +102,10 @@ class _Arrow(Feed):
 
     def __init__(self, reader: pa.RecordBatchReader) -> None:
         self.name, self.names, self._reader = "the Arrow stream", reader.schema.names, reader
+
+    @property
+    def types(self) -> Mapping[str, pa.DataType | None] | None:
+        return _types(self._reader.schema)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         try:
@@ -103,6 +124,10 @@ class _Parquet(Feed):
         wanted = {each.name for each in inputs} | {time}
         self._columns = [name for name in self.names if name in wanted]
 
+    @property
+    def types(self) -> Mapping[str, pa.DataType | None] | None:
+        return _types(self._file.schema)
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         yield from self._file.batches(self._columns)
 
@@ -118,6 +143,23 @@ class _Csv(Feed):
         self.names = list(self._real)
         self._time = time_column_of(self.names, time_column, self.name)
         self._inputs = [each for each in inputs if each.name in self._real]
+
+    @property
+    def types(self) -> Mapping[str, pa.DataType | None] | None:
+        return dict.fromkeys(self._real)
+
+    def unreadable(self) -> dict[str, str]:
+        """Each column is read alone, so that all that is wrong is known at once."""
+        found = {}
+        for each in self._inputs:
+            if each.name == self._time or not isinstance(each.type, ir.Scalar):
+                continue
+            try:
+                next(self._read({self._real[each.name]: _TYPES[each.type.family]}), None)
+            except DataError as error:
+                value = re.search(r"invalid value '(.*)'$", str(error).split("\n", 1)[0])
+                found[each.name] = "its column cannot be read so" if value is None else f"its column holds '{value[1]}'"
+        return found
 
     def _open(self, columns: dict[str, pa.DataType] | None) -> Any:
         try:
@@ -143,7 +185,7 @@ class _Csv(Feed):
         place = re.search(r"In CSV column #(\d+): ", said)
         if place is None or columns is None:
             return DataError(f"{self.name} cannot be read: {said}")
-        names = list(columns)
+        names = self.names or []  # Arrow counts the columns of the file, not those that are read
         which = names[int(place[1])] if int(place[1]) < len(names) else f"#{place[1]}"
         return DataError(
             f"{self.name}: column {which!r}: {said.replace(place[0], '')}\n"
@@ -236,6 +278,13 @@ class _Folder(Feed):
         self.name, self._feeds = name, feeds
         self.names, self.closed = feeds[0].names, all(each.closed for each in feeds)
 
+    @property
+    def types(self) -> Mapping[str, pa.DataType | None] | None:
+        return self._feeds[0].types
+
+    def unreadable(self) -> dict[str, str]:
+        return self._feeds[0].unreadable()
+
     def survey(self, times: Times) -> None:
         for each in self._feeds:
             each.survey(times)
@@ -243,6 +292,10 @@ class _Folder(Feed):
     def batches(self) -> Iterator[pa.RecordBatch]:
         for each in self._feeds:
             yield from each.batches()
+
+
+def _types(schema: pa.Schema) -> dict[str, pa.DataType | None]:
+    return dict(zip(schema.names, schema.types, strict=True))
 
 
 def open_feed(
