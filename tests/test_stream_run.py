@@ -491,3 +491,29 @@ def test_errors_are_of_the_house() -> None:
     for bad in ({"max_deadlines": 0}, {"late": "maybe"}, {"time_unit": "h"}, {"lateness": "soon"}, {"max_memory": "x"}):
         with pytest.raises(HamletError):
             run(Specification.parse(COUNT), {"time": [1], "a": [1]}, **bad)  # type: ignore[arg-type]
+
+
+def test_a_page_shows_triggers_over_time_and_streams_as_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "e.csv").write_text("time,a\n" + "".join(f"{time},{time % 7}\n" for time in range(5000)))
+    watch = spec_file(
+        tmp_path,
+        """input a: Int64  output b := a * 2  output s @a := "text"  output big(p) spawn with a eval when a = p with a
+        trigger a > 4 "large <a>"  trigger eval when a < 0 with "{{}}".format(a)""",
+    )
+    page = tmp_path / "r.html"
+    arguments = ["monitor", watch, "--input", str(tmp_path / "e.csv"), "--report", str(page), "-q"]
+    assert main([*arguments, "--values"]) == 0
+    said = page.read_text()
+    assert "trigger 1: 1,428 times" in said
+    assert "large &lt;a&gt;" in said
+    assert "trigger 2: 0 times" in said
+    assert "b: 0 to 12" in said
+    assert said.count("<polyline") == 1 + 7
+    assert "s: " not in said
+    bars = json.loads(said.split('id="data"', 1)[1].split(">", 1)[1].split("</script>", 1)[0])["policies"][0]["bars"]
+    assert sum(each["count"] for each in bars) == 1428
+    assert len(bars) <= 120
+    assert main([*arguments[:-2], watch, "-q"]) == 2
+    assert "would replace" in capsys.readouterr().err
