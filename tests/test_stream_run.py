@@ -511,7 +511,7 @@ def test_a_page_shows_triggers_over_time_and_streams_as_lines(
     assert "trigger 2: 0 times" in said
     assert "b: 0 to 12" in said
     assert said.count("<polyline") == 1 + 7
-    assert "s: " not in said
+    assert "<h3>s: " not in said
     bars = json.loads(said.split('id="data"', 1)[1].split(">", 1)[1].split("</script>", 1)[0])["policies"][0]["bars"]
     assert sum(each["count"] for each in bars) == 1428
     assert len(bars) <= 120
