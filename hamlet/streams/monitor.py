@@ -23,6 +23,7 @@ from hamlet.streams._store import Fault
 from hamlet.streams.clock import NANOSECONDS, StreamClock, Times
 from hamlet.streams.columns import Cells, cells_of
 from hamlet.streams.compile import MAX_DEADLINES, compile_program
+from hamlet.streams.memory import held
 from hamlet.streams.results import Found, RowForm
 from hamlet.streams.specification import Specification
 
@@ -190,7 +191,8 @@ class Monitor:
             "late_events": self.late_events,
             "deadlines": self.evaluator.deadlines,
             "instances": sum(each.instances() for each in streams if each.spawned),
-            "bytes": self.evaluator.store.bytes,
+            "bytes": held(self.spec.program, self.evaluator.store),
+            "allocated": self.evaluator.store.bytes,
         }
 
     @property
