@@ -221,6 +221,47 @@ def test_times_that_decrease_are_an_error_unless_there_is_lateness() -> None:
     assert run(Specification.parse(COUNT), events, late="drop").stats["late_events"] == 1
 
 
+TUPLES = "input a: (Int64, (Bool, Float64)), s: Int64  output b := a.0 + s  output c := a[-1].1.0.defaults(to: false)"
+
+
+def test_tuples_are_read_from_every_form(tmp_path: Path) -> None:
+    events = [{"time": 0, "a": (42, (True, 1.5)), "s": 1}, {"time": 1, "a": (13, (False, 2)), "s": 2}]
+    expected = [(0, 43), (1, 15)]
+    assert values(TUPLES, events, "b") == expected
+    assert values(TUPLES, events, "c") == [(0, False), (1, True)]
+    columns = {name: [each[name] for each in events] for name in ("time", "a", "s")}
+    assert values(TUPLES, columns, "b") == expected
+    struct = pa.struct([("x", pa.int64()), ("y", pa.struct([("f", pa.bool_()), ("g", pa.float64())]))])
+    rows_of = [{"x": a, "y": {"f": f, "g": float(g)}} for a, (f, g) in columns["a"]]
+    table = pa.table({"time": [0, 1], "a": pa.array(rows_of, struct), "s": [1, 2]})
+    assert values(TUPLES, table, "b") == expected
+    (tmp_path / "e.json").write_text("".join(json.dumps(each) + "\n" for each in events))
+    assert values(TUPLES, tmp_path / "e.json", "b") == expected
+    monitor = Monitor(Specification.parse(TUPLES), values=True)
+    assert [row["value"] for row in monitor.push(events) if row["stream"] == "b"] == [43, 15]
+
+
+@pytest.mark.parametrize(
+    "value", [("x", (True, 1.0)), (1, (1, 1.0)), (1, True), (1,), (2**63, (True, 1.0)), (1, (True, float("nan")))]
+)
+def test_tuples_of_another_type_are_an_error(value: object) -> None:
+    with pytest.raises(DataError, match="'a'"):
+        rows(TUPLES, [{"time": 0, "a": value, "s": 1}])
+
+
+def test_text_is_no_tuple(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text('time,a,s\n0,"(1, (true, 1.0))",1\n')
+    with pytest.raises(DataError, match="column 'a' holds what input a of type"):
+        rows(TUPLES, tmp_path / "e.csv")
+
+
+def test_coded_columns() -> None:
+    text = 'input s: String  trigger eval when s != "" with "<{{}}>".format(s)'
+    coded = pa.array([7, 8, None, 7]).dictionary_encode()
+    said = [row["trigger"] for row in rows(text, pa.table({"time": [0, 1, 2, 3], "s": coded}))]
+    assert said == ["<7>", "<8>", "<7>"]
+
+
 def test_times_beyond_the_clock_are_an_error() -> None:
     with pytest.raises(DataError, match=r"beyond 2\^61 nanoseconds"):
         rows(COUNT, {"time": [0.5, 1e300], "a": [1, 2]})

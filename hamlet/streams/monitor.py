@@ -26,6 +26,7 @@ from hamlet.streams.compile import MAX_DEADLINES, compile_program
 from hamlet.streams.memory import held
 from hamlet.streams.results import Found, RowForm
 from hamlet.streams.specification import Specification
+from hamlet.streams.tuples import as_structs
 
 TIME_COLUMNS = ("time", "ts", "timestamp")
 _TICKS = "\x00ticks"
@@ -210,7 +211,7 @@ class Monitor:
     def push_found(self, events: Any) -> list[Found]:
         """As `push`; rows as they are found."""
         self._ready()
-        table, closed = table_of(events, self.arrived)
+        table, closed = table_of(as_structs(events, self.spec.inputs), self.arrived)
         for batch in table.to_batches():
             if batch.num_rows:
                 self.take(batch, closed)

@@ -22,6 +22,7 @@ from hamlet.input.files import ParquetFile, event_files, format_of, similar_file
 from hamlet.streams import ir
 from hamlet.streams.clock import Times
 from hamlet.streams.monitor import time_column_of
+from hamlet.streams.tuples import as_structs
 
 _BLOCK = 1 << 22
 _CHUNK = 65_536
@@ -66,8 +67,8 @@ class Feed:
 
 
 class _Memory(Feed):
-    def __init__(self, source: Any) -> None:
-        table, self.closed = table_of(source)
+    def __init__(self, source: Any, inputs: Sequence[ir.Stream]) -> None:
+        table, self.closed = table_of(as_structs(source, inputs))
         self.name = "the table" if self.closed else "the events"
         self.rows, self.names = table.num_rows, table.schema.names
         self._table = table
@@ -234,18 +235,18 @@ class _Json(Feed):
 
     closed = False
 
-    def __init__(self, path: Path) -> None:
-        self.name, self._path = str(path), path
+    def __init__(self, path: Path, inputs: Sequence[ir.Stream]) -> None:
+        self.name, self._path, self._inputs = str(path), path, inputs
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         first, waiting = 0, []
         for row in self._objects():
             waiting.append(row)
             if len(waiting) == _CHUNK:
-                yield from table_of(waiting, first)[0].to_batches()
+                yield from table_of(as_structs(waiting, self._inputs), first)[0].to_batches()
                 first, waiting = first + len(waiting), []
         if waiting:
-            yield from table_of(waiting, first)[0].to_batches()
+            yield from table_of(as_structs(waiting, self._inputs), first)[0].to_batches()
 
     def _objects(self) -> Iterator[dict[str, Any]]:
         try:
@@ -327,7 +328,7 @@ def open_feed(
     in_memory = isinstance(source, (pa.Table, pa.RecordBatch))
     if hasattr(source, "__arrow_c_stream__") and not in_memory:
         return _Arrow(pa.RecordBatchReader.from_stream(source))
-    return _Memory(source)
+    return _Memory(source, inputs)
 
 
 def _open_path(path: Path, inputs: Sequence[ir.Stream], time_column: str | None, input_format: str | None) -> Feed:
@@ -341,4 +342,4 @@ def _open_path(path: Path, inputs: Sequence[ir.Stream], time_column: str | None,
         raise DataError(f"{path} is empty")
     if kind == "parquet":
         return _Parquet(path, inputs, time_column)
-    return _Csv(path, inputs, time_column) if kind == "csv" else _Json(path)
+    return _Csv(path, inputs, time_column) if kind == "csv" else _Json(path, inputs)
