@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from random import Random
 
 import pytest
 
 from hamlet.streams.explain import explain
 from hamlet.streams.memory import Kept, Memory, memory
+from hamlet.streams.monitor import Monitor
 from hamlet.streams.page import page
 from hamlet.streams.specification import Specification
 
@@ -106,6 +108,37 @@ def test_instances() -> None:
     assert "no total: total keeps 8 B for each instance" in said
     windows = of("input u: String output w(p) spawn with u eval @1Hz with u.aggregate(over: 5s, using: count)")
     assert windows.total is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        OFFSETS,
+        RATES,
+        UNKNOWN,
+        "input a: Float64 output w @1Hz := a.aggregate(over: 10s, using: avg).defaults(to: 0.0)",
+        "input a: Float64 output w @3s := a.aggregate(over: 10s, using: integral)",
+        "input a: Float64 output w @2s := a.aggregate(over: 500ms, using: sum)",
+        "input a: Float64 output b @20Hz := a.hold(or: 0.0) output w @1Hz := b.aggregate(over: 2s, using: median)"
+        ".defaults(to: 0.0)",
+        "input a: Float64 output b @4Hz := a.hold(or: 0.0) output c @1Hz := b.offset(by: -2s).defaults(to: 0.0)",
+        "input a: Float64 output w := a.aggregate(over_discrete: 7, using: var).defaults(to: 0.0) "
+        "+ a[-3].defaults(to: 0.0)",
+    ],
+)
+def test_a_run_never_holds_more_than_was_said(text: str) -> None:
+    specification = Specification.parse(text)
+    total = memory(specification.program).total
+    assert total is not None
+    monitor = Monitor(specification, time_unit="ms")
+    random, time, held = Random(1), 0, []
+    for _ in range(600):
+        time += random.choice([0, 1, 30, 250, 1000, 4000])
+        event = {name: random.random() for name in "ab"[: 1 + ("b: Float64" in text)]}
+        monitor.push({"time": time, **event})
+        held.append(monitor.stats["bytes"])
+    assert max(held) <= total
+    assert max(held) > total / 3  # the bound is no guess
 
 
 def test_the_graph_in_all_forms() -> None:

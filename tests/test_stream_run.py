@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from hamlet.cli import main
-from hamlet.errors import DataError, HamletError, MemoryLimitError, OptionError, RestoreError, UnsupportedError
+from hamlet.errors import (
+    DataError,
+    HamletError,
+    MemoryLimitError,
+    OptionError,
+    RestoreError,
+    UnsupportedError,
+    WorkloadError,
+)
+from hamlet.oracle.streams import evaluate
 from hamlet.streams import Monitor, Specification, run
 from hamlet.streams.routing import routed_by
 from tests.compare_streams import compare
@@ -211,9 +221,75 @@ def test_times_that_decrease_are_an_error_unless_there_is_lateness() -> None:
     assert run(Specification.parse(COUNT), events, late="drop").stats["late_events"] == 1
 
 
+TUPLES = "input a: (Int64, (Bool, Float64)), s: Int64  output b := a.0 + s  output c := a[-1].1.0.defaults(to: false)"
+
+
+def test_tuples_are_read_from_every_form(tmp_path: Path) -> None:
+    events = [{"time": 0, "a": (42, (True, 1.5)), "s": 1}, {"time": 1, "a": (13, (False, 2)), "s": 2}]
+    expected = [(0, 43), (1, 15)]
+    assert values(TUPLES, events, "b") == expected
+    assert values(TUPLES, events, "c") == [(0, False), (1, True)]
+    columns = {name: [each[name] for each in events] for name in ("time", "a", "s")}
+    assert values(TUPLES, columns, "b") == expected
+    struct = pa.struct([("x", pa.int64()), ("y", pa.struct([("f", pa.bool_()), ("g", pa.float64())]))])
+    rows_of = [{"x": a, "y": {"f": f, "g": float(g)}} for a, (f, g) in columns["a"]]
+    table = pa.table({"time": [0, 1], "a": pa.array(rows_of, struct), "s": [1, 2]})
+    assert values(TUPLES, table, "b") == expected
+    (tmp_path / "e.json").write_text("".join(json.dumps(each) + "\n" for each in events))
+    assert values(TUPLES, tmp_path / "e.json", "b") == expected
+    monitor = Monitor(Specification.parse(TUPLES), values=True)
+    assert [row["value"] for row in monitor.push(events) if row["stream"] == "b"] == [43, 15]
+
+
+@pytest.mark.parametrize(
+    "value", [("x", (True, 1.0)), (1, (1, 1.0)), (1, True), (1,), (2**63, (True, 1.0)), (1, (True, float("nan")))]
+)
+def test_tuples_of_another_type_are_an_error(value: object) -> None:
+    with pytest.raises(DataError, match="'a'"):
+        rows(TUPLES, [{"time": 0, "a": value, "s": 1}])
+
+
+def test_text_is_no_tuple(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text('time,a,s\n0,"(1, (true, 1.0))",1\n')
+    with pytest.raises(DataError, match="column 'a' holds what input a of type"):
+        rows(TUPLES, tmp_path / "e.csv")
+
+
+def test_coded_columns() -> None:
+    text = 'input s: String  trigger eval when s != "" with "<{{}}>".format(s)'
+    coded = pa.array([7, 8, None, 7]).dictionary_encode()
+    said = [row["trigger"] for row in rows(text, pa.table({"time": [0, 1, 2, 3], "s": coded}))]
+    assert said == ["<7>", "<8>", "<7>"]
+
+
+def test_times_beyond_the_clock_are_an_error() -> None:
+    with pytest.raises(DataError, match=r"beyond 2\^61 nanoseconds"):
+        rows(COUNT, {"time": [0.5, 1e300], "a": [1, 2]})
+
+
+def test_no_events_give_no_rows() -> None:
+    assert rows(COUNT, []) == []
+    with pytest.raises(OptionError, match="not a str"):
+        run("input a: Int64", [])  # type: ignore[arg-type]
+
+
+def test_a_close_reads_newest_values() -> None:
+    text = """input a: Int64, r: Bool
+    output n(p) spawn @a with a eval @a when a = p with n(p).offset(by: -1).defaults(to: 0) + 1
+        close @(a && r) when n(p) > 1 && r"""
+    events = {"time": [0, 1, 2, 3], "a": [1, 1, 2, 1], "r": [False, False, True, False]}
+    # instance 1 ends at 2, where it is not extended: at 3 it counts from one again
+    assert values(text, events, "n") == [(0, 1), (1, 2), (2, 1), (3, 1)]
+    specification = Specification.parse(text)
+    steps = [(time * 10**9, {"a": a, "r": r}) for time, a, r in zip(*events.values(), strict=True)]
+    found = [row["value"] for group in evaluate(specification.program, steps, values=True) for row in group.rows]
+    assert found == [1, 2, 1, 1]
+
+
 def test_what_does_not_fit_an_input_is_said() -> None:
-    with pytest.raises(DataError, match="there is no column 'a'"):
-        rows(COUNT, pa.table({"time": [1], "b": [1]}))
+    with pytest.raises(WorkloadError, match="the events have no column 'a'") as all_at_once:
+        rows("input a: Int64, b: Bool  trigger b", pa.table({"time": [1], "b": [1]}))
+    assert "b is Bool, and its column holds int64" in str(all_at_once.value)
     with pytest.raises(DataError, match="column 'a' holds"):
         rows(COUNT, {"time": [1], "a": ["five"]})
     with pytest.raises(DataError, match="NaN"):
@@ -340,6 +416,72 @@ def test_several_specifications_in_one_call(tmp_path: Path, capsys: pytest.Captu
     ]
 
 
+def test_a_table_shows_values_of_several_types(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "e.csv").write_text("time,a\n0,1\n1,9\n")
+    text = 'input a: Int64  output b := a  output c @a := "x"  output t := (a, 0.5)  output d @2.5Hz := a.hold(or: 0)'
+    watch = spec_file(tmp_path, text)
+    assert main(["monitor", watch, "--input", str(tmp_path / "e.csv"), "--values"]) == 0
+    said = capsys.readouterr().out
+    assert "watch: 8 rows" in said
+    assert "{'0': 9, '1': 0.5}" in said
+    (tmp_path / "e.csv").write_text("time,a\n")
+    assert main(["monitor", watch, "--input", str(tmp_path / "e.csv"), "--values"]) == 0
+
+
+def test_tuples_beside_other_values_are_json_in_parquet(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("time,a\n0,1\n")
+    watch = spec_file(tmp_path, "input a: Int64  output b := a > 1  output t := (a, 0.5)")
+    out = tmp_path / "out"
+    assert main(["monitor", watch, "--input", str(tmp_path / "e.csv"), "--values", "--output", str(out)]) == 0
+    part = next((out / "specification=watch").iterdir())
+    assert pq.read_table(part)["value"].to_pylist() == ["false", '{"0": 1, "1": 0.5}']
+
+
+def test_disorder_and_standard_input(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "e.csv").write_text("time,type,a\n0,A,1\n3,A,2\n1,A,3\n")
+    watch = spec_file(tmp_path, 'input a: Int64  trigger a > 1 "big"')
+    arguments = ["monitor", watch, "--input", str(tmp_path / "e.csv"), "--output", "-"]
+    assert main(arguments) == 2
+    assert "--lateness" in capsys.readouterr().err
+    assert main([*arguments, "--lateness", "2"]) == 0
+    assert [json.loads(line)["time"] for line in capsys.readouterr().out.splitlines()] == [1, 3]
+    assert main([*arguments, "--late", "drop"]) == 0
+    assert [json.loads(line)["time"] for line in capsys.readouterr().out.splitlines()] == [3]
+    # a pipe gives what it has once, and a policy and a specification both read it
+    (tmp_path / "p.sig").write_text("A(a: int)")
+    (tmp_path / "p.mfotl").write_text("A(x) AND x > 1")
+    piped = io.TextIOWrapper(io.BytesIO(b"time,type,a\n0,A,1\n3,A,2\n"))
+    monkeypatch.setattr("sys.stdin", piped)
+    files = [watch, str(tmp_path / "p.mfotl"), "--signature", str(tmp_path / "p.sig")]
+    assert main(["monitor", *files, "--input", "-", "--input-format", "csv", "--output", "-"]) == 0
+    assert [json.loads(line)["time"] for line in capsys.readouterr().out.splitlines()] == [3, 3]
+
+
+def test_check_says_all_that_does_not_fit_the_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "e.csv").write_text("time,x,a,b,c\n0,1,2.5,7,#\n")
+    watch = spec_file(tmp_path, "input aa: Int64, a: Int64, b: Bool, c: Float64  trigger b")
+    assert main(["check", watch, "--input", str(tmp_path / "e.csv")]) == 2
+    said = capsys.readouterr().err
+    assert "the events have no column 'aa'" in said
+    assert "a is Int64, and its column holds '2.5'" in said
+    assert "b is Bool, and its column holds '7'" in said
+    assert "c is" not in said
+    watch = spec_file(tmp_path, "input a: Int64, c: Float64  trigger a > 1", "other")
+    assert main(["monitor", watch, "--input", str(tmp_path / "e.csv")]) == 2
+    assert "column 'a': CSV conversion error" in capsys.readouterr().err
+
+
+def test_instances_without_an_end_are_a_warning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    watch = spec_file(tmp_path, "input a: Int64  output n(p) spawn with a eval when a = p with a")
+    assert main(["check", watch]) == 0
+    assert "warning: instances of n are never closed" in capsys.readouterr().err
+    watch = spec_file(tmp_path, "input a: Int64  output n(p) spawn with a eval when a = p with a close when n(p) > 3")
+    assert main(["check", watch]) == 0
+    assert "warning" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("form", ["parquet", "csv", "json"])
 def test_rows_of_several_types_are_written(form: str, tmp_path: Path) -> None:
     (tmp_path / "e.csv").write_text("time,a\n0,1\n1,9\n")
@@ -350,6 +492,7 @@ def test_rows_of_several_types_are_written(form: str, tmp_path: Path) -> None:
     part = next((out / "specification=watch").iterdir())
     if form == "parquet":
         assert pq.read_table(part).num_rows == 6
+        assert set(pq.read_table(part)["value"].to_pylist()) == {"1", "9", "x"}
     else:
         assert len(part.read_text().splitlines()) == 6 + (form == "csv")
 
@@ -389,3 +532,29 @@ def test_errors_are_of_the_house() -> None:
     for bad in ({"max_deadlines": 0}, {"late": "maybe"}, {"time_unit": "h"}, {"lateness": "soon"}, {"max_memory": "x"}):
         with pytest.raises(HamletError):
             run(Specification.parse(COUNT), {"time": [1], "a": [1]}, **bad)  # type: ignore[arg-type]
+
+
+def test_a_page_shows_triggers_over_time_and_streams_as_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "e.csv").write_text("time,a\n" + "".join(f"{time},{time % 7}\n" for time in range(5000)))
+    watch = spec_file(
+        tmp_path,
+        """input a: Int64  output b := a * 2  output s @a := "text"  output big(p) spawn with a eval when a = p with a
+        trigger a > 4 "large <a>"  trigger eval when a < 0 with "{{}}".format(a)""",
+    )
+    page = tmp_path / "r.html"
+    arguments = ["monitor", watch, "--input", str(tmp_path / "e.csv"), "--report", str(page), "-q"]
+    assert main([*arguments, "--values"]) == 0
+    said = page.read_text()
+    assert "trigger 1: 1,428 times" in said
+    assert "large &lt;a&gt;" in said
+    assert "trigger 2: 0 times" in said
+    assert "b: 0 to 12" in said
+    assert said.count("<polyline") == 1 + 7
+    assert "<h3>s: " not in said
+    bars = json.loads(said.split('id="data"', 1)[1].split(">", 1)[1].split("</script>", 1)[0])["policies"][0]["bars"]
+    assert sum(each["count"] for each in bars) == 1428
+    assert len(bars) <= 120
+    assert main([*arguments[:-2], watch, "-q"]) == 2
+    assert "would replace" in capsys.readouterr().err

@@ -107,12 +107,17 @@ def lasting(source: str, input_format: str | None, more_formats: Sequence[str] =
 
 
 def _copied(stream: BinaryIO, name: str) -> str:
+    context = click.get_current_context()
+    copies: dict[str, str] = context.meta.setdefault("hamlet.copies", {})
+    if name in copies:  # several readers of one call: a pipe gives what it has once
+        return copies[name]
     folder = tempfile.TemporaryDirectory(prefix="hamlet-")
-    click.get_current_context().call_on_close(folder.cleanup)
+    context.call_on_close(folder.cleanup)
     copy = Path(folder.name, name)
     try:
         with copy.open("wb") as file:
             shutil.copyfileobj(stream, file)
     except OSError as error:
         raise DataError(f"cannot copy the input to {folder.name}: {error.strerror or error}") from None
-    return str(copy)
+    copies[name] = str(copy)
+    return copies[name]

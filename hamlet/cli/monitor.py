@@ -105,10 +105,20 @@ POLICY_OPTIONS = (
     ),
     max_memory_option(),
     click.option(
+        "--lateness",
+        metavar="DURATION",
+        default="0",
+        help="How far behind the latest time events may be: '5 s', or ticks of the time column.",
+    ),
+    click.option(
+        "--late", type=click.Choice(["error", "drop"]), default="error", help="What becomes of events later than that."
+    ),
+    click.option(
         "--report",
         metavar="FILE.html",
         type=click.Path(),
-        help="Write a page about the run of policies: rows over time, and which valuations have the most.",
+        help="Write a page about the run: rows over time, of policies which valuations have the most, of "
+        "specifications (with --values) their streams as lines.",
     ),
     *COLUMN_OPTIONS,
     click.option("--overwrite", is_flag=True, help="Replace an output directory that is not empty."),
@@ -128,7 +138,7 @@ def command(
     if limit is not None and output is not None:
         raise click.UsageError("--limit is for tables; --output writes all rows")
     grouped = by_notation(files)
-    own = {name: options[name] for name in ("signature", "negate", "open_end", "ignore_unknown", "report")}
+    own = {name: options[name] for name in ("signature", "negate", "open_end", "ignore_unknown")}
     own["verdicts"] = options["verdicts"] != "satisfied"
     own["time-points"] = options["time_points"] != "step"
     only_for(list(grouped), own, ".mfotl", "policies")
@@ -139,6 +149,8 @@ def command(
         "stream specifications",
     )
     settings = settings_of(options)
+    if settings.report is not None and len(grouped) > 1:
+        raise click.UsageError("--report is a page about policies or about specifications; monitor them in two calls")
     kept = [*files, *(each for each in (settings.source, settings.signature) if each is not None)]
     if output not in (None, "-"):
         check_destination(str(output), overwrite, keep=kept)

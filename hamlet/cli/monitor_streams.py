@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from hamlet.errors import DataError, WorkloadError
 from hamlet.input.events import open_events
 from hamlet.parallel.run import run as run_workload
 from hamlet.streams import Monitor, Specification, ir
+from hamlet.streams.against import column_errors
 from hamlet.streams.clock import StreamClock, Times
 from hamlet.streams.results import Found
 from hamlet.streams.run import prepare as prepare_monitor
@@ -99,6 +101,8 @@ class PreparedSpecifications:
     """Specifications of one call over one input."""
 
     def __init__(self, specs: Sequence[Specification], settings: Settings) -> None:
+        self._specs, self._settings = specs, settings
+        self._watch = _report(specs, settings)
         self._feed = feed_of(specs, settings)
         self._monitors = [_monitor(spec, settings) for spec in specs]
         for monitor in self._monitors:
@@ -123,6 +127,7 @@ class PreparedSpecifications:
 
     def run(self, write: Write, progress: Advance | None) -> Mapping[str, Any]:
         """Monitor the input."""
+        started = time.perf_counter()
         for batch in self._batches:
             for place, monitor in enumerate(self._monitors):
                 monitor.take(batch, self._feed.closed)
@@ -131,11 +136,39 @@ class PreparedSpecifications:
                 progress(self._monitors[0].arrived)
         for place, monitor in enumerate(self._monitors):
             self._write(write, place, monitor, monitor.close_found())
-        return _together([monitor.stats for monitor in self._monitors])
+        stats = _together([monitor.stats for monitor in self._monitors])
+        if self._watch is not None:
+            settings = [("start", self._settings.start)] if self._settings.start is not None else []
+            self._watch.write(str(self._settings.source), settings, stats, time.perf_counter() - started)
+        return stats
 
     def _write(self, write: Write, place: int, monitor: Monitor, found: list[Found]) -> None:
         if found:
             write(place, monitor.form.batch(found, self._clock, monitor.start_at or 0))
+            if self._watch is not None and self._clock is not None:
+                self._watch.see(place, found, monitor.start_at or 0, self._clock.text)
+
+
+def _report(specs: Sequence[Specification], settings: Settings) -> Any:
+    """What watches the run for a page about it, if one is wanted; lines are drawn of streams of numbers."""
+    if settings.report is None:
+        return None
+    from hamlet.pages.specifications import SpecificationReport  # brings in jinja2, which nothing else needs
+
+    about = [
+        (
+            Path(spec.source).stem,
+            spec.text,
+            {each.id: each.name for each in spec.program.triggers},
+            {
+                each.id: each.name
+                for each in spec.program.streams
+                if each.kind is ir.Kind.OUTPUT and ir_family(each) in ("Int", "UInt", "Float", "Bool")
+            },
+        )
+        for spec in specs
+    ]
+    return SpecificationReport(about, settings.report, [str(settings.source), *(spec.source for spec in specs)])
 
 
 def feed_of(specs: Sequence[Specification], settings: Settings) -> Feed:
@@ -190,6 +223,7 @@ def check(path: str, settings: Settings) -> str:
     spec = Specification.from_file(path)
     if settings.source is not None:
         feed = _opened(settings, spec.inputs)
+        _fitting(spec, feed)
         monitor = _monitor(spec, settings)
         prepare_monitor(monitor, feed)
         for batch in itertools.islice(feed.batches(), 1):
@@ -201,6 +235,14 @@ def check(path: str, settings: Settings) -> str:
     counts = ((len(spec.inputs), "input"), (outputs, "output"), (len(spec.program.triggers), "trigger"))
     said = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts)
     return f"{path}: {said}, no errors"
+
+
+def _fitting(spec: Specification, feed: Feed) -> None:
+    """Raise WorkloadError with every input that has no column, or one of other values."""
+    if feed.types is not None and feed.closed:
+        mistakes = column_errors(spec.program, feed.types, feed.unreadable())
+        if mistakes:
+            raise WorkloadError(mistakes)
 
 
 def explain(path: str, settings: Settings, shown_as: str, html: str | None) -> None:

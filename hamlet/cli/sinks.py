@@ -80,8 +80,16 @@ class TableSink(Sink):
 
 def _table(batches: Sequence[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     """Batches as a table; a column may be wider than the schema says where its integers are."""
-    tables = [pa.Table.from_batches([batch]) for batch in batches]
-    return pa.concat_tables([schema.empty_table(), *tables], promote_options="permissive")
+    return pa.table({name: _column(batches, place, schema.types[place]) for place, name in enumerate(schema.names)})
+
+
+def _column(batches: Sequence[pa.RecordBatch], place: int, kind: pa.DataType) -> pa.ChunkedArray:
+    """One column of all batches; Arrow makes no empty array of values of several types, and joins none."""
+    if pa.types.is_union(kind):
+        return pa.chunked_array([batch.column(place) for batch in batches], kind)
+    tables = [pa.table({"": batch.column(place)}) for batch in batches]
+    empty = pa.schema([("", kind)]).empty_table()
+    return pa.concat_tables([empty, *tables], promote_options="permissive").column(0)
 
 
 class StreamSink(Sink):

@@ -261,30 +261,40 @@ class _Run:
             return [
                 arguments
                 for arguments, instance in self.living[stream.id].items()
-                if self._active(clause.pacing, instance.time) and self._true(clause.condition, stream, arguments)
+                if self._active(clause.pacing, instance.time)
+                and self._true(clause.condition, stream, arguments, newest=True)
             ]
         except ArithmeticMistakeError as error:
             raise StreamMistakeError(f"{stream.name} at {self.time}: {error}") from None
 
-    def _true(self, condition: Expression | None, stream: Stream, arguments: Arguments | None) -> bool:
-        """Whether a condition holds; one that reads a value of this step which is not there does not."""
+    def _true(
+        self, condition: Expression | None, stream: Stream, arguments: Arguments | None, *, newest: bool = False
+    ) -> bool:
+        """Whether a condition holds; one that reads a value which is not there does not.
+
+        A close reads newest values: a condition may become true in a step that does not extend the instance.
+        """
         if condition is None:
             return True
         instance = None if arguments is None else self.living[stream.id][arguments]
         try:
-            return bool(_Reader(self, stream, instance, arguments or ()).value(condition))
+            return bool(_Reader(self, stream, instance, arguments or (), newest).value(condition))
         except _NoValueError:
             return False
 
 
 @dataclass
 class _Reader:
-    """Computes expressions for one instance of a stream; `instance` is None in a spawn clause."""
+    """Computes expressions for one instance of a stream.
+
+    `instance` is None in a spawn clause; `newest` says that streams are read as they stand, extended now or not.
+    """
 
     run: _Run
     stream: Stream
     instance: Instance | None
     arguments: Arguments
+    newest: bool = False
 
     def value(self, expression: Expression) -> Any:
         """The value of an expression, None where an optional has none."""
@@ -329,6 +339,8 @@ class _Reader:
         if read.access is Access.FRESH:
             return bool(now)
         if read.access is Access.NOW:
+            if not now and self.newest and instance is not None:
+                now = [value for _, _, value in instance.values[-1:]]
             if not now:
                 raise _NoValueError
             return now[0]

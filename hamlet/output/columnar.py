@@ -221,11 +221,16 @@ def _json_value(value: Any) -> str:
 
 
 def _csv_value(value: Any) -> str:
+    return _csv_field(_value_text(value)) if isinstance(value, (str, list, dict)) else _value_text(value)
+
+
+def _value_text(value: Any) -> str:
+    """A value as text, a list or a struct as JSON."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, dict)):
-        return _csv_field(json.dumps(value, ensure_ascii=False, default=str))
-    return _csv_field(value) if isinstance(value, str) else str(value)
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)
 
 
 def _monpoly_value(value: Any) -> str:
@@ -313,10 +318,7 @@ def _plain_rows(rows: pa.RecordBatch) -> pa.RecordBatch:
         return rows
     columns = [
         pa.array(
-            [
-                None if value is None else _csv_value(value) if not isinstance(value, str) else value
-                for value in column.to_pylist()
-            ],
+            [None if value is None else _value_text(value) for value in column.to_pylist()],
             pa.string(),
         )
         if pa.types.is_union(column.type)

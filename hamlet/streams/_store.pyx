@@ -110,6 +110,19 @@ cdef class Stream:
         """How many live."""
         return len(self.table) if self.keyed else int(self.one is not None)
 
+    def kept(self, most):
+        """How many values its instances hold, at most so many each (None: all, of offsets in real time)."""
+        cdef Instance instance
+        cdef int64_t found = 0, bound = 0 if most is None else most
+        for instance in self.table.values() if self.keyed else (self.one,):
+            if instance is None:
+                continue
+            if instance.moments is not None:
+                found += max(<int64_t>len(instance.moments), min(instance.count, bound))
+            else:
+                found += min(instance.count, bound)
+        return found
+
     cdef Instance find(self, object key):
         """The living instance of a key, or None."""
         cdef Instance found
@@ -553,8 +566,8 @@ cdef class Window:
             opens = pane is NULL or now > pane.bound
         if opens:
             if table.duration != 0:
-                # what no later read can reach goes before the panes grow
-                self.drop(now - table.duration)
+                # what the next read, which is at a deadline, cannot reach goes before the panes grow
+                self.drop(table.bound_of(self, now - table.duration))
             if self.size == self.room:
                 self.grow()
             pane = &self.panes[(self.head + self.size) % self.room]
@@ -897,6 +910,14 @@ cdef class WindowTable:
             if reader is not None:
                 own = reader.windows[self.slot]
                 found.extend(own.values() if self.per_target else [own])
+        return found
+
+    def kept(self):
+        """How many panes or values its windows hold."""
+        cdef Window window
+        cdef int64_t found = 0
+        for window in self.windows():
+            found += window.stored if self.function == PCTL else window.size
         return found
 
     def state(self):

@@ -11,7 +11,9 @@ from hamlet.streams.ir import Program, Scalar, Stream
 from hamlet.streams.reports import Reports
 
 
-def column_errors(program: Program, columns: Mapping[str, pa.DataType | None]) -> tuple[Diagnostic, ...]:
+def column_errors(
+    program: Program, columns: Mapping[str, pa.DataType | None], unreadable: Mapping[str, str] | None = None
+) -> tuple[Diagnostic, ...]:
     """What does not fit, all at once.
 
     Parameters
@@ -20,6 +22,8 @@ def column_errors(program: Program, columns: Mapping[str, pa.DataType | None]) -
         A checked specification.
     columns : mapping of str to DataType or None
         Names and types of the events' columns; None where no value has been seen yet.
+    unreadable : mapping of str to str, optional
+        Columns of text that do not spell values of the input: what was found in them.
 
     Returns
     -------
@@ -37,6 +41,10 @@ def column_errors(program: Program, columns: Mapping[str, pa.DataType | None]) -
     for stream in program.streams[: program.inputs]:
         if stream.name not in columns:
             _missing(stream, columns, reports)
+            continue
+        if unreadable is not None and stream.name in unreadable:
+            hint = "'#' or nothing says that an event has no value"
+            reports.error(f"{stream.name} is {stream.type}, and {unreadable[stream.name]}", stream.span, hint)
             continue
         found = columns[stream.name]
         if found is not None and not _fits(stream, found):
@@ -67,7 +75,7 @@ def _fits(stream: Stream, found: pa.DataType) -> bool:
     if kind.family == "Bool":
         return bool(text or pa.types.is_boolean(found))
     number = pa.types.is_integer(found) or pa.types.is_floating(found) or pa.types.is_decimal(found)
-    return bool(text or number or (kind.family != "Float" and pa.types.is_timestamp(found)))
+    return bool(text or number or pa.types.is_timestamp(found))
 
 
 def _declared(found: pa.DataType) -> str:

@@ -105,7 +105,12 @@ def _check(
     layers = order(table, clauses, known, reports)
     if reports.errors:
         return None
-    return lower(table, clauses, layers, reports, text, source)
+    program = lower(table, clauses, layers, reports, text, source)
+    for stream in program.streams:
+        if stream.parameters and stream.close is None:
+            hint = "every new instance stays in memory; add close when ... to end those that are over"
+            reports.warn(f"instances of {stream.name} are never closed", stream.span, hint)
+    return program
 
 
 # ------------------------------------------------------------------------------------------------------- clauses

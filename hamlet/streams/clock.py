@@ -256,6 +256,8 @@ def _of_floats(seconds: Any) -> Int64Array:
     """Nanoseconds of float seconds: of their shortest decimals, rounded down."""
     if not np.isfinite(seconds).all():
         raise ValueError("a time that is not finite")
+    if len(seconds) and np.abs(seconds).max() > MOST_TICKS / NANOSECONDS:
+        raise ValueError("a time beyond 2^61 nanoseconds")
     scaled = seconds * 1e9
     if not len(scaled) or np.abs(scaled).max() < 2.0**52:
         rounded: Int64Array = np.rint(scaled).astype(np.int64)

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from hamlet.errors import DataError
 from hamlet.input.widening import is_text
 from hamlet.streams import ir
+from hamlet.streams.tuples import tuple_of
 
 Cells = tuple["npt.NDArray[np.uint64] | None", "npt.NDArray[np.uint8] | None", "list[Any] | None"]
 _ARROW = {"Int": pa.int64(), "UInt": pa.uint64(), "Float": pa.float64(), "Bool": pa.bool_()}
@@ -48,7 +49,7 @@ def cells_of(column: Any, stream: ir.Stream, source: str = "the events", first: 
         return None
     kind = stream.type
     if not isinstance(kind, ir.Scalar):
-        return None, _mask(column), [_tuple(each) for each in column.to_pylist()]
+        return None, _mask(column), [tuple_of(each, stream, source) for each in column.to_pylist()]
     if kind.family == "String":
         return None, _mask(column), _strings(column, stream, source)
     cells = _numbers(column, stream, kind, source, first)
@@ -62,13 +63,9 @@ def _mask(column: pa.Array) -> npt.NDArray[np.uint8] | None:
     return mask
 
 
-def _tuple(value: Any) -> Any:
-    if isinstance(value, dict):
-        value = list(value.values())
-    return tuple(map(_tuple, value)) if isinstance(value, (list, tuple)) else value
-
-
 def _strings(column: pa.Array, stream: ir.Stream, source: str) -> list[Any]:
+    if pa.types.is_dictionary(column.type) and not is_text(column.type.value_type):
+        column = column.dictionary_decode()
     if not pa.types.is_dictionary(column.type):
         if not is_text(column.type):
             if not pa.types.is_integer(column.type):

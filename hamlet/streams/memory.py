@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from hamlet.language.query import Span
+from hamlet.streams._store import Store
 from hamlet.streams.ir import (
     Access,
     EventPacing,
@@ -176,6 +177,26 @@ def memory(program: Program) -> Memory:
         found.append(StreamMemory(stream, values, windows, spawned, closed))
     readers = {each.id: bool(program.streams[each.reader].parameters) for each in program.windows}
     return Memory(tuple(found), readers)
+
+
+def held(program: Program, store: Store) -> int:
+    """Bytes that a run holds now, counted as `memory` counts them; never more than its total, where there is one.
+
+    Parameters
+    ----------
+    program : Program
+    store : Store
+        Of the evaluator of the program.
+    """
+    total = 0
+    panes: dict[int, int] = {}
+    for table in store.tables:  # one window expression may stand in several clauses
+        panes[table.number] = panes.get(table.number, 0) + table.kept()
+    streams = {each.number: each for each in store.streams}
+    for each in memory(program).streams:
+        total += streams[each.stream.id].kept(each.values.count) * each.values.bytes_each
+        total += sum(panes.get(window.id, 0) * kept.bytes_each for window, kept in each.windows)
+    return total
 
 
 def _expressions(stream: Stream) -> list[Expression]:

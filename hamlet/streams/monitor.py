@@ -23,8 +23,10 @@ from hamlet.streams._store import Fault
 from hamlet.streams.clock import NANOSECONDS, StreamClock, Times
 from hamlet.streams.columns import Cells, cells_of
 from hamlet.streams.compile import MAX_DEADLINES, compile_program
+from hamlet.streams.memory import held
 from hamlet.streams.results import Found, RowForm
 from hamlet.streams.specification import Specification
+from hamlet.streams.tuples import as_structs
 
 TIME_COLUMNS = ("time", "ts", "timestamp")
 _TICKS = "\x00ticks"
@@ -82,6 +84,10 @@ class Monitor:
         max_deadlines: int = MAX_DEADLINES,
         source: str = "the events",
     ) -> None:
+        if not isinstance(spec, Specification):
+            raise OptionError(
+                f"a monitor takes a Specification, not a {type(spec).__name__}; Specification.parse(text) makes one"
+            )
         if not isinstance(max_deadlines, int) or max_deadlines < 1:
             raise OptionError(f"max_deadlines is {max_deadlines!r}; it must be an integer > 0")
         self.spec = spec
@@ -186,7 +192,8 @@ class Monitor:
             "late_events": self.late_events,
             "deadlines": self.evaluator.deadlines,
             "instances": sum(each.instances() for each in streams if each.spawned),
-            "bytes": self.evaluator.store.bytes,
+            "bytes": held(self.spec.program, self.evaluator.store),
+            "allocated": self.evaluator.store.bytes,
         }
 
     @property
@@ -204,7 +211,7 @@ class Monitor:
     def push_found(self, events: Any) -> list[Found]:
         """Push events; the rows are given as they are found, before they are put into dicts."""
         self._ready()
-        table, closed = table_of(events, self.arrived)
+        table, closed = table_of(as_structs(events, self.spec.inputs), self.arrived)
         for batch in table.to_batches():
             if batch.num_rows:
                 self.take(batch, closed)

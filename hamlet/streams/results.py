@@ -192,7 +192,8 @@ class Results:
     Attributes
     ----------
     stats : mapping of str to int
-        ``events``, ``late_events``, ``deadlines``, ``rows``, ``instances`` (at the end), ``bytes`` (held at the end).
+        ``events``, ``late_events``, ``deadlines``, ``rows``, ``instances`` (at the end), ``bytes`` (of values and panes
+        held at the end, as ``hamlet explain`` counts them), ``allocated`` (the memory that holds them).
 
     Examples
     --------

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from hamlet.errors import WorkloadError
 from hamlet.input.ticks import Lateness
+from hamlet.streams.against import column_errors
 from hamlet.streams.clock import Times
 from hamlet.streams.compile import MAX_DEADLINES
 from hamlet.streams.monitor import Monitor
@@ -78,9 +80,12 @@ def run(
 def prepare(monitor: Monitor, feed: Feed) -> None:
     """Let a monitor know of the columns and times of an input before the first event."""
     monitor.attach(feed.name)
-    if feed.names is not None and feed.closed:
-        monitor.check_columns(list(feed.names))
-    if feed.names is not None:
+    if feed.types is not None and feed.closed:
+        # every input that has no column, or one of another type
+        mistakes = column_errors(monitor.spec.program, feed.types)
+        if mistakes:
+            raise WorkloadError(mistakes)
+    if feed.names:  # no column at all: a list without events
         column = monitor.find_time(list(feed.names))
         times = Times(column, monitor.options["time_unit"], feed.name)
         feed.survey(times)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from hamlet.input.files import ParquetFile, event_files, format_of, similar_file
 from hamlet.streams import ir
 from hamlet.streams.clock import Times
 from hamlet.streams.monitor import time_column_of
+from hamlet.streams.tuples import as_structs
 
 _BLOCK = 1 << 22
 _CHUNK = 65_536
@@ -48,6 +49,15 @@ class Feed:
     closed = True
     names: Sequence[str] | None = None
 
+    @property
+    def types(self) -> Mapping[str, pa.DataType | None] | None:
+        """The columns with their types, None where text is read as what the inputs are; None before reading."""
+        return None
+
+    def unreadable(self) -> dict[str, str]:
+        """Columns of text whose first values are none of their input's type, and what was found there."""
+        return {}
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The events, at least one a batch."""
         raise NotImplementedError
@@ -57,11 +67,15 @@ class Feed:
 
 
 class _Memory(Feed):
-    def __init__(self, source: Any) -> None:
-        table, self.closed = table_of(source)
+    def __init__(self, source: Any, inputs: Sequence[ir.Stream]) -> None:
+        table, self.closed = table_of(as_structs(source, inputs))
         self.name = "the table" if self.closed else "the events"
         self.rows, self.names = table.num_rows, table.schema.names
         self._table = table
+
+    @property
+    def types(self) -> Mapping[str, pa.DataType | None] | None:
+        return _types(self._table.schema)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         for batch in self._table.to_batches(_CHUNK * 4):
@@ -76,6 +90,10 @@ class _Source(Feed):
         self.name, self.rows, self.names = source.name, source.rows, source.arrow_schema.names
         self._source = source
 
+    @property
+    def types(self) -> Mapping[str, pa.DataType | None] | None:
+        return _types(self._source.arrow_schema)
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         yield from self._source.batches()
 
@@ -85,6 +103,10 @@ class _Arrow(Feed):
 
     def __init__(self, reader: pa.RecordBatchReader) -> None:
         self.name, self.names, self._reader = "the Arrow stream", reader.schema.names, reader
+
+    @property
+    def types(self) -> Mapping[str, pa.DataType | None] | None:
+        return _types(self._reader.schema)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         try:
@@ -103,6 +125,10 @@ class _Parquet(Feed):
         wanted = {each.name for each in inputs} | {time}
         self._columns = [name for name in self.names if name in wanted]
 
+    @property
+    def types(self) -> Mapping[str, pa.DataType | None] | None:
+        return _types(self._file.schema)
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         yield from self._file.batches(self._columns)
 
@@ -118,6 +144,23 @@ class _Csv(Feed):
         self.names = list(self._real)
         self._time = time_column_of(self.names, time_column, self.name)
         self._inputs = [each for each in inputs if each.name in self._real]
+
+    @property
+    def types(self) -> Mapping[str, pa.DataType | None] | None:
+        return dict.fromkeys(self._real)
+
+    def unreadable(self) -> dict[str, str]:
+        """Each column is read alone, so that all that is wrong is known at once."""
+        found = {}
+        for each in self._inputs:
+            if each.name == self._time or not isinstance(each.type, ir.Scalar):
+                continue
+            try:
+                next(self._read({self._real[each.name]: _TYPES[each.type.family]}), None)
+            except DataError as error:
+                value = re.search(r"invalid value '(.*)'$", str(error).split("\n", 1)[0])
+                found[each.name] = "its column cannot be read so" if value is None else f"its column holds '{value[1]}'"
+        return found
 
     def _open(self, columns: dict[str, pa.DataType] | None) -> Any:
         try:
@@ -143,7 +186,7 @@ class _Csv(Feed):
         place = re.search(r"In CSV column #(\d+): ", said)
         if place is None or columns is None:
             return DataError(f"{self.name} cannot be read: {said}")
-        names = list(columns)
+        names = self.names or []  # Arrow counts the columns of the file, not those that are read
         which = names[int(place[1])] if int(place[1]) < len(names) else f"#{place[1]}"
         return DataError(
             f"{self.name}: column {which!r}: {said.replace(place[0], '')}\n"
@@ -192,18 +235,18 @@ class _Json(Feed):
 
     closed = False
 
-    def __init__(self, path: Path) -> None:
-        self.name, self._path = str(path), path
+    def __init__(self, path: Path, inputs: Sequence[ir.Stream]) -> None:
+        self.name, self._path, self._inputs = str(path), path, inputs
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         first, waiting = 0, []
         for row in self._objects():
             waiting.append(row)
             if len(waiting) == _CHUNK:
-                yield from table_of(waiting, first)[0].to_batches()
+                yield from table_of(as_structs(waiting, self._inputs), first)[0].to_batches()
                 first, waiting = first + len(waiting), []
         if waiting:
-            yield from table_of(waiting, first)[0].to_batches()
+            yield from table_of(as_structs(waiting, self._inputs), first)[0].to_batches()
 
     def _objects(self) -> Iterator[dict[str, Any]]:
         try:
@@ -236,6 +279,13 @@ class _Folder(Feed):
         self.name, self._feeds = name, feeds
         self.names, self.closed = feeds[0].names, all(each.closed for each in feeds)
 
+    @property
+    def types(self) -> Mapping[str, pa.DataType | None] | None:
+        return self._feeds[0].types
+
+    def unreadable(self) -> dict[str, str]:
+        return self._feeds[0].unreadable()
+
     def survey(self, times: Times) -> None:
         for each in self._feeds:
             each.survey(times)
@@ -243,6 +293,10 @@ class _Folder(Feed):
     def batches(self) -> Iterator[pa.RecordBatch]:
         for each in self._feeds:
             yield from each.batches()
+
+
+def _types(schema: pa.Schema) -> dict[str, pa.DataType | None]:
+    return dict(zip(schema.names, schema.types, strict=True))
 
 
 def open_feed(
@@ -274,7 +328,7 @@ def open_feed(
     in_memory = isinstance(source, (pa.Table, pa.RecordBatch))
     if hasattr(source, "__arrow_c_stream__") and not in_memory:
         return _Arrow(pa.RecordBatchReader.from_stream(source))
-    return _Memory(source)
+    return _Memory(source, inputs)
 
 
 def _open_path(path: Path, inputs: Sequence[ir.Stream], time_column: str | None, input_format: str | None) -> Feed:
@@ -288,4 +342,4 @@ def _open_path(path: Path, inputs: Sequence[ir.Stream], time_column: str | None,
         raise DataError(f"{path} is empty")
     if kind == "parquet":
         return _Parquet(path, inputs, time_column)
-    return _Csv(path, inputs, time_column) if kind == "csv" else _Json(path)
+    return _Csv(path, inputs, time_column) if kind == "csv" else _Json(path, inputs)

@@ -1,0 +1,252 @@
+"""The page about a run of stream specifications: triggers over time, and values of streams as lines."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hamlet.output.place import check_place
+from hamlet.pages.page import EXAMPLE, render, write
+
+_BARS = 120
+_MOST_BINS = 16 * _BARS  # kept of one chart; more are put together two by two
+_TOP = 5
+_MOST_MESSAGES = 10_000  # counted of one trigger; rarer ones beyond that are forgotten
+_MOST_LINES = 8  # of one stream: more cannot be told apart
+_HEIGHT = 100.0
+
+Span = tuple[float, float, float]  # least, greatest, newest value
+
+
+class Binned:
+    """Something over time in bins of equal length, which double where there would be too many.
+
+    Parameters
+    ----------
+    join : callable
+        Puts the contents of two neighbouring bins together, the earlier first.
+    """
+
+    def __init__(self, join: Callable[[Any, Any], Any]) -> None:
+        self.step = 1  # ns
+        self.bins: dict[int, Any] = {}
+        self._join = join
+
+    def add(self, time: int, value: Any) -> None:
+        """Take what happened at a time (ns); times never decrease."""
+        self._put(time // self.step, value)
+        while len(self.bins) > _MOST_BINS:
+            self.coarsen()
+
+    def coarsen(self) -> None:
+        """Put neighbours together."""
+        old, self.bins, self.step = self.bins, {}, self.step * 2
+        for place, value in old.items():
+            self._put(place // 2, value)
+
+    def _put(self, place: int, value: Any) -> None:
+        self.bins[place] = self._join(self.bins[place], value) if place in self.bins else value
+
+    def over(self, first: int, width: int, count: int) -> list[Any]:
+        """The bins of an axis of `count` bins of `width` ns; None where one is empty."""
+        found: list[Any] = [None] * count
+        for place, value in self.bins.items():
+            at = min(max(0, (place * self.step - first) // width), count - 1)
+            found[at] = value if found[at] is None else self._join(found[at], value)
+        return found
+
+
+def _later(one: Span, other: Span) -> Span:
+    return min(one[0], other[0]), max(one[1], other[1]), other[2]
+
+
+@dataclass
+class _Trigger:
+    name: str
+    times: Binned = field(default_factory=lambda: Binned(lambda one, other: one + other))
+    messages: Counter[str] = field(default_factory=Counter)
+    count: int = 0
+
+
+@dataclass
+class _Stream:
+    name: str
+    lines: dict[Any, Binned] = field(default_factory=dict)
+    others: bool = False  # whether there are instances without a line
+
+
+@dataclass
+class _Watched:
+    name: str
+    text: str
+    triggers: dict[int, _Trigger]
+    streams: dict[int, _Stream]
+    first: int | None = None
+    last: int = 0
+    clock_text: Callable[[int], str] = str
+
+
+class SpecificationReport:
+    """Watches the rows of specifications, and writes a page about them.
+
+    Parameters
+    ----------
+    specifications : sequence of (str, str, mapping of int to str, mapping of int to str)
+        Name, text, and the names of the triggers and of the streams of numbers, by their number.
+    path : path
+        Where the page goes.
+    keep : sequence of str
+        Files that it must not replace.
+
+    Raises
+    ------
+    OutputError
+        If a page cannot be written there.
+    """
+
+    def __init__(
+        self,
+        specifications: Sequence[tuple[str, str, Mapping[int, str], Mapping[int, str]]],
+        path: str | os.PathLike[str],
+        keep: Sequence[str],
+    ) -> None:
+        check_place(path, "--report", keep=keep, example=EXAMPLE)
+        self._path = path
+        self._watched = [
+            _Watched(
+                name,
+                text.strip(),
+                {number: _Trigger(each) for number, each in triggers.items()},
+                {number: _Stream(each) for number, each in streams.items()},
+            )
+            for name, text, triggers, streams in specifications
+        ]
+
+    def see(
+        self, place: int, found: Sequence[tuple[int, int, Any, Any]], start: int, clock_text: Callable[[int], str]
+    ) -> None:
+        """Take rows of a specification.
+
+        Parameters
+        ----------
+        place : int
+            Which specification.
+        found : sequence of (int, int, key, value)
+            Time (ns after the start), number of the stream, instance, value.
+        start : int
+            Nanoseconds.
+        clock_text : callable
+            Gives a time in ns as people read it.
+        """
+        watched = self._watched[place]
+        watched.clock_text = clock_text
+        for time, number, key, value in found:
+            at = start + time
+            if watched.first is None:
+                watched.first = at
+            watched.last = max(watched.last, at)
+            trigger = watched.triggers.get(number)
+            if trigger is not None:
+                trigger.count += 1
+                trigger.times.add(at, 1)
+                trigger.messages[str(value)] += 1
+                if len(trigger.messages) > 2 * _MOST_MESSAGES:
+                    trigger.messages = Counter(dict(trigger.messages.most_common(_MOST_MESSAGES)))
+                continue
+            stream = watched.streams.get(number)
+            if stream is not None:
+                _see_value(stream, at, key, float(value))
+
+    def write(self, source: str, settings: Sequence[tuple[str, str]], stats: Mapping[str, Any], seconds: float) -> None:
+        """Write the page."""
+        bars: list[dict[str, Any]] = []
+        shown = [self._shown(each, bars) for each in self._watched]
+        counters = [
+            (f"{stats[key]:,}", caption)
+            for key, caption in (
+                ("events", "events"),
+                ("deadlines", "deadlines"),
+                ("instances", "instances at the end"),
+            )
+            if key in stats
+        ]
+        triggered = sum(trigger.count for each in self._watched for trigger in each.triggers.values())
+        counters += [(f"{triggered:,}", "rows of triggers"), (f"{seconds:.2f} s", "run time")]
+        page = render(
+            "watched.html",
+            "policy.css",
+            "policy.js",
+            {"policies": bars},
+            workload=", ".join(each.name for each in self._watched),
+            source=source,
+            settings=settings,
+            counters=counters,
+            specifications=shown,
+        )
+        write(page, self._path, "--report")
+
+    def _shown(self, watched: _Watched, bars: list[dict[str, Any]]) -> dict[str, Any]:
+        first, last = watched.first or 0, watched.last
+        width = max(1, -(-(last - first + 1) // _BARS))
+        count = -(-(last - first + 1) // width)
+        texts = [watched.clock_text(first + number * width) for number in range(count)] + [watched.clock_text(last)]
+        triggers = []
+        for trigger in watched.triggers.values():
+            heights = trigger.times.over(first, width, count) if trigger.count else []
+            most = max((each or 0 for each in heights), default=1)
+            drawn = [
+                {"first": texts[n], "last": texts[n + 1], "count": each or 0, "height": _HEIGHT * (each or 0) / most}
+                for n, each in enumerate(heights)
+            ]
+            triggers.append(
+                {
+                    "name": trigger.name,
+                    "count": f"{trigger.count:,} time{'s' * (trigger.count != 1)}",
+                    "bars": drawn,
+                    "number": len(bars),
+                    "top": [(message, f"{number:,}") for message, number in trigger.messages.most_common(_TOP)],
+                }
+            )
+            bars.append({"what": "rows", "bars": drawn})
+        streams = [_drawn(each, first, width, count) for each in watched.streams.values() if each.lines]
+        span = f"{texts[0]} to {texts[-1]}" if watched.first is not None else ""
+        return {"name": watched.name, "text": watched.text, "triggers": triggers, "streams": streams, "span": span}
+
+
+def _see_value(stream: _Stream, at: int, key: Any, value: float) -> None:
+    if not math.isfinite(value):
+        return
+    line = stream.lines.get(key)
+    if line is None:
+        if len(stream.lines) == _MOST_LINES:
+            stream.others = True
+            return
+        line = stream.lines[key] = Binned(_later)
+    line.add(at, (value, value, value))
+
+
+def _drawn(stream: _Stream, first: int, width: int, count: int) -> dict[str, Any]:
+    """A stream as polylines through the newest value of each bin, and the range of all values."""
+    lines = [(key, line.over(first, width, count)) for key, line in stream.lines.items()]
+    spans = [each for _, bins in lines for each in bins if each is not None]
+    least, greatest = min(each[0] for each in spans), max(each[1] for each in spans)
+    size = (greatest - least) or 1.0
+    drawn = []
+    for key, bins in lines:
+        points = [
+            f"{number + 0.5:.1f},{_HEIGHT - _HEIGHT * (each[2] / size - least / size):.2f}"
+            for number, each in enumerate(bins)
+            if each is not None
+        ]
+        drawn.append({"label": "" if key is None or key == () else str(key), "points": points})
+    return {
+        "name": stream.name,
+        "lines": drawn,
+        "bins": count,
+        "range": f"{least:g} to {greatest:g}",
+        "others": stream.others,
+    }
