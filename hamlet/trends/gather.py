@@ -17,7 +17,7 @@ from hamlet.input.events import EventSource
 from hamlet.input.widening import unified
 from hamlet.language.meaning import AnalysedQuery, Pair
 from hamlet.language.query import Shift
-from hamlet.oracle.conditions import truth_of
+from hamlet.oracle.conditions import truth_of, value_of
 from hamlet.trends.walk import Moment
 
 Key = dict[str, Any]
@@ -72,7 +72,9 @@ class Partition:
         def read(reference: Any) -> Any:
             return self._read(reference.attribute, rows[reference.shift])
 
-        return all(truth_of(condition, read) is True for condition in self.query.adjacent[pair])
+        return all(
+            truth_of(each, lambda expression: value_of(expression, read)) is True for each in self.query.adjacent[pair]
+        )
 
     def _read(self, name: str, row: int) -> Any:
         if name not in self.table.column_names:
