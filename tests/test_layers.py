@@ -189,3 +189,19 @@ def test_check_without_data_knows_the_columns_of_events(
     said = capsys.readouterr().err
     assert "SEQ(A WITHIN" in said
     assert "rows of surge are events" in said
+
+
+def test_what_cannot_be_said_about_rows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = GROWTH + "; large: RETURN COUNT(*) PATTERN SEQ(surge s, A) WHERE s.n > 100 WITHIN 100 s"
+    events = [{"time": time, "type": "A"} for time in (1, 2, 11, 12, 13, 25)]
+    results = hamlet.run(hamlet.Workload.parse(text), events)
+    assert "large: no rows, because the events and the rows of surge make no trend" in results.warnings
+    assert len(results.trends("surge")) == 2
+    with pytest.raises(UnsupportedError, match="growth asks about the rows of surge"):
+        results.trends("growth")
+    (tmp_path / "w.sase").write_text(text)
+    (tmp_path / "e.csv").write_text("time,type\n1,A\n2,A\n")
+    command = ["trends", str(tmp_path / "w.sase"), "--input", str(tmp_path / "e.csv"), "--query"]
+    assert main([*command, "surge"]) == 0
+    assert main([*command, "growth"]) == 2
+    assert "growth asks about the rows of surge" in capsys.readouterr().err

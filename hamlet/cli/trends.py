@@ -21,7 +21,7 @@ from hamlet.errors import OptionError
 from hamlet.input.period import PeriodEvents
 from hamlet.output.digits import short_text
 from hamlet.parallel.run import run as run_workload
-from hamlet.trends import TrendSample
+from hamlet.trends import TrendSample, refuse_others
 
 _LONGEST = 40  # events of a trend that are shown
 
@@ -69,6 +69,9 @@ def command(
     assert events is not None
     if query is None and len(checked.names) > 1:
         raise OptionError(f"--query says which of the queries: {', '.join(checked.names[:20])}")
+    for each in checked.analysis.queries:
+        if query in (None, each.query.name):
+            refuse_others(each)
     chosen = checked.select([query] if query is not None else checked.names)
     given = PeriodEvents(events, since, until) if since is not None or until is not None else events
     given = FilteredEvents(given, where) if where is not None else given

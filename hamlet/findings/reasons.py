@@ -44,6 +44,9 @@ def reasons(queries: Iterable[AnalysedQuery], source: EventSource, watch: Watch)
         text = _unmet(query, watch)
         if text is not None:
             found[query.query.name] = text
+        elif query.upstream:  # its rows are not among the events that can be read again
+            rows = one_of([name_text(each) for each in query.upstream], "and")
+            found[query.query.name] = f"the events and the rows of {rows} make no trend"
         else:
             rest.append(query)
     again = source.repeatable and source.rows is not None and source.rows <= MOST_EVENTS

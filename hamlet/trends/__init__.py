@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from hamlet.errors import OptionError, UnsupportedError, near_miss
+from hamlet.errors import OptionError, UnsupportedError, near_miss, one_of
 from hamlet.input.events import EventSource
 from hamlet.input.ticks import time_in_ticks
 from hamlet.language.automaton import template
 from hamlet.language.meaning import AnalysedQuery
-from hamlet.language.query import Pattern
+from hamlet.language.query import Pattern, Semantics
 from hamlet.language.schema import Clock
 from hamlet.output.html import table_html
 from hamlet.output.result import Results
@@ -115,7 +115,7 @@ def trends_of(
         raise OptionError(f"there is no query {query!r}; {hint}")
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
         raise OptionError(f"limit is {limit!r}; it must be a whole number from 1")
-    _refuse_others(analysed.query)
+    refuse_others(analysed)
     if not source.repeatable:
         raise UnsupportedError("the events were a stream, which can be read only once; give a file or a table")
     rows = results[query]
@@ -136,14 +136,18 @@ def _named(analysed: AnalysedQuery, row: Mapping[str, Any]) -> list[str]:
     return [name for name in analysed.grouping if name in row]
 
 
-def _refuse_others(query: Any) -> None:
-    """Trends of these kinds are not listed."""
-    semantics = getattr(query, "semantics", None)
-    if semantics is not None and getattr(semantics, "name", "ANY") != "ANY":
+def refuse_others(analysed: AnalysedQuery) -> None:
+    """Raise UnsupportedError for a query whose trends are not listed."""
+    query = analysed.query
+    if query.semantics is not Semantics.ANY:
         raise UnsupportedError("trends are listed under skip-till-any-match only")
-    for name in ("longest", "session"):
-        if getattr(query, name, None):
-            raise UnsupportedError("trends of queries with SPAN or SESSION are not listed")
+    if query.longest is not None or query.session:
+        raise UnsupportedError("trends of queries with SPAN or SESSION are not listed")
+    if analysed.upstream:
+        raise UnsupportedError(
+            f"trends of queries about rows are not listed, and {query.name} asks about the rows of "
+            f"{one_of(list(analysed.upstream), 'and')}"
+        )
 
 
 def _row(rows: Results, clock: Clock, grouping: Sequence[str], window: Any, group: Any) -> dict[str, Any]:

@@ -68,7 +68,7 @@ cdef Partition* new_partition(Core* k, Table* t, int64_t time) noexcept nogil:
     p.open = 0
     p.due = p.row_due = INT64_MAX
     p.horizon = p.horizon_time = INT64_MIN
-    if k.advanced == INT64_MIN:
+    if k.advanced < -(<int64_t> 1 << 61):  # before every time, so that no window has been delivered
         p.next_window = INT64_MIN
     else:
         p.next_window = floor_divide(k.advanced - t.within - t.delay, t.slide) + 1
