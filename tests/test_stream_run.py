@@ -459,6 +459,23 @@ def test_disorder_and_standard_input(
     assert [json.loads(line)["time"] for line in capsys.readouterr().out.splitlines()] == [3, 3]
 
 
+@pytest.mark.parametrize("time", ["time", "ts"])
+def test_where_needs_no_type_column_and_takes_fractions(
+    time: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "e.csv").write_text(f"{time},a,s\n0.5,1,x\n1.25,#,x\n2.75,5,y\n3,7,x\n")
+    watch = spec_file(tmp_path, 'input a: Int64  trigger a > 0 "big"')
+    arguments = ["monitor", watch, "--input", str(tmp_path / "e.csv"), "--output", "-", "--where"]
+    assert main([*arguments, "s = 'x' AND a > 1"]) == 0
+    assert [json.loads(line)["time"] for line in capsys.readouterr().out.splitlines()] == [3.0]
+    assert main([*arguments, "a < 6"]) == 0
+    assert [json.loads(line)["time"] for line in capsys.readouterr().out.splitlines()] == [0.5, 2.75]
+    assert main([*arguments, "b < 6"]) == 2
+    assert "its columns are a, " in capsys.readouterr().err
+    assert main([*arguments, f"{time} < 6"]) == 2
+    assert "--where cannot speak of" in capsys.readouterr().err
+
+
 def test_check_says_all_that_does_not_fit_the_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "e.csv").write_text("time,x,a,b,c\n0,1,2.5,7,#\n")
     watch = spec_file(tmp_path, "input aa: Int64, a: Int64, b: Bool, c: Float64  trigger b")

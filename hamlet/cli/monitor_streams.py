@@ -11,6 +11,7 @@ from typing import Any
 import click
 import pyarrow as pa
 
+from hamlet.cli.chosen import ChosenFeed
 from hamlet.cli.loading import lasting, load
 from hamlet.cli.notations import Advance, Part, Settings, Write
 from hamlet.engine.where import FilteredEvents
@@ -20,6 +21,7 @@ from hamlet.parallel.run import run as run_workload
 from hamlet.streams import Monitor, Specification, ir
 from hamlet.streams.against import column_errors
 from hamlet.streams.clock import StreamClock, Times
+from hamlet.streams.monitor import time_column_of
 from hamlet.streams.results import Found
 from hamlet.streams.run import prepare as prepare_monitor
 from hamlet.streams.sources import Feed, open_feed
@@ -78,11 +80,28 @@ def _opened(settings: Settings, inputs: Sequence[ir.Stream]) -> Feed:
     columns = dict(settings.columns)
     input_format = columns.pop("input_format", None)
     source: Any = lasting(settings.source, input_format)
+    if settings.where is not None and columns.get("order_column") is None and _without_types(source, inputs, settings):
+        return ChosenFeed(source, inputs, settings.where, time_column=_time_column(settings), input_format=input_format)
     if settings.where is not None or columns.get("order_column") is not None:
         source = open_events(source, input_format=input_format, **columns)
         if settings.where is not None:
             source = FilteredEvents(source, settings.where)
     return open_feed(source, inputs, time_column=columns.get("time_column"), input_format=input_format)
+
+
+def _without_types(source: str, inputs: Sequence[ir.Stream], settings: Settings) -> bool:
+    """Whether a file has no column of event types, or times that queries do not read."""
+    input_format = settings.columns.get("input_format")
+    if not inputs or not Path(source).is_file():
+        return False
+    feed = open_feed(source, inputs, time_column=settings.columns.get("time_column"), input_format=input_format)
+    names = feed.names
+    if names is None:
+        return False
+    times = Times(time_column_of(list(names), _time_column(settings), feed.name), "s", feed.name)
+    feed.survey(times)
+    fraction = times.clock is not None and times.clock.kind == "fraction"
+    return fraction or (settings.columns.get("type_column") or "type") not in names or times.column == "ts"
 
 
 def _trends(settings: Settings, workload: str) -> pa.Table:

@@ -1,0 +1,126 @@
+"""``--where`` for specifications: their events need no type column, and their times may be fractions of seconds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from hamlet.engine.where import Filter
+from hamlet.errors import Diagnostic, OptionError, WorkloadError
+from hamlet.input.input_schema import schema_of
+from hamlet.input.ordering import SortKey
+from hamlet.streams import ir
+from hamlet.streams.clock import Times
+from hamlet.streams.monitor import time_column_of
+from hamlet.streams.sources import Feed, open_feed
+
+_NO_TYPE = "\0"  # stands for the column of event types, which need not be there
+
+
+class ChosenFeed(Feed):
+    """The events of a file for which a condition is true.
+
+    Parameters
+    ----------
+    path : str
+    inputs : sequence of ir.Stream
+        What specifications read; the columns of the condition are read besides.
+    condition : str
+    time_column, input_format : str, optional
+
+    Raises
+    ------
+    WorkloadError
+        With every mistake of the condition.
+    OptionError
+        If it speaks of the time, which may be a fraction here.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        inputs: Sequence[ir.Stream],
+        condition: str,
+        *,
+        time_column: str | None = None,
+        input_format: str | None = None,
+    ) -> None:
+        plain = open_feed(path, inputs, time_column=time_column, input_format=input_format)
+        known = {each.name for each in inputs}
+        types = _types_of(plain, path)
+        words = set(re.findall(r"\w+", condition))
+        words |= {name for name in types if not re.fullmatch(r"\w+", name) and name in condition}
+        self._columns = {
+            name: each for name, each in types.items() if each is not None and (name in words or name in known)
+        }
+        more = [
+            replace(inputs[0], name=name, type=_scalar(kind))
+            for name, kind in self._columns.items()
+            if name not in known and name in words
+        ]
+        self._feed = open_feed(path, [*inputs, *more], time_column=time_column, input_format=input_format)
+        self.name, self.closed, self.names = self._feed.name, self._feed.closed, self._feed.names
+        read = {each.name: _arrow(each) for each in [*inputs, *more] if isinstance(each.type, ir.Scalar)}
+        time = time_column_of(list(types), time_column, self.name)
+        if time in words and time not in known:
+            raise OptionError(f"--where cannot speak of {time!r}, the time of a specification's events")
+        fields = [pa.field(name, kind) for name, kind in read.items() if name != time]
+        schema = pa.schema([pa.field(time, pa.int64()), pa.field(_NO_TYPE, pa.string()), *fields])
+        try:
+            self._filter = Filter(condition, schema_of(schema, SortKey(time), _NO_TYPE, "s"))
+        except WorkloadError as error:
+            raise WorkloadError(map(_without_type, error.diagnostics)) from None
+
+    @property
+    def types(self) -> Mapping[str, pa.DataType | None] | None:
+        """As `Feed.types`."""
+        return self._feed.types
+
+    def unreadable(self) -> dict[str, str]:
+        """As `Feed.unreadable`."""
+        return self._feed.unreadable()
+
+    def survey(self, times: Times) -> None:
+        """As `Feed.survey`."""
+        self._feed.survey(times)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The events that fulfil the condition."""
+        for batch in self._feed.batches():
+            kept = batch.filter(self._filter.chosen(batch))
+            if kept.num_rows:
+                yield kept
+
+
+def _without_type(error: Diagnostic) -> Diagnostic:
+    """The message without the column that no file has."""
+    return replace(error, hint=None if error.hint is None else error.hint.replace(f"{_NO_TYPE}, ", ""))
+
+
+def _types_of(feed: Feed, path: str) -> dict[str, pa.DataType | None]:
+    """The types of all columns; those of text as they look in the first lines."""
+    types = dict(feed.types or {})
+    if types and all(each is None for each in types.values()):
+        convert = pa_csv.ConvertOptions(null_values=["", "#"])
+        with pa_csv.open_csv(pa.input_stream(path, compression="detect"), convert_options=convert) as reader:
+            types = {name.strip(): kind for name, kind in zip(reader.schema.names, reader.schema.types, strict=True)}
+    return types
+
+
+def _scalar(kind: pa.DataType) -> ir.Scalar:
+    if pa.types.is_boolean(kind):
+        return ir.Scalar("Bool")
+    if pa.types.is_integer(kind):
+        return ir.Scalar("Int64")
+    return ir.Scalar("Float64" if pa.types.is_floating(kind) else "String")
+
+
+def _arrow(stream: ir.Stream) -> pa.DataType:
+    assert isinstance(stream.type, ir.Scalar)
+    return {"Int": pa.int64(), "UInt": pa.int64(), "Float": pa.float64(), "Bool": pa.bool_()}.get(
+        stream.type.family, pa.string()
+    )
