@@ -144,6 +144,11 @@ def test_chunks_before_and_behind_a_large_integer_agree(tmp_path: Path, chunk: i
     assert found == rows
 
 
+def test_a_log_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "x.log").write_bytes(b"\xef\xbb\xbf@0 B(1)\r\n@1 B(2)\r\n")
+    assert [row["x"] for row in run(policy("B(x)"), tmp_path / "x.log").rows()] == [1, 2]
+
+
 def test_dicts_hold_integers_of_any_size() -> None:
     events = [event(0, "A", a=1, b=2), event(1, "A", a=HUGE, b=-HUGE), event(2, "B", x=HUGE), event(2, "B", x=1)]
     wanted = [
