@@ -51,7 +51,8 @@ _WORKLOAD_DEFAULTS = {
     "sharing": "dynamic",
     "benefit": "measured",
     "numbers": "exact",
-    "count_type": "string",
+    "count_type": "auto",
+    "null_keys": "keep",
     "threads": 1,
 }  # options that only trend queries know
 _STREAM_OPTIONS = (
