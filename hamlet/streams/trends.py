@@ -29,7 +29,7 @@ def trend_events(results: Results) -> pa.Table:
     >>> workload = hamlet.Workload.parse("q1: RETURN COUNT(*) PATTERN A+ WITHIN 10 s")
     >>> events = [{"type": "A", "time": 1}, {"type": "A", "time": 2}]
     >>> trend_events(hamlet.run(workload, events)).to_pylist()
-    [{'q1::window_start': 0, 'window_end': 10, 'q1::count': '3'}]
+    [{'q1::window_start': 0, 'window_end': 10, 'q1::count': 3}]
     """
     tables = []
     for query in results.queries:
