@@ -52,6 +52,7 @@ _WORKLOAD_DEFAULTS = {
     "benefit": "measured",
     "numbers": "exact",
     "count_type": "auto",
+    "null_keys": "keep",
     "threads": 1,
 }  # options that only trend queries know
 _STREAM_OPTIONS = (

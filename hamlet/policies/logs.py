@@ -29,6 +29,7 @@ Predicate = tuple[str, int]  # a name and a number of fields
 
 _CHUNK = 1 << 22  # bytes read at once
 _LARGEST = (1 << 31) - 1  # bytes of a time-point; offsets into texts have 32 bits
+_MARK = b"\xef\xbb\xbf"  # what UTF-8 files may begin with
 _KINDS = {"int": 0, "float": 1, "string": 2, "bool": 3}
 _ARROW = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
 _NOUNS = {"int": "an integer", "float": "a number", "bool": "true or false"}
@@ -126,6 +127,8 @@ class LogFile:
         try:
             with _opened(self._path) as file:
                 for block, final in self._blocks(file):
+                    if offset == 0 and block.startswith(_MARK):  # of a file that some editor has saved
+                        block, offset = block[len(_MARK) :], len(_MARK)
                     try:
                         taken = _scanned(scanner, block, final)
                     except LogMistake as mistake:

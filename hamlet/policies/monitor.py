@@ -13,15 +13,16 @@ from hamlet.engine.intake import Intake
 from hamlet.engine.memory_limit import Size
 from hamlet.engine.options import options_of
 from hamlet.engine.reorder_buffer import Disorder
-from hamlet.errors import HamletError, MemoryLimitError, OptionError
+from hamlet.errors import HamletError, MemoryLimitError, OptionError, one_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import Lateness, refuse_far, time_in_ticks
 from hamlet.language.schema import Clock, Schema
 from hamlet.policies.logs import LogChunk
 from hamlet.policies.policy import Policy
-from hamlet.policies.running import dicts_of, policies_of
+from hamlet.policies.running import VERDICTS, dicts_of, policies_of
 from hamlet.policies.serving import Serving
 from hamlet.policies.tables import Tables
+from hamlet.policies.verdicts import VerdictServing, mode_of
 
 _END_OF_TIME = (1 << 61) - 1
 
@@ -30,13 +31,14 @@ class Monitor:
     """Evaluates policies over a stream as it arrives.
 
     A time-point of the stream's time stays open until a later time arrives, so events of one time may be split over
-    pushes, and any split gives the same rows.
+    pushes, and any split gives the same rows. Where each event is a time-point, and no column orders events of one
+    time, it counts at once.
 
     Parameters
     ----------
     policy : Policy, or several
-    negate, time_points, open_end, max_memory, time_column, type_column, order_column, time_unit
-        As of `run`.
+    negate, time_points, verdicts, mode, open_end, max_memory, time_column, type_column, order_column, time_unit
+        As of `run`. Verdicts cannot be saved.
     lateness : int, float, str or datetime.timedelta
         How far behind the largest time seen an event may be: a number of ticks of the time column, or a duration such
         as ``'5 s'``.
@@ -59,6 +61,8 @@ class Monitor:
         *,
         negate: bool = False,
         time_points: str = "step",
+        verdicts: str = "satisfied",
+        mode: str = "local",
         open_end: bool = False,
         lateness: Lateness = 0,
         late: str = "error",
@@ -70,7 +74,10 @@ class Monitor:
     ) -> None:
         if time_points not in ("step", "event"):
             raise OptionError(f"time_points is {time_points!r}; it must be 'step' or 'event'")
+        if verdicts not in VERDICTS:
+            raise OptionError(f"verdicts is {verdicts!r}; it must be {one_of([repr(each) for each in VERDICTS])}")
         self.policies = policies_of(policy)
+        self._mode = None if verdicts == "satisfied" else mode_of(verdicts, mode)
         self.negate, self.time_points, self.open_end = negate, time_points, open_end
         self.options = options_of(
             {
@@ -103,8 +110,18 @@ class Monitor:
         self._closed = False
         self._failed: str | None = None
 
-    def _made(self, clock: Clock) -> Serving:
+    def _made(self, clock: Clock) -> Serving | VerdictServing:
         kind = clock.type if clock.is_timestamp else pa.int64()
+        if self._mode is not None:
+            return VerdictServing(
+                self.policies,
+                self._mode,
+                kind,
+                clock.ticks_per_second,
+                negate=self.negate,
+                open_end=self.open_end,
+                max_memory=self.options.max_memory,
+            )
         return Serving(
             self.policies,
             kind,
@@ -221,7 +238,9 @@ class Monitor:
         watermark = self._disorder.watermark
         if watermark is None:
             return []
-        return self._processed(self._disorder.release(watermark), watermark)
+        # Without an order column, events of this time that are still to come are time-points behind those here.
+        whole = self.time_points == "step" or self._key.order is not None
+        return self._processed(self._disorder.release(watermark if whole else watermark + 1), watermark)
 
     def _processed(self, batches: Sequence[pa.RecordBatch], bound: int | None) -> list[dict[str, Any]]:
         chunks: list[LogChunk] = []
@@ -262,6 +281,8 @@ class Monitor:
         from hamlet.policies import saving
 
         self._refuse_closed()
+        if self._mode is not None:
+            raise HamletError("a monitor of verdicts cannot be saved; one of what satisfies a policy can")
         return saving.write(self)
 
     @classmethod

@@ -8,7 +8,7 @@ propositions. Comparisons of the key's variables alone are atoms, too: for each 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from hamlet.errors import UnsupportedError
@@ -18,14 +18,17 @@ from hamlet.policies.formula import (
     Equiv,
     Formula,
     Implies,
+    Let,
     Matches,
     Not,
     Or,
+    Predicate,
     Since,
     Substring,
     Temporal,
     Truth,
     Until,
+    Variable,
     children,
     free_variables,
 )
@@ -107,6 +110,24 @@ def is_temporal(formula: Formula) -> bool:
     return isinstance(formula, (Temporal, Since, Until)) or any(map(is_temporal, children(formula)))
 
 
+def _unfolded(formula: Formula, name: str, parameters: tuple[str, ...], definition: Formula) -> Formula | None:
+    """The body of a LET with the definition in place of the name; None where the name has other arguments somewhere."""
+    match formula:
+        case Predicate(each, arguments) if each == name and len(arguments) == len(parameters):
+            same = tuple(argument.name for argument in arguments if isinstance(argument, Variable)) == parameters
+            return definition if same else None
+        case Let():
+            return None
+    made: dict[str, Formula] = {}
+    for part in ("left", "right", "body"):
+        if hasattr(formula, part) and not isinstance(formula, (Comparison, Substring)):
+            found = _unfolded(getattr(formula, part), name, parameters, definition)
+            if found is None:
+                return None
+            made[part] = found
+    return replace(formula, **made) if made else formula  # type: ignore[arg-type]
+
+
 class _Maker:
     """Nodes of a skeleton, equal ones once."""
 
@@ -159,6 +180,10 @@ class _Maker:
                 return self._bounded("until", self._added(left), self._added(right), interval.ticks(self.per_second))
             case Temporal(operator, interval, body):
                 return self._unary(operator, self._added(body), interval.ticks(self.per_second))
+            case Let(name, parameters, definition, body):
+                unfolded = _unfolded(body, name, parameters, definition)
+                if unfolded is not None:
+                    return self._added(unfolded)
             case Comparison() | Substring() | Matches() if set(free_variables(formula)) <= set(self.key):
                 return self._numbered(formula)
         return self._atom(formula)

@@ -34,6 +34,7 @@ from hamlet.policies.formula import Type
 from hamlet.policies.nodes import NEVER, Node
 from hamlet.policies.policy import Policy
 from hamlet.policies.relation import Ints, Relation
+from hamlet.policies.serving import Serving
 from hamlet.policies.values import Pool
 from hamlet.version import __version__
 
@@ -64,7 +65,7 @@ def write(monitor: Monitor) -> bytes:
     """A monitor as bytes."""
     blobs = BlobWriter()
     place = monitor._disorder.place()
-    evaluation = monitor._serving.evaluation
+    evaluation = _serving_of(monitor).evaluation
     line = evaluation._line
     options = asdict(monitor.options)
     described = {
@@ -221,9 +222,15 @@ def _restored(kind: type[Monitor], policies: Sequence[Policy], description: Json
     elif held is not None:
         raise ValueError("there are events without columns")
     _load_stream(monitor, description, held)
-    _load(monitor._serving.evaluation, description, blobs)
+    _load(_serving_of(monitor).evaluation, description, blobs)
     blobs.end()
     return monitor
+
+
+def _serving_of(monitor: Monitor) -> Serving:
+    serving = monitor._serving
+    assert isinstance(serving, Serving), "monitors of verdicts are neither saved nor restored"
+    return serving
 
 
 def _adopt(monitor: Monitor, description: Json, blobs: BlobReader) -> None:

@@ -280,11 +280,11 @@ def _integer(text: Any) -> Any:
 
 
 def _float(text: Any) -> Any:
-    """The float that a text is; NaN where it is none."""
+    """The float that a text is; as in MonPoly, 0 where it is none."""
     try:
         return float(text)
     except ValueError:
-        return math.nan
+        return 0.0
 
 
 def float_text(number: float) -> str:

@@ -15,11 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet.errors import UnsupportedError
+from hamlet.engine.memory_limit import Size, bytes_of, size_text
+from hamlet.errors import MemoryLimitError, UnsupportedError
 from hamlet.policies._automaton import Automaton, Stream
 from hamlet.policies.atoms import Condition, EvaluatedAtom, Hits, array_of, atom_of
 from hamlet.policies.formula import Formula, Not
 from hamlet.policies.logs import LogChunk
+from hamlet.policies.policy import Policy
 from hamlet.policies.progression import Mode, Progression
 from hamlet.policies.propositions import skeleton
 from hamlet.policies.rewriting import stripped
@@ -270,6 +272,81 @@ class Verdicts:
             columns.append(pa.array(same_offsets, mask=~same))
         fields = [field.with_type(each.type) for field, each in zip(self.schema(time_type), columns, strict=True)]
         yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+
+class VerdictServing:
+    """The verdicts of some policies over one stream, as batches of rows.
+
+    Parameters
+    ----------
+    policies : sequence of Policy
+        With equal signatures.
+    mode : {'all', 'local', 'global'}
+    time_type : pyarrow.DataType
+        Of the time in rows.
+    per_second : int
+        Ticks of the stream's time.
+    negate, open_end : bool
+    max_memory : int, str or None
+        The most that may be kept between chunks.
+
+    Attributes
+    ----------
+    predicates : frozenset of (str, int)
+        Name and arity of the predicates that are read.
+    points : int
+        Time-points so far.
+    """
+
+    def __init__(
+        self,
+        policies: Sequence[Policy],
+        mode: Mode,
+        time_type: pa.DataType,
+        per_second: int,
+        *,
+        negate: bool = False,
+        open_end: bool = False,
+        max_memory: Size | None = None,
+    ) -> None:
+        self._made = [
+            Verdicts(each.formula, each.signature, mode, per_second=per_second, negate=negate) for each in policies
+        ]
+        self._names = [each.name for each in policies]
+        self._time_type = time_type
+        self._open_end = open_end
+        self._limit = bytes_of(max_memory)
+        self.points = 0
+        self.predicates = frozenset(key for each in self._made for key in each.predicates)
+
+    def feed(self, chunks: Sequence[LogChunk], bound: int | None) -> Iterator[tuple[int, pa.RecordBatch]]:  # noqa: ARG002
+        """The rows that more time-points decide, each with the place of its policy.
+
+        A promise of time (`bound`) decides nothing here: what it would decide comes with the next time-point.
+        """
+        for chunk in chunks:
+            self.points += len(chunk.times)
+            for place, each in enumerate(self._made):
+                for rows in each.feed(chunk, self._time_type):
+                    yield place, rows
+        if self._limit is not None and self.nbytes > self._limit:
+            most = max(range(len(self._made)), key=lambda place: self._made[place].nbytes)
+            raise MemoryLimitError(
+                f"the run stops, since it needs more memory than its limit, {size_text(self._limit)}; policy "
+                f"'{self._names[most]}' holds the most, {size_text(self._made[most].nbytes)}\n"
+                "hint: verdicts='equivalent' holds less, or raise the limit (max_memory=)"
+            )
+
+    def close(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The rows that the end of the stream decides; none where it is open."""
+        for place, each in enumerate(self._made):
+            for rows in each.close(self._time_type, self._open_end):
+                yield place, rows
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are kept between chunks."""
+        return sum(each.nbytes for each in self._made)
 
 
 class _Waiting:

@@ -164,7 +164,8 @@ class _Writer:
     def _write(self, rows: list[dict[str, Any]], batch: int, events: pa.Table) -> None:
         """Write rows beside the results, and put them in place."""
         kind = events.schema.field(self._options.get("time_column", "time")).type
-        serving = Serving([self._policy], kind if pa.types.is_timestamp(kind) else pa.int64(), 1)
+        negate = bool(self._options.get("negate"))
+        serving = Serving([self._policy], kind if pa.types.is_timestamp(kind) else pa.int64(), 1, negate=negate)
         table = pa.Table.from_pylist(rows, serving.schemas[0])
         beside = self._folder.parent / f".batch-{batch:08}"
         with contextlib.suppress(FileExistsError):
