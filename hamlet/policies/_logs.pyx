@@ -549,8 +549,8 @@ cdef class LogScanner:
         times : int64 array of shape (points,)
         relations : list of (int, int64 array of shape (rows,), list)
             Of each predicate with tuples its place, the time-points of its tuples (counted from 0, ascending), and per
-            field an int64, float64 or bool array, or a pair of int32 offsets of shape (rows + 1,) and bytes: texts, or the
-            digits of integers of any size.
+            field an int64, float64 or bool array, or a pair of int32 offsets of shape (rows + 1,) and bytes: texts, or
+            the digits of integers of any size.
         """
         cdef int place, field
         cdef Predicate* each

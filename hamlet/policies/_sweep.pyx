@@ -1,7 +1,7 @@
 """Sweeps over periods: grouping by valuation, overlap joins and differences.
 
-Contract: the Python side gives contiguous int64 arrays of equal lengths; where an order is asked for, rows are sorted by
-(id, first). Nothing is checked again here.
+Contract: the Python side gives contiguous int64 arrays of equal lengths; where an order is asked for, rows are sorted
+by (id, first). Nothing is checked again here.
 """
 
 from libc.stdint cimport int64_t, uint64_t

@@ -15,7 +15,7 @@ from libc.stdlib cimport calloc, free
 
 from hamlet.streams._nodes cimport Node
 from hamlet.streams._store cimport (
-    BOOL, FLOAT, INT, OBJECT, UINT, Cell, Instance, Store, Stream, WindowTable, boxed, object_wide, wide, wide_object,
+    OBJECT, Cell, Instance, Store, Stream, WindowTable, boxed, object_wide, wide, wide_object,
 )
 
 
@@ -377,7 +377,6 @@ cdef class Evaluator:
         cdef int each, pacing
         cdef Task task
         cdef Py_ssize_t place
-        cdef Instance instance
         cdef WindowTable table
         store.step += 1
         store.now = time

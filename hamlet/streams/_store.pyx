@@ -171,7 +171,6 @@ cdef class Stream:
         """End an instance."""
         cdef WindowTable each
         cdef Tally tally
-        cdef Window window
         for tally in self.tallies:
             if tally.running and instance.count:
                 tally.change(instance, -1)
@@ -238,7 +237,6 @@ cdef class Stream:
         while len(moments) > 1 and moments[1][0] <= horizon:
             moments.popleft()
 
-
     def state(self):
         """What is kept, as plain values: a list per instance."""
         cdef Instance instance
@@ -255,8 +253,9 @@ cdef class Stream:
             else:
                 values = [instance.last.u] * kept
             moments = None if instance.moments is None else [list(each) for each in instance.moments]
+            spawned = wide_object(instance.spawned)
             found.append([
-                instance.key, instance.count, instance.fresh, instance.born, wide_object(instance.spawned), values, moments
+                instance.key, instance.count, instance.fresh, instance.born, spawned, values, moments
             ])
         return found
 
@@ -677,7 +676,6 @@ cdef class Window:
             self.drop(self.table.store.now - self.table.duration)
         return self.things[len(self.things) - 1] if self.things and self.complete() else None
 
-
     def state(self):
         """What the window holds, as plain values."""
         cdef Pane* pane
@@ -1002,7 +1000,9 @@ cdef class Tally:
     function, result, percentile : int
     """
 
-    def __init__(self, Store store, int number, Stream target, bint only_fresh, int function, int result, int percentile):
+    def __init__(
+        self, Store store, int number, Stream target, bint only_fresh, int function, int result, int percentile
+    ):
         self.store, self.number, self.target, self.only_fresh = store, number, target, only_fresh
         self.function, self.result, self.percentile = function, result, percentile
         whole = function == COUNT or (target.family != FLOAT and function in (SUM, AVG)) or function in (EXISTS, FORALL)
