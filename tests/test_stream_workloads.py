@@ -36,7 +36,7 @@ def test_specifications(file: Path) -> None:
         pytest.skip("not of a stream")
     specification = Specification.from_file(file)
     assert len(specification.program.triggers) >= 1
-    if file.stem in streams():
+    if file.stem in streams() and file.stem != "trend_alarm":  # which reads the rows of queries
         table, _ = streams()[file.stem]
         columns = {field.name: field.type for field in table.schema}
         assert [each.format() for each in column_errors(specification.program, columns)] == []

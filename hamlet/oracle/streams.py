@@ -340,7 +340,7 @@ class _Reader:
             return bool(now)
         if read.access is Access.NOW:
             if not now and self.newest and instance is not None:
-                now = [value for _, _, value in instance.values[-1:]]
+                now = tuple(value for _, _, value in instance.values[-1:])
             if not now:
                 raise _NoValueError
             return now[0]
