@@ -77,15 +77,15 @@ class ChosenFeed(Feed):
 
     @property
     def types(self) -> Mapping[str, pa.DataType | None] | None:
-        """As `Feed.types`."""
+        """The types of the columns, where they are known before the events are read."""
         return self._feed.types
 
     def unreadable(self) -> dict[str, str]:
-        """As `Feed.unreadable`."""
+        """The columns that no input can be read from, with their types."""
         return self._feed.unreadable()
 
     def survey(self, times: Times) -> None:
-        """As `Feed.survey`."""
+        """Look at all times before the first event is given."""
         self._feed.survey(times)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
