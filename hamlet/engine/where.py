@@ -14,10 +14,10 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from hamlet._expression import OverflowInExpression
 from hamlet.errors import Diagnostic, Reports, WorkloadError, near_miss
 from hamlet.input.columns import StringPool, values
 from hamlet.input.events import EventSource, Progress
+from hamlet.kernel.expression import OverflowInExpression
 from hamlet.language.conditions import conjuncts, is_condition, parts, references, walk
 from hamlet.language.cursor import Cursor, UnreadableError
 from hamlet.language.meaning import AnalysedQuery, Analysis
