@@ -171,7 +171,7 @@ class Executor:
         with self._limited(), self.stages.measured("kernel"):
             for runner in self._classes:
                 for number, kernel in enumerate(runner.kernels):
-                    self._workers.do(number, partial(kernel.advance, time))
+                    self._workers.do(number, partial(kernel.advance, runner.line.place(time)))
         for runner in self._classes:
             runner.forget()
 
@@ -369,7 +369,7 @@ def executor_of(
 
     Attributes may still widen their types where they are not `settled`.
     """
-    paths = options.paths
+    paths, schema = options.paths, schema.in_zone(options.timezone)
     exact, together = options.numbers == "exact", options.sharing != "never" and paths.uses("merged_queries")
     budget = Budget(bytes_of(options.max_memory)) if budget is None else budget
     with resting():

@@ -72,8 +72,8 @@ def run(
         sharing decisions. A file that is there is replaced.
     **options
         `hamlet.engine.options.Options`: sharing, benefit, numbers, count_type, threads, time_column, type_column,
-        order_column, time_unit, max_memory. Threads compute stretches of time side by side where windows do not
-        overlap, or there is one group only; else groups.
+        order_column, time_unit, timezone, max_memory. Threads compute stretches of time side by side where windows
+        do not overlap, or there is one group only; else groups.
 
     Returns
     -------
@@ -103,6 +103,7 @@ def run(
         type_column=chosen.type_column,
         order_column=chosen.order_column,
         time_unit=chosen.time_unit,
+        timezone=chosen.timezone,
         input_format=input_format,
         delimiter=delimiter,
         bad_rows=bad_rows,
