@@ -30,9 +30,8 @@ from hamlet.errors import HamletError, UnsupportedError
 from hamlet.input.columns import StringPool, values_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.stream_schema import check_zones
-from hamlet.input.ticks import Lateness, refuse_far, time_in_ticks
-from hamlet.kernel.memory import Budget
 from hamlet.input.ticks import Lateness, refuse_far, refuse_outside, time_in_ticks
+from hamlet.kernel.memory import Budget
 from hamlet.language.schema import Clock, Schema
 from hamlet.output.query_rows import QueryRows
 from hamlet.planner.workload import Workload, workload_of
