@@ -17,8 +17,8 @@ import pyarrow as pa
 from hamlet.errors import Diagnostic, Reports, WorkloadError, near_miss
 from hamlet.input.columns import StringPool, values
 from hamlet.input.events import EventSource, Progress
-from hamlet.kernel.expression import OverflowInExpression
 from hamlet.input.row_groups import RowGroups, Useless
+from hamlet.kernel.expression import OverflowInExpression
 from hamlet.language.conditions import conjuncts, is_condition, parts, references, walk
 from hamlet.language.cursor import Cursor, UnreadableError
 from hamlet.language.meaning import AnalysedQuery, Analysis
