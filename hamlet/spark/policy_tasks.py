@@ -11,7 +11,7 @@ import functools
 import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ import pyarrow as pa
 from hamlet.errors import DataError
 from hamlet.input.events import EventSource
 from hamlet.input.files import Folder, ParquetFile
+from hamlet.input.ordering import OrderCheck
 from hamlet.input.period import PeriodEvents
 from hamlet.output.columnar import file_writer, folder_of
 from hamlet.parallel.routing.blocks import EVERY_TIME, Block, blocks_and_cells, blocks_of, moved, steps_of
@@ -95,9 +96,17 @@ class Reading:
         if block is not None:
             part = block.range
             since, until = (each if abs(each) < EVERY_TIME else None for each in (part.begin, part.end + 1))
-            options["filtered"] = functools.partial(PeriodEvents, since=since, until=until)
+            options["filtered"] = functools.partial(_part, since, until, block.ordered)
             options["counted"] = part.first, part.last
         return open_source(self.path, policy.signature, wanted, time_points=time_points, **options)
+
+
+def _part(since: int | None, until: int | None, ordered: bool, events: EventSource) -> EventSource:
+    """The events of some times, in order."""
+    reader = events._reader
+    if ordered and isinstance(reader, Folder | ParquetFile):
+        reader.ordered = True  # who made the blocks has seen it
+    return PeriodEvents(events, since, until)
 
 
 @dataclass(frozen=True)
@@ -163,8 +172,11 @@ def _blocks(
     free: bool,
 ) -> tuple[list[Block | None], int]:
     """Blocks of time, and in how many cells each is cut, by the times of all events."""
-    key = events._key
-    steps = steps_of((key.columns_of(batch) for batch in events.batches([])), shipment.time_points == "step")
+    key, by_step = events._key, shipment.time_points == "step"
+    check = OrderCheck(key)
+    steps = steps_of(_checked(events._reader.batches(key.names), check), by_step)
+    if not check.ordered:
+        steps = steps_of((key.columns_of(batch) for batch in events.batches([])), by_step)
     if len(steps.times) < 2:
         return [None], slices
     span = int(steps.times[-1]) - int(steps.times[0]) + 1
@@ -172,7 +184,15 @@ def _blocks(
     if count == 1:
         return [None], cells
     borders = [each.times[0] for each in row_groups(files, key.time) if each.times is not None]
-    return list(blocks_of(steps, *sees, count, np.unique(np.array(borders, np.int64)))), cells
+    found = blocks_of(steps, *sees, count, np.unique(np.array(borders, np.int64)))
+    return [replace(each, ordered=check.ordered) for each in found], cells
+
+
+def _checked(batches: Iterable[pa.RecordBatch], check: OrderCheck) -> Iterator[tuple[Any, Any]]:
+    """Times and orders of batches, which a check sees, too."""
+    for batch in batches:
+        check.feed(batch)
+        yield check.key.columns_of(batch)
 
 
 def monitor_slice(

@@ -30,10 +30,13 @@ class Block:
         Its own times, and those that it reads.
     before : int
         Time-points of the stream before the first that it reads.
+    ordered : bool
+        Whether the input is known to be in the order of time.
     """
 
     range: Range
     before: int
+    ordered: bool = False
 
 
 @dataclass(frozen=True)
