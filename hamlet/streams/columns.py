@@ -19,9 +19,7 @@ Cells = tuple["npt.NDArray[np.uint64] | None", "npt.NDArray[np.uint8] | None", "
 _ARROW = {"Int": pa.int64(), "UInt": pa.uint64(), "Float": pa.float64(), "Bool": pa.bool_()}
 
 
-def cells_of(
-    column: Any, stream: ir.Stream, words: Words, source: str = "the events", first: int = 0
-) -> Cells | None:
+def cells_of(column: Any, stream: ir.Stream, words: Words, source: str = "the events", first: int = 0) -> Cells | None:
     """A column as 64-bit cells, a mask of the rows that have a value (None: all), and objects for tuples.
 
     Parameters
