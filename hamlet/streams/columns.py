@@ -71,7 +71,8 @@ def _strings(column: pa.Array, stream: ir.Stream, words: Words, source: str) -> 
         if is_text(column.type.value_type) and not column.dictionary.null_count:
             codes = _codes(column.dictionary, words)
             places = pc.fill_null(column.indices.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
-            return codes[places]
+            found: npt.NDArray[np.uint64] = codes[places]
+            return found
         column = column.dictionary_decode()
     if not is_text(column.type):
         if not pa.types.is_integer(column.type):
