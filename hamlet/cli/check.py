@@ -44,10 +44,7 @@ def command(
         checked, events = load(workload, source, quiet, columns, all_errors=True)
         if events is not None and not quiet:
             watch = Watch(checked, events.schema)
-            for batch in events.batches([name for name in watch.columns if name in events.schema.columns]):
-                watch.see(batch)
-                if watch.settled:
-                    break
+            watch.see_some(events.batches([name for name in watch.columns if name in events.schema.columns]))
             for sentence in [*events.notes(), *found_by(watch)]:
                 click.echo(f"note: {sentence}", err=True)
         count = len(checked.names)

@@ -10,10 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet._budget import Budget
 from hamlet._core import Kernel, KernelOverflow
-from hamlet._expression import Program
-from hamlet._order import in_bytes, looked_up, sifted
 from hamlet.engine import trace
 from hamlet.engine.broadcast import Broadcast
 from hamlet.engine.closed_windows import ClosedRows
@@ -21,6 +18,9 @@ from hamlet.engine.keys import KeyIndex
 from hamlet.engine.sharing import Sharing
 from hamlet.engine.workers import Workers
 from hamlet.input.columns import BatchColumns, Int64Array
+from hamlet.kernel.expression import Program
+from hamlet.kernel.memory import Budget
+from hamlet.kernel.radix_sort import in_bytes, looked_up, sifted
 from hamlet.language.query import AttributeType
 from hamlet.planner.classify import FOREIGN, Coded, Role, Signature, overflow_error
 from hamlet.planner.compiled import CompiledClass, CompiledWorkload

@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet import _core
-from hamlet._budget import Budget, BudgetExceeded
 from hamlet.engine import trace
 from hamlet.engine.class_runner import ClassRunner, RunnerState
 from hamlet.engine.closed_windows import Orders
@@ -31,6 +30,7 @@ from hamlet.engine.stages import Stages
 from hamlet.engine.workers import Workers
 from hamlet.errors import HamletError
 from hamlet.input.columns import BatchColumns, StringPool
+from hamlet.kernel.memory import Budget, BudgetExceeded
 from hamlet.language.schema import Schema
 from hamlet.output.query_rows import QueryRows, dicts_of
 from hamlet.output.rows import Closed, GroupRows, group_rows, piece_of, result_columns, selected

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet._budget import Budget
 from hamlet.engine import checkpointing, trace
 from hamlet.engine.executor import END_OF_TIME, Executor, paths_taken
 from hamlet.engine.feed import Feed, process
@@ -32,6 +31,7 @@ from hamlet.input.columns import StringPool, values_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.stream_schema import check_zones
 from hamlet.input.ticks import Lateness, refuse_far, refuse_outside, time_in_ticks
+from hamlet.kernel.memory import Budget
 from hamlet.language.schema import Clock, Schema
 from hamlet.output.query_rows import QueryRows
 from hamlet.planner.workload import Workload, workload_of

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from hamlet.input.input_schema import missing_column, plain_schema, schema_of, u
 from hamlet.input.moments import needs_reading, with_moments
 from hamlet.input.ordering import PIECE_ROWS, SPILL_ROWS, OrderCheck, SortKey, ordered_batches, slices, sorted_batches
 from hamlet.input.records import table_of_columns, table_of_records
+from hamlet.input.row_groups import RowGroups, Useless
 from hamlet.input.widening import cast, conform, is_readable, validate
 from hamlet.language.schema import UNITS_PER_SECOND, Schema
 from hamlet.language.zones import zone_of
@@ -108,13 +110,43 @@ class EventSource:
                     progress(done)
 
     def notes(self) -> list[str]:
-        """What to know of the input: rows that were dropped, and times without a zone where one was asked for."""
+        """What to know of the input: rows dropped, row groups not read, and times without the zone asked for."""
         readers = self._reader.readers if isinstance(self._reader, Folder) else (self._reader,)
         found = [each.dropped.sentence() for each in readers if isinstance(each, CsvFile)]
+        found.append(self.row_groups.sentence())
         clock = self.schema.clock
         if clock.zone is not None and clock.is_timestamp and clock.type.tz is None:
             found.append(f"the times of '{clock.column}' have no time zone; they are read as UTC")
         return [each for each in found if each is not None]
+
+    @cached_property
+    def row_groups(self) -> RowGroups:
+        """The row groups of the Parquet files among the input."""
+        return RowGroups(self._reader, self.schema)
+
+    def leave_out(self, useless: Useless, reason: str, columns: Sequence[str]) -> int:
+        """Leave out row groups of events that nobody has a use for, if all that is known of the input is known of them.
+
+        Parameters
+        ----------
+        useless : callable
+            Whether statistics prove that no event of a row group is of use.
+        reason : str
+            Why, in a few words.
+        columns : sequence of str
+            What would be read.
+
+        Returns
+        -------
+        int
+            How many events are left out; those that `batches` would have given.
+        """
+        return self.row_groups.leave_out(useless, reason, columns)
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How many row groups are not read, by the reason."""
+        return self.row_groups.skipped()
 
     def types(self) -> list[str]:
         """The types of events that are dicts; none of others, whose columns are known."""

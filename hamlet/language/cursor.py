@@ -6,11 +6,10 @@ statement around it, where the parser goes on, so that one run finds them all. S
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
-from hamlet.errors import Diagnostic, one_of
+from hamlet.errors import Diagnostic, near_miss, one_of
 from hamlet.language.query import Expression, Span
 from hamlet.language.tokens import Kind, Token
 
@@ -20,6 +19,7 @@ MAX_PROBLEMS = 1000  # a file that is no workload at all is not listed to its en
 
 Part = TypeVar("Part")
 
+_ALIKE = 0.75  # how alike a word and the keyword that it was meant to be are; names of users are words, too
 _LONGEST_QUOTE = 40  # characters of the text that a message repeats
 
 
@@ -204,8 +204,7 @@ class Cursor:
         token = self.peek()
         if token.kind is not Kind.WORD or token.value.upper() in words:
             return None
-        close = difflib.get_close_matches(token.value.upper(), sorted(words), n=1, cutoff=0.75)
-        return close[0] if close else None
+        return near_miss(token.value, sorted(words), _ALIKE)
 
     # --------------------------------------------------------------------------------------------- depth
 

@@ -1,4 +1,4 @@
-"""How result rows become dicts straight from the kernel, one plan per query (`hamlet._listing`)."""
+"""How result rows become dicts straight from the kernel, one plan per query (`hamlet.kernel.dicts`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from hamlet._listing import Listing
+from hamlet.kernel.dicts import Listing
 from hamlet.language.query import Aggregate, ReturnItem
 from hamlet.language.schema import Schema
 from hamlet.output.components import read_one

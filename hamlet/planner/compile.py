@@ -1,6 +1,6 @@
 """From an analysed workload and a schema to what an executor runs (`hamlet.planner.compiled`).
 
-What the tables mean is in ``_tables.pxd``; ARCHITECTURE.md has the steps before and after.
+What the tables mean is in ``plan.pxd``; ARCHITECTURE.md has the steps before and after.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from hamlet._expression import Program
 from hamlet.input.columns import StringPool
+from hamlet.kernel.expression import Program
 from hamlet.language.automaton import templates
 from hamlet.language.conditions import references
 from hamlet.language.meaning import AnalysedQuery, Analysis, Pair
