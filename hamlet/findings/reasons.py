@@ -18,6 +18,7 @@ from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import name_text
 from hamlet.language.query import Alternation, Atom, Conjunction, Duration, Negation, Pattern, Repetition, Sequence
 from hamlet.language.schema import Schema
+from hamlet.planner.timeline import line_of
 
 MOST_EVENTS = 2_000_000  # of a source that is read again
 MOST_QUERIES = 20  # that are looked at
@@ -92,6 +93,11 @@ def _together(query: AnalysedQuery, source: EventSource) -> str:
         names = [name_text(each) for each in needed]
         listed = f"both {names[0]} and {names[1]}" if len(names) == 2 else f"all of {one_of(names, 'and')}"
         length = _length(query.query.within)
+        line = line_of(query.query, source.schema.clock)[0]
+        events = {
+            name: table.set_column(0, "0", pa.array(line.places(table.column(0).to_numpy())))
+            for name, table in events.items()
+        }
         if not _common(events, windows, ()):
             return f"no window of {length} has {listed}; perhaps WITHIN is too short"
         carried = all(v not in query.declared or set(query.partition) <= set(query.declared[v]) for v in needed)
@@ -111,12 +117,11 @@ def _length(duration: Duration) -> str:
 
 
 def _windows(query: AnalysedQuery, schema: Schema) -> tuple[int, int] | None:
-    """Length and slide in ticks; None where an event lies in too many windows to look at."""
+    """Length and slide on the query's line of time; None where an event lies in too many windows to look at."""
     text = query.query
     if getattr(text, "session", False) or getattr(text, "longest", None) is not None:
         return None
-    within = text.within.ticks(schema.clock.ticks_per_second)[0]
-    slide = within if text.slide is None else text.slide.ticks(schema.clock.ticks_per_second)[0]
+    _, within, slide = line_of(text, schema.clock)
     return (within, slide) if within <= _MOST_WINDOWS * slide else None
 
 

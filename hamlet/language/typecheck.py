@@ -562,18 +562,13 @@ def _check_durations(query: AnalysedQuery, schema: Schema, reports: Reports) -> 
 
 
 def check_zone(query: Query, name: str | None, reports: Reports) -> None:
-    """Report windows that have no place in the days of a time zone, and trends that its calendar cannot measure."""
+    """Report windows that have no place in the days of a time zone."""
     within, slide = query.within.seconds, (query.slide or query.within).seconds
     if name is None or query.session or min(within, slide) <= 0:
         return
     try:
-        calendar = zone_of(name).is_calendar(within, slide)
+        zone_of(name).is_calendar(within, slide)
     except ValueError:
         step = query.slide or query.within
         message = f"windows that begin every {to_text(step)} fit no day of {name}, whose clock is changed now and then"
         reports.error(message, step.span, "use whole days, or a part of a day such as 6 h; or leave --timezone out")
-        return
-    if calendar and query.longest is not None:
-        message = f"SPAN is not supported with days of {name}, whose clock is changed now and then"
-        hint = "leave --timezone out, or use windows of an hour or less"
-        reports.error(message, query.longest.span, hint)

@@ -21,6 +21,7 @@ from hamlet.language.query import AttributeType, Query
 from hamlet.language.schema import Clock
 from hamlet.output.digits import leading
 from hamlet.output.query_rows import QueryRows, ResultColumn
+from hamlet.planner.timeline import line_of
 
 MOST_POINTS = 30_000  # of a page: about 6 bytes each
 MOST_BINS = 150
@@ -95,6 +96,7 @@ def query_lines(
         has all; ``values`` per measure); ``band``: per measure the least and greatest values of all groups by bin,
         where not all groups have a line; ``sample``: what of all that was drawn, in words.
     """
+    per_second = clock.ticks_per_second
     places = [place for place, column in enumerate(rows.columns) if _is_measure(column)]
     first = next((number for number, place in enumerate(places) if rows.columns[place].kind == "count"), 0)
     logarithms = [number for number, place in enumerate(places) if query.items[place].log2]
@@ -116,8 +118,9 @@ def query_lines(
         "sample": "" if sample is None else sample.text,
         "starts": first_starts,
         "joined": joined,
-        "within": int(query.within.seconds * clock.ticks_per_second),
-        "slide": int((query.slide or query.within).seconds * clock.ticks_per_second),
+        "within": int(query.within.seconds * per_second),
+        "slide": line_of(query, clock)[2] if clock.zone else int((query.slide or query.within).seconds * per_second),
+        "ends": _ends(rows, first_starts) if clock.zone else None,
         "lines": [_shown(line, len(first_starts)) for line in kept],
         "band": _band(lines, len(first_starts), len(names)) if len(kept) < len(lines) else None,
     }
@@ -136,6 +139,14 @@ def _lines(rows: QueryRows, keys: Sequence[int], places: Sequence[int], bin_of: 
         before = line.points.get(number)
         line.points[number] = values if before is None else [*map(_larger, before, values)]
     return [*lines.values()]
+
+
+def _ends(rows: QueryRows, starts: Sequence[int]) -> list[int]:
+    """When the windows end that begin at some times: by the clock of a time zone they are not equally long."""
+    ends: dict[int, int] = {}
+    for piece in rows.pieces:
+        ends.update(zip(np.asarray(piece.starts).tolist(), np.asarray(piece.ends).tolist(), strict=True))
+    return [ends[start] for start in starts]
 
 
 def _is_measure(column: ResultColumn) -> bool:

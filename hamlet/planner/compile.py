@@ -78,9 +78,9 @@ def lengths(analysis: Analysis, schema: Schema) -> list[tuple[int, int]]:
 
 def reach_of(query: AnalysedQuery, schema: Schema) -> Reach:
     """How far the trends of a query reach in time."""
-    within, slide = window(query, schema)
+    line, within, slide = line_of(query.query, schema.clock)
     span = -1 if query.query.longest is None else ticks(query.query.longest, schema)
-    return Reach(within, slide, span, within if query.query.session else -1)
+    return Reach(within, slide, span, within if query.query.session else -1, line)
 
 
 def facts(analysis: Analysis, schema: Schema) -> list[QueryFacts]:

@@ -14,6 +14,7 @@ from hamlet.language.automaton import intersection, template
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import to_text
 from hamlet.language.query import DISTINCT, Semantics
+from hamlet.planner.timeline import Line, Shifted
 from optimizer.template import START, Final, Template, Transition
 
 NONE = -1
@@ -55,12 +56,15 @@ class Reach:
         The most that a trend may last.
     gap : int
         Of sessions.
+    line : Line
+        Where windows begin at multiples of the slide.
     """
 
     within: int
     slide: int
     span: int = NONE
     gap: int = NONE
+    line: Line = Shifted()
 
     @property
     def stays(self) -> bool:

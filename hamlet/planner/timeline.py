@@ -78,6 +78,9 @@ class Calendar:
         Ticks: a reading of the clock, counted from 1970, at which a window begins.
     first : int
         The period, counted from `origin`, that is at 0 on the line.
+    apart : bool
+        Whether times stay what they are, and only windows are on the line: for queries that measure how long trends
+        last. Their operator is given the `table`.
 
     Notes
     -----
@@ -89,6 +92,7 @@ class Calendar:
     period: int
     origin: int
     first: int
+    apart: bool = False
 
     is_plain = False
 
@@ -113,6 +117,11 @@ class Calendar:
             *(each * self.clock.ticks_per_second for each in (*zone.offsets_now, *_changes(zone))),
         )
 
+    @property
+    def table(self) -> tuple[Int64Array, Int64Array, Int64Array, int, int, int]:
+        """What an operator needs to know to find the period of a time: `_table`, then period, origin and first."""
+        return *_table(self._zone, self.clock.ticks_per_second), self.period, self.origin, self.first
+
     def places(self, times: Int64Array) -> Int64Array:
         """Where times are on the line, int64 of the same shape.
 
@@ -135,12 +144,12 @@ class Calendar:
                 f"a time has no place in a calendar of {self._zone} that has so short windows\n"
                 "hint: use a coarser unit of time, such as microseconds in place of nanoseconds, or longer windows"
             )
-        found: Int64Array = number * self.room + passed
+        found: Int64Array = times if self.apart else number * self.room + passed
         return found
 
     def place(self, time: int) -> int:
         """Where a time is on the line; what is beyond all times that have a place is beyond all that have one there."""
-        if not -MOST_TICKS <= time <= MOST_TICKS:
+        if self.apart or not -MOST_TICKS <= time <= MOST_TICKS:
             return time
         try:
             return int(self.places(np.array([time], np.int64))[0])
@@ -203,7 +212,7 @@ def line_of(query: Query, clock: Clock) -> tuple[Line, int, int]:
         return Shifted((origin - zone.offsets_now[0] * per_second) % slide), within, slide
     period = gcd(within, slide)
     first = (_MIDDLE * per_second - origin) // slide * (slide // period)
-    line = Calendar(clock, period, origin, first)
+    line = Calendar(clock, period, origin, first, apart=query.longest is not None)
     return line, within // period * line.room, slide // period * line.room
 
 

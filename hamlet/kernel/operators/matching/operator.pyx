@@ -32,6 +32,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     NEXT,
     REGISTER_WORDS,
     Arrival,
+    Calendar,
     Core,
     Dictionary,
     Entry,
@@ -170,6 +171,8 @@ cdef class Matching:
         t.cells.fixed, t.cells.wide, t.cells.exact = table.fixed, table.wide, table.exact
         t.semantics = table.semantics
         t.within, t.slide, t.span, t.gap = table.within, table.slide, table.span, table.gap
+        if table.calendar is not None:
+            self._read_calendar(&t.calendar, table.calendar)
         t.delay, t.keeps, t.pane, t.session_end = table.delay, table.keeps, table.pane, table.session_end
         t.states, t.end_count, t.guards = len(table.states), len(table.end_guards), len(table.guard_first) - 1
         t.guard_states, t.stores = table.guard_first[len(table.guard_first) - 1], len(table.stores)
@@ -191,6 +194,15 @@ cdef class Matching:
             predicate.code = program.code
             predicate.vector, predicate.vectors = vector
             predicate.scalar, predicate.scalars = scalar
+
+    cdef int _read_calendar(self, Calendar* c, object calendar) except -1:
+        """Take over when a clock is changed, and its periods."""
+        cdef int64_t[::1] since, offset, shown
+        since, offset, shown, c.period, c.origin, c.first = calendar
+        c.stretches = len(since)
+        c.since, c.offset, c.shown = &since[0], &offset[0], &shown[0]
+        self.held += [since, offset, shown]
+        return 0
 
     cdef void* _hold(self, object array):
         """Keep an array alive and return its first byte."""

@@ -38,6 +38,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     extra_words,
     is_store,
     node_words,
+    place_on_line,
     step_of,
     value_words,
 )
@@ -71,7 +72,7 @@ cdef Partition* new_partition(Core* k, Table* t, int64_t time) noexcept nogil:
     if k.advanced < -(<int64_t> 1 << 61):  # before every time, so that no window has been delivered
         p.next_window = INT64_MIN
     else:
-        p.next_window = floor_divide(k.advanced - t.within - t.delay, t.slide) + 1
+        p.next_window = floor_divide(place_on_line(t, k.advanced - t.delay) - t.within, t.slide) + 1
     k.live += 1
     return p
 

@@ -47,6 +47,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     ValueSet,
     Way,
     node_words,
+    place_on_line,
     step_of,
     value_words,
 )
@@ -517,7 +518,7 @@ cdef int write_pending(Core* k, const Table* t, Partition* p, int64_t time) noex
     cdef const uint64_t* record
     cdef const StateTable* s
     cdef uint64_t* node
-    cdef int64_t lane, pane = 0
+    cdef int64_t lane, place, pane = 0
     cdef int i, state, totals = t.states + t.end_count
     cdef bint known = t.span < 0 or t.gap >= 0, counts = True
     while at < k.pending_end:
@@ -529,8 +530,9 @@ cdef int write_pending(Core* k, const Table* t, Partition* p, int64_t time) noex
         s = &t.state[state]
         if s.final or s.ends < s.ends_end:
             if not known:
-                pane = floor_divide(time, t.pane)
-                counts = max(p.next_window, lowest_window(time, t.within, t.slide)) <= floor_divide(time, t.slide)
+                place = place_on_line(t, time)
+                pane = floor_divide(place, t.pane)
+                counts = max(p.next_window, lowest_window(place, t.within, t.slide)) <= floor_divide(place, t.slide)
                 known = True
             if counts and s.final:
                 if add_node(k, t, p, totals, pane if t.span >= 0 else lane, 0, record + RECORD, 0):

@@ -13,7 +13,7 @@ of each approximate one.
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
-from hamlet.kernel.cells cimport words_of
+from hamlet.kernel.cells cimport floor_divide, words_of
 from hamlet.kernel.expression cimport Code, Column, Register
 from hamlet.kernel.memory cimport Account
 from hamlet.kernel.plan cimport Predicate, Query
@@ -79,6 +79,15 @@ cdef struct ValueSet:    # distinct values of an attribute
 
 cdef struct Partition
 
+cdef struct Calendar:    # windows are numbers of periods of a clock that is changed now and then
+    int stretches        # of constant offset; 0 where windows begin at multiples of the slide
+    int64_t* since       # [stretches] when each begins, ascending
+    int64_t* offset      # [stretches] how far the clock is ahead then
+    int64_t* shown       # [stretches] the clock has shown less than this before it, ascending
+    int64_t period       # ticks of a period on the clock
+    int64_t origin       # a reading of the clock at which period 0 begins
+    int64_t first        # the period that is at 0 on the line of windows
+
 cdef struct Table:       # one query
     Query cells          # the layout of cells; nothing else of it is used
     int semantics
@@ -89,6 +98,7 @@ cdef struct Table:       # one query
     int64_t delay        # ticks between a window's end and its row
     int64_t keeps        # ticks that a key is remembered after its last event, whatever stands in it
     int64_t pane         # gcd of within and slide
+    Calendar calendar    # with SPAN, whose lengths are those of time: within, slide and pane are on the line then
     int session_end      # the component that is the last time of a session, -1 for none
     int states           # the start included
     int end_count        # guarded ends
@@ -259,3 +269,36 @@ cdef inline Py_ssize_t node_words(const Table* t, const Partition* p, int number
 
 cdef inline int64_t step_of(const uint64_t* node) noexcept nogil:
     return <int64_t> (node[1] & ~MOVES)
+
+
+cdef inline int64_t place_on_line(const Table* t, int64_t time) noexcept nogil:
+    """Where the period that holds a time begins on the line of windows; without a calendar the time itself."""
+    cdef const Calendar* c = &t.calendar
+    cdef int low = 0, high = c.stretches, middle
+    if c.stretches == 0:
+        return time
+    time = min(time, <int64_t> 1 << 61)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if c.since[middle] <= time:
+            low = middle
+        else:
+            high = middle
+    return (floor_divide(max(time + c.offset[low], c.shown[low] - 1) - c.origin, c.period) - c.first) * t.pane
+
+
+cdef inline int64_t time_of_edge(const Table* t, int64_t place) noexcept nogil:
+    """The time at which a period begins, given by its place on the line of windows; the place without a calendar."""
+    cdef const Calendar* c = &t.calendar
+    cdef int low = 0, high = c.stretches, middle
+    cdef int64_t reading
+    if c.stretches == 0:
+        return place
+    reading = (floor_divide(place, t.pane) + c.first) * c.period + c.origin
+    while high - low > 1:  # the last stretch before which the clock has not shown so much
+        middle = (low + high) // 2
+        if c.shown[middle] <= reading:
+            low = middle
+        else:
+            high = middle
+    return max(c.since[low], reading - c.offset[low])

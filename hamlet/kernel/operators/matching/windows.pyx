@@ -40,6 +40,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     Table,
     node_words,
     step_of,
+    time_of_edge,
     value_words,
 )
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Component
@@ -137,7 +138,7 @@ cdef void expect_row(const Table* t, Partition* p) noexcept nogil:
 
 
 cdef int64_t due_of(const Table* t, int64_t window) noexcept nogil:
-    return window * t.slide + t.within + t.delay
+    return time_of_edge(t, window * t.slide + t.within) + t.delay
 
 
 cdef int deliver_panes(Core* k, int query, Partition* p, int64_t key, int64_t time) noexcept nogil:
