@@ -6,11 +6,12 @@ from typing import Any
 
 import click
 
-from hamlet.cli.loading import load
+from hamlet.cli.loading import chosen_events, load
 from hamlet.cli.monitor import NEGATE, SIGNATURE
-from hamlet.cli.notations import extension_of, notation_of, only_for, settings_of
-from hamlet.cli.options import COLUMN_OPTIONS, FILE, QUERY, QUIET, input_option, with_options
+from hamlet.cli.notations import extension_of, notation_of, only_for, only_for_queries, settings_of
+from hamlet.cli.options import COLUMN_OPTIONS, FILE, PERIOD_OPTIONS, QUERY, QUIET, WHERE, input_option, with_options
 from hamlet.planner.explain import explain as explain_workload
+from hamlet.planner.skipping import leave_out_useless
 
 
 @click.command(
@@ -43,6 +44,8 @@ from hamlet.planner.explain import explain as explain_workload
     NEGATE,
     input_option(monpoly=True),
     QUERY,
+    WHERE,
+    *PERIOD_OPTIONS,
     *COLUMN_OPTIONS,
     QUIET,
 )
@@ -55,6 +58,9 @@ def command(
     source: str | None,
     quiet: bool,
     queries: tuple[str, ...],
+    where: str | None,
+    since: str | None,
+    until: str | None,
     **columns: Any,
 ) -> None:
     """Show how a file will run.
@@ -64,6 +70,7 @@ def command(
     """
     extension = extension_of(workload)
     only_for([extension or ""], {"signature": signature, "negate": negate}, ".mfotl", "policies")
+    only_for_queries(extension, {"where": where, "from": since, "to": until})
     if html is not None and shown_as is not None:
         raise click.UsageError("--html writes a page and prints nothing, so --format says nothing; give one of them")
     if extension is not None:
@@ -74,6 +81,12 @@ def command(
         return
     checked, events = load(workload, source, quiet, columns, queries)
     schema = None if events is None else events.schema
+    if events is not None:
+        chosen = chosen_events(events, since, until, where)
+        leave_out_useless(checked, chosen)
+        said = chosen.row_groups.sentence("a run skips")
+        if said is not None and not quiet:
+            click.echo(f"note: {said}", err=True)
     if html is None:
         click.echo(explain_workload(checked, schema, shown_as or "text"))
         return
