@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from hamlet.cli.loading import load
+from hamlet.cli.loading import chosen_events, load
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     PERIOD_OPTIONS,
@@ -17,9 +17,7 @@ from hamlet.cli.options import (
     input_option,
     with_options,
 )
-from hamlet.engine.where import FilteredEvents
 from hamlet.errors import OptionError
-from hamlet.input.period import PeriodEvents
 from hamlet.output.digits import short_text
 from hamlet.parallel.run import run as run_workload
 from hamlet.trends import TrendSample, refuse_others
@@ -75,8 +73,7 @@ def command(
         if query in (None, each.query.name):
             refuse_others(each)
     chosen = checked.select([query] if query is not None else checked.names)
-    given = PeriodEvents(events, since, until) if since is not None or until is not None else events
-    given = FilteredEvents(given, where) if where is not None else given
+    given = chosen_events(events, since, until, where)
     options = {name: columns[name] for name in ("time_column", "type_column", "order_column", "time_unit", "timezone")}
     sample = run_workload(chosen, given, **options).trends(chosen.names[0], window, group, limit)
     _show(sample, columns["type_column"])

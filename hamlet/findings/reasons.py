@@ -12,6 +12,7 @@ import pyarrow as pa
 from hamlet.errors import one_of
 from hamlet.findings.local import LocalPredicate, of_type
 from hamlet.findings.watch import Watch
+from hamlet.input.buffers import from_numpy, to_numpy
 from hamlet.input.columns import Int64Array, column, integers
 from hamlet.input.events import EventSource
 from hamlet.language.meaning import AnalysedQuery
@@ -133,7 +134,7 @@ def _events(query: AnalysedQuery, variables: list[str], source: EventSource) -> 
     found: dict[str, list[pa.Table]] = {each: [] for each in variables}
     clock = schema.clock.column
     for batch in source.batches([name for name in dict.fromkeys(read) if name in schema.columns]):
-        times = pa.array(integers(batch.column(clock), clock)[0])
+        times = from_numpy(integers(batch.column(clock), clock)[0])
         keys = [column(batch, name) for name in query.partition]
         values = [pa.nulls(batch.num_rows) if each is None else _decoded(each) for each in keys]
         table = pa.table([times, *values], names=[str(place) for place in range(1 + len(values))])
@@ -141,7 +142,7 @@ def _events(query: AnalysedQuery, variables: list[str], source: EventSource) -> 
             chosen = of_type(batch, schema.type_column, query.types[each])
             if each in predicates:
                 chosen &= predicates[each].accepts(batch)
-            found[each].append(table.filter(pa.array(chosen)))
+            found[each].append(table.filter(from_numpy(chosen)))
     return {each: pa.concat_tables(parts, promote_options="permissive") for each, parts in found.items()}
 
 
@@ -156,13 +157,13 @@ def _common(events: Mapping[str, pa.Table], windows: tuple[int, int], keys: Iter
     codes: Int64Array = np.zeros(whole.num_rows, np.int64)
     for place in places:
         encoded = whole.column(place).combine_chunks().dictionary_encode("encode")
-        numbers = encoded.indices.to_numpy(zero_copy_only=False)
+        numbers = to_numpy(encoded.indices)
         codes = np.unique(codes * (len(encoded.dictionary) + 1) + numbers, return_inverse=True)[1]
     start, common = 0, None
     for table in events.values():
         own = codes[start : start + table.num_rows]
         start += table.num_rows
-        found = _numbered(table.column("0").to_numpy(), own, *windows)
+        found = _numbered(to_numpy(table.column("0")), own, *windows)
         common = found if common is None else common & found
         if not common:
             return False

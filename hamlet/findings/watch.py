@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from hamlet.errors import near_miss
 from hamlet.findings.local import LocalPredicate, of_type
+from hamlet.input.buffers import from_numpy
 from hamlet.input.columns import column, values_of
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import name_text, to_text
@@ -159,7 +160,7 @@ class Watch:
             key.some = key.some or bool(batch.num_rows)
             return
         for kind in key.types:
-            here = pa.array(of_type(batch, self._type_column, kind))
+            here = from_numpy(of_type(batch, self._type_column, kind))
             rows = here.true_count
             missing = rows if values is None else values.filter(here).null_count
             key.without += missing
