@@ -9,7 +9,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hamlet._expression import OverflowInExpression
 from hamlet.input.buffers import filled, scalar, to_numpy
 from hamlet.input.columns import StringPool, column, values
 from hamlet.kernel.expression import OverflowInExpression
