@@ -20,6 +20,7 @@ from hamlet.planner.classify import FOREIGN, Signature
 from hamlet.planner.compiled import CompiledClass, CompiledWorkload
 from hamlet.planner.matching_tables import MatchingTables
 from hamlet.planner.paths import EVERY, Paths
+from hamlet.planner.unordered_rows import RANK
 
 
 class MatchingRunner(ClassRunner):
@@ -49,7 +50,8 @@ class MatchingRunner(ClassRunner):
         budget: Budget,
         paths: Paths,  # noqa: ARG002
     ) -> Sequence[Any]:
-        return [Matching(self.matching, budget) for _ in range(self._workers.threads)]
+        apart = self.workload.schema.order_column == RANK
+        return [Matching(self.matching, budget, apart) for _ in range(self._workers.threads)]
 
     def _register(self, signature: Signature) -> int:
         return self._add(signature)
