@@ -7,6 +7,7 @@ import numpy.typing as npt
 from hamlet._budget import Budget
 
 SEMANTICS: dict[str, int]
+SIZES: dict[str, int]
 
 def hash_texts(texts: Sequence[str]) -> npt.NDArray[np.uint64]: ...
 

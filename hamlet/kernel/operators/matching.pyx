@@ -39,6 +39,7 @@ from hamlet.kernel.operators.matching_tables cimport (
     Entry,
     GuardArrival,
     MOVES,
+    Nodes,
     Partition,
     Rows,
     StateTable,
@@ -61,6 +62,7 @@ cdef extern from *:
     void prefetch "hamlet_prefetch"(const void*) noexcept nogil
 
 SEMANTICS = {"any": ANY, "next": NEXT, "contiguous": CONTIGUOUS}
+SIZES = {"partition": sizeof(Partition), "nodes": sizeof(Nodes), "registers": REGISTER_WORDS * sizeof(uint64_t)}  # bytes
 
 cdef enum:
     AHEAD = 10           # events whose partitions are asked for before it is their turn
