@@ -147,6 +147,8 @@ class Memory:
         For exact numbers, and for numbers of floating point; None where no bound is known.
     grows : tuple of str
         What else it grows with.
+    lane : str
+        What partial trends are kept apart by, which the bounds call a window.
     """
 
     because: tuple[Cause, ...]
@@ -154,6 +156,7 @@ class Memory:
     exact: Bound | None
     scaled: Bound | None
     grows: tuple[str, ...] = ()
+    lane: str = "open window"
 
     @property
     def name(self) -> str:

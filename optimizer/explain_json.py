@@ -38,7 +38,8 @@ It is stable: keys may be added, `version` changes when one is renamed, removed 
     ``class`` (``independent of the event rate``, ``linear in the window's matched events`` or ``linear``);
     ``because[]`` as above;
     ``kept_types`` (types whose events are kept because they belong to several partitions); ``exact`` and ``float``:
-    bytes at most, see `optimizer.explain.Bound`, null where no bound is known; ``grows[]``: what else it grows with.
+    bytes at most, see `optimizer.explain.Bound`, null where no bound is known; ``grows[]``: what else it grows with;
+    ``lane``: what the bounds call a window.
 ``queries[].matching``
     Null, or of a query that the matching operator runs: ``semantics``, ``span`` (text or null), ``session`` (true or
     false), ``rung`` (what an event costs).
@@ -156,4 +157,5 @@ def _memory(memory: Memory) -> dict[str, Any]:
         "exact": None if memory.exact is None else asdict(memory.exact),
         "float": None if memory.scaled is None else asdict(memory.scaled),
         "grows": list(memory.grows),
+        "lane": memory.lane,
     }

@@ -211,7 +211,7 @@ KEYS = {
     "queries[].operator": "exact float",
     "queries[].operator.exact": "operator instead reason",
     "queries[].maps": "panes refused",
-    "queries[].memory": "class because kept_types exact float grows",
+    "queries[].memory": "class because kept_types exact float grows lane",
     "queries[].memory.exact": "partition window event event_window thread",
     "queries[].memory.exact.window": "constant per_bit",
 }

@@ -25,6 +25,7 @@ from hamlet.planner.compiled import CompiledClass, CompiledQuery
 from hamlet.planner.coordinates import refusal
 from hamlet.planner.layers_shown import with_layers
 from hamlet.planner.matching import is_matching, sees_all
+from hamlet.planner.matching_memory import matching_bound
 from hamlet.planner.memory import bound
 from hamlet.planner.physical import physical_plan
 from hamlet.planner.tables import QueryTables
@@ -196,7 +197,7 @@ def _maps(each: CompiledClass) -> Iterator[tuple[str, LinearMaps]]:
     refused = refusal(each)
     mapped = {number for band in each.bands if band.maps for number in band.queries}
     for query, parts in zip(each.queries, each.parts_of, strict=True):
-        yield query.name, LinearMaps(bool(parts) and mapped.issuperset(parts), refused)
+        yield query.name, LinearMaps(not each.matching and bool(parts) and mapped.issuperset(parts), refused)
 
 
 def _lacks(each: CompiledClass, query: CompiledQuery) -> dict[str, tuple[str, ...]]:
@@ -233,9 +234,10 @@ def _query(
         memory=Memory(
             _causes(exact),
             tuple(dict.fromkeys(query.types[name] for name, attributes in lacks.items() if attributes)),
-            bound(exact.tables) if exact.reach is None else None,
-            bound(scaled.tables) if scaled.reach is None else None,
+            bound(exact.tables) if exact.reach is None else matching_bound(exact.matching),
+            bound(scaled.tables) if scaled.reach is None else matching_bound(scaled.matching),
             () if exact.reach is None else tuple(_grows(query)),
+            _lane(query),
         ),
         maps=maps,
         exact=served[0],
@@ -244,10 +246,16 @@ def _query(
     )
 
 
+def _lane(query: AnalysedQuery) -> str:
+    """What partial trends are kept apart by."""
+    asked = query.query
+    return "open session" if asked.session else "open start of a trend" if asked.longest is not None else "open window"
+
+
 def _matching(query: AnalysedQuery) -> Matching:
     """What is asked beside the pattern, and what an event costs then."""
     asked = query.query
-    lanes = "open start of a trend" if asked.longest is not None else "open session" if asked.session else "open window"
+    lanes = _lane(query)
     rung = f"state-grained: one addition per event, transition and {lanes}"
     if query.adjacent:
         rung = f"event-grained: looks back at single events, one by one, per {lanes}"
