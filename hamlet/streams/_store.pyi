@@ -13,8 +13,17 @@ class Stream:
     spawned: bool
     key_family: int
     def __init__(
-        self, store: Store, number: int, name: str, family: int, depth: int, keep: int, keyed: bool, spawned: bool,
-        key_family: int, coded: bool
+        self,
+        store: Store,
+        number: int,
+        name: str,
+        family: int,
+        depth: int,
+        keep: int,
+        keyed: bool,
+        spawned: bool,
+        key_family: int,
+        coded: bool,
     ) -> None: ...
     def begin(self) -> None: ...
     def instances(self) -> int: ...

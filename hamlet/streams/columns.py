@@ -19,9 +19,7 @@ Cells = tuple["npt.NDArray[np.uint64] | None", "npt.NDArray[np.uint8] | None", "
 _ARROW = {"Int": pa.int64(), "UInt": pa.uint64(), "Float": pa.float64(), "Bool": pa.bool_()}
 
 
-def cells_of(
-    column: Any, stream: ir.Stream, words: Words, source: str = "the events", first: int = 0
-) -> Cells | None:
+def cells_of(column: Any, stream: ir.Stream, words: Words, source: str = "the events", first: int = 0) -> Cells | None:
     """A column as 64-bit cells, a mask of the rows that have a value (None: all), and objects for tuples.
 
     Parameters
@@ -50,6 +48,8 @@ def cells_of(
         column = column.combine_chunks()
         if isinstance(column, pa.ChunkedArray):  # a chunked dictionary stays one
             column = pa.concat_arrays(column.chunks)
+    if pa.types.is_dictionary(column.type) and column.dictionary.null_count:
+        column = column.dictionary_decode()
     if column.null_count == len(column):
         return None
     kind = stream.type
@@ -70,10 +70,11 @@ def _mask(column: pa.Array) -> npt.NDArray[np.uint8] | None:
 
 def _strings(column: pa.Array, stream: ir.Stream, words: Words, source: str) -> npt.NDArray[np.uint64]:
     if pa.types.is_dictionary(column.type):
-        if is_text(column.type.value_type) and not column.dictionary.null_count:
+        if is_text(column.type.value_type):
             codes = _codes(column.dictionary, words)
             places = pc.fill_null(column.indices.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
-            return codes[places]
+            taken: npt.NDArray[np.uint64] = codes[places]
+            return taken
         column = column.dictionary_decode()
     if not is_text(column.type):
         if not pa.types.is_integer(column.type):

@@ -19,8 +19,8 @@ from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import Lateness, seconds_of
 from hamlet.language.schema import Clock
 from hamlet.planner.paths import names_of
-from hamlet.streams._evaluator import DeadlineLimit, MemoryLimit
 from hamlet.streams._cells import Fault
+from hamlet.streams._evaluator import DeadlineLimit, MemoryLimit
 from hamlet.streams.clock import NANOSECONDS, StreamClock, Times
 from hamlet.streams.columns import Cells, cells_of
 from hamlet.streams.compile import FEATURES, MAX_DEADLINES, compile_program
