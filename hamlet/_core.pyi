@@ -4,9 +4,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hamlet._budget import Budget
-from hamlet._listing import Listing
 from hamlet.engine.sharing import Sharing
+from hamlet.kernel.dicts import Listing
+from hamlet.kernel.memory import Budget
 
 COMPONENTS: dict[str, int]
 SOURCES: dict[str, int]

@@ -13,9 +13,9 @@ it, then lets guards kill, then adds. Tested: ties in the golden cases and again
 **Sequence.** `process` expects rows in time order; `advance(t)` promises that no row before t will follow, and no
 window that ends at or before t is opened again.
 
-Modules, as a row meets them: ``_slices`` cuts a batch into steps; ``_graphlet`` and ``_burst`` take bursts, ``_step``
-the other events; ``_decision`` says who shares; ``_windows``, ``_calendar`` and ``_rows`` open, close and deliver.
-``_kernel.pxd`` has what all of them work on, ``_state`` and ``_index`` what is kept per query and key (headroom, lanes,
+Modules, as a row meets them: ``segmenter`` cuts a batch into steps; ``graphlet`` and ``burst`` take bursts, ``step``
+the other events; ``decision`` says who shares; ``windows``, ``timer_heap`` and ``rows`` open, close and deliver.
+``core.pxd`` has what all of them work on, ``state`` and ``index`` what is kept per query and key (headroom, lanes,
 guards).
 
 Source: HAMLET (SIGMOD'21) §3 (propagation, Eqs. 2-6), GRETA (VLDB'17) §§4-6; docs/language.md; docs/numbers.md.
@@ -24,20 +24,23 @@ Source: HAMLET (SIGMOD'21) §3 (propagation, Eqs. 2-6), GRETA (VLDB'17) §§4-6;
 import cython
 import numpy as np
 
-from hamlet._budget import BudgetExceeded
+from hamlet.kernel.memory import BudgetExceeded
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from hamlet._bands cimport free_bands, load_bands, reserve_seats, write_programs
-from hamlet._blocks cimport bytes_in_block, hold_seats, leave_bands
-from hamlet._budget cimport Budget, take
-from hamlet._burst cimport Tally
-from hamlet._decision cimport free_decisions, prepare_decisions
-from hamlet._expression cimport Column, Program, Register
-from hamlet._kernel cimport (
+from hamlet.kernel.checkpoint cimport (
+    MOST_COUNTERS,
+    Bounds,
+    Bytes,
+    Cursor,
+    counters_of,
+    read_states,
+    write_states,
+)
+from hamlet.kernel.core cimport (
     ACTIVE_QUERIES,
     ALONE,
     AVX2,
@@ -76,34 +79,23 @@ from hamlet._kernel cimport (
     may_use,
     take_own,
 )
-from hamlet._lanes cimport LANES_PLAIN
-from hamlet._listing cimport listed_rows
-from hamlet._members cimport find_plain, free_graphlets, join_graphlet
-from hamlet._order cimport MOST_ARRANGED, Area, Portion, area_for, give_back
-from hamlet._pending cimport free_pending, make_pending
-from hamlet._rows cimport free_rows
-from hamlet._saved cimport (
-    MOST_COUNTERS,
-    Bounds,
-    Bytes,
-    Cursor,
-    counters_of,
-    read_states,
-    write_states,
+from hamlet.kernel.dicts cimport listed_rows
+from hamlet.kernel.expression cimport Column, Program, Register
+from hamlet.kernel.memory cimport Budget, take
+from hamlet.kernel.open_windows cimport stand
+from hamlet.kernel.operators.complete_window.row_sheets cimport (
+    comes_last,
+    free_sheets,
+    load_sheets,
+    taken_sheet,
+    unroll,
 )
-from hamlet._slices cimport cut_stretches, process_portions, process_slices, process_stretches
-from hamlet._standing cimport stand
-from hamlet._stretches cimport (
-    STRETCH_FEW_BITS,
-    STRETCH_KEYS,
-    Job,
-    Stretches,
-    give_back_stretches,
-    reads_bytes,
-    stretches_for,
-)
-from hamlet._state cimport State, Store, allocate, convert_state, free_state, renew_indexes
-from hamlet._tables cimport (
+from hamlet.kernel.operators.complete_window.window cimport forget_chosen, prepare_whole, tries_whole
+from hamlet.kernel.operators.scalar.state cimport State, Store, allocate, convert_state, free_state, renew_indexes
+from hamlet.kernel.operators.simd.blocks cimport bytes_in_block, hold_seats, leave_bands
+from hamlet.kernel.operators.simd.lanes cimport LANES_PLAIN
+from hamlet.kernel.operators.simd.programs cimport free_bands, load_bands, reserve_seats, write_programs
+from hamlet.kernel.plan cimport (
     COUNT,
     COUNT_SCALED,
     FROM_CELL,
@@ -132,9 +124,23 @@ from hamlet._tables cimport (
     Source,
     StoreTable,
 )
-from hamlet._timers cimport advance_time
-from hamlet._sheets cimport comes_last, free_sheets, load_sheets, taken_sheet, unroll
-from hamlet._whole cimport forget_chosen, prepare_whole, tries_whole
+from hamlet.kernel.radix_sort cimport MOST_ARRANGED, Area, Portion, area_for, give_back
+from hamlet.kernel.rows cimport free_rows
+from hamlet.kernel.run_length cimport (
+    STRETCH_FEW_BITS,
+    STRETCH_KEYS,
+    Job,
+    Stretches,
+    give_back_stretches,
+    reads_bytes,
+    stretches_for,
+)
+from hamlet.kernel.segmenter cimport cut_stretches, process_portions, process_slices, process_stretches
+from hamlet.kernel.sharing.burst cimport Tally
+from hamlet.kernel.sharing.decision cimport free_decisions, prepare_decisions
+from hamlet.kernel.sharing.deferred cimport free_pending, make_pending
+from hamlet.kernel.sharing.members cimport find_plain, free_graphlets, join_graphlet
+from hamlet.kernel.timers cimport advance_time
 from optimizer.benefit cimport facts_of_costs
 
 COMPONENTS = {
@@ -188,7 +194,7 @@ cdef class Kernel:
     bands : sequence of hamlet.planner.bands.Band
         Which queries run side by side; results do not depend on it.
     whole_from : int
-        In batches of so many events and more, windows that are whole may be taken at once (``_whole``).
+        In batches of so many events and more, windows that are whole may be taken at once (``window``).
     sheets : sequence of int
         Queries whose rows are asked for in the `sequence` that `process` gets: they may come as columns.
     operators : int
@@ -808,7 +814,7 @@ cdef class Kernel:
 
     @property
     def stretched(self):
-        """Whether the last batch was taken as stretches (`_stretches`), and not event by event."""
+        """Whether the last batch was taken as stretches (`run_length`), and not event by event."""
         return self.core.stretched
 
     @property
@@ -867,7 +873,7 @@ cdef class Kernel:
         counts : int64 array of shape (m,)
             How many rows each window has.
         columns : list of tuple
-            Of each component, as `hamlet._delivery.gathered` gives it.
+            Of each component, as `hamlet.kernel.column_builder.gathered` gives it.
 
         Or None; then all rows are among those of `rows`.
         """
@@ -905,7 +911,7 @@ cdef class Kernel:
 
         Parameters
         ----------
-        listings : list of hamlet._listing.Listing
+        listings : list of hamlet.kernel.dicts.Listing
             A query of the kernel may have several.
         ranks : int64 array
             By key.

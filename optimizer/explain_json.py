@@ -20,7 +20,8 @@ It is stable: keys may be added, `version` changes when one is renamed, removed 
 ``queries[].partition``
     ``grouping``, ``equivalence``: lists of attributes.
 ``queries[].window``
-    ``within``, ``slide``: durations ``{"text", "ticks"}``; ``open_at_once``: the most windows open at one time.
+    ``within``, ``slide``: durations ``{"text", "ticks"}``; ``offset`` (text or null); ``timezone`` (name or null);
+    ``open_at_once``: the most windows open at one time.
 ``queries[].templates[]``
     One with ``part`` null; for AND three: ``left``, ``right`` and ``both`` (the trends that are in both).
     ``states[]``: ``id`` (0 is the start), ``variable``, ``type``, ``start``, ``final``, ``end_guards`` (negated
@@ -97,6 +98,8 @@ def _query(place: int, query: QueryView, workload: WorkloadView) -> dict[str, An
         "window": {
             "within": {"text": window.within, "ticks": window.within_ticks if known else None},
             "slide": {"text": window.slide, "ticks": window.slide_ticks if known else None},
+            "offset": window.offset,
+            "timezone": window.timezone,
             "open_at_once": window.open_at_once,
         },
         "templates": [{"part": each.part, **_template(each)} for each in query.templates],

@@ -122,6 +122,11 @@ def partition_text(query: QueryView) -> str:
 
 def window_text(query: QueryView, workload: WorkloadView) -> str:
     """A query's windows in words."""
+    begin = "" if query.window.begin is None else f"; {query.window.begin}"
+    return _lengths_text(query, workload) + begin
+
+
+def _lengths_text(query: QueryView, workload: WorkloadView) -> str:
     window = query.window
     if query.matching is not None and query.matching.session:
         return f"sessions: each ends {window.within} after its last event, if no other comes until then"

@@ -199,7 +199,7 @@ KEYS = {
     "queries[]": QUERY,
     "queries[].variables[]": "name type negated conditions broadcast",
     "queries[].partition": "grouping equivalence",
-    "queries[].window": "within slide open_at_once",
+    "queries[].window": "within slide offset timezone open_at_once",
     "queries[].window.within": "text ticks",
     "queries[].window.slide": "text ticks",
     "queries[].templates[]": "part states transitions guards",

@@ -8,8 +8,8 @@ import click
 
 from hamlet.cli.loading import load
 from hamlet.cli.monitor import NEGATE, SIGNATURE
-from hamlet.cli.notations import extension_of, notation_of, only_for, settings_of
-from hamlet.cli.options import COLUMN_OPTIONS, FILE, QUIET, READING_OPTIONS, input_option, with_options
+from hamlet.cli.notations import extension_of, notation_of, only_for, refuse_timezone, settings_of
+from hamlet.cli.options import COLUMN_OPTIONS, FILE, QUIET, READING_OPTIONS, TIMEZONE, input_option, with_options
 from hamlet.findings import Watch, found_by
 
 
@@ -24,7 +24,7 @@ from hamlet.findings import Watch, found_by
     """,
 )
 @FILE
-@with_options(SIGNATURE, NEGATE, input_option(monpoly=True), *COLUMN_OPTIONS, *READING_OPTIONS, QUIET)
+@with_options(SIGNATURE, NEGATE, input_option(monpoly=True), *COLUMN_OPTIONS, TIMEZONE, *READING_OPTIONS, QUIET)
 def command(
     workload: str, signature: str | None, negate: bool, source: str | None, quiet: bool, **columns: Any
 ) -> None:
@@ -37,16 +37,14 @@ def command(
     extension = extension_of(workload)
     only_for([extension or ""], {"signature": signature, "negate": negate}, ".mfotl", "policies")
     if extension is not None:
+        refuse_timezone(workload, columns)
         own = {"signature": signature, "negate": negate, "source": source, "quiet": quiet}
         said = notation_of(extension).check(workload, settings_of({**own, **columns}))
     else:
         checked, events = load(workload, source, quiet, columns, all_errors=True)
         if events is not None and not quiet:
             watch = Watch(checked, events.schema)
-            for batch in events.batches([name for name in watch.columns if name in events.schema.columns]):
-                watch.see(batch)
-                if watch.settled:
-                    break
+            watch.see_some(events.batches([name for name in watch.columns if name in events.schema.columns]))
             for sentence in [*events.notes(), *found_by(watch)]:
                 click.echo(f"note: {sentence}", err=True)
         count = len(checked.names)

@@ -8,8 +8,8 @@ import click
 
 from hamlet.cli.loading import load
 from hamlet.cli.monitor import NEGATE, SIGNATURE
-from hamlet.cli.notations import extension_of, notation_of, only_for, settings_of
-from hamlet.cli.options import COLUMN_OPTIONS, FILE, QUERY, QUIET, input_option, with_options
+from hamlet.cli.notations import extension_of, notation_of, only_for, refuse_timezone, settings_of
+from hamlet.cli.options import COLUMN_OPTIONS, FILE, QUERY, QUIET, TIMEZONE, input_option, with_options
 from hamlet.planner.explain import explain as explain_workload
 
 
@@ -44,6 +44,7 @@ from hamlet.planner.explain import explain as explain_workload
     input_option(monpoly=True),
     QUERY,
     *COLUMN_OPTIONS,
+    TIMEZONE,
     QUIET,
 )
 def command(
@@ -69,14 +70,15 @@ def command(
     if extension is not None:
         if queries:
             raise click.UsageError("--query chooses from the queries of a workload (.sase)")
+        refuse_timezone(workload, columns)
         own = {"signature": signature, "negate": negate, "source": source, "quiet": quiet}
         notation_of(extension).explain(workload, settings_of({**own, **columns}), shown_as or "text", html)
         return
     checked, events = load(workload, source, quiet, columns, queries)
-    schema = None if events is None else events.schema
+    schema, zone = None if events is None else events.schema, columns["timezone"]
     if html is None:
-        click.echo(explain_workload(checked, schema, shown_as or "text"))
+        click.echo(explain_workload(checked, schema, shown_as or "text", timezone=zone))
         return
     from hamlet.pages.explained import write_explanation  # brings in jinja2 and igraph, which nothing else needs
 
-    write_explanation(checked, html, schema, source)
+    write_explanation(checked, html, schema, source, timezone=zone)

@@ -52,6 +52,8 @@ def load(
             raise WorkloadError(found)
     if queries:
         loaded = loaded.select(queries)
+    if source is None:
+        loaded.check_zone(columns.get("timezone"))
     warnings = list(loaded.warnings)
     events = None
     if source is not None:

@@ -194,6 +194,12 @@ def settings_of(options: dict[str, Any]) -> Settings:
     return Settings(columns=chosen, **own)
 
 
+def refuse_timezone(path: str, options: dict[str, Any]) -> None:
+    """Take the option --timezone out of `options`; refuse it for a file that has no windows of days."""
+    if options.pop("timezone", None) is not None:
+        raise click.UsageError(f"--timezone is for workloads of trend queries (.sase), and {path} is none")
+
+
 def only_for(extensions: Sequence[str], given: Mapping[str, Any], wanted: str, what: str) -> None:
     """Refuse options that no file of a call reads.
 

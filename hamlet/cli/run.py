@@ -20,6 +20,7 @@ from hamlet.cli.options import (
     READING_OPTIONS,
     REPORT,
     RUN_OPTIONS,
+    TIMEZONE,
     WHERE,
     WORKLOAD,
     input_option,
@@ -85,6 +86,7 @@ from hamlet.planner.workload import Workload
     REPORT,
     *PERIOD_OPTIONS,
     *COLUMN_OPTIONS,
+    TIMEZONE,
     *READING_OPTIONS,
     *RUN_OPTIONS,
 )
@@ -116,7 +118,7 @@ def command(
         if doubt is not None and not quiet:
             click.echo(f"note: {doubt}", err=True)
     started = time.perf_counter()
-    columns = {name: options[name] for name in ("time_column", "type_column", "order_column", "time_unit")}
+    columns = {name: options[name] for name in ("time_column", "type_column", "order_column", "time_unit", "timezone")}
     columns |= {name: options.pop(name) for name in ("input_format", "delimiter", "bad_rows")}
     checked, events = load(workload, source, quiet, columns, queries)
     assert events is not None

@@ -9,13 +9,14 @@ import click
 
 from hamlet.cli.loading import load
 from hamlet.cli.monitor import POLICY_OPTIONS, SIGNATURE
-from hamlet.cli.notations import extension_of, notation_of, only_for, settings_of
+from hamlet.cli.notations import extension_of, notation_of, only_for, refuse_timezone, settings_of
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     FILE,
     QUERY,
     REPORT,
     RUN_OPTIONS,
+    TIMEZONE,
     WHERE,
     input_option,
     max_memory_option,
@@ -144,6 +145,7 @@ _STREAM_OPTIONS = (
         help="Slices of a policy's valuations; by default one for each task.",
     ),
     *COLUMN_OPTIONS,
+    TIMEZONE,
     *RUN_OPTIONS,
 )
 def command(
@@ -167,6 +169,7 @@ def command(
     changed = {name: own[name] != default for name, default in _POLICY_DEFAULTS.items()}
     only_for([extension or ""], changed, ".mfotl", "policies")
     if extension is not None:
+        refuse_timezone(workload, options)
         if not stream:
             _refuse_streaming(options)
         _monitor(extension, workload, {**options, **own, "source": source, "quiet": quiet}, output, stream, queries)
@@ -179,7 +182,7 @@ def command(
     from hamlet import spark  # brings in pyspark, which nothing else needs
 
     started = time.perf_counter()
-    checked, _ = load(workload, None, quiet, {}, queries)
+    checked, _ = load(workload, None, quiet, {"timezone": options["timezone"]}, queries)
     options["output_format"] = options["output_format"] or "parquet"
     with task_bar(quiet) as progress:
         stats = spark.submit(checked, source, output, keep=[workload], progress=progress, **options)
@@ -244,7 +247,7 @@ def _follow(
     lateness = streaming.pop("lateness")
     options["output_format"] = options["output_format"] or "parquet"
     options["lateness"] = int(lateness) if lateness.isdecimal() else lateness
-    checked, _ = load(workload, None, quiet, {}, queries)
+    checked, _ = load(workload, None, quiet, {"timezone": options["timezone"]}, queries)
     if not quiet and options["output_format"] == "parquet" and options["count_type"] == "auto":
         click.echo(
             "note: COUNT and SUM are text in the files of a --stream, unless --count-type says what fits", err=True

@@ -11,6 +11,7 @@ from hamlet.cli.options import (
     COLUMN_OPTIONS,
     PERIOD_OPTIONS,
     READING_OPTIONS,
+    TIMEZONE,
     WHERE,
     WORKLOAD,
     input_option,
@@ -47,6 +48,7 @@ _LONGEST = 40  # events of a trend that are shown
     WHERE,
     *PERIOD_OPTIONS,
     *COLUMN_OPTIONS,
+    TIMEZONE,
     *READING_OPTIONS,
 )
 def command(
@@ -75,7 +77,7 @@ def command(
     chosen = checked.select([query] if query is not None else checked.names)
     given = PeriodEvents(events, since, until) if since is not None or until is not None else events
     given = FilteredEvents(given, where) if where is not None else given
-    options = {name: columns[name] for name in ("time_column", "type_column", "order_column", "time_unit")}
+    options = {name: columns[name] for name in ("time_column", "type_column", "order_column", "time_unit", "timezone")}
     sample = run_workload(chosen, given, **options).trends(chosen.names[0], window, group, limit)
     _show(sample, columns["type_column"])
 

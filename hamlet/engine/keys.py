@@ -15,9 +15,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hamlet._keys import KeyTable
 from hamlet.errors import DataError
 from hamlet.input.columns import Int64Array, as_dictionary, column, doubles, integers, validity
+from hamlet.kernel.keys import KeyTable
 from hamlet.language.schema import timestamp
 from hamlet.output.components import Values
 

@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet._budget import Budget
-from hamlet._expression import Program
 from hamlet.engine.class_runner import ClassRunner, Columns
 from hamlet.engine.sharing import Sharing
 from hamlet.engine.workers import Workers
-from hamlet.kernel.operators.matching import Matching, hash_texts
+from hamlet.kernel.expression import Program
+from hamlet.kernel.memory import Budget
+from hamlet.kernel.operators.matching.operator import Matching, hash_texts
 from hamlet.language.query import AttributeType
 from hamlet.planner.classify import FOREIGN, Signature
 from hamlet.planner.compiled import CompiledClass, CompiledWorkload

@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hamlet._expression import OverflowInExpression
 from hamlet.input.columns import StringPool, column, values
+from hamlet.kernel.expression import OverflowInExpression
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.schema import UNITS_PER_SECOND, Schema
 from hamlet.language.typecheck import type_of_attribute

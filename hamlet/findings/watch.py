@@ -136,6 +136,16 @@ class Watch:
         for name, key in self._keys.items():
             self._see_key(batch, name, key)
 
+    def see_some(self, batches: Iterable[pa.RecordBatch]) -> int:
+        """Look at further events until all has occurred; gives how many were looked at."""
+        seen = 0
+        for batch in batches:
+            self.see(batch)
+            seen += batch.num_rows
+            if self.settled:
+                break
+        return seen
+
     def _see_variable(self, batch: pa.RecordBatch, place: tuple[str, tuple[str, ...]]) -> None:
         wanted = self._variables[place]
         here = of_type(batch, self._type_column, wanted.type)

@@ -24,6 +24,7 @@ from hamlet.input.period import PeriodEvents
 from hamlet.output.query_rows import QueryRows
 from hamlet.output.result import Results
 from hamlet.parallel.time.side_by_side import side_by_side
+from hamlet.planner.skipping import OF_NO_USE, leave_out_useless
 from hamlet.planner.workload import Workload
 
 if TYPE_CHECKING:
@@ -72,8 +73,8 @@ def run(
         sharing decisions. A file that is there is replaced.
     **options
         `hamlet.engine.options.Options`: sharing, benefit, numbers, count_type, threads, time_column, type_column,
-        order_column, time_unit, max_memory. Threads compute stretches of time side by side where windows do not
-        overlap, or there is one group only; else groups.
+        order_column, time_unit, timezone, max_memory. Threads compute stretches of time side by side where windows
+        do not overlap, or there is one group only; else groups.
 
     Returns
     -------
@@ -103,6 +104,7 @@ def run(
         type_column=chosen.type_column,
         order_column=chosen.order_column,
         time_unit=chosen.time_unit,
+        timezone=chosen.timezone,
         input_format=input_format,
         delimiter=delimiter,
         bad_rows=bad_rows,
@@ -115,6 +117,7 @@ def run(
     except WorkloadError as error:
         raise with_values(error, source) from None
     watch = Watch(workload, source.schema, keep_null_keys=chosen.null_keys == "keep")
+    unread = 0 if watched else leave_out_useless(engine.workload, source)
     observer = _observer(workload, source, chosen, report)
     collected = {each.name: each for each in engine.without_rows()}
     chunks = side_by_side(engine, source.rows)
@@ -126,9 +129,13 @@ def run(
             _extend(collected, engine.feed(batch, wait=True) if chunks is None else chunks.feed(batch))
             watch.see(batch)
             _hand_on(engine, file, observer, batch)
+        _see_unread(watch, source, unread)
         _extend(collected, engine.close_columns() if chunks is None else chunks.close())
         _hand_on(engine, file, observer)
     stats = engine.stats | (chunks.stats if chunks is not None else {})
+    stats["events"] += unread
+    if source.left_out:
+        stats["row_groups"] = {"all": source.row_groups.all, "skipped": source.left_out}
     stats |= {
         "seconds": time.perf_counter() - begin,
         "stages": engine.stages.seconds,
@@ -144,6 +151,14 @@ def run(
     if observer is not None:
         observer.write(results)
     return results
+
+
+def _see_unread(watch: Watch, source: EventSource, unread: int) -> None:
+    """Have the events that were left out looked at, too, where something has not occurred among the others."""
+    if unread and not watch.settled:
+        with source.row_groups.only_left_out(OF_NO_USE):
+            unread -= watch.see_some(source.batches([name for name in watch.columns if name in source.schema.columns]))
+    watch.events += unread
 
 
 def _trends(workload: Workload, source: EventSource, results: Results, *asked: Any) -> TrendSample:

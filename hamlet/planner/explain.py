@@ -6,6 +6,7 @@ Source: §5.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 import pyarrow as pa
@@ -17,8 +18,9 @@ from hamlet.language.meaning import AnalysedQuery, Analysis, Pair
 from hamlet.language.printing import name_text, to_text
 from hamlet.language.query import DISTINCT, NOWHERE, And, AttributeType, Condition, Duration, Query, Semantics
 from hamlet.language.schema import UNITS_PER_SECOND, Clock, Schema
+from hamlet.language.zones import WEEK, zone_of
 from hamlet.planner.calibration import constants
-from hamlet.planner.compile import compile_workload, facts
+from hamlet.planner.compile import compile_workload, facts, lengths, window_as_written
 from hamlet.planner.compiled import CompiledClass, CompiledQuery
 from hamlet.planner.coordinates import refusal
 from hamlet.planner.layers_shown import with_layers
@@ -26,6 +28,7 @@ from hamlet.planner.matching import is_matching, sees_all
 from hamlet.planner.memory import bound
 from hamlet.planner.physical import physical_plan
 from hamlet.planner.tables import QueryTables
+from hamlet.planner.timeline import Calendar, Line, line_of
 from hamlet.planner.together import find_together, names_in
 from hamlet.planner.workload import Workload
 from optimizer.explain import (
@@ -55,7 +58,9 @@ _MERGING = {0: "scan", 1: "sums", 2: "scan"}
 _SOURCE_NAMES = {number: name for name, number in SOURCES.items()}
 
 
-def explain(workload: Workload, schema: Schema | None = None, shown_as: str = "text") -> str:
+def explain(
+    workload: Workload, schema: Schema | None = None, shown_as: str = "text", *, timezone: str | None = None
+) -> str:
     """Show templates, classes, panes, the rung of the ladder and the memory class of every query.
 
     Parameters
@@ -66,6 +71,8 @@ def explain(workload: Workload, schema: Schema | None = None, shown_as: str = "t
         numbers.
     shown_as : {'text', 'dot', 'json'}
         The JSON document is described in `optimizer.explain_json`.
+    timezone : str, optional
+        The time zone in which days and weeks begin, where the schema does not say so.
 
     Raises
     ------
@@ -87,21 +94,27 @@ def explain(workload: Workload, schema: Schema | None = None, shown_as: str = "t
     """
     if shown_as not in RENDERINGS:
         raise OptionError(f"the format is {shown_as!r}; it must be {one_of([repr(name) for name in RENDERINGS])}")
-    return with_layers(RENDERINGS[shown_as](view(workload, schema)), workload.analysis, shown_as)
+    return with_layers(RENDERINGS[shown_as](view(workload, schema, timezone)), workload.analysis, shown_as)
 
 
-def view(workload: Workload, schema: Schema | None) -> WorkloadView:
+def view(workload: Workload, schema: Schema | None, timezone: str | None = None) -> WorkloadView:
     """What there is to show of a workload; raises as `explain`."""
     analysis = workload.analysis
     read = _open_schema(workload) if schema is None else schema
+    if timezone is not None:
+        zone_of(timezone)
+        read = read.in_zone(timezone)
     workload.check(read)
     exact, scaled = (compile_workload(analysis, read, StringPool(), exact=numbers) for numbers in (True, False))
-    known = facts(analysis, read)
+    known = [
+        replace(each, within=within, slide=slide)
+        for each, (within, slide) in zip(facts(analysis, read), lengths(analysis, read), strict=True)
+    ]
     maps = {name: found for each in scaled.classes for name, found in _maps(each)}
     lacks = {query.name: _lacks(each, query) for each in exact.classes for query in each.queries}
     whole, plain = (_served(analysis, read, numbers) for numbers in (True, False))
     queries = tuple(
-        _query(analysis, one, other, lacks[one.name], maps[one.name], (whole[number], plain[number]))
+        _query(analysis, read, one, other, lacks[one.name], maps[one.name], (whole[number], plain[number]))
         for number, (one, other) in enumerate(zip(exact.queries, scaled.queries, strict=True))
     )
     return WorkloadView(
@@ -159,7 +172,7 @@ def _all(conditions: tuple[Condition, ...]) -> str:
 def _open_schema(workload: Workload) -> Schema:
     """A schema in the coarsest unit from ms on that holds all durations; it takes undeclared attributes for numbers."""
     queries = workload.queries
-    durations = [each for query in queries for each in (query.within, query.slide) if each]
+    durations = [each for query in queries for each in (query.within, query.slide, query.offset) if each]
     unit = next((unit for unit in ("ms", "us") if all(_is_whole(duration, unit) for duration in durations)), "ns")
     columns = dict.fromkeys((*workload.attributes, "time"), AttributeType.INT) | {"type": AttributeType.STRING}
     for declared in workload.analysis.declared.values():
@@ -196,6 +209,7 @@ def _lacks(each: CompiledClass, query: CompiledQuery) -> dict[str, tuple[str, ..
 
 def _query(
     analysis: Analysis,
+    schema: Schema,
     exact: CompiledQuery,
     scaled: CompiledQuery,
     lacks: Mapping[str, tuple[str, ...]],
@@ -211,7 +225,7 @@ def _query(
         variables=tuple(_variable(query, name, lacks[name]) for name in query.types),
         grouping=query.grouping,
         equivalence=query.equivalence,
-        window=_window(analysis, query.query, *exact.window),
+        window=_window(analysis, query.query, schema),
         templates=tuple(
             _steps(part, template, query, tables)
             for part, template, tables in zip(_PARTS[len(exact.templates)], exact.templates, exact.tables, strict=True)
@@ -268,14 +282,31 @@ def _variable(query: AnalysedQuery, name: str, lacks: tuple[str, ...]) -> Variab
     )
 
 
-def _window(analysis: Analysis, query: Query, within: int, slide: int) -> Window:
+def _window(analysis: Analysis, query: Query, schema: Schema) -> Window:
     def written(duration: Duration) -> str:
         if duration.span == NOWHERE:
             return to_text(duration)
         return " ".join(analysis.text.text[duration.span.start : duration.span.end].split())
 
+    within, slide = window_as_written(query, schema)
     most = 1 if query.session else -(-within // slide)
-    return Window(written(query.within), written(query.slide or query.within), within, slide, most)
+    offset = None if query.offset is None else written(query.offset)
+    zone = None if query.session else schema.clock.zone
+    begin = _begin(query, line_of(query, schema.clock)[0], offset, zone)
+    return Window(written(query.within), written(query.slide or query.within), within, slide, most, offset, zone, begin)
+
+
+def _begin(query: Query, line: Line, offset: str | None, zone: str | None) -> str | None:
+    """What to say of the times at which windows begin; None where they are multiples of the slide."""
+    if zone is None:
+        return None if offset is None else f"one of them begins {offset} after 1970 did (UTC)"
+    slide = (query.slide or query.within).seconds
+    if offset is not None:
+        first = f"{offset} after the first midnight of 1970"
+    else:
+        first = "on a Monday" if slide % WEEK == 0 else "at midnight"
+    changed = ", so that they may be shorter or longer where it is changed" if isinstance(line, Calendar) else ""
+    return f"one of them begins {first} by the clock of {zone}{changed}"
 
 
 # ----------------------------------------------------------------------------------------------------- transitions

@@ -1,8 +1,8 @@
 """Queries for the matching operator: which they are, how far their trends reach, and their automata.
 
 The kernel's graphlets, bands and whole windows serve queries of skip-till-any-match over windows of fixed length. The
-matching operator (`hamlet.kernel.operators.matching`) serves all others: other semantics, bounds on the trend itself,
-sessions, and distinct values.
+matching operator (`hamlet.kernel.operators.matching`) serves all others: other semantics,
+bounds on the trend itself, sessions, and distinct values.
 """
 
 from __future__ import annotations

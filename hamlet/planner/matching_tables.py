@@ -1,4 +1,4 @@
-"""The integer tables of the matching operator (`hamlet.kernel.operators.matching`).
+"""The integer tables of the matching operator (`hamlet.kernel.operators.matching.operator`).
 
 Field by field they mirror the structs of ``matching_tables.pxd``.
 """
@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import gcd
 
-from hamlet._expression import Program
-from hamlet.kernel.operators.matching import SEMANTICS
+from hamlet.kernel.expression import Program
+from hamlet.kernel.operators.matching.operator import SEMANTICS
 from hamlet.language.meaning import AnalysedQuery, Pair
 from hamlet.language.query import AttributeType
 from hamlet.planner.aggregates import SETS, Layout, Types

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet.errors import OptionError
-from hamlet.input.events import open_events
+from hamlet.input.events import EventSource, open_events
 from hamlet.input.ordering import SortKey
 from hamlet.language.schema import UNITS_PER_SECOND
 from hamlet.policies.logs import LogChunk, LogFile, Predicate
@@ -68,10 +68,17 @@ class _LogSource(Source):
             self.stats["unknown_events"] = self._file.unknown
 
 
-class _TableSource(Source):
+class TableSource(Source):
     """Events in columns."""
 
-    def __init__(self, events: Any, signature: Signature, wanted: Container[Predicate], time_points: str) -> None:
+    def __init__(
+        self,
+        events: EventSource,
+        signature: Signature,
+        wanted: Container[Predicate],
+        time_points: str,
+        counted: tuple[int, int] | None,
+    ) -> None:
         schema = events.schema
         clock = schema.clock
         kind = clock.type if clock.is_timestamp else pa.int64()
@@ -86,15 +93,21 @@ class _TableSource(Source):
             schema.type_column,
             time_points,
             open_columns=not schema.closed,
+            counted=counted,
         )
+
+    @property
+    def events(self) -> EventSource:
+        """The events that are read."""
+        return self._events
 
     def chunks(self, progress: Progress | None = None) -> Iterator[LogChunk]:
         """All time-points."""
         tables = self._tables
         for chunk in tables.chunks(self._events.batches(tables.columns, progress=progress)):
             yield chunk
-            self.stats["time_points"] += len(chunk.times)
-        self.stats |= {"events": tables.events, "matched_events": tables.matched}
+            self.stats["time_points"] = tables.points
+        self.stats |= {"events": tables.events, "time_points": tables.points, "matched_events": tables.matched}
         if tables.nulls:
             self.stats["null_events"] = tables.nulls
 
@@ -118,6 +131,7 @@ def open_source(
     ignore_unknown: bool = False,
     input_format: str | None = None,
     filtered: Callable[[Any], Any] | None = None,
+    counted: tuple[int, int] | None = None,
     **columns: Any,
 ) -> Source:
     """Open events as time-points.
@@ -136,6 +150,8 @@ def open_source(
     input_format : {'monpoly', 'parquet', 'csv', 'json'}, optional
     filtered : callable, optional
         What leaves out events: from an EventSource to one that has fewer.
+    counted : (int, int), optional
+        Of events in columns, the first and the last time that `Source.stats` count; by default all do.
     **columns
         ``time_column, type_column, order_column, time_unit`` of `hamlet.input.events.open_events`.
 
@@ -154,7 +170,7 @@ def open_source(
         file = LogFile(source, types, wanted=wanted, ignore_unknown=ignore_unknown)
         return _LogSource(file, columns.get("time_unit") or "s")
     events = open_events(source, input_format=input_format, wide_integers=True, **columns)
-    return _TableSource(events if filtered is None else filtered(events), signature, wanted, time_points)
+    return TableSource(events if filtered is None else filtered(events), signature, wanted, time_points, counted)
 
 
 def types_of(signature: Signature) -> Mapping[Predicate, tuple[str, ...]]:

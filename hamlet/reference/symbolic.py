@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hamlet._expression import OverflowInExpression
 from hamlet.engine.keys import KeyIndex
 from hamlet.engine.options import Options, options_of
 from hamlet.errors import UnsupportedError
@@ -29,6 +28,7 @@ from hamlet.input.events import batch_of, open_events
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.stream_schema import conformed, has_columns
+from hamlet.kernel.expression import OverflowInExpression
 from hamlet.language.schema import Schema
 from hamlet.planner.classify import FOREIGN, Classifier, Signature, overflow_error
 from hamlet.planner.compile import compile_workload, facts

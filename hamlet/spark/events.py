@@ -12,6 +12,7 @@ from hamlet.engine.executor import END_OF_TIME
 from hamlet.errors import DataError
 from hamlet.input.columns import Int64Array
 from hamlet.input.files import open_path, own_columns
+from hamlet.input.files_protocol import Reader
 from hamlet.input.ordering import BATCH_ROWS, SortKey
 from hamlet.input.ticks import times_of
 from hamlet.input.widening import cast, conform
@@ -130,12 +131,9 @@ def read_files(
     batches : iterable of pyarrow.RecordBatch
         Their first column says which paths are this task's.
     """
-    numbered = [f"c{place}" for place in range(len(schema))]
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            reader = open_path(Path(paths[number]), key, type_column, input_format)
-            for events in reader.batches(own_columns(reader, schema.names)):
-                yield pa.RecordBatch.from_arrays(conform(events, schema).columns, numbered)
+            yield from _read(open_path(Path(paths[number]), key, type_column, input_format), schema)
 
 
 def read_arrivals(
@@ -166,11 +164,15 @@ def read_arrivals(
     DataError
         A file cannot be read, lacks a column, or has a value of another type; the text says where.
     """
-    numbered = [f"c{place}" for place in range(len(schema))]
     types = {field.name: field.type for field in known}
     for batch in batches:
         for path in batch.column(0).to_pylist():
             place = Path("/" + path.removeprefix("file:").lstrip("/"))
-            reader = open_path(place, key, type_column, input_format, known=types)
-            for events in reader.batches(own_columns(reader, schema.names)):
-                yield pa.RecordBatch.from_arrays(conform(events, schema).columns, numbered)
+            yield from _read(open_path(place, key, type_column, input_format, known=types), schema)
+
+
+def _read(reader: Reader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The columns of a file that a job reads, in the types that Spark takes, numbered."""
+    numbered = [f"c{place}" for place in range(len(schema))]
+    for events in reader.batches(own_columns(reader, schema.names)):
+        yield pa.RecordBatch.from_arrays(conform(events, schema).columns, numbered)

@@ -131,13 +131,14 @@ class Elsewhere:
 
     def follow(self, spark: SparkSession, files: int | None) -> DataFrame:
         """The events as they come, files that will be there included."""
-        return _followed(
-            spark,
-            self._source,
-            self._format,
-            spark.read.format(self._format).options(**_TEXT_OPTIONS.get(self._format, {})).load(self._source).schema,
-            files,
-        )
+        options = _TEXT_OPTIONS.get(self._format, {})
+        schema = spark.read.format(self._format).options(**options).load(self._source).schema
+        reader = spark.readStream.format(self._format).schema(schema)
+        if self._format == "csv":
+            reader = reader.option("header", True)
+        if files is not None:
+            reader = reader.option("maxFilesPerTrigger", files)
+        return reader.load(self._source)
 
 
 class LocalFiles:
@@ -233,15 +234,6 @@ class LocalFiles:
         read = partial(read_files, self._paths, self._key, self._options.type_column, self._input_format, arrow)
         count = len(self._paths)
         return mapped(spark.range(0, count, 1, count), read, schema)
-
-
-def _followed(spark: SparkSession, source: str, input_format: str, schema: StructType, files: int | None) -> DataFrame:
-    reader = spark.readStream.format(input_format).schema(schema)
-    if input_format == "csv":
-        reader = reader.option("header", True)
-    if files is not None:
-        reader = reader.option("maxFilesPerTrigger", files)
-    return reader.load(source)
 
 
 def spark_type(arrow: pa.DataType) -> DataType:

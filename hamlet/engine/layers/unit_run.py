@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hamlet._budget import Budget
 from hamlet.checkpoint.stream import columns_read
 from hamlet.engine.executor import executor_of
 from hamlet.engine.layers.rows import as_events, row_schema, row_types, with_rows
@@ -20,6 +19,7 @@ from hamlet.input.columns import Int64Array, StringPool
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import times_of
 from hamlet.input.widening import in_batches
+from hamlet.kernel.memory import Budget
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Schema
 from hamlet.output.query_rows import ResultColumn
