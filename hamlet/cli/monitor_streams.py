@@ -20,11 +20,13 @@ from hamlet.input.events import open_events
 from hamlet.parallel.run import run as run_workload
 from hamlet.streams import Monitor, Specification, ir
 from hamlet.streams.against import column_errors
+from hamlet.streams.analysis import Checked
 from hamlet.streams.clock import StreamClock, Times
 from hamlet.streams.monitor import time_column_of
-from hamlet.streams.results import Found
+from hamlet.streams.results import Found, RowForm
 from hamlet.streams.run import prepare as prepare_monitor
 from hamlet.streams.sources import Feed, open_feed
+from hamlet.streams.together import Together, can_run_together
 from hamlet.streams.trends import TIME, trend_events
 
 
@@ -123,7 +125,14 @@ class PreparedSpecifications:
         self._specs, self._settings = specs, settings
         self._watch = _report(specs, settings)
         self._feed = feed_of(specs, settings)
-        self._monitors = [_monitor(spec, settings) for spec in specs]
+        self._forms = [RowForm(spec.program, settings.values) for spec in specs]
+        self._together: Together | None = None
+        if len(specs) > 1 and can_run_together([spec.program for spec in specs]):
+            self._together = Together([spec.program for spec in specs])
+            common = Checked(specs[0].checked.text, self._together.program, ())
+            self._monitors = [_monitor(Specification(common), settings)]
+        else:
+            self._monitors = [_monitor(spec, settings) for spec in specs]
         for monitor in self._monitors:
             prepare_monitor(monitor, self._feed)
         self._batches, self._clock = _with_clock(self._feed, self._monitors[0])
@@ -131,12 +140,12 @@ class PreparedSpecifications:
             Part(
                 name=Path(spec.source).stem,
                 kind="specification",
-                schema=monitor.form.schema(self._clock),
+                schema=form.schema(self._clock),
                 named=len(specs) > 1,
                 sparse=True,
                 title="row",
             )
-            for spec, monitor in zip(specs, self._monitors, strict=True)
+            for spec, form in zip(specs, self._forms, strict=True)
         ]
 
     @property
@@ -150,20 +159,29 @@ class PreparedSpecifications:
         for batch in self._batches:
             for place, monitor in enumerate(self._monitors):
                 monitor.take(batch, self._feed.closed)
-                self._write(write, place, monitor, monitor.evaluator.take())
+                self._hand_out(write, place, monitor, monitor.evaluator.take())
             if progress is not None:
                 progress(self._monitors[0].arrived)
         for place, monitor in enumerate(self._monitors):
-            self._write(write, place, monitor, monitor.close_found())
+            self._hand_out(write, place, monitor, monitor.close_found())
         stats = _together([monitor.stats for monitor in self._monitors])
         if self._watch is not None:
             settings = [("start", self._settings.start)] if self._settings.start is not None else []
             self._watch.write(str(self._settings.source), settings, stats, time.perf_counter() - started)
         return stats
 
+    def _hand_out(self, write: Write, place: int, monitor: Monitor, found: list[Found]) -> None:
+        """Write rows; those of a common monitor to the specifications whose streams they are of."""
+        if self._together is None:
+            self._write(write, place, monitor, found)
+            return
+        for which, numbers in enumerate(self._together.numbers):
+            mine = [(time, numbers[row], key, value) for time, row, key, value in found if row in numbers]
+            self._write(write, which, monitor, mine)
+
     def _write(self, write: Write, place: int, monitor: Monitor, found: list[Found]) -> None:
         if found:
-            write(place, monitor.form.batch(found, self._clock, monitor.start_at or 0))
+            write(place, self._forms[place].batch(found, self._clock, monitor.start_at or 0))
             if self._watch is not None and self._clock is not None:
                 self._watch.see(place, found, monitor.start_at or 0, self._clock.text)
 

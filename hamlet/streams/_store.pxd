@@ -49,6 +49,7 @@ cdef class Stream:
     cdef readonly bint keyed     # has parameters
     cdef readonly bint spawned   # has a spawn clause
     cdef int64_t depth           # values kept
+    cdef int64_t instance_bytes  # what an instance takes, an estimate
     cdef wide keep               # ns for which values are kept for offsets in real time; -1: none
     cdef Instance one            # the only instance, where there are no parameters and it lives
     cdef dict table              # instances by key

@@ -18,7 +18,8 @@ from hamlet.streams._cells cimport (
 )
 from hamlet.streams._words cimport CellMap, Words, prefetch
 
-INSTANCE_BYTES = 240  # of an instance with its key and its place in a table; measured
+INSTANCE_BYTES = 256  # of an instance with its place in tables; measured
+TEXT_BYTES = 80       # more where its key is a text
 
 
 cdef class Instance:
@@ -92,6 +93,7 @@ cdef class Stream:
         self.depth, self.keep, self.keyed, self.spawned = depth, object_wide(keep), keyed, spawned
         self.table = {}
         self.key_family = key_family
+        self.instance_bytes = INSTANCE_BYTES + (TEXT_BYTES if key_family == OBJECT else 0) + 8 * (depth - 1)
         if key_family >= 0:
             self.map = CellMap()
         if coded:
@@ -186,7 +188,7 @@ cdef class Stream:
                     raise MemoryError
         if self.keep >= 0:
             instance.moments = deque()
-        self.store.bytes += INSTANCE_BYTES + 8 * (self.depth - 1)
+        self.store.bytes += self.instance_bytes
         if self.keyed:
             if self.map is not None:
                 instance.cell = self.cell_of_key(key)
@@ -230,7 +232,7 @@ cdef class Stream:
         self.recent_key, self.recent, self.recent_by_cell = None, None, None
         if self.map is not None:
             self.map.drop(instance.cell)
-        self.store.bytes -= INSTANCE_BYTES + 8 * (self.depth - 1)
+        self.store.bytes -= self.instance_bytes
         if self.keyed:
             self.table.pop(instance.key, None)
         else:

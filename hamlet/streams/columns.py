@@ -48,6 +48,8 @@ def cells_of(column: Any, stream: ir.Stream, words: Words, source: str = "the ev
         column = column.combine_chunks()
         if isinstance(column, pa.ChunkedArray):  # a chunked dictionary stays one
             column = pa.concat_arrays(column.chunks)
+    if pa.types.is_dictionary(column.type) and column.dictionary.null_count:
+        column = column.dictionary_decode()
     if column.null_count == len(column):
         return None
     kind = stream.type
@@ -68,11 +70,11 @@ def _mask(column: pa.Array) -> npt.NDArray[np.uint8] | None:
 
 def _strings(column: pa.Array, stream: ir.Stream, words: Words, source: str) -> npt.NDArray[np.uint64]:
     if pa.types.is_dictionary(column.type):
-        if is_text(column.type.value_type) and not column.dictionary.null_count:
+        if is_text(column.type.value_type):
             codes = _codes(column.dictionary, words)
             places = pc.fill_null(column.indices.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
-            found: npt.NDArray[np.uint64] = codes[places]
-            return found
+            taken: npt.NDArray[np.uint64] = codes[places]
+            return taken
         column = column.dictionary_decode()
     if not is_text(column.type):
         if not pa.types.is_integer(column.type):

@@ -95,6 +95,7 @@ class _Compiler:
                         self.reads.append(each)
                         self._keep(stream, each, spawning)
         self.streams = [self._stream(each) for each in program.streams]
+        self.shared_tables: dict[object, WindowTable] = {}
         self.windows = [self._window(program.windows[number], place) for number, place in self.places]
         self.tallies = [self._tally(each) for each in program.aggregates]
         self.tables_at: dict[_Place, dict[int, WindowTable]] = {}
@@ -148,7 +149,11 @@ class _Compiler:
         local = own and isinstance(place.pacing, ir.PeriodicPacing) and place.pacing.local
         period = place.pacing.period if isinstance(place.pacing, ir.PeriodicPacing) else Fraction(0)
         result = window.type.inner if isinstance(window.type, ir.OptionalOf) else window.type
-        return WindowTable(
+        looks = window.function, window.percentile, window.nanoseconds, window.count, window.exactly, family_of(result)
+        alike = None if own else (target.id, period, *looks)
+        if alike in self.shared_tables:  # what readers without instances of their own read is kept once
+            return self.shared_tables[alike]
+        table = WindowTable(
             self.store,
             window.id,
             self.streams[target.id],
@@ -164,6 +169,9 @@ class _Compiler:
             local,
             own,
         )
+        if alike is not None:
+            self.shared_tables[alike] = table
+        return table
 
     def _tally(self, aggregate: ir.InstanceAggregate) -> Tally:
         result = aggregate.type.inner if isinstance(aggregate.type, ir.OptionalOf) else aggregate.type
@@ -241,7 +249,7 @@ class _Compiler:
         if "cells" in self.features:
             for place, number in inputs_of_instances(program):
                 evaluator.hint(place, self.streams[number])
-        for windows in self.windows:
+        for windows in dict.fromkeys(self.windows):
             windows.begin()
         for state in self.streams:
             state.begin()
