@@ -22,14 +22,14 @@ def sharing_text(workload: WorkloadView) -> str:
     view = workload.shared
     sharing = view.sharing
     lines = [f"sharing: {counted(len(sharing.groups), 'group', 'groups')}" if sharing.groups else "sharing: no group"]
-    lines += wrapped("constants", view.constants.text)
+    lines += wrapped("costs", view.constants.text)
     for each in sharing.same:
-        lines += wrapped("one", f"{listed(view.names(each))} have the same trends: one evaluation serves them")
+        lines += wrapped("same", f"{listed(view.names(each))} have the same trends: one evaluation serves them")
     for name in view.names(sharing.left_out):
         lines += wrapped("left out", f"{name}: its windows would cut panes that cost more than sharing saves")
     for place, group in enumerate(sharing.groups, 1):
         lines += _group(place, group, workload)
-    lines += field("apart", *_cut(list(_reasons(view)), FEW))
+    lines += field("not shared", *_cut(list(_reasons(view)), FEW))
     return "\n".join(lines)
 
 

@@ -56,7 +56,7 @@ _SOURCE_NAMES = {number: name for name, number in SOURCES.items()}
 
 
 def explain(workload: Workload, schema: Schema | None = None, shown_as: str = "text") -> str:
-    """Show templates, classes, panes, the rung of the ladder and the memory class of every query.
+    """Show templates, partitionings, panes, granularity and the memory class of every query.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def explain(workload: Workload, schema: Schema | None = None, shown_as: str = "t
     Examples
     --------
     >>> text = explain(Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, NOT C, B+) WITHIN 10 min SLIDE 4 min"))
-    >>> print(text[text.index("    window") : text.index("    rung")])
+    >>> print(text[text.index("    window") : text.index("    granularity")])
         window      10 min, a new one every 4 min; up to 3 are open at a time
         template    start -> 1 A
                     1 A   -> 2 B  if no C between
