@@ -25,7 +25,7 @@ from optimizer.explain import (
     negated_texts,
 )
 from optimizer.explain import duration_text as in_words
-from optimizer.explain_sharing_text import sharing_text
+from optimizer.explain_sharing_text import listed, sharing_text
 from optimizer.explain_words import WIDTH, counted, field, wrapped
 from optimizer.template import START
 
@@ -65,6 +65,9 @@ def _classes(workload: WorkloadView) -> str:
         lines += wrapped("queries", names + (" (side by side)" if len(each.queries) > 1 else ""))
         lines += wrapped("by", ", ".join(each.attributes) or "none: all events together")
         lines += wrapped("pane", pane)
+        for kind, some in workload.bursts:
+            if some[0] in each.queries:
+                lines += wrapped("can share", f"bursts of {kind}: {listed(workload.names(some))}")
         for some in workload.together:
             if some[0] in each.queries:
                 lines += wrapped("together", f"{', '.join(workload.names(some))}: single events are kept once")
@@ -265,6 +268,8 @@ def _words(workload: WorkloadView) -> str:
         "partition": "the events that agree on all these attributes; a trend never leaves its partition",
         "partitioning": "queries with the same partition attributes, which are run together",
         "pane": "the longest time in which no window of the partitioning opens or closes",
+        "can share": "a burst is a run of events of one type that no other event of interest interrupts; queries can "
+        "share it where each binds its events to one state and does not look back at single events",
         "share": "a part of a pattern that repeats and that several queries have: what a burst (events of one type "
         "that no other event of the group interrupts) adds to it is computed once for those that accept the same "
         "events; alone: once per query. The prices are those of the two models at the constants named",
@@ -287,6 +292,8 @@ def _words(workload: WorkloadView) -> str:
     }
     if not workload.shared.sharing.groups:
         del words["share"], words["merged"]
+    if not workload.bursts:
+        del words["can share"]
     unused = {"state-grained", "indexed", "event-grained"} - used | (set() if guarded else {"if no C"})
     lines = [line for word, meaning in words.items() if word not in unused for line in _meaning(word, meaning)]
     return "\n".join(["words", *lines])

@@ -193,7 +193,8 @@ KEYS = {
     "sharing": "groups left_out same apart",
     "constants": "model origin file measured_at costs",
     "constants.costs.indexed": "reads coefficient application snapshot event burst spread join",
-    "classes[]": "attributes queries pane together",
+    "classes[]": "attributes queries pane together bursts",
+    "classes[].bursts[]": "type queries",
     "classes[].pane": "text ticks",
     "queries[]": QUERY,
     "queries[].variables[]": "name type negated conditions broadcast",
@@ -232,7 +233,7 @@ def keys_of(value: Any, path: str = "") -> dict[str, set[str]]:
 
 
 def test_json_keys_are_stable() -> None:
-    found = keys_of(as_json(PAIRS))
+    found = keys_of(as_json(f"{PAIRS}; more: RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN 1 s"))
     for path, keys in KEYS.items():
         assert found[path] == set(keys.split()), path
     assert as_json(PAIRS)["version"] == 1

@@ -54,7 +54,7 @@ def test_the_page_opens_with_what_is_asked_and_who_can_share() -> None:
     )
     lead = re.search(r'<p class="lead">(.*?)</p>', text, re.DOTALL)
     assert lead is not None
-    assert lead[1] == "3 queries ask for trends; 2 of them can share work, in 1 group."
+    assert lead[1] == "3 queries ask for trends; 2 of them can share work."
     assert text.index('class="lead"') < text.index("Who can share with whom") < text.index("How much is kept")
     rows = re.findall(r"<tr><td><a href.*?</tr>", text)
     assert [re.sub(r"<[^>]+>", "|", row).strip("|").split("|")[-1] for row in rows] == ["two", "one", "–"]
@@ -99,7 +99,7 @@ def test_guards_predicates_and_granularity_are_shown() -> None:
     assert [label for each in drawn["arrows"] for label in each["label"]] == ["no SEQ(C, D)", "B.x < NEXT(B).x"]
     assert [each["below"] for each in drawn["states"]] == [[], [], ["no E after"]]
     assert [each["title"] for each in inner["states"]] == ["", "C", "D"]
-    assert "No queries can share a Kleene sub-pattern" in text
+    assert "No two queries have a Kleene sub-pattern in common" in text
     assert "10 min, a new one every 4 min, 3 open at a time; 5 panes" in text
 
 

@@ -20,7 +20,7 @@ from hamlet.planner.explain import view
 from hamlet.planner.workload import Workload
 from optimizer.explain import READS, QueryView, Steps, WorkloadView, duration_text, negated_texts
 from optimizer.explain_sharing import REASONS, kleene_text
-from optimizer.explain_sharing_text import benefit_text
+from optimizer.explain_sharing_text import benefit_text, single_text
 from optimizer.explain_text import (
     granularity_lines,
     memory_lines,
@@ -29,7 +29,7 @@ from optimizer.explain_text import (
     partition_text,
     window_text,
 )
-from optimizer.merge import Shareable, SharingGroup
+from optimizer.merge import SharingGroup
 from optimizer.pasts import Place
 from optimizer.roles import Part
 from optimizer.template import START
@@ -92,12 +92,13 @@ def page(workload: Workload, schema: Schema | None = None, source: str | None = 
         names=names,
         most_asked=_MOST_ASKED,
         asked=[_asked(place, query, shown) for place, query in enumerate(shown.queries)],
-        sharing_queries=len({place for each in _sets(sharing) for place in each}),
+        sharing_queries=len({place for each in shown.sharing_sets for place in each}),
         granularities=[
             (name, meaning, [(place, query.name) for place, query in enumerate(shown.queries) if query.rung == name])
             for name, meaning in _GRANULARITIES
         ],
         groups=groups,
+        bursts=[(kind, shown.names(places)) for kind, places in shown.bursts],
         left_out=[names[place] for place in sharing.left_out],
         apart=[
             (
@@ -119,14 +120,9 @@ def page(workload: Workload, schema: Schema | None = None, source: str | None = 
 # ----------------------------------------------------------------------------------------------------------- groups
 
 
-def _sets(sharing: Shareable) -> list[tuple[int, ...]]:
-    """Queries that can share work with each other, set by set."""
-    return [*(tuple(group.queries) for group in sharing.groups), *(tuple(each) for each in sharing.same)]
-
-
 def _asked(place: int, query: QueryView, shown: WorkloadView) -> dict[str, Any]:
     """What a query asks, and which others it may share work with."""
-    others = {other for each in _sets(shown.shared.sharing) if place in each for other in each}
+    others = {other for each in shown.sharing_sets if place in each for other in each}
     return {
         "place": place,
         "name": query.name,
@@ -150,6 +146,7 @@ def _group(number: int, group: SharingGroup, shown: WorkloadView, graphs: list[d
                 "colour": place % _COLOURS,
                 "text": kleene_text(each),
                 "variants": [(", ".join(names), text) for names, text in shown.shared.variants(each)],
+                "single": single_text(shown.names(single), each) if (single := shown.single(each)) else "",
                 "benefits": [benefit_text(found) for found in shown.shared.benefits(each)],
             }
             for place, each in enumerate(group.sub_patterns)

@@ -19,12 +19,13 @@ from hamlet.language.query import DISTINCT, NOWHERE, And, AttributeType, Conditi
 from hamlet.language.schema import UNITS_PER_SECOND, Clock, Schema
 from hamlet.planner.calibration import constants
 from hamlet.planner.compile import compile_workload, facts
-from hamlet.planner.compiled import CompiledClass, CompiledQuery
+from hamlet.planner.compiled import CompiledClass, CompiledQuery, CompiledWorkload
 from hamlet.planner.coordinates import refusal
 from hamlet.planner.layers_shown import with_layers
 from hamlet.planner.matching import is_matching, sees_all
 from hamlet.planner.memory import bound
 from hamlet.planner.physical import physical_plan
+from hamlet.planner.shared_bursts import shared_bursts
 from hamlet.planner.tables import QueryTables
 from hamlet.planner.together import find_together, names_in
 from hamlet.planner.workload import Workload
@@ -99,7 +100,10 @@ def view(workload: Workload, schema: Schema | None) -> WorkloadView:
     known = facts(analysis, read)
     maps = {name: found for each in scaled.classes for name, found in _maps(each)}
     lacks = {query.name: _lacks(each, query) for each in exact.classes for query in each.queries}
-    whole, plain = (_served(analysis, read, numbers) for numbers in (True, False))
+    together, floating = (
+        compile_workload(analysis, read, StringPool(), exact=numbers, together=True) for numbers in (True, False)
+    )
+    whole, plain = _served(together), _served(floating)
     queries = tuple(
         _query(analysis, one, other, lacks[one.name], maps[one.name], (whole[number], plain[number]))
         for number, (one, other) in enumerate(zip(exact.queries, scaled.queries, strict=True))
@@ -111,12 +115,12 @@ def view(workload: Workload, schema: Schema | None) -> WorkloadView:
         None if schema is None else schema.clock.unit,
         _sharing(analysis, known, queries),
         tuple(some for each in exact.classes for some in _together(each)),
+        tuple(found for each in together.classes for found in shared_bursts(each).items()),
     )
 
 
-def _served(analysis: Analysis, schema: Schema, exact: bool) -> dict[int, Served]:
+def _served(compiled: CompiledWorkload) -> dict[int, Served]:
     """Which operator computes each query, by number: those of a run with default options."""
-    compiled = compile_workload(analysis, schema, StringPool(), exact=exact, together=True)
     found = physical_plan(compiled).served
     return {number: Served(each.operator, each.instead, each.reason) for number, each in found.items()}
 
