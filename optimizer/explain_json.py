@@ -9,7 +9,8 @@ It is stable: keys may be added, `version` changes when one is renamed, removed 
     attributes without a declared type are taken for numbers.
 ``classes[]``
     Queries that run side by side: ``attributes`` (partition attributes), ``queries`` (names), ``pane`` (duration),
-    ``together[]`` (names of queries for which single events are kept once, with sums for each).
+    ``together[]`` (names of queries for which single events are kept once, with sums for each), ``bursts[]``
+    (``type``, and the names of the ``queries`` that can share its bursts).
 ``sharing``, ``constants``
     What queries share, and the prices that decide about it: `optimizer.explain_sharing`.
 ``queries[]``
@@ -82,6 +83,11 @@ def _classes(workload: WorkloadView) -> list[dict[str, Any]]:
             "queries": workload.names(each.queries),
             "pane": _duration(each.pane, workload),
             "together": [workload.names(some) for some in workload.together if some[0] in each.queries],
+            "bursts": [
+                {"type": kind, "queries": workload.names(some)}
+                for kind, some in workload.bursts
+                if some[0] in each.queries
+            ],
         }
         for each in workload.plan.classes
     ]

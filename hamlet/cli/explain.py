@@ -69,7 +69,7 @@ from hamlet.planner.skipping import (
         "--html",
         metavar="FILE.html",
         type=click.Path(),
-        help="Write a page that draws the templates instead of printing; needs pip install 'hamlet-cep[draw]'.",
+        help="Write a page that draws the templates, instead of printing.",
     ),
     SIGNATURE,
     NEGATE,
@@ -123,6 +123,6 @@ def command(
     if html is None:
         click.echo(explain_workload(checked, schema, shown_as or "text", timezone=zone))
         return
-    from hamlet.pages.explained import write_explanation  # brings in jinja2 and igraph, which nothing else needs
+    from hamlet.pages.explained import write_explanation  # brings in jinja2, which nothing else needs
 
     write_explanation(checked, html, schema, source, timezone=zone)

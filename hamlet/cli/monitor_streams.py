@@ -22,6 +22,7 @@ from hamlet.streams import Monitor, Specification, ir
 from hamlet.streams.against import column_errors
 from hamlet.streams.analysis import Checked
 from hamlet.streams.clock import StreamClock, Times
+from hamlet.streams.memory import declaration_text
 from hamlet.streams.monitor import time_column_of
 from hamlet.streams.results import Found, RowForm
 from hamlet.streams.run import prepare as prepare_monitor
@@ -196,7 +197,7 @@ def _report(specs: Sequence[Specification], settings: Settings) -> Any:
         (
             Path(spec.source).stem,
             spec.text,
-            {each.id: each.name for each in spec.program.triggers},
+            {each.id: (each.name, declaration_text(spec.program, each)) for each in spec.program.triggers},
             {
                 each.id: each.name
                 for each in spec.program.streams
