@@ -17,8 +17,6 @@ from optimizer.choose cimport ChoiceSpace
 cdef enum:
     MOST_GRAPHLETS = 64  # per key; types beyond are processed event by event
     LONGEST_BURST = 1024
-    MET_WORDS = 2        # lanes of a band whose bits are compared with those of the burst before: 64 times as many
-    METS = 4             # bursts that a graphlet compares with
     CHOICES = 256        # decisions that a graphlet remembers
     MOST_KINS = 128      # of a graphlet: 64, and one per role
     MOST_PENDING = 32    # steps that wait for a query
@@ -100,13 +98,6 @@ cdef struct Kin:         # members that a decision does not tell apart
     int types            # event types that a trend is made of: t
     uint64_t columns
 
-cdef struct Met:         # whom a burst concerned, and what was decided for it
-    uint64_t burst       # a number for its classes and the order of magnitude of b
-    int marks            # words of `found`; 0: there was no such burst
-    uint64_t found[MET_WORDS]  # bits of the lanes
-    int lives
-    bint shared
-
 cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-pattern (Def. 3.6)
     bint changed         # members have come or gone since programs of bands were written
     int members
@@ -132,9 +123,7 @@ cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-
     int* kind            # [classes]
     int64_t* of_kind     # [classes] events of each
     int loose            # members in no band
-    int only             # the band of all members, if there is one role and programs are direct, else -1
     bint even            # whether all members have the same windows
-    bint sharing         # whether the last burst that some query had a trend to extend in was shared
     uint64_t* columns    # [roles] bits of the columns that members of a role read
     int lives            # members with trends that the burst extends: k
     bint handed          # some of the band members are held by states
@@ -145,7 +134,6 @@ cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-
     uint64_t every       # bits of their roles
     uint64_t kindred     # a number for its classes, of which equal bursts have the same
     Choice* choices      # [CHOICES] what was decided for bursts of the same kind
-    Met* last            # [METS] by order of magnitude of b the last burst that took effect at once
 
 cdef struct Choice:      # a decision, found again by what it was made for
     uint64_t burst       # a number for classes and the orders of magnitude of b and of live members; 0 for none

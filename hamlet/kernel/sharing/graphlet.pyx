@@ -24,11 +24,9 @@ from hamlet.kernel.cells cimport (
     words_of,
 )
 from hamlet.kernel.core cimport (
-    DYNAMIC,
     EVENT_STORE,
     LONGEST_BURST,
     SCALAR,
-    STATIC,
     Core,
     Graphlet,
     Member,
@@ -40,13 +38,13 @@ from hamlet.kernel.core cimport (
 from hamlet.kernel.operators.scalar.state cimport State, cell_of, start_alive, widen
 from hamlet.kernel.operators.scalar.step cimport read_source
 from hamlet.kernel.operators.simd.lanes cimport Band, is_found
-from hamlet.kernel.operators.simd.step cimport burst_band, count_lanes, find_lanes, seek_block, single_band
+from hamlet.kernel.operators.simd.step cimport burst_band, find_lanes, single_band
 from hamlet.kernel.plan cimport FROM_CELL, NO_FAILURE, OUT_OF_MEMORY, Arrival, Query, Source
 from hamlet.kernel.radix_sort cimport MOST_ARRANGED, Event
 from hamlet.kernel.run_length cimport Stretch
 from hamlet.kernel.scratch cimport reserve_scratch
 from hamlet.kernel.sharing.burst cimport Tally, apply_burst, apply_limbs, join_tally, tally_rows, tally_values
-from hamlet.kernel.sharing.decision cimport decide, is_met_again, meet, note_burst, note_single
+from hamlet.kernel.sharing.decision cimport decide, note_burst, note_single
 from hamlet.kernel.sharing.deferred cimport begin_pending, put_off
 from hamlet.kernel.sharing.members cimport list_live
 from hamlet.kernel.windows cimport open_state, turn_pane
@@ -252,73 +250,16 @@ cdef int end_several(Core* k, Graphlet* g) noexcept nogil:
     """Decide who shares the burst, and apply its coefficients to every query with trends that it extends."""
     cdef int failure
     cdef uint64_t shared
-    cdef bint done
     count_roles(k, g)
-    if g.only >= 0 and (g.sharing or g.reads == 0) and (k.policy == DYNAMIC or k.policy == STATIC) and not k.trace.on:
-        failure = end_at_once(k, g, &done)
-        if failure or done:
-            return failure
     failure = find_live(k, g)
     if failure:
         return failure
     if g.lives:
         k.graphlets += 1
         shared = decide(k, g)
-        g.sharing = shared != 0
         if k.past != NULL and note_burst(k, g, shared):
             return OUT_OF_MEMORY
         return apply_coefficients(k, g, shared)
-    return NO_FAILURE
-
-
-cdef int end_at_once(Core* k, Graphlet* g, bint* done) noexcept nogil:
-    """Let a burst of one role take effect in its only band, as if it were shared, and see by that whom it concerns.
-
-    So no lane is looked at twice. The decision is that for the next burst; where nothing is tallied it changes nothing.
-    Not done where several windows see it, or states hold the lanes or take them over: then nothing has been applied.
-    """
-    cdef const Band* band = &k.band[g.only]
-    cdef uint64_t columns = g.columns[0]
-    cdef int64_t snapshots = k.snapshots, joined
-    cdef bint starts
-    cdef int i, failure = seek_block(k, g.only, g, &starts)
-    done[0] = False
-    if failure or not band.reached:
-        return failure
-    if band.block == NULL or not (band.block.bits or starts):
-        done[0] = True  # there is nothing to extend
-        return NO_FAILURE
-    if band.block.mapped or band.block.first < band.block.last:
-        return NO_FAILURE
-    for i in range(band.marks):
-        band.found[i] = 0
-    sort_rows(k, g, columns != 0)
-    tally_kinds(k, g, columns, 1)
-    join_kinds(k, g, columns, 0)
-    joined = k.snapshots - snapshots
-    k.snapshots = snapshots
-    failure = burst_band(k, g.only, g, 0, band.found)
-    if failure or not band.reached:
-        return failure
-    done[0] = True
-    if not is_met_again(k, g, band.found, band.marks):
-        forget_lives(k, g)
-        count_lanes(k, band, g, 0, band.found)
-        if g.lives:
-            g.sharing = decide(k, g) != 0
-        meet(g, band.found, band.marks)
-    if g.lives == 0:
-        return NO_FAILURE
-    k.graphlets += 1
-    if k.past != NULL and note_burst(k, g, g.sharing):
-        return OUT_OF_MEMORY
-    if g.sharing:
-        k.shared_graphlets += g.lives > 1
-        k.snapshots += 1 + joined
-    else:
-        k.snapshots += g.lives
-    k.coefficients += 1 if columns or g.sharing else g.lives
-    k.applied += g.lives
     return NO_FAILURE
 
 

@@ -6,14 +6,12 @@ without looking back at single events and without negation. The others are proce
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
 
 from hamlet.kernel.core cimport (
     BANNED,
     CHOICES,
     LONGEST_BURST,
     MEMBER,
-    METS,
     MOST_GRAPHLETS,
     MOST_KINS,
     Choice,
@@ -21,11 +19,10 @@ from hamlet.kernel.core cimport (
     Graphlet,
     Kin,
     Member,
-    Met,
     column_bit,
     grown,
 )
-from hamlet.kernel.operators.simd.lanes cimport Band, LaneProgram, is_found
+from hamlet.kernel.operators.simd.lanes cimport Band, is_found
 from hamlet.kernel.plan cimport FROM_CELL, FROM_START, FROM_STORE, Arrival, Entry, Query
 from hamlet.kernel.sharing.burst cimport Tally
 
@@ -88,32 +85,12 @@ cdef void find_plain(Core* k) except *:
         for number in range(k.bands):
             if k.band[number].program[kind].groups or k.band[number].program[kind].kills:
                 k.class_plain[kind] = False
-    for kind in range(MOST_GRAPHLETS):
-        k.graphlet[kind].only = only_band(k, kind)
-
-
-cdef int only_band(const Core* k, int type) noexcept:
-    """The band of all members of a graphlet, where they have one role and its program is direct; else -1."""
-    cdef int number, found = -1
-    cdef const LaneProgram* program
-    if k.graphlet[type].roles != 1 or k.graphlet[type].loose:
-        return -1
-    for number in range(k.bands):
-        program = k.band[number].burst[type]
-        if program == NULL or program.groups == 0:
-            continue
-        if found >= 0 or not program.direct:
-            return -1
-        found = number
-    return found
 
 
 cdef void ban(Core* k, Graphlet* g, int query) noexcept:
     """Process a query event by event for the type of a graphlet."""
     cdef int i, member
     g.changed = True
-    if g.last != NULL:
-        memset(g.last, 0, METS * sizeof(Met))
     g.standing[query] = BANNED
     for i in range(k.entries):
         if k.entry[i].query == query and k.entry[i].joins and k.entry[i].type == g - k.graphlet:
@@ -163,8 +140,7 @@ cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
     if g.rows == NULL:
         g.rows = <int64_t*> grown(NULL, LONGEST_BURST * sizeof(int64_t))
         g.choices = <Choice*> calloc(CHOICES, sizeof(Choice))
-        g.last = <Met*> calloc(METS, sizeof(Met))
-        if g.choices == NULL or g.last == NULL:
+        if g.choices == NULL:
             raise MemoryError
     if k.sorted == NULL:
         k.sorted = <int64_t*> grown(NULL, LONGEST_BURST * sizeof(int64_t))
@@ -184,7 +160,6 @@ cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
     g.members += 1
     g.loose += k.band_of[entry.query] < 0
     g.changed = True
-    memset(g.last, 0, METS * sizeof(Met))
     g.standing[entry.query] = MEMBER
     return g.members - 1
 
@@ -261,7 +236,6 @@ cdef void free_graphlets(Core* k) noexcept:
         free(k.graphlet[i].of_kind)
         free(k.graphlet[i].live)
         free(k.graphlet[i].choices)
-        free(k.graphlet[i].last)
     free(k.class_plain)
     free(k.class_graphlet)
     free(k.class_roles)
