@@ -23,13 +23,13 @@ cdef enum:
     MOST_NUMBERS = 4     # of a cell, if bursts may wait: its count, and sums
     MOST_HELD = 1024     # windows of which rows are not written yet
 
-cdef enum:               # Operator: who computes; `hamlet.planner.paths` says what each is
+cdef enum:               # numbers of operators: who computes; `hamlet.planner.paths` says what each is
     SCALAR
     EVENT_STORE
     SIMD
     PANE_MATRIX
     COMPLETE_WINDOW
-    OPERATORS            # how many there are
+    MOST_OPERATORS = 16  # those that other modules add, too
 
 cdef enum:               # Feature: faster paths on which no result depends, likewise
     ACTIVE_QUERIES
@@ -313,6 +313,15 @@ cdef struct Work:        # what an operator was given, added up over queries, or
     int64_t bursts
     int64_t windows      # closed, per query and key
 
+cdef struct Unit:        # what an operator is fed for: a band, or a query
+    int operator
+    int number
+
+cdef struct Consumer:    # who takes a single event of a class that does not only join a burst
+    int operator
+    int unit
+    int entry            # what the event does to the query; -1 where the unit is a band
+
 cdef struct Core:
     int queries
     Query* query         # [queries]
@@ -325,6 +334,9 @@ cdef struct Core:
     Band* band           # [bands]
     int* band_of         # [queries] -1 for none
     int* lane_of         # [queries] its place in the band
+    int* operator_of     # [queries] who has a query by itself: in no band, or when its numbers are too large for one
+    int units
+    Unit* unit           # [units] all bands, then the queries in none
     Calendar calendar
     Rows* rows           # [queries]
     Sheet* sheet         # [queries]
@@ -337,6 +349,8 @@ cdef struct Core:
     Entry* entry         # entries of all classes
     int* entry_first     # class -> its first entry; [classes + 1]
     int* class_member
+    Consumer* consumer
+    int* consumer_first  # class -> its first consumer; [classes + 1]
     # the batch under way
     const Column* columns
     const int32_t* class_of
@@ -372,7 +386,6 @@ cdef struct Core:
     Past* past           # [keys]
     Trace trace
     Graphlet graphlet[MOST_GRAPHLETS]
-    uint8_t* class_loose  # class -> whether it does something to a query in no band that is not part of a burst
     uint8_t* class_plain  # class -> whether an event does nothing but join the burst of its graphlet
     int* class_graphlet  # class -> the graphlet that its events join, -1 for none
     uint64_t* class_roles  # class -> bits of the roles that accept it there
@@ -418,7 +431,7 @@ cdef struct Core:
     uint64_t operators   # bits of those that may be used: Operator
     uint64_t features    # and of these: Feature
     int widest           # vectors have at most so many elements; 0 for what the processor has
-    Work work[OPERATORS]
+    Work work[MOST_OPERATORS]
     int64_t reached[FEATURES]  # how often each was used
 
 

@@ -15,6 +15,7 @@ from hamlet.kernel.core cimport (
     MOST_GRAPHLETS,
     MOST_KINS,
     Choice,
+    Consumer,
     Core,
     Graphlet,
     Kin,
@@ -76,15 +77,31 @@ cdef void join_graphlet(Core* k, int kind, int type) except *:
     g.pane = g.pane_end = 0  # found anew for the first burst
 
 
-cdef void find_plain(Core* k) except *:
-    """Find the classes whose events do nothing but join a burst; the programs of bands are written."""
-    cdef int kind, number
+cdef void find_consumers(Core* k) except *:
+    """Find who takes single events of each class, and the classes whose events only join a burst.
+
+    The programs of bands are written.
+    """
+    cdef int kind, number, i, query, count = 0
+    cdef Consumer* consumer
     k.class_plain = <uint8_t*> grown(k.class_plain, k.classes + 1)
+    k.consumer_first = <int*> grown(k.consumer_first, (k.classes + 1) * sizeof(int))
+    k.consumer = <Consumer*> grown(k.consumer, (k.entries + k.classes * k.bands + 1) * sizeof(Consumer))
     for kind in range(k.classes):
-        k.class_plain[kind] = k.class_graphlet[kind] >= 0 and not k.class_loose[kind]
+        k.consumer_first[kind] = count
+        for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
+            query = k.entry[i].query
+            if not k.entry[i].joins and k.band_of[query] < 0:
+                consumer = &k.consumer[count]
+                consumer.operator, consumer.unit, consumer.entry = k.operator_of[query], query, i
+                count += 1
         for number in range(k.bands):
             if k.band[number].program[kind].groups or k.band[number].program[kind].kills:
-                k.class_plain[kind] = False
+                consumer = &k.consumer[count]
+                consumer.operator, consumer.unit, consumer.entry = k.unit[number].operator, number, -1
+                count += 1
+        k.class_plain[kind] = k.class_graphlet[kind] >= 0 and k.consumer_first[kind] == count
+    k.consumer_first[k.classes] = count
 
 
 cdef void ban(Core* k, Graphlet* g, int query) noexcept:
