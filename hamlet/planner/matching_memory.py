@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hamlet.kernel.operators.matching import SIZES
+from hamlet.kernel.operators.matching.operator import SIZES
 from hamlet.planner.matching_tables import MatchingTables
 from hamlet.planner.memory import ALLOCATION, WIDER, WORD
 from optimizer.explain import Bound, Line
