@@ -161,3 +161,66 @@ def test_periods_of_integer_times(tmp_path: Path, capsys: pytest.CaptureFixture[
         hamlet.run(WORKLOAD, path, since=2, until=1)
     with pytest.raises(hamlet.OptionError, match="--from is 'noon'; it must be"):
         hamlet.run(WORKLOAD, path, since="noon")
+
+
+LINES = [
+    '{"time": 1, "type": "A", "k": "x"}',
+    "no json",
+    '{"type": "B", "k": "x"}',
+    '{"time": null, "type": "B"}',
+    '{"time": "soon", "type": "B"}',
+    "[1, 2]",
+    '{"time": 3, "type": "B", "k": 7}',
+    '{"time": 99999999999999999999999, "type": "B", "k": "x"}',
+    '{"time": 3, "type": "B", "k": "x"}',
+]
+
+
+def test_bad_lines_of_json(tmp_path: Path) -> None:
+    path = tmp_path / "e.jsonl"
+    path.write_text("\n".join(LINES) + "\n")
+    with pytest.raises(hamlet.DataError, match=r"e\.jsonl:2: the line is no JSON"):
+        hamlet.run(WORKLOAD, path)
+    results = hamlet.run(WORKLOAD, path, bad_rows="drop")
+    assert [row["count"] for row in results.rows()] == [1]
+    assert results.stats["events"] == 2
+    assert results.warnings[0] == (
+        "7 bad rows dropped: line 2: no JSON, Expecting value (column 1); line 3: there is no 'time'; "
+        "line 4: 'time' is NULL, ..."
+    )
+    for bad in LINES[1:-1]:  # each alone, in the first place
+        path.write_text("\n".join([LINES[0], bad, LINES[-1]]))
+        results = hamlet.run(WORKLOAD, path, bad_rows="drop")
+        assert (results.stats["events"], len(results.warnings)) == (2, 1)
+    path.write_text("\n".join(LINES[1:4]))
+    with pytest.raises(hamlet.DataError, match="all its lines are bad"):
+        hamlet.run(WORKLOAD, path, bad_rows="drop")
+
+
+def test_bad_lines_of_json_in_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a good chunk has is known to later ones, and lines keep their numbers."""
+    path = tmp_path / "e.jsonl"
+    lines = [f'{{"time": "2024-03-05T10:00:{n % 60:02d}Z", "type": "A", "k": "x", "n": {n}}}' for n in range(60)]
+    lines[41] = '{"time": "2024-03-05T10:00:41", "type": "A", "k": "x", "n": 41}'
+    lines[50] = '{"time": "2024-03-05T10:00:50Z", "type": "A", "k": "x", "n": "fifty"}'
+    path.write_text("\n".join(lines))
+    monkeypatch.setattr("hamlet.input.jsonfile._CHUNK", 500)
+    results = hamlet.run(hamlet.Workload.parse("RETURN COUNT(*) PATTERN A WITHIN 1 min"), path, bad_rows="drop")
+    assert [row["count"] for row in results.rows()] == [58]
+    assert results.warnings[0] == (
+        "2 bad rows dropped: line 42: 'time' is \"2024-03-05T10:00:41\", without a zone; "
+        "line 51: 'n' is \"fifty\", and a number in the lines before"
+    )
+
+
+def test_rows_without_time_in_columns(tmp_path: Path) -> None:
+    table = pa.table({"time": pa.array([1, None, 2], pa.int64()), "type": ["A", "B", "B"], "k": ["x"] * 3})
+    pq.write_table(table, tmp_path / "e.parquet")
+    stream = pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
+    for source in (tmp_path / "e.parquet", table, table.to_pylist(), stream):
+        results = hamlet.run(WORKLOAD, source, bad_rows="drop")
+        assert [row["count"] for row in results.rows()] == [1]
+        assert results.warnings == ("1 bad row dropped: row 2: time is NULL",)
+    with pytest.raises(hamlet.DataError, match="NULL in row 2"):
+        hamlet.run(WORKLOAD, tmp_path / "e.parquet")
+    assert "time is ''" in hamlet.run(WORKLOAD, csv(tmp_path / "e.csv", "1,A,x", ",B,x"), bad_rows="drop").warnings[0]

@@ -94,7 +94,8 @@ READING_OPTIONS = (
         type=click.Choice(["error", "drop"]),
         default="error",
         show_default=True,
-        help="CSV rows with too many or too few fields, or no time: an error, or left out, counted and shown.",
+        help="Rows without a time, CSV rows with too many or too few fields, lines that are no JSON object or have "
+        "text where numbers were: an error, or left out, counted and the first three shown.",
     ),
 )
 PERIOD_OPTIONS = (

@@ -184,7 +184,7 @@ def command(
     with task_bar(quiet) as progress:
         stats = spark.submit(checked, source, output, keep=[workload], progress=progress, **options)
     if not quiet:
-        for note in stats["notes"]:
+        for note in [*stats["notes"], *stats["warnings"]]:
             click.echo(f"note: {note}", err=True)
         if options["products"] == "always" and not stats["products"]["used"]:
             click.echo(f"note: events were shuffled, for {stats['products']['reason']}", err=True)

@@ -49,7 +49,7 @@ class InFolders:
         self.name = reader.name
         self.rows = reader.rows
         self.ordered = reader.ordered
-        self._reader = reader
+        self.reader = reader
         self._values = {name: value for name, value in values.items() if name not in reader.schema.names}
         self._types = types
         more = [pa.field(name, types[name]) for name in self._values]
@@ -57,10 +57,10 @@ class InFolders:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of the file, with the columns of its folders."""
-        own = [name for name in columns if name in self._reader.schema.names]
-        read = own or self._reader.schema.names[:1]  # something has to say how many rows there are
+        own = [name for name in columns if name in self.reader.schema.names]
+        read = own or self.reader.schema.names[:1]  # something has to say how many rows there are
         schema = pa.schema([self.schema.field(name) for name in columns])
-        for batch in self._reader.batches(read):
+        for batch in self.reader.batches(read):
             arrays = [
                 batch.column(own.index(name)) if name in own else self._constant(name, batch.num_rows)
                 for name in columns

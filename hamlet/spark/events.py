@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -97,15 +98,18 @@ def check_times(batch: pa.RecordBatch, schema: Schema) -> Int64Array:
     """
     for name, role in ((schema.clock.column, "time"), (schema.order_column, "order")):
         if name is not None and batch.column(name).null_count:
-            raise DataError(f"the {role} column {name!r} is NULL in an event ({_shown(batch, name)})")
+            event = _without(batch, name)
+            shown = ", ".join(f"{each}={value!r}" for each, value in event.items())
+            text = f"the {role} column {name!r} is NULL in an event ({shown})"
+            raise DataError(text).about(column=name, event=event)
     return times_of(batch, schema.clock.column)
 
 
-def _shown(batch: pa.RecordBatch, null: str) -> str:
+def _without(batch: pa.RecordBatch, name: str) -> dict[str, Any]:
     """The values of the first event in which a column is NULL."""
-    row = batch.column(null).is_null().to_pylist().index(True)
+    row = batch.column(name).is_null().to_pylist().index(True)
     event = batch.slice(row, 1).to_pylist()[0]
-    return ", ".join(f"{name}={value!r}" for name, value in event.items() if value is not None)
+    return {each: value for each, value in event.items() if value is not None}
 
 
 def read_files(

@@ -82,11 +82,14 @@ class Loaded:
         How many there are.
     is_parquet : bool
         Whether one column can be read without the others.
+    schema : Schema or None
+        All columns of the input, where the events have only those that are read.
     """
 
     events: Events
     rows: int
     is_parquet: bool
+    schema: Schema | None = None
 
 
 def local_path(source: str) -> Path | None:
@@ -163,6 +166,7 @@ class LocalFiles:
             reader.schema, self._key, options.type_column, options.time_unit, empty=self._rows == 0, source=reader.name
         )
         workload.check(schema)
+        self._schema = schema
         self._paths = [str(file.resolve()) for file in event_files(path)]
         self._format = format_of(Path(self._paths[0]), input_format)
         strange = [file for file in self._paths if ":" in file] if self._format == "parquet" else []
@@ -193,7 +197,7 @@ class LocalFiles:
         names = tuple(field.name for field in self._fields)
         values = pa.schema([field.with_type(_values(field.type)) for field in self._fields])
         schema = plain_schema(values, self._key, self._options.type_column)
-        return Loaded(Events(numbered, names, schema, parts), self._rows, self._format == "parquet")
+        return Loaded(Events(numbered, names, schema, parts), self._rows, self._format == "parquet", self._schema)
 
     def follow(self, spark: SparkSession, files: int | None) -> DataFrame:
         """The events as they come, files that will be there included; columns and types are those of the files now."""

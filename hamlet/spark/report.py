@@ -109,7 +109,7 @@ class JobReport:
         end = time.perf_counter()
         stages = {**self._stages(job, found["stages"]), "report": end - begin}
         told = {**found, "stages": stages, "seconds": end - began}
-        results = Results(taken, job.schema.clock, job.shipment.options.count_type, told)
+        results = Results(taken, job.schema.clock, job.shipment.options.count_type, told, found["warnings"])
         text = page(
             self._workload,
             self._source,
