@@ -9,7 +9,7 @@ import click
 from hamlet.cli.loading import load
 from hamlet.cli.monitor import NEGATE, SIGNATURE
 from hamlet.cli.notations import extension_of, notation_of, only_for, settings_of
-from hamlet.cli.options import COLUMN_OPTIONS, FILE, QUIET, READING_OPTIONS, input_option, with_options
+from hamlet.cli.options import COLUMN_OPTIONS, FILE, QUIET, READING_OPTIONS, Input, input_option, with_options
 from hamlet.findings import Watch, found_by
 
 
@@ -26,7 +26,7 @@ from hamlet.findings import Watch, found_by
 @FILE
 @with_options(SIGNATURE, NEGATE, input_option(monpoly=True), *COLUMN_OPTIONS, *READING_OPTIONS, QUIET)
 def command(
-    workload: str, signature: str | None, negate: bool, source: str | None, quiet: bool, **columns: Any
+    workload: str, signature: str | None, negate: bool, source: Input | None, quiet: bool, **columns: Any
 ) -> None:
     """Report all errors of a file, with the input's columns if there is an input.
 

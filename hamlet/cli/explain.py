@@ -9,7 +9,17 @@ import click
 from hamlet.cli.loading import load
 from hamlet.cli.monitor import NEGATE, SIGNATURE
 from hamlet.cli.notations import extension_of, notation_of, only_for, settings_of
-from hamlet.cli.options import COLUMN_OPTIONS, FILE, QUERY, QUIET, input_option, with_options
+from hamlet.cli.options import (
+    COLUMN_OPTIONS,
+    FILE,
+    QUERY,
+    QUIET,
+    READING_OPTIONS,
+    Input,
+    input_name,
+    input_option,
+    with_options,
+)
 from hamlet.planner.explain import explain as explain_workload
 
 
@@ -44,6 +54,7 @@ from hamlet.planner.explain import explain as explain_workload
     input_option(monpoly=True),
     QUERY,
     *COLUMN_OPTIONS,
+    *READING_OPTIONS,
     QUIET,
 )
 def command(
@@ -52,7 +63,7 @@ def command(
     html: str | None,
     signature: str | None,
     negate: bool,
-    source: str | None,
+    source: Input | None,
     quiet: bool,
     queries: tuple[str, ...],
     **columns: Any,
@@ -79,4 +90,4 @@ def command(
         return
     from hamlet.pages.explained import write_explanation  # brings in jinja2 and igraph, which nothing else needs
 
-    write_explanation(checked, html, schema, source)
+    write_explanation(checked, html, schema, input_name(source) or None)

@@ -14,9 +14,11 @@ from hamlet.cli.options import (
     COLUMN_OPTIONS,
     FILE,
     QUERY,
+    READING_OPTIONS,
     REPORT,
     RUN_OPTIONS,
     WHERE,
+    Input,
     input_option,
     max_memory_option,
     with_options,
@@ -144,11 +146,12 @@ _STREAM_OPTIONS = (
         help="Slices of a policy's valuations; by default one for each task.",
     ),
     *COLUMN_OPTIONS,
+    *READING_OPTIONS,
     *RUN_OPTIONS,
 )
 def command(
     workload: str,
-    source: str,
+    source: Input,
     output: str,
     queries: tuple[str, ...],
     quiet: bool,
@@ -212,12 +215,14 @@ def _monitor(
     options["output_format"] = options.get("output_format") or "parquet"
     stats = notation_of(extension).submit([path], settings, options)
     if not settings.quiet:
+        for note in stats.get("notes", ()):
+            click.echo(f"note: {note}", err=True)
         click.echo(summary_line(stats, time.perf_counter() - started), err=True)
 
 
 def _follow(
     workload: str,
-    source: str,
+    source: Input,
     output: str,
     queries: tuple[str, ...],
     quiet: bool,
@@ -252,4 +257,6 @@ def _follow(
     found = spark.submit_stream(checked, source, output, checkpoint, **streaming, **options)
     if not quiet:
         late = f", {found['late_events']:,} late" if found["late_events"] else ""
+        for note in found["notes"]:
+            click.echo(f"note: {note}", err=True)
         click.echo(f"{found['events']:,} events in {found['batches']:,} micro-batches{late}", err=True)

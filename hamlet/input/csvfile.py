@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from hamlet.errors import DataError
-from hamlet.input.csvform import CsvForm, Dropped
+from hamlet.input.csvform import CsvForm, Dropped, fields
 from hamlet.input.input_schema import missing_column, other_type
 from hamlet.input.ordering import OrderCheck, SortKey
 from hamlet.input.widening import is_clock, is_text, widen
@@ -101,7 +101,7 @@ class CsvFile:
             if told:
                 line = f"line {row.number}: " if row.number is not None else ""
                 text = row.text if len(row.text) <= 60 else f"{row.text[:57]}..."
-                self.dropped.add(f"{line}{row.actual_columns} fields in place of {row.expected_columns}, {text!r}")
+                self.dropped.add(f"{line}{fields(row.actual_columns)} in place of {row.expected_columns}, {text!r}")
             return "skip"
 
         handler = bad if self._drops else None

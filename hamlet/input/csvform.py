@@ -71,6 +71,11 @@ def _opened(path: Path) -> IO[bytes]:
     return path.open("rb")
 
 
+def fields(count: int) -> str:
+    """A number of fields."""
+    return "1 field" if count == 1 else f"{count:,} fields"
+
+
 @dataclass
 class Dropped:
     """Rows that were left out.

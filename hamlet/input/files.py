@@ -8,6 +8,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ from hamlet.input.hive import InFolders, types_of, values_in
 from hamlet.input.input_schema import missing_column, other_type
 from hamlet.input.jsonfile import JsonFile
 from hamlet.input.ordering import BATCH_ROWS, SortKey
-from hamlet.input.timed import timed
+from hamlet.input.timed import Timed, timed
 from hamlet.input.widening import conform, merged_schema, validate, widen
 
 FORMATS = ("parquet", "csv", "json")
@@ -182,6 +183,39 @@ def similar_file(path: Path) -> str:
     others = (each.name for each in files if each.suffix != path.suffix)
     meant = alike[stem] if stem is not None else near_miss(path.name, others)
     return f"; did you mean {path.parent / meant}?" if meant is not None else ""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A file of an input, for whoever opens it again.
+
+    Attributes
+    ----------
+    path : str
+    is_parquet : bool
+    folders : InFolders or None
+        What knows the columns that its folders say.
+    whole : bool
+        Whether no row of it is left out.
+    """
+
+    path: str
+    is_parquet: bool
+    folders: InFolders | None
+    whole: bool
+
+
+def leaves(reader: Reader) -> Iterator[Leaf]:
+    """The files that a reader reads, in their order."""
+    if isinstance(reader, Folder):
+        for each in reader.readers:
+            yield from leaves(each)
+        return
+    folders = reader if isinstance(reader, InFolders) else None
+    inner: Reader = reader.reader if isinstance(reader, InFolders) else reader
+    whole = not isinstance(inner, Timed)
+    inner = inner.reader if isinstance(inner, Timed) else inner
+    yield Leaf(str(Path(inner.name).resolve()), isinstance(inner, ParquetFile), folders, whole)
 
 
 def _open_folder(path: Path, key: SortKey, type_column: str, input_format: str | None, form: CsvForm | None) -> Reader:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -55,6 +56,10 @@ class InFolders:
         more = [pa.field(name, types[name]) for name in self._values]
         self.schema = pa.schema([*reader.schema, *more])
 
+    def again(self, reader: Reader) -> InFolders:
+        """A reader of the file that was opened anew, with the columns of its folders."""
+        return InFolders(reader, self._values, self._types)
+
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of the file, with the columns of its folders."""
         own = [name for name in columns if name in self.reader.schema.names]
@@ -66,6 +71,10 @@ class InFolders:
                 for name in columns
             ]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the reader, for a task that opens the file itself."""
+        return vars(self) | {"reader": None}
 
     def _constant(self, name: str, rows: int) -> pa.Array:
         value, kind = self._values[name], self._types[name]

@@ -19,6 +19,7 @@ from hamlet.engine.options import RunOptions, options_of
 from hamlet.engine.stages import Stages
 from hamlet.errors import OptionError, OutputError, UnsupportedError
 from hamlet.findings import Tally
+from hamlet.input.csvform import BadRows, CsvForm, Dropped
 from hamlet.input.ticks import Lateness
 from hamlet.output.files import check_destination, check_format, staged
 from hamlet.output.place import check_beside
@@ -35,11 +36,11 @@ except ModuleNotFoundError as error:
 
 from hamlet.spark.batch import measured, partial_rows, tracing
 from hamlet.spark.continuous import PROVIDER, ROCKSDB, Continuous, prepared
-from hamlet.spark.counters import StatsParam, events_seen, noted_of, summed, tallies_of
+from hamlet.spark.counters import DroppedParam, StatsParam, events_seen, noted_of, summed, tallies_of
 from hamlet.spark.counts import as_numbers
 from hamlet.spark.findings import of_layers, unit_notes, warnings_of
 from hamlet.spark.frames import events_of
-from hamlet.spark.input import local_output, local_path, opened
+from hamlet.spark.input import local_output, local_path, opened, sources_of
 from hamlet.spark.job import Job, default_partitions
 from hamlet.spark.layers import Done, is_layered, layers, refuse_options, union_of
 from hamlet.spark.output import written
@@ -183,11 +184,13 @@ def _told(frame: DataFrame, stats: dict[str, Any], warnings: Sequence[str], bega
 
 def submit(
     workload: Workload,
-    source: str,
+    source: str | Sequence[str],
     output: str,
     *,
     master: str | None = None,
     input_format: Format | None = None,
+    delimiter: str | None = None,
+    bad_rows: BadRows = "error",
     output_format: Format = "parquet",
     overwrite: bool = False,
     partitions: int | None = None,
@@ -209,15 +212,18 @@ def submit(
     Parameters
     ----------
     workload : Workload
-    source : str
-        A path, or a URL of any file system that Spark knows. Local CSV and JSON files are read as `hamlet.run` reads
-        them, a task per file; elsewhere Spark reads them, and finds their types its own way.
+    source : str or sequence of str
+        A path (a file, a folder, a pattern), or a URL of any file system that Spark knows, or several of either kind.
+        Local CSV and JSON files are read as `hamlet.run` reads them, a task per file; elsewhere Spark reads them, and
+        finds their types its own way.
     output : str
         A directory that every machine of the cluster sees.
     master : str, optional
         ``local[*]`` by default; the active session's or spark-submit's where there is one.
     input_format : {'parquet', 'csv', 'json'}, optional
         By default the extension says.
+    delimiter, bad_rows
+        As for `hamlet.run`; rows are dropped from local files only.
     output_format : {'parquet', 'csv', 'json'}
     overwrite : bool
         Whether an output directory with something in it is replaced.
@@ -262,7 +268,8 @@ def submit(
     chosen = options_of(dict(options) if report is None and trace is None else {**options, "trace": True})
     check_format(output_format)
     check_choice(products)
-    precious = [str(path) for path in (*keep, local_path(source)) if path is not None]
+    paths = [local_path(each) for each in sources_of(source)]
+    precious = [str(path) for path in (*keep, *paths) if path is not None]
     place = check_destination(local_output(output), overwrite, precious)
     for name, beside in (("--report", report), ("--trace", trace)):
         check_beside(beside, name, place)
@@ -271,8 +278,8 @@ def submit(
     if report is not None:
         from hamlet.spark.report import JobReport  # brings in jinja2, which nothing else needs
 
-        about = JobReport(workload, source, chosen, report, where=where, balance=balance)
-    events = opened(source, input_format, chosen, workload, where)
+        about = JobReport(workload, sources_of(source), chosen, report, where=where, balance=balance)
+    events = opened(source, input_format, chosen, workload, where, CsvForm(delimiter, bad_rows))
     with session(master) as spark, translated():
         context = spark.sparkContext
         stages = Stages(())
@@ -294,11 +301,12 @@ def submit(
             noted, _ = of_layers(units, workload.names)
             said = warnings_of(workload, units[0].job, noted, [own[name] for name in workload.names], read.schema)
             used = {"used": False, "reason": "queries ask about the rows of other queries"}
-            told = {"notes": unit_notes(units[0].job.schema, noted) + counts.pop("notes"), "warnings": said}
+            told = {"notes": unit_notes(units[0].job.schema, noted) + counts.pop("notes")}
+            told["warnings"] = [*read.notes, *said]
             return _logged(
                 {"events": read.rows, **counts, **noted.paths, "products": used, "stages": stages.seconds, **told}
             )
-        job = Job(workload, read.events, chosen, _partitions(partitions), source)
+        job = Job(workload, read.events, chosen, _partitions(partitions), ", ".join(sources_of(source)))
         stats = context.accumulator({}, StatsParam())
         if where is not None or about is not None:
             job.look(where, stats, watch=about is not None)
@@ -318,7 +326,7 @@ def submit(
             files["notes"] = unit_notes(job.schema, noted) + files["notes"]
             found |= {"events": seen, **files, "products": decision.stats, "stages": stages.seconds}
             with watched(context, "looking for what never occurs", progress):
-                found["warnings"] = warnings_of(workload, job, noted, tallies, read.schema)
+                found["warnings"] = [*read.notes, *warnings_of(workload, job, noted, tallies, read.schema)]
             if about is not None:
                 with watched(context, "drawing", progress):
                     about.write(job, rows, stats.value, found, began)
@@ -385,12 +393,14 @@ def stream(
 
 def submit_stream(
     workload: Workload,
-    source: str,
+    source: str | Sequence[str],
     output: str,
     checkpoint: str,
     *,
     master: str | None = None,
     input_format: Format | None = None,
+    delimiter: str | None = None,
+    bad_rows: BadRows = "error",
     output_format: Format = "parquet",
     partitions: int | None = None,
     lateness: Lateness = 0,
@@ -428,13 +438,14 @@ def submit_stream(
         Most files of a micro-batch.
     started : callable, optional
         Called with the running query.
-    master, input_format, output_format, partitions, **options
+    master, input_format, delimiter, bad_rows, output_format, partitions, **options
         As for `submit`.
 
     Returns
     -------
     dict
-        Of this run: ``batches``, ``events``, and ``late_events`` that were dropped.
+        Of this run: ``batches``, ``events``, ``late_events`` that were dropped, and ``notes``: a sentence about bad
+        rows that were.
 
     Raises
     ------
@@ -446,15 +457,16 @@ def submit_stream(
     folder = local_output(output).resolve()
     if folder.is_dir() and any(folder.iterdir()) and not _holds_something(checkpoint):
         raise OutputError(f"{output} is not empty, and the checkpoint {checkpoint} is: rows would be there twice")
-    events = opened(source, input_format, chosen, workload, where)
+    events = opened(source, input_format, chosen, workload, where, CsvForm(delimiter, bad_rows))
     ours = SparkSession.getActiveSession() is None
     with session(master) as spark, translated():
-        frame = events.follow(spark, files_per_batch)
+        dropped = spark.sparkContext.accumulator({}, DroppedParam())
+        frame = events.follow(spark, files_per_batch, lambda name, rows: dropped.add({name: rows}))
         partitions = default_partitions(frame) if partitions is None else partitions
         if ours:
             spark.conf.set(PROVIDER, ROCKSDB)
             spark.conf.set("spark.sql.shuffle.partitions", str(partitions))  # as many as there are slices
-        job = Job(workload, events_of(frame, chosen), chosen, _partitions(partitions), source)
+        job = Job(workload, events_of(frame, chosen), chosen, _partitions(partitions), ", ".join(sources_of(source)))
         if where is not None:
             job.look(where)
         plan = Continuous(job, frame, lateness, late)
@@ -470,7 +482,11 @@ def submit_stream(
         finally:
             with at_the_end():
                 query.stop()
-    return {"batches": plan.batches, "events": plan.events, "late_events": plan.late_events}
+    found = Dropped()
+    for name, rows in sorted(dropped.value.items()):
+        found = found.plus(rows, name)
+    notes = [each for each in [found.sentence()] if each is not None]
+    return {"batches": plan.batches, "events": plan.events, "late_events": plan.late_events, "notes": notes}
 
 
 def _holds_something(folder: str) -> bool:

@@ -11,6 +11,7 @@ from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
 from hamlet.findings import Tally
+from hamlet.input.csvform import Dropped
 from hamlet.language.schema import Clock, Schema
 from hamlet.pages.activity import Activity
 from hamlet.pages.decisions import Decisions
@@ -68,6 +69,19 @@ class StatsParam(AccumulatorParam[Stats]):
 
     def addInPlace(self, value1: Stats, value2: Stats) -> Stats:  # noqa: N802
         """The counters of both."""
+        value1.update(value2)
+        return value1
+
+
+class DroppedParam(AccumulatorParam[dict[str, Dropped]]):
+    """Rows that were left out, by file; a file that is read twice counts once."""
+
+    def zero(self, value: dict[str, Dropped]) -> dict[str, Dropped]:  # noqa: ARG002
+        """No file."""
+        return {}
+
+    def addInPlace(self, value1: dict[str, Dropped], value2: dict[str, Dropped]) -> dict[str, Dropped]:  # noqa: N802
+        """Those of both."""
         value1.update(value2)
         return value1
 

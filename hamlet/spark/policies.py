@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -39,7 +39,7 @@ from hamlet.policies.signature import Signature
 from hamlet.policies.source import Source, open_source
 from hamlet.policies.tables import Tables
 from hamlet.spark.frames import Events, events_of
-from hamlet.spark.input import local_output, local_path
+from hamlet.spark.input import local_output, local_path, sources_of
 from hamlet.spark.packets import as_bytes, from_bytes
 from hamlet.spark.session import Progress, check_pandas, guarded, session, translated, watched
 from hamlet.spark.slices import in_slices, mapped
@@ -89,12 +89,12 @@ class Reading:
 
     Attributes
     ----------
-    path : str
+    path : str or list of str
     options : mapping
         Of `hamlet.policies.source.open_source`.
     """
 
-    path: str
+    path: str | list[str]
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def open(self, policy: Policy, time_points: str) -> Source:
@@ -105,7 +105,7 @@ class Reading:
 
 def submit(
     policy: Policy,
-    source: str,
+    source: str | Sequence[str],
     output: str,
     *,
     slices: int | None = None,
@@ -125,8 +125,8 @@ def submit(
     Parameters
     ----------
     policy : Policy
-    source : str
-        A file, or a folder, that every machine of the cluster sees.
+    source : str or sequence of str
+        A file, a folder or a pattern, or several of them, that every machine of the cluster sees.
     output : str
         A directory that every machine sees.
     slices : int, optional
@@ -138,12 +138,14 @@ def submit(
     negate, open_end, time_points
         As for `hamlet.policies.run`.
     **reading
-        ``input_format``, ``ignore_unknown``, ``time_column``, ``type_column``, ``order_column``, ``time_unit``.
+        ``input_format``, ``ignore_unknown``, ``time_column``, ``type_column``, ``order_column``, ``time_unit``,
+        ``delimiter``, ``bad_rows``.
 
     Returns
     -------
     dict
-        ``events``, ``rows``, ``time_points`` and ``slices``: the events that each slice got (``loads``),
+        ``events``, ``rows``, ``time_points``, ``notes`` about rows that were dropped, and ``slices``: the events that
+        each slice got (``loads``),
         ``max_over_mean`` of these, and ``replication``.
 
     Raises
@@ -153,14 +155,17 @@ def submit(
     JobError
         If Spark cannot finish the job.
     """
-    path = local_path(source)
-    if path is None:
-        raise UnsupportedError(
-            f"{source} is a URL of another file system; tasks of a policy read a path that every machine sees"
-        )
-    place = check_destination(local_output(output), overwrite, [str(path), *keep])
+    paths = []
+    for each in sources_of(source):
+        path = local_path(each)
+        if path is None:
+            raise UnsupportedError(
+                f"{each} is a URL of another file system; tasks of a policy read a path that every machine sees"
+            )
+        paths.append(os.path.abspath(path))
+    place = check_destination(local_output(output), overwrite, [*paths, *keep])
     shipment = _shipment(policy, negate, open_end, time_points)
-    ways = Reading(os.path.abspath(path), reading)
+    ways = Reading(paths[0] if len(paths) == 1 else paths, reading)
     opened = ways.open(policy, time_points)
     shipment.serving(opened.time_type, opened.per_second)  # what cannot be monitored costs no JVM
     with session(master) as spark, translated():
@@ -199,14 +204,14 @@ def _cut(shipment: Shipment, opened: Source, slices: int, statistics: Rates | No
 
 def _guarded_slice(
     shipment: Shipment, ways: Reading, cut: JointSlicer | list[Range], folder: str, output_format: str, slice: int
-) -> dict[str, int]:
+) -> dict[str, Any]:
     with guarded():
         return monitor_slice(shipment, ways, cut, folder, output_format, slice)
 
 
 def monitor_slice(
     shipment: Shipment, ways: Reading, cut: JointSlicer | list[Range], folder: str, output_format: str, slice: int
-) -> dict[str, int]:
+) -> dict[str, Any]:
     """Monitor one slice, and write its rows; what was counted."""
     source = ways.open(shipment.policy, shipment.time_points)
     serving = shipment.serving(source.time_type, source.per_second)
@@ -228,7 +233,7 @@ def monitor_slice(
     inside.rmdir()
     unfinished.rmdir()
     load = int(cut.sent[slice]) if isinstance(cut, JointSlicer) else serving.events
-    return {"rows": written, "load": load, **source.stats}
+    return {"rows": written, "load": load, **source.stats, "notes": source.notes()}
 
 
 def _chunks(source: Source, cut: JointSlicer | list[Range], slice: int, policy: Policy) -> Iterator[LogChunk]:
@@ -257,7 +262,7 @@ def _own(rows: pa.RecordBatch, cut: JointSlicer | list[Range], slice: int) -> pa
     return rows.filter(pa.array(own(times, cut[slice])))
 
 
-def _summed(found: list[dict[str, int]]) -> dict[str, Any]:
+def _summed(found: list[dict[str, Any]]) -> dict[str, Any]:
     loads = [each.pop("load") for each in found]
     rows = sum(each.pop("rows") for each in found)
     events = found[0].get("matched_events", found[0].get("events", 0))
