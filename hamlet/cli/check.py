@@ -1,8 +1,6 @@
 """``hamlet check``."""
 
-from __future__ import (
-    annotations,
-)
+from __future__ import annotations
 
 from typing import (
     Any,
@@ -34,6 +32,7 @@ from hamlet.cli.options import (
     READING_OPTIONS,
     TIMEZONE,
     WHERE,
+    Input,
     input_option,
     with_options,
 )
@@ -73,7 +72,7 @@ def command(
     workload: str,
     signature: str | None,
     negate: bool,
-    source: str | None,
+    source: Input | None,
     where: str | None,
     since: str | None,
     until: str | None,

@@ -1,8 +1,6 @@
 """``hamlet explain``."""
 
-from __future__ import (
-    annotations,
-)
+from __future__ import annotations
 
 from typing import (
     Any,
@@ -32,8 +30,11 @@ from hamlet.cli.options import (
     PERIOD_OPTIONS,
     QUERY,
     QUIET,
+    READING_OPTIONS,
     TIMEZONE,
     WHERE,
+    Input,
+    input_name,
     input_option,
     with_options,
 )
@@ -79,6 +80,7 @@ from hamlet.planner.skipping import (
     *PERIOD_OPTIONS,
     *COLUMN_OPTIONS,
     TIMEZONE,
+    *READING_OPTIONS,
     QUIET,
 )
 def command(
@@ -87,7 +89,7 @@ def command(
     html: str | None,
     signature: str | None,
     negate: bool,
-    source: str | None,
+    source: Input | None,
     quiet: bool,
     queries: tuple[str, ...],
     where: str | None,
@@ -125,4 +127,4 @@ def command(
         return
     from hamlet.pages.explained import write_explanation  # brings in jinja2, which nothing else needs
 
-    write_explanation(checked, html, schema, source, timezone=zone)
+    write_explanation(checked, html, schema, input_name(source) or None, timezone=zone)

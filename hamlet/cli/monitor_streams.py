@@ -14,8 +14,10 @@ import pyarrow as pa
 from hamlet.cli.chosen import ChosenFeed
 from hamlet.cli.loading import lasting, load
 from hamlet.cli.notations import Advance, Part, Settings, Write
+from hamlet.cli.options import input_name, inputs_of
 from hamlet.engine.where import FilteredEvents
 from hamlet.errors import DataError, WorkloadError
+from hamlet.input.csvform import CsvForm
 from hamlet.input.events import open_events
 from hamlet.parallel.run import run as run_workload
 from hamlet.streams import Monitor, Specification, ir
@@ -83,21 +85,28 @@ def _opened(settings: Settings, inputs: Sequence[ir.Stream]) -> Feed:
     columns = dict(settings.columns)
     input_format = columns.pop("input_format", None)
     source: Any = lasting(settings.source, input_format)
+    form = CsvForm(columns.pop("delimiter", None), columns.pop("bad_rows", None) or "error")
     if settings.where is not None and columns.get("order_column") is None and _without_types(source, inputs, settings):
-        return ChosenFeed(source, inputs, settings.where, time_column=_time_column(settings), input_format=input_format)
+        return ChosenFeed(
+            source, inputs, settings.where, time_column=_time_column(settings), input_format=input_format, form=form
+        )
     if settings.where is not None or columns.get("order_column") is not None:
-        source = open_events(source, input_format=input_format, **columns)
+        source = open_events(
+            source, input_format=input_format, delimiter=form.delimiter, bad_rows=form.bad_rows, **columns
+        )
         if settings.where is not None:
             source = FilteredEvents(source, settings.where)
-    return open_feed(source, inputs, time_column=columns.get("time_column"), input_format=input_format)
+    return open_feed(source, inputs, time_column=columns.get("time_column"), input_format=input_format, form=form)
 
 
-def _without_types(source: str, inputs: Sequence[ir.Stream], settings: Settings) -> bool:
+def _without_types(source: Any, inputs: Sequence[ir.Stream], settings: Settings) -> bool:
     """Whether a file has no column of event types, or times that queries do not read."""
     input_format = settings.columns.get("input_format")
-    if not inputs or not Path(source).is_file():
+    if not inputs or not isinstance(source, str) or not Path(source).is_file():
         return False
-    feed = open_feed(source, inputs, time_column=settings.columns.get("time_column"), input_format=input_format)
+    form = CsvForm(settings.columns.get("delimiter"), settings.columns.get("bad_rows") or "error")
+    time_column = settings.columns.get("time_column")
+    feed = open_feed(source, inputs, time_column=time_column, input_format=input_format, form=form)
     names = feed.names
     if names is None:
         return False
@@ -165,10 +174,11 @@ class PreparedSpecifications:
                 progress(self._monitors[0].arrived)
         for place, monitor in enumerate(self._monitors):
             self._hand_out(write, place, monitor, monitor.close_found())
-        stats = _together([monitor.stats for monitor in self._monitors])
+        stats: dict[str, Any] = dict(_together([monitor.stats for monitor in self._monitors]))
+        stats["notes"] = self._feed.notes()
         if self._watch is not None:
             settings = [("start", self._settings.start)] if self._settings.start is not None else []
-            self._watch.write(str(self._settings.source), settings, stats, time.perf_counter() - started)
+            self._watch.write(input_name(self._settings.source), settings, stats, time.perf_counter() - started)
         return stats
 
     def _hand_out(self, write: Write, place: int, monitor: Monitor, found: list[Found]) -> None:
@@ -206,7 +216,7 @@ def _report(specs: Sequence[Specification], settings: Settings) -> Any:
         )
         for spec in specs
     ]
-    return SpecificationReport(about, settings.report, [str(settings.source), *(spec.source for spec in specs)])
+    return SpecificationReport(about, settings.report, [*inputs_of(settings.source), *(spec.source for spec in specs)])
 
 
 def feed_of(specs: Sequence[Specification], settings: Settings) -> Feed:

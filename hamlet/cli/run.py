@@ -23,7 +23,9 @@ from hamlet.cli.options import (
     TIMEZONE,
     WHERE,
     WORKLOAD,
+    Input,
     input_option,
+    inputs_of,
     max_memory_option,
     with_options,
 )
@@ -90,7 +92,7 @@ from hamlet.planner.workload import Workload
 )
 def command(
     workload: str,
-    source: str,
+    source: Input,
     output: str | None,
     output_format: str | None,
     queries: tuple[str, ...],
@@ -109,7 +111,7 @@ def command(
     overwrite, quiet = options.pop("overwrite"), options.pop("quiet")
     chosen = check_format(output_format or ("json" if output == "-" else "parquet"), to_stream=output == "-")
     if output not in (None, "-"):
-        check_destination(str(output), overwrite, keep=[source, workload])
+        check_destination(str(output), overwrite, keep=[*inputs_of(source), workload])
         for name in ("trace", "report"):
             check_beside(options[name], f"--{name}", str(output))
         doubt = folder_doubt(str(output), output_format)
@@ -129,7 +131,7 @@ def command(
     elif output == "-":
         _stream_out(results.dated() if dates else results, chosen)
     else:
-        write(results, output, chosen, overwrite, keep=[source, workload])
+        write(results, output, chosen, overwrite, keep=[*inputs_of(source), workload])
     sys.stdout.flush()  # before the summary
     if not quiet:
         if output not in (None, "-") and chosen == "parquet":

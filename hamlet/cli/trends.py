@@ -14,6 +14,7 @@ from hamlet.cli.options import (
     TIMEZONE,
     WHERE,
     WORKLOAD,
+    Input,
     input_option,
     with_options,
 )
@@ -51,7 +52,7 @@ _LONGEST = 40  # events of a trend that are shown
 )
 def command(
     workload: str,
-    source: str,
+    source: Input,
     query: str | None,
     window: str | None,
     group: str | None,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,6 @@ from hamlet.findings.local import LocalPredicate, of_type
 from hamlet.findings.watch import Watch
 from hamlet.input.buffers import from_numpy, to_numpy
 from hamlet.input.columns import Int64Array, column, integers
-from hamlet.input.events import EventSource
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import name_text
 from hamlet.language.query import Alternation, Atom, Conjunction, Duration, Negation, Pattern, Repetition, Sequence
@@ -25,17 +24,38 @@ MOST_EVENTS = 2_000_000  # of a source that is read again
 MOST_QUERIES = 20  # that are looked at
 _MOST_WINDOWS = 1000  # that one event may lie in
 
-_Places = dict[str, list[pa.Table]]
+
+class Again(Protocol):
+    """Events that can perhaps be read again.
+
+    Attributes
+    ----------
+    schema : Schema
+    rows : int or None
+        How many there are, where that is known.
+    repeatable : bool
+    """
+
+    @property
+    def schema(self) -> Schema: ...  # noqa: D102
+    @property
+    def rows(self) -> int | None: ...  # noqa: D102
+    @property
+    def repeatable(self) -> bool: ...  # noqa: D102
+
+    def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        """The events with these columns, and their times and types; in any order."""
+        ...
 
 
-def reasons(queries: Iterable[AnalysedQuery], source: EventSource, watch: Watch) -> dict[str, str]:
+def reasons(queries: Iterable[AnalysedQuery], source: Again, watch: Watch) -> dict[str, str]:
     """The first reason why each of some queries has no rows, as a clause.
 
     Parameters
     ----------
     queries : iterable of AnalysedQuery
         Those without rows.
-    source : EventSource
+    source : Again
         The events; where they cannot be read again, or are many, only what `watch` knows is said.
     watch : Watch
         Has seen all events.
@@ -85,7 +105,7 @@ def _unmet(query: AnalysedQuery, watch: Watch) -> str | None:
     return None
 
 
-def _together(query: AnalysedQuery, source: EventSource) -> str:
+def _together(query: AnalysedQuery, source: Again) -> str:
     """Where events occur and trends do not: what keeps the events apart."""
     needed = list(required(query.query.pattern))
     windows = _windows(query, source.schema)
@@ -126,7 +146,7 @@ def _windows(query: AnalysedQuery, schema: Schema) -> tuple[int, int] | None:
     return (within, slide) if within <= _MOST_WINDOWS * slide else None
 
 
-def _events(query: AnalysedQuery, variables: list[str], source: EventSource) -> Mapping[str, pa.Table]:
+def _events(query: AnalysedQuery, variables: list[str], source: Again) -> Mapping[str, pa.Table]:
     """Per variable the events that may be bound to it: times and keys."""
     schema = source.schema
     predicates = {each: LocalPredicate(query, each, schema) for each in variables if query.local.get(each)}

@@ -62,7 +62,8 @@ def run(
     delimiter : str, optional
         What separates the fields of CSV; by default the header tells.
     bad_rows : {'error', 'drop'}
-        What becomes of CSV rows that have too many or too few fields, or no time.
+        What becomes of rows without a time, CSV rows with too many or too few fields, and lines that are no JSON object
+        or have a value of another kind than the attribute had before.
     since, until : int, str or datetime, optional
         Only events from a time on, and before another one; row groups of Parquet without any are not read.
     trace : path, optional

@@ -7,7 +7,7 @@ they are, and shuffled to their slices.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -30,7 +30,7 @@ from hamlet.policies.rewriting import goal
 from hamlet.policies.serving import Serving
 from hamlet.policies.tables import Tables
 from hamlet.spark.frames import Events, events_of
-from hamlet.spark.input import local_output, local_path
+from hamlet.spark.input import local_output, local_path, sources_of
 from hamlet.spark.packets import as_bytes, from_bytes
 from hamlet.spark.policy_tasks import Reading, Share, Shipment, monitor_slice, shares_of, summed
 from hamlet.spark.session import Progress, check_pandas, guarded, session, translated, watched
@@ -39,7 +39,7 @@ from hamlet.spark.slices import in_slices, mapped
 
 def submit(
     policy: Policy,
-    source: str,
+    source: str | Sequence[str],
     output: str,
     *,
     slices: int | None = None,
@@ -59,8 +59,8 @@ def submit(
     Parameters
     ----------
     policy : Policy
-    source : str
-        A file, or a folder, that every machine of the cluster sees.
+    source : str or sequence of str
+        A file, a folder or a pattern, or several of them, that every machine of the cluster sees.
     output : str
         A directory that every machine sees.
     slices : int, optional
@@ -72,12 +72,14 @@ def submit(
     negate, open_end, time_points
         As for `hamlet.policies.run`.
     **reading
-        ``input_format``, ``ignore_unknown``, ``time_column``, ``type_column``, ``order_column``, ``time_unit``.
+        ``input_format``, ``ignore_unknown``, ``time_column``, ``type_column``, ``order_column``, ``time_unit``,
+        ``delimiter``, ``bad_rows``.
 
     Returns
     -------
     dict
-        ``events``, ``rows``, ``time_points`` and ``slices``: the events that each slice got (``loads``),
+        ``events``, ``rows``, ``time_points``, ``notes`` about rows that were dropped, and ``slices``: the events that
+        each slice got (``loads``),
         ``max_over_mean`` of these, and ``replication``.
 
     Raises
@@ -87,14 +89,17 @@ def submit(
     JobError
         If Spark cannot finish the job.
     """
-    path = local_path(source)
-    if path is None:
-        raise UnsupportedError(
-            f"{source} is a URL of another file system; tasks of a policy read a path that every machine sees"
-        )
-    place = check_destination(local_output(output), overwrite, [str(path), *keep])
+    paths = []
+    for each in sources_of(source):
+        path = local_path(each)
+        if path is None:
+            raise UnsupportedError(
+                f"{each} is a URL of another file system; tasks of a policy read a path that every machine sees"
+            )
+        paths.append(os.path.abspath(path))
+    place = check_destination(local_output(output), overwrite, [*paths, *keep])
     shipment = _shipment(policy, negate, open_end, time_points)
-    ways = Reading(os.path.abspath(path), reading)
+    ways = Reading(paths[0] if len(paths) == 1 else paths, reading)
     opened = ways.open(policy, time_points)
     shipment.serving(opened.time_type, opened.per_second)  # what cannot be monitored costs no JVM
     with session(master) as spark, translated():
@@ -120,7 +125,7 @@ def _shipment(policy: Policy, negate: bool, open_end: bool, time_points: str) ->
 
 def _guarded_slice(
     shipment: Shipment, ways: Reading, folder: str, output_format: str, given: tuple[int, Share]
-) -> dict[str, int]:
+) -> dict[str, Any]:
     number, share = given
     with guarded():
         return monitor_slice(shipment, ways, share, folder, output_format, number)

@@ -81,12 +81,12 @@ class Reading:
 
     Attributes
     ----------
-    path : str
+    path : str or list of str
     options : mapping
         Of `hamlet.policies.source.open_source`.
     """
 
-    path: str
+    path: str | list[str]
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def open(self, policy: Policy, time_points: str, block: Block | None = None) -> Source:
@@ -197,7 +197,7 @@ def _checked(batches: Iterable[pa.RecordBatch], check: OrderCheck) -> Iterator[t
 
 def monitor_slice(
     shipment: Shipment, ways: Reading, share: Share, folder: str, output_format: str, slice: int
-) -> dict[str, int]:
+) -> dict[str, Any]:
     """Monitor one slice, and write its rows; what was counted."""
     source = ways.open(shipment.policy, shipment.time_points, share.block)
     serving = shipment.serving(source.time_type, source.per_second)
@@ -219,7 +219,7 @@ def monitor_slice(
     inside.rmdir()
     unfinished.rmdir()
     load = serving.events if share.slicer is None else int(share.slicer.sent[share.cell])
-    return {"rows": written, "load": load, **source.stats}
+    return {"rows": written, "load": load, **source.stats, "notes": source.notes()}
 
 
 def _chunks(source: Source, share: Share, policy: Policy) -> Iterator[LogChunk]:
@@ -255,9 +255,10 @@ def _own(rows: pa.RecordBatch, share: Share) -> pa.RecordBatch:
     return rows.filter(pa.array(own(times, part)))
 
 
-def summed(shares: Sequence[Share], found: Sequence[dict[str, int]]) -> dict[str, Any]:
+def summed(shares: Sequence[Share], found: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The counters of a whole job."""
     loads = [each["load"] for each in found]
+    notes = [each.pop("notes") for each in found]
     # The cells of a block count the same events; so do all tasks where there are no blocks.
     blocks = {share.block: each for share, each in zip(shares, found, strict=True)}
     totals: dict[str, Any] = {}
@@ -269,6 +270,7 @@ def summed(shares: Sequence[Share], found: Sequence[dict[str, int]]) -> dict[str
     del totals["load"]
     return {
         **totals,
+        "notes": notes[0] if len(blocks) == 1 else [],  # what a task leaves out of a block is another one's
         "rows": sum(each["rows"] for each in found),
         "slices": {
             "loads": loads,
