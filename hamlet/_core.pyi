@@ -38,8 +38,9 @@ class Kernel:
         bands: Sequence[Any] = (),
         whole_from: int = ...,
         sheets: Sequence[int] = (),
-        operators: int = ...,
+        allowed: int = ...,
         features: int = ...,
+        alone: Sequence[int] = ...,
     ) -> None: ...
     def add_class(self, entries: Sequence[tuple[int, Sequence[int], Sequence[int], int]], type: int) -> int: ...
     def adopt(self, other: Kernel, widened: Sequence[Sequence[tuple[int, int]]]) -> None: ...

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from hamlet.engine.where import Filter
 from hamlet.errors import Diagnostic, OptionError, WorkloadError
+from hamlet.input.csvform import CsvForm
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey
 from hamlet.streams import ir
@@ -31,6 +33,7 @@ class ChosenFeed(Feed):
         What specifications read; the columns of the condition are read besides.
     condition : str
     time_column, input_format : str, optional
+    form : CsvForm, optional
 
     Raises
     ------
@@ -48,10 +51,11 @@ class ChosenFeed(Feed):
         *,
         time_column: str | None = None,
         input_format: str | None = None,
+        form: CsvForm | None = None,
     ) -> None:
-        plain = open_feed(path, inputs, time_column=time_column, input_format=input_format)
+        plain = open_feed(path, inputs, time_column=time_column, input_format=input_format, form=form)
         known = {each.name for each in inputs}
-        types = _types_of(plain, path)
+        types = _types_of(plain, path, form or CsvForm())
         words = set(re.findall(r"\w+", condition))
         words |= {name for name in types if not re.fullmatch(r"\w+", name) and name in condition}
         self._columns = {
@@ -62,7 +66,7 @@ class ChosenFeed(Feed):
             for name, kind in self._columns.items()
             if name not in known and name in words
         ]
-        self._feed = open_feed(path, [*inputs, *more], time_column=time_column, input_format=input_format)
+        self._feed = open_feed(path, [*inputs, *more], time_column=time_column, input_format=input_format, form=form)
         self.name, self.closed, self.names = self._feed.name, self._feed.closed, self._feed.names
         read = {each.name: _arrow(each) for each in [*inputs, *more] if isinstance(each.type, ir.Scalar)}
         time = time_column_of(list(types), time_column, self.name)
@@ -79,6 +83,10 @@ class ChosenFeed(Feed):
     def types(self) -> Mapping[str, pa.DataType | None] | None:
         """The types of the columns, where they are known before the events are read."""
         return self._feed.types
+
+    def notes(self) -> list[str]:
+        """What to know of the input."""
+        return self._feed.notes()
 
     def unreadable(self) -> dict[str, str]:
         """The columns that no input can be read from, with their types."""
@@ -101,12 +109,14 @@ def _without_type(error: Diagnostic) -> Diagnostic:
     return replace(error, hint=None if error.hint is None else error.hint.replace(f"{_NO_TYPE}, ", ""))
 
 
-def _types_of(feed: Feed, path: str) -> dict[str, pa.DataType | None]:
+def _types_of(feed: Feed, path: str, form: CsvForm) -> dict[str, pa.DataType | None]:
     """The types of all columns; those of text as they look in the first lines."""
     types = dict(feed.types or {})
     if types and all(each is None for each in types.values()):
         convert = pa_csv.ConvertOptions(null_values=["", "#"])
-        with pa_csv.open_csv(pa.input_stream(path, compression="detect"), convert_options=convert) as reader:
+        parse = pa_csv.ParseOptions(delimiter=form.of(Path(path)), invalid_row_handler=lambda _: "skip")
+        stream = pa.input_stream(path, compression="detect")
+        with pa_csv.open_csv(stream, parse_options=parse, convert_options=convert) as reader:
             types = {name.strip(): kind for name, kind in zip(reader.schema.names, reader.schema.types, strict=True)}
     return types
 

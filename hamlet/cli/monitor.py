@@ -10,7 +10,16 @@ from typing import Any
 import click
 
 from hamlet.cli.notations import Part, by_notation, notation_of, only_for, settings_of
-from hamlet.cli.options import COLUMN_OPTIONS, QUIET, WHERE, input_option, max_memory_option, with_options
+from hamlet.cli.options import (
+    COLUMN_OPTIONS,
+    QUIET,
+    READING_OPTIONS,
+    WHERE,
+    input_option,
+    inputs_of,
+    max_memory_option,
+    with_options,
+)
 from hamlet.cli.progress import progress_bar, summary_line
 from hamlet.cli.show import SHOWN_ROWS
 from hamlet.cli.sinks import DirectorySink, Sink, StreamSink, TableSink
@@ -121,6 +130,7 @@ POLICY_OPTIONS = (
         "specifications (with --values) their streams as lines.",
     ),
     *COLUMN_OPTIONS,
+    *READING_OPTIONS,
     click.option("--overwrite", is_flag=True, help="Replace an output directory that is not empty."),
     QUIET,
 )
@@ -151,7 +161,7 @@ def command(
     settings = settings_of(options)
     if settings.report is not None and len(grouped) > 1:
         raise click.UsageError("--report is a page about policies or about specifications; monitor them in two calls")
-    kept = [*files, *(each for each in (settings.source, settings.signature) if each is not None)]
+    kept = [*files, *(each for each in (*inputs_of(settings.source), settings.signature) if each is not None)]
     if output not in (None, "-"):
         check_destination(str(output), overwrite, keep=kept)
         check_beside(settings.report, "--report", str(output))

@@ -14,10 +14,12 @@ from hamlet.cli.options import (
     COLUMN_OPTIONS,
     FILE,
     QUERY,
+    READING_OPTIONS,
     REPORT,
     RUN_OPTIONS,
     TIMEZONE,
     WHERE,
+    Input,
     input_option,
     max_memory_option,
     with_options,
@@ -146,11 +148,12 @@ _STREAM_OPTIONS = (
     ),
     *COLUMN_OPTIONS,
     TIMEZONE,
+    *READING_OPTIONS,
     *RUN_OPTIONS,
 )
 def command(
     workload: str,
-    source: str,
+    source: Input,
     output: str,
     queries: tuple[str, ...],
     quiet: bool,
@@ -187,7 +190,7 @@ def command(
     with task_bar(quiet) as progress:
         stats = spark.submit(checked, source, output, keep=[workload], progress=progress, **options)
     if not quiet:
-        for note in stats["notes"]:
+        for note in [*stats["notes"], *stats["warnings"]]:
             click.echo(f"note: {note}", err=True)
         if options["products"] == "always" and not stats["products"]["used"]:
             click.echo(f"note: events were shuffled, for {stats['products']['reason']}", err=True)
@@ -215,12 +218,14 @@ def _monitor(
     options["output_format"] = options.get("output_format") or "parquet"
     stats = notation_of(extension).submit([path], settings, options)
     if not settings.quiet:
+        for note in stats.get("notes", ()):
+            click.echo(f"note: {note}", err=True)
         click.echo(summary_line(stats, time.perf_counter() - started), err=True)
 
 
 def _follow(
     workload: str,
-    source: str,
+    source: Input,
     output: str,
     queries: tuple[str, ...],
     quiet: bool,
@@ -255,4 +260,6 @@ def _follow(
     found = spark.submit_stream(checked, source, output, checkpoint, **streaming, **options)
     if not quiet:
         late = f", {found['late_events']:,} late" if found["late_events"] else ""
+        for note in found["notes"]:
+            click.echo(f"note: {note}", err=True)
         click.echo(f"{found['events']:,} events in {found['batches']:,} micro-batches{late}", err=True)

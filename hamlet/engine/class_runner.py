@@ -17,6 +17,7 @@ from hamlet.engine.closed_windows import ClosedRows
 from hamlet.engine.keys import KeyIndex
 from hamlet.engine.sharing import Sharing
 from hamlet.engine.workers import Workers
+from hamlet.input.buffers import from_numpy
 from hamlet.input.columns import BatchColumns, Int64Array
 from hamlet.kernel.expression import Program
 from hamlet.kernel.memory import Budget
@@ -227,11 +228,11 @@ class ClassRunner:
         known, clock = self.workload.classifier.signatures, self.workload.schema.clock.column
         rows = np.nonzero(classes != FOREIGN)[0]
         types = [known[signature].type if signature >= 0 else "" for signature in signatures[rows].tolist()]
-        part = batch.batch.take(pa.array(rows))
+        part = batch.batch.take(from_numpy(rows))
         times = self.times(batch)[rows]
         live = np.nonzero(self.live())[0]
         given = broadcast.deliver(part, types, times, classes[rows], clock, live)
-        found = BatchColumns(given.batch.take(pa.array(given.rows)), self.workload.strings)
+        found = BatchColumns(given.batch.take(from_numpy(given.rows)), self.workload.strings)
         return found, given.keys, given.classes[given.rows]
 
     def live(self) -> npt.NDArray[np.uint8]:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet.errors import Diagnostic, Reports, WorkloadError, near_miss
+from hamlet.input.buffers import from_numpy
 from hamlet.input.columns import StringPool, values
 from hamlet.input.events import EventSource, Progress
 from hamlet.input.row_groups import RowGroups, Useless
@@ -105,7 +106,7 @@ class Filter:
             chosen = self._program.select(columns, batch.num_rows, self._strings.ranks)
         except OverflowInExpression as error:
             raise overflow_error(batch, error.text.replace(_PREFIX, ""), error.row) from None
-        return pa.array(chosen.astype(np.bool_))
+        return from_numpy(chosen.astype(np.bool_))
 
 
 class FilteredEvents(EventSource):

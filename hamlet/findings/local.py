@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from hamlet.input.buffers import filled, scalar, to_numpy
 from hamlet.input.columns import StringPool, column, values
 from hamlet.kernel.expression import OverflowInExpression
 from hamlet.language.meaning import AnalysedQuery
@@ -65,8 +66,8 @@ def of_type(batch: pa.RecordBatch, type_column: str, kind: str) -> Mask:
     types = column(batch, type_column)
     if types is None or pa.types.is_null(types.type):
         return np.zeros(batch.num_rows, np.bool_)
-    same = pc.fill_null(pc.equal(types, pa.scalar(kind, _plain(types.type))), False)
-    found: Mask = same.to_numpy(zero_copy_only=False)
+    same = filled(pc.equal(types, scalar(kind).cast(_plain(types.type))), False)
+    found: Mask = to_numpy(same)
     return found
 
 

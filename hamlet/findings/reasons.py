@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,8 @@ import pyarrow as pa
 from hamlet.errors import one_of
 from hamlet.findings.local import LocalPredicate, of_type
 from hamlet.findings.watch import Watch
+from hamlet.input.buffers import from_numpy, to_numpy
 from hamlet.input.columns import Int64Array, column, integers
-from hamlet.input.events import EventSource
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import name_text
 from hamlet.language.query import Alternation, Atom, Conjunction, Duration, Negation, Pattern, Repetition, Sequence
@@ -24,17 +24,38 @@ MOST_EVENTS = 2_000_000  # of a source that is read again
 MOST_QUERIES = 20  # that are looked at
 _MOST_WINDOWS = 1000  # that one event may lie in
 
-_Places = dict[str, list[pa.Table]]
+
+class Again(Protocol):
+    """Events that can perhaps be read again.
+
+    Attributes
+    ----------
+    schema : Schema
+    rows : int or None
+        How many there are, where that is known.
+    repeatable : bool
+    """
+
+    @property
+    def schema(self) -> Schema: ...  # noqa: D102
+    @property
+    def rows(self) -> int | None: ...  # noqa: D102
+    @property
+    def repeatable(self) -> bool: ...  # noqa: D102
+
+    def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        """The events with these columns, and their times and types; in any order."""
+        ...
 
 
-def reasons(queries: Iterable[AnalysedQuery], source: EventSource, watch: Watch) -> dict[str, str]:
+def reasons(queries: Iterable[AnalysedQuery], source: Again, watch: Watch) -> dict[str, str]:
     """The first reason why each of some queries has no rows, as a clause.
 
     Parameters
     ----------
     queries : iterable of AnalysedQuery
         Those without rows.
-    source : EventSource
+    source : Again
         The events; where they cannot be read again, or are many, only what `watch` knows is said.
     watch : Watch
         Has seen all events.
@@ -84,7 +105,7 @@ def _unmet(query: AnalysedQuery, watch: Watch) -> str | None:
     return None
 
 
-def _together(query: AnalysedQuery, source: EventSource) -> str:
+def _together(query: AnalysedQuery, source: Again) -> str:
     """Where events occur and trends do not: what keeps the events apart."""
     needed = list(required(query.query.pattern))
     windows = _windows(query, source.schema)
@@ -125,7 +146,7 @@ def _windows(query: AnalysedQuery, schema: Schema) -> tuple[int, int] | None:
     return (within, slide) if within <= _MOST_WINDOWS * slide else None
 
 
-def _events(query: AnalysedQuery, variables: list[str], source: EventSource) -> Mapping[str, pa.Table]:
+def _events(query: AnalysedQuery, variables: list[str], source: Again) -> Mapping[str, pa.Table]:
     """Per variable the events that may be bound to it: times and keys."""
     schema = source.schema
     predicates = {each: LocalPredicate(query, each, schema) for each in variables if query.local.get(each)}
@@ -133,7 +154,7 @@ def _events(query: AnalysedQuery, variables: list[str], source: EventSource) -> 
     found: dict[str, list[pa.Table]] = {each: [] for each in variables}
     clock = schema.clock.column
     for batch in source.batches([name for name in dict.fromkeys(read) if name in schema.columns]):
-        times = pa.array(integers(batch.column(clock), clock)[0])
+        times = from_numpy(integers(batch.column(clock), clock)[0])
         keys = [column(batch, name) for name in query.partition]
         values = [pa.nulls(batch.num_rows) if each is None else _decoded(each) for each in keys]
         table = pa.table([times, *values], names=[str(place) for place in range(1 + len(values))])
@@ -141,7 +162,7 @@ def _events(query: AnalysedQuery, variables: list[str], source: EventSource) -> 
             chosen = of_type(batch, schema.type_column, query.types[each])
             if each in predicates:
                 chosen &= predicates[each].accepts(batch)
-            found[each].append(table.filter(pa.array(chosen)))
+            found[each].append(table.filter(from_numpy(chosen)))
     return {each: pa.concat_tables(parts, promote_options="permissive") for each, parts in found.items()}
 
 
@@ -156,13 +177,13 @@ def _common(events: Mapping[str, pa.Table], windows: tuple[int, int], keys: Iter
     codes: Int64Array = np.zeros(whole.num_rows, np.int64)
     for place in places:
         encoded = whole.column(place).combine_chunks().dictionary_encode("encode")
-        numbers = encoded.indices.to_numpy(zero_copy_only=False)
+        numbers = to_numpy(encoded.indices)
         codes = np.unique(codes * (len(encoded.dictionary) + 1) + numbers, return_inverse=True)[1]
     start, common = 0, None
     for table in events.values():
         own = codes[start : start + table.num_rows]
         start += table.num_rows
-        found = _numbered(table.column("0").to_numpy(), own, *windows)
+        found = _numbered(to_numpy(table.column("0")), own, *windows)
         common = found if common is None else common & found
         if not common:
             return False

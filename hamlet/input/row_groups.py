@@ -144,12 +144,12 @@ class RowGroups:
             for part, groups in zip(self._parts, before, strict=True):
                 part.file.groups = groups
 
-    def sentence(self) -> str | None:
+    def sentence(self, verb: str = "skipped") -> str | None:
         """How many are left out, and why; None where all are read."""
-        return sentence(self.skipped(), self.all)
+        return sentence(self.skipped(), self.all, verb)
 
 
-def sentence(skipped: dict[str, int], groups: int) -> str | None:
+def sentence(skipped: dict[str, int], groups: int, verb: str = "skipped") -> str | None:
     """How many row groups are left out of all there are, and why; None where none is.
 
     Examples
@@ -161,7 +161,7 @@ def sentence(skipped: dict[str, int], groups: int) -> str | None:
     """
     if not skipped:
         return None
-    text = f"skipped {sum(skipped.values()):,} of {groups:,} row groups"
+    text = f"{verb} {sum(skipped.values()):,} of {groups:,} row groups"
     if len(skipped) == 1:
         return f"{text} {next(iter(skipped))}"
     return f"{text}: " + ", ".join(f"{count:,} {reason}" for reason, count in skipped.items())

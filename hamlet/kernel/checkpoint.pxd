@@ -1,16 +1,14 @@
 from libc.stdint cimport int64_t, uint8_t
 
 from hamlet.kernel.core cimport Core
+from hamlet.kernel.operator cimport Bytes
 from hamlet.kernel.operators.scalar.state cimport State
+from hamlet.kernel.operators.simd.lanes cimport Band, Block
 from hamlet.kernel.plan cimport Query
 
 
 cdef enum:
     DAMAGED = 16             # beside the numbers of a Failure: these bytes are no state of this query
-
-cdef struct Bytes:           # what is written
-    uint8_t* byte            # a null pointer: only counted
-    Py_ssize_t count
 
 cdef struct Cursor:          # what is read
     const uint8_t* byte
@@ -24,6 +22,7 @@ cdef struct Bounds:          # what the rest of a save says of a state
 
 cdef void put_word(Bytes* to, int64_t word) noexcept nogil
 cdef bint take_word(Cursor* source, int64_t low, int64_t high, int64_t* word) noexcept nogil
+cdef void write_block(const Band* band, Block* block, Bytes* to) noexcept nogil
 cdef void write_state(const Query* q, const State* s, Bytes* to) noexcept nogil
 cdef int read_state(const Query* q, Cursor* source, const Bounds* bounds, State** found) noexcept nogil
 

@@ -20,6 +20,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from hamlet.kernel.cells cimport Scaled, lane_of, limbs_bits, place_in_cell, scaled_load, words_of
 from hamlet.kernel.core cimport Core, Due, take_own
+from hamlet.kernel.operator cimport operators
 from hamlet.kernel.operators.pane_matrix.panes cimport end_map, leave_plain, window_of
 from hamlet.kernel.operators.scalar.state cimport (
     COLUMN,
@@ -534,6 +535,7 @@ cdef void write_states(Core* k, Bytes* to) noexcept nogil:
     cdef int64_t* counter[MOST_COUNTERS]
     cdef Py_ssize_t i
     cdef int64_t slot
+    cdef int unit
     for i in range(counters_of(k, counter)):
         put_word(to, counter[i][0])
     put_word(to, min(k.advanced, <int64_t> 1 << 62))  # no event is there, and sums of times have head-room
@@ -544,9 +546,11 @@ cdef void write_states(Core* k, Bytes* to) noexcept nogil:
         put_word(to, k.calendar.due[i].time)
         put_word(to, slot)
         if slot < 0:
-            write_block(&k.band[~slot % k.bands], k.band[~slot % k.bands].seat[~slot // k.bands].block, to)
-            continue
-        write_state(&k.query[slot % k.queries], k.state[slot], to)
+            unit = <int> (~slot % k.bands)
+            operators[k.unit[unit].operator].checkpoint(k, unit, ~slot // k.bands, to)
+        else:
+            unit = <int> (slot % k.queries)
+            operators[k.state[slot].packed].checkpoint(k, unit, slot // k.queries, to)
 
 
 cdef int read_states(Core* k, Cursor* source, Bounds* bounds, int64_t keys) noexcept nogil:

@@ -17,21 +17,19 @@ from optimizer.choose cimport ChoiceSpace
 cdef enum:
     MOST_GRAPHLETS = 64  # per key; types beyond are processed event by event
     LONGEST_BURST = 1024
-    MET_WORDS = 2        # lanes of a band whose bits are compared with those of the burst before: 64 times as many
-    METS = 4             # bursts that a graphlet compares with
     CHOICES = 256        # decisions that a graphlet remembers
     MOST_KINS = 128      # of a graphlet: 64, and one per role
     MOST_PENDING = 32    # steps that wait for a query
     MOST_NUMBERS = 4     # of a cell, if bursts may wait: its count, and sums
     MOST_HELD = 1024     # windows of which rows are not written yet
 
-cdef enum:               # Operator: who computes; `hamlet.planner.paths` says what each is
+cdef enum:               # numbers of operators: who computes; `hamlet.planner.paths` says what each is
     SCALAR
     EVENT_STORE
     SIMD
     PANE_MATRIX
     COMPLETE_WINDOW
-    OPERATORS            # how many there are
+    MOST_OPERATORS = 16  # those that other modules add, too
 
 cdef enum:               # Feature: faster paths on which no result depends, likewise
     ACTIVE_QUERIES
@@ -100,13 +98,6 @@ cdef struct Kin:         # members that a decision does not tell apart
     int types            # event types that a trend is made of: t
     uint64_t columns
 
-cdef struct Met:         # whom a burst concerned, and what was decided for it
-    uint64_t burst       # a number for its classes and the order of magnitude of b
-    int marks            # words of `found`; 0: there was no such burst
-    uint64_t found[MET_WORDS]  # bits of the lanes
-    int lives
-    bint shared
-
 cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-pattern (Def. 3.6)
     bint changed         # members have come or gone since programs of bands were written
     int members
@@ -132,9 +123,7 @@ cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-
     int* kind            # [classes]
     int64_t* of_kind     # [classes] events of each
     int loose            # members in no band
-    int only             # the band of all members, if there is one role and programs are direct, else -1
     bint even            # whether all members have the same windows
-    bint sharing         # whether the last burst that some query had a trend to extend in was shared
     uint64_t* columns    # [roles] bits of the columns that members of a role read
     int lives            # members with trends that the burst extends: k
     bint handed          # some of the band members are held by states
@@ -145,7 +134,6 @@ cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-
     uint64_t every       # bits of their roles
     uint64_t kindred     # a number for its classes, of which equal bursts have the same
     Choice* choices      # [CHOICES] what was decided for bursts of the same kind
-    Met* last            # [METS] by order of magnitude of b the last burst that took effect at once
 
 cdef struct Choice:      # a decision, found again by what it was made for
     uint64_t burst       # a number for classes and the orders of magnitude of b and of live members; 0 for none
@@ -325,6 +313,15 @@ cdef struct Work:        # what an operator was given, added up over queries, or
     int64_t bursts
     int64_t windows      # closed, per query and key
 
+cdef struct Unit:        # what an operator is fed for: a band, or a query
+    int operator
+    int number
+
+cdef struct Consumer:    # who takes a single event of a class that does not only join a burst
+    int operator
+    int unit
+    int entry            # what the event does to the query; -1 where the unit is a band
+
 cdef struct Core:
     int queries
     Query* query         # [queries]
@@ -337,6 +334,9 @@ cdef struct Core:
     Band* band           # [bands]
     int* band_of         # [queries] -1 for none
     int* lane_of         # [queries] its place in the band
+    int* operator_of     # [queries] who has a query by itself: in no band, or when its numbers are too large for one
+    int units
+    Unit* unit           # [units] all bands, then the queries in none
     Calendar calendar
     Rows* rows           # [queries]
     Sheet* sheet         # [queries]
@@ -349,6 +349,8 @@ cdef struct Core:
     Entry* entry         # entries of all classes
     int* entry_first     # class -> its first entry; [classes + 1]
     int* class_member
+    Consumer* consumer
+    int* consumer_first  # class -> its first consumer; [classes + 1]
     # the batch under way
     const Column* columns
     const int32_t* class_of
@@ -384,7 +386,6 @@ cdef struct Core:
     Past* past           # [keys]
     Trace trace
     Graphlet graphlet[MOST_GRAPHLETS]
-    uint8_t* class_loose  # class -> whether it does something to a query in no band that is not part of a burst
     uint8_t* class_plain  # class -> whether an event does nothing but join the burst of its graphlet
     int* class_graphlet  # class -> the graphlet that its events join, -1 for none
     uint64_t* class_roles  # class -> bits of the roles that accept it there
@@ -430,7 +431,7 @@ cdef struct Core:
     uint64_t operators   # bits of those that may be used: Operator
     uint64_t features    # and of these: Feature
     int widest           # vectors have at most so many elements; 0 for what the processor has
-    Work work[OPERATORS]
+    Work work[MOST_OPERATORS]
     int64_t reached[FEATURES]  # how often each was used
 
 

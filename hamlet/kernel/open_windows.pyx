@@ -9,6 +9,7 @@ from libc.string cimport memset
 
 from hamlet.kernel.cells cimport add_one, has_trends, lane_of, words_of
 from hamlet.kernel.core cimport Core
+from hamlet.kernel.operator cimport unpacked
 from hamlet.kernel.operators.pane_matrix.panes cimport end_map, window_of
 from hamlet.kernel.operators.scalar.state cimport State, cell_of, start_alive
 from hamlet.kernel.operators.simd.blocks cimport cell_of_lane
@@ -31,6 +32,8 @@ cdef int stand(Core* k, int query, int place) noexcept nogil:
             if stand_block(k, query, place, key, &k.band[number], k.band[number].seat[key].block):
                 return OUT_OF_MEMORY
             continue
+        if unpacked(k, query, key):
+            return OUT_OF_MEMORY
         s = k.state[key * k.queries + query]
         if s != NULL and stand_state(k, query, place, key, s):
             return OUT_OF_MEMORY

@@ -1,15 +1,15 @@
-"""A batch, cut into slices of one key and steps of one time."""
+"""A batch, cut into segments: slices of one key, in them whole windows, bursts, and events of one time.
+
+Who takes a segment is said by the plan (`Core.consumer`, `Core.unit`), and how by the table of operators. What is
+chosen here: `process_windows` offers a window to ``complete_window`` where the batch holds all of it; an event joins a
+burst where its class does (`join_burst`); all else is one step.
+"""
 
 from libc.stdint cimport INT64_MAX, int32_t, int64_t
 
 from hamlet.kernel.cells cimport floor_divide
-from hamlet.kernel.core cimport MOST_GRAPHLETS, Core, Graphlet
-from hamlet.kernel.operators.complete_window.row_buffer cimport write_held
-from hamlet.kernel.operators.complete_window.window cimport take_window
-from hamlet.kernel.operators.scalar.step cimport entry_of, step_query
-from hamlet.kernel.operators.simd.blocks cimport leave_block
-from hamlet.kernel.operators.simd.lanes cimport LaneProgram
-from hamlet.kernel.operators.simd.step cimport step_band
+from hamlet.kernel.core cimport COMPLETE_WINDOW, MOST_GRAPHLETS, Consumer, Core, Graphlet
+from hamlet.kernel.operator cimport Run, Segment, operators
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY
 from hamlet.kernel.radix_sort cimport Area, Event, Portion, Slice, end_of_windows, first_from, tied, time_of
 from hamlet.kernel.run_length cimport Stretch, Stretches
@@ -28,8 +28,7 @@ cdef enum:
 
 cdef int step_event(Core* k, int64_t key, const Event* event, const Stretch* stretch) noexcept nogil:
     """One event that has its time for itself; `stretch` is what it is, where the batch is taken as stretches."""
-    cdef int i, failure, kind = event.kind
-    cdef int64_t row = event.row
+    cdef int failure, kind = event.kind  # what stands in the batch itself is far from here
     k.step += 1
     if k.past != NULL and k.class_graphlet[kind] < 0:
         count_event(k, key, kind)
@@ -44,19 +43,40 @@ cdef int step_event(Core* k, int64_t key, const Event* event, const Stretch* str
             failure = join_stretch(k, &k.graphlet[k.class_graphlet[kind]], key, event.time, stretch)
         if failure:
             return failure
-    if k.class_loose[kind]:
-        for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
-            if k.entry[i].joins or k.band_of[k.entry[i].query] >= 0:
-                continue
-            failure = step_query(k, k.entry[i].query, &k.entry[i], key, event.time, &row, 1)
-            if failure:
-                return failure
-    return step_bands(k, key, event)
+    return feed(k, key, event) if k.consumer_first[kind] < k.consumer_first[kind + 1] else NO_FAILURE
+
+
+cdef int feed(Core* k, int64_t key, const Event* event) noexcept nogil:
+    """One event, to those who take it on its own."""
+    cdef const Consumer* consumer
+    cdef int64_t row = event.row
+    cdef Segment segment
+    cdef Run run
+    cdef int i, failure, kind = event.kind
+    one_step(&segment, &run, key, event.time, kind, &row, 1)
+    for i in range(k.consumer_first[kind], k.consumer_first[kind + 1]):
+        consumer = &k.consumer[i]
+        segment.entry = NULL if consumer.entry < 0 else &k.entry[consumer.entry]
+        failure = operators[consumer.operator].consume(k, consumer.unit, &segment)
+        if failure:
+            return failure
+    return NO_FAILURE
+
+
+cdef inline void one_step(
+    Segment* segment, Run* run, int64_t key, int64_t time, int kind, const int64_t* rows, int events
+) noexcept nogil:
+    """Events of one time as a segment."""
+    run.kind, run.role, run.events, run.rows, run.tally = kind, -1, events, rows, NULL
+    segment.key, segment.time, segment.runs, segment.run = key, time, 1, run
+    segment.entry, segment.graphlet, segment.member, segment.event = NULL, NULL, NULL, NULL
 
 
 cdef int step_events(Core* k, int64_t key, int64_t time, const int64_t* rows, int events) noexcept nogil:
     """Several events of one time."""
-    cdef int i, query, failure
+    cdef Segment segment
+    cdef Run run
+    cdef int i, failure
     k.step += 1
     if k.past != NULL:
         for i in range(events):
@@ -65,67 +85,11 @@ cdef int step_events(Core* k, int64_t key, int64_t time, const int64_t* rows, in
         failure = end_bursts(k, k.active)
         if failure:
             return failure
-    for query in range(k.queries):
-        if k.band_of[query] < 0:
-            failure = step_tied(k, query, key, time, rows, events)
-            if failure:
-                return failure
-    return step_tied_bands(k, key, time, rows, events)
-
-
-cdef int step_bands(Core* k, int64_t key, const Event* event) noexcept nogil:
-    """One event, for the queries in bands that do not take it as part of a burst."""
-    cdef int number, i, failure, kind = event.kind  # what stands in the batch itself is far from here
-    cdef int64_t row = event.row
-    cdef const LaneProgram* program
-    cdef bint done
-    for number in range(k.bands):
-        program = &k.band[number].program[kind]
-        if program.groups == 0 and program.kills == 0:
-            continue
-        failure = step_band(k, number, key, event.time, kind, &row, 1, &done)
+    one_step(&segment, &run, key, time, k.class_of[rows[0]], rows, events)
+    for i in range(k.units):
+        failure = operators[k.unit[i].operator].consume(k, k.unit[i].number, &segment)
         if failure:
             return failure
-        if done:
-            continue
-        for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
-            if k.band_of[k.entry[i].query] == number and not k.entry[i].joins:
-                failure = step_query(k, k.entry[i].query, &k.entry[i], key, event.time, &row, 1)
-                if failure:
-                    return failure
-    return NO_FAILURE
-
-
-cdef int step_tied(Core* k, int query, int64_t key, int64_t time, const int64_t* rows, int events) noexcept nogil:
-    """Events of one time, for one query."""
-    cdef int i
-    for i in range(events):
-        if entry_of(k, k.class_of[rows[i]], query) != NULL:
-            return step_query(k, query, NULL, key, time, rows, events)
-    return NO_FAILURE
-
-
-cdef int step_tied_bands(Core* k, int64_t key, int64_t time, const int64_t* rows, int events) noexcept nogil:
-    """Events of one time, for the queries in bands."""
-    cdef int number, i, failure
-    cdef const LaneProgram* program
-    cdef bint done
-    for number in range(k.bands):
-        for i in range(events):
-            program = &k.band[number].every[k.class_of[rows[i]]]
-            if program.groups or program.kills:
-                break
-        else:
-            continue
-        failure = step_band(k, number, key, time, k.class_of[rows[0]], rows, events, &done)
-        if failure:
-            return failure
-        if done:
-            continue
-        for i in range(k.band[number].queries):
-            failure = step_tied(k, k.band[number].query[i], key, time, rows, events)
-            if failure:
-                return failure
     return NO_FAILURE
 
 
@@ -187,7 +151,8 @@ cdef int process_windows(
     cdef Py_ssize_t i = 0, j, begun = 0  # from here on nothing has been taken
     cdef int64_t window, end
     cdef int failure
-    cdef bint done
+    cdef Segment segment
+    segment.key, segment.orders = key, orders
     while i < n:
         window = floor_divide(event[i].time, k.whole.within)
         end = (window + 1) * k.whole.within
@@ -203,10 +168,11 @@ cdef int process_windows(
                 if failure:
                     return failure
                 begun = i
-            failure = take_window(k, key, event + i, j - i, orders, window, &done)
+            segment.event, segment.events, segment.window = event + i, j - i, window
+            failure = operators[COMPLETE_WINDOW].consume(k, 0, &segment)
             if failure:
                 return failure
-            if done:
+            if segment.taken:
                 begun = j
         i = j
     return process_slice(k, key, event + begun, n - begun, left - begun, orders, rows) if begun < n else NO_FAILURE
@@ -215,8 +181,8 @@ cdef int process_windows(
 cdef inline int leave_blocks(Core* k, int64_t key, int64_t until) noexcept nogil:
     """Close windows of a key that end by `until`, while its blocks are in the cache. Returns a Failure."""
     cdef int number, failure
-    for number in range(k.bands):
-        failure = leave_block(k, number, key, until)
+    for number in range(k.bands):  # the first units
+        failure = operators[k.unit[number].operator].close(k, number, key, until)
         if failure:
             return failure
     return NO_FAILURE
@@ -282,7 +248,7 @@ cdef int process_portions(
         portion.end = end_of_windows(&portion, PORTION, k.whole.within)
         slices = area.arrange_windows(&portion, k.whole.within, place_of, key_at, &k.whole.ordered)
         failure = process_slices(k, area, slices, orders, until, True)
-        if write_held(k) and failure == NO_FAILURE:
+        if operators[COMPLETE_WINDOW].close(k, 0, -1, until) and failure == NO_FAILURE:
             failure = OUT_OF_MEMORY
         portion.first = portion.end
     return failure

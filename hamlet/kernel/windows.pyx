@@ -1,12 +1,13 @@
 """Windows open, close and are delivered; a pane is the time between two such borders (HAMLET §3.1)."""
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport INT64_MIN, int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from hamlet.kernel.cells cimport (
     add_cell,
     add_components,
     bit_length,
+    first_kept,
     floor_divide,
     has_trends,
     lane_of,
@@ -18,6 +19,7 @@ from hamlet.kernel.cells cimport (
     words_of,
 )
 from hamlet.kernel.core cimport EVENT_STORE, SCALAR, Core
+from hamlet.kernel.operator cimport operators
 from hamlet.kernel.operators.event_store.index cimport forget_lane
 from hamlet.kernel.operators.scalar.state cimport (
     State,
@@ -26,6 +28,7 @@ from hamlet.kernel.operators.scalar.state cimport (
     clear_state,
     first_alive,
     forget_weights,
+    free_state,
     killed_before,
     new_state,
     widen,
@@ -92,12 +95,31 @@ cdef int64_t lowest(Core* k, const Query* q, int64_t time) noexcept nogil:
 cdef int close_windows(Core* k, int query, State* s, int64_t key, int64_t low) noexcept nogil:
     """Deliver and close all open windows below `low`."""
     while s.first <= s.last and s.first < low:
-        if deliver(k, query, s, key, s.first):
+        if s.packed:
+            if operators[s.packed].deliver(k, query, s, key, s.first):
+                return OUT_OF_MEMORY
+        elif deliver(k, query, s, key, s.first):
             return OUT_OF_MEMORY
         k.windows += 1
-        k.work[EVENT_STORE if k.query[query].stores else SCALAR].windows += 1
+        k.work[s.packed if s.packed else EVENT_STORE if k.query[query].stores else SCALAR].windows += 1
         s.first += 1
     return NO_FAILURE
+
+
+cdef int leave_state(Core* k, int query, int64_t key, int64_t time) noexcept nogil:
+    """Close the windows of a state that end at or before a time; what stays open is put on the calendar."""
+    cdef const Query* q = &k.query[query]
+    cdef int64_t slot = key * k.queries + query
+    cdef State* s = k.state[slot]
+    if close_windows(k, query, s, key, first_kept(time, q.within, q.slide)):
+        return OUT_OF_MEMORY
+    if s.last < s.first:
+        free_state(q, s)
+        k.state[slot] = NULL
+        k.states -= 1
+        return NO_FAILURE
+    s.border = INT64_MIN  # the next event looks at the windows anew
+    return NO_FAILURE if s.scheduled else schedule(k, s, slot, s.first * q.slide + q.within)
 
 
 cdef int deliver(Core* k, int query, State* s, int64_t key, int64_t window) noexcept nogil:

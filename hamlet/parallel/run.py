@@ -16,7 +16,7 @@ from hamlet.engine.online import Engine, EngineOptions
 from hamlet.engine.options import Options, RunOptions, options_of
 from hamlet.engine.trace import TraceFile
 from hamlet.errors import WorkloadError
-from hamlet.findings import Watch, of_results
+from hamlet.findings import Watch, of_results, see_unread
 from hamlet.findings.texts import with_values
 from hamlet.input.csvform import BadRows
 from hamlet.input.events import EventSource, open_events
@@ -24,7 +24,7 @@ from hamlet.input.period import PeriodEvents
 from hamlet.output.query_rows import QueryRows
 from hamlet.output.result import Results
 from hamlet.parallel.time.side_by_side import side_by_side
-from hamlet.planner.skipping import OF_NO_USE, leave_out_useless
+from hamlet.planner.skipping import leave_out_useless
 from hamlet.planner.workload import Workload
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ def run(
     delimiter : str, optional
         What separates the fields of CSV; by default the header tells.
     bad_rows : {'error', 'drop'}
-        What becomes of CSV rows that have too many or too few fields, or no time.
+        What becomes of rows without a time, CSV rows with too many or too few fields, and lines that are no JSON object
+        or have a value of another kind than the attribute had before.
     since, until : int, str or datetime, optional
         Only events from a time on, and before another one; row groups of Parquet without any are not read.
     trace : path, optional
@@ -129,7 +130,7 @@ def run(
             _extend(collected, engine.feed(batch, wait=True) if chunks is None else chunks.feed(batch))
             watch.see(batch)
             _hand_on(engine, file, observer, batch)
-        _see_unread(watch, source, unread)
+        see_unread(watch, source, unread)
         _extend(collected, engine.close_columns() if chunks is None else chunks.close())
         _hand_on(engine, file, observer)
     stats = engine.stats | (chunks.stats if chunks is not None else {})
@@ -151,14 +152,6 @@ def run(
     if observer is not None:
         observer.write(results)
     return results
-
-
-def _see_unread(watch: Watch, source: EventSource, unread: int) -> None:
-    """Have the events that were left out looked at, too, where something has not occurred among the others."""
-    if unread and not watch.settled:
-        with source.row_groups.only_left_out(OF_NO_USE):
-            unread -= watch.see_some(source.batches([name for name in watch.columns if name in source.schema.columns]))
-    watch.events += unread
 
 
 def _trends(workload: Workload, source: EventSource, results: Results, *asked: Any) -> TrendSample:

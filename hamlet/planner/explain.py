@@ -21,12 +21,14 @@ from hamlet.language.schema import UNITS_PER_SECOND, Clock, Schema
 from hamlet.language.zones import WEEK, zone_of
 from hamlet.planner.calibration import constants
 from hamlet.planner.compile import compile_workload, facts, lengths, window_as_written
-from hamlet.planner.compiled import CompiledClass, CompiledQuery
+from hamlet.planner.compiled import CompiledClass, CompiledQuery, CompiledWorkload
 from hamlet.planner.coordinates import refusal
 from hamlet.planner.layers_shown import with_layers
 from hamlet.planner.matching import is_matching, sees_all
+from hamlet.planner.matching_memory import matching_bound
 from hamlet.planner.memory import bound
 from hamlet.planner.physical import physical_plan
+from hamlet.planner.shared_bursts import shared_bursts
 from hamlet.planner.tables import QueryTables
 from hamlet.planner.timeline import Calendar, Line, line_of
 from hamlet.planner.together import find_together, names_in
@@ -61,7 +63,7 @@ _SOURCE_NAMES = {number: name for name, number in SOURCES.items()}
 def explain(
     workload: Workload, schema: Schema | None = None, shown_as: str = "text", *, timezone: str | None = None
 ) -> str:
-    """Show templates, classes, panes, the rung of the ladder and the memory class of every query.
+    """Show templates, partitionings, panes, granularity and the memory class of every query.
 
     Parameters
     ----------
@@ -84,7 +86,7 @@ def explain(
     Examples
     --------
     >>> text = explain(Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, NOT C, B+) WITHIN 10 min SLIDE 4 min"))
-    >>> print(text[text.index("    window") : text.index("    rung")])
+    >>> print(text[text.index("    window") : text.index("    granularity")])
         window      10 min, a new one every 4 min; up to 3 are open at a time
         template    start -> 1 A
                     1 A   -> 2 B  if no C between
@@ -112,7 +114,10 @@ def view(workload: Workload, schema: Schema | None, timezone: str | None = None)
     ]
     maps = {name: found for each in scaled.classes for name, found in _maps(each)}
     lacks = {query.name: _lacks(each, query) for each in exact.classes for query in each.queries}
-    whole, plain = (_served(analysis, read, numbers) for numbers in (True, False))
+    together, floating = (
+        compile_workload(analysis, read, StringPool(), exact=numbers, together=True) for numbers in (True, False)
+    )
+    whole, plain = _served(together), _served(floating)
     queries = tuple(
         _query(analysis, read, one, other, lacks[one.name], maps[one.name], (whole[number], plain[number]))
         for number, (one, other) in enumerate(zip(exact.queries, scaled.queries, strict=True))
@@ -124,12 +129,12 @@ def view(workload: Workload, schema: Schema | None, timezone: str | None = None)
         None if schema is None else schema.clock.unit,
         _sharing(analysis, known, queries),
         tuple(some for each in exact.classes for some in _together(each)),
+        tuple(found for each in together.classes for found in shared_bursts(each).items()),
     )
 
 
-def _served(analysis: Analysis, schema: Schema, exact: bool) -> dict[int, Served]:
+def _served(compiled: CompiledWorkload) -> dict[int, Served]:
     """Which operator computes each query, by number: those of a run with default options."""
-    compiled = compile_workload(analysis, schema, StringPool(), exact=exact, together=True)
     found = physical_plan(compiled).served
     return {number: Served(each.operator, each.instead, each.reason) for number, each in found.items()}
 
@@ -196,7 +201,7 @@ def _maps(each: CompiledClass) -> Iterator[tuple[str, LinearMaps]]:
     refused = refusal(each)
     mapped = {number for band in each.bands if band.maps for number in band.queries}
     for query, parts in zip(each.queries, each.parts_of, strict=True):
-        yield query.name, LinearMaps(bool(parts) and mapped.issuperset(parts), refused)
+        yield query.name, LinearMaps(not each.matching and bool(parts) and mapped.issuperset(parts), refused)
 
 
 def _lacks(each: CompiledClass, query: CompiledQuery) -> dict[str, tuple[str, ...]]:
@@ -233,9 +238,10 @@ def _query(
         memory=Memory(
             _causes(exact),
             tuple(dict.fromkeys(query.types[name] for name, attributes in lacks.items() if attributes)),
-            bound(exact.tables) if exact.reach is None else None,
-            bound(scaled.tables) if scaled.reach is None else None,
+            bound(exact.tables) if exact.reach is None else matching_bound(exact.matching),
+            bound(scaled.tables) if scaled.reach is None else matching_bound(scaled.matching),
             () if exact.reach is None else tuple(_grows(query)),
+            _lane(query),
         ),
         maps=maps,
         exact=served[0],
@@ -244,10 +250,16 @@ def _query(
     )
 
 
+def _lane(query: AnalysedQuery) -> str:
+    """What partial trends are kept apart by."""
+    asked = query.query
+    return "open session" if asked.session else "open start of a trend" if asked.longest is not None else "open window"
+
+
 def _matching(query: AnalysedQuery) -> Matching:
     """What is asked beside the pattern, and what an event costs then."""
     asked = query.query
-    lanes = "open start of a trend" if asked.longest is not None else "open session" if asked.session else "open window"
+    lanes = _lane(query)
     rung = f"state-grained: one addition per event, transition and {lanes}"
     if query.adjacent:
         rung = f"event-grained: looks back at single events, one by one, per {lanes}"

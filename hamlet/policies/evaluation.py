@@ -63,16 +63,31 @@ class Answer:
     ----------
     times, points : int64 arrays of shape (rows,)
         Time-stamps and time-points.
-    columns : list of list
-        Values, a list per free variable.
+    codes : list of int64 arrays of shape (rows,)
+        An array per free variable, of the codes of its values.
+    types : tuple of str
+        Of the free variables.
+    pool : Pool
+        Whose codes they are.
     """
 
     times: Ints
     points: Ints
-    columns: list[list[Any]]
+    codes: list[Ints]
+    types: tuple[Type, ...]
+    pool: Pool
 
     def __len__(self) -> int:
         return len(self.points)
+
+    @property
+    def columns(self) -> list[list[Any]]:
+        """Values, a list per free variable."""
+        return [self.pool.decode(codes, kind) for codes, kind in zip(self.codes, self.types, strict=True)]
+
+    def column(self, place: int, part: slice) -> pa.Array | list[Any]:
+        """Values of a free variable in some rows; a list where one of them is an integer of more than 64 bits."""
+        return self.pool.array(self.codes[place][part], self.types[place])
 
 
 class Evaluation:
@@ -238,8 +253,7 @@ class Evaluation:
         if len(points) > 1:
             order = np.lexsort([*(self._ranks(*each) for each in zip(columns[::-1], types[::-1], strict=True)), points])
             points, columns = points[order], [column[order] for column in columns]
-        decoded = [self.pool.decode(column, kind) for column, kind in zip(columns, types, strict=True)]
-        return Answer(self._line.at(points) if len(points) else points, points, decoded)
+        return Answer(self._line.at(points) if len(points) else points, points, columns, types, self.pool)
 
     def _ranks(self, codes: Ints, kind: Type) -> Ints:
         """Numbers that order a column as its values."""

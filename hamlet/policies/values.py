@@ -77,6 +77,20 @@ class Pool:
         values = self.values
         return [values[code - _POOLED] if code >= _POOLED else code for code in plain]
 
+    def array(self, codes: Codes, type: Type) -> pa.Array | list[Any]:
+        """The values of a column as an Arrow array; as a list where an integer has more than 62 bits."""
+        match type:
+            case "float":
+                return pa.array(floats_of(codes))
+            case "bool":
+                return pa.array(codes != 0)
+            case "int" if not len(codes) or int(codes.max()) < _POOLED:
+                return pa.array(codes)
+            case "string":
+                kinds, places = np.unique(codes, return_inverse=True)
+                return pa.array(self.decode(kinds, type), pa.string()).take(pa.array(places))
+        return self.decode(codes, type)
+
     def encode(self, column: pa.Array | pa.ChunkedArray, type: Type) -> Codes:
         """The codes of an Arrow column without NULL, whose type fits."""
         if isinstance(column, pa.ChunkedArray):

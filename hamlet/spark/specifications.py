@@ -17,10 +17,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import col
 
 from hamlet.errors import DataError, OptionError
-from hamlet.input.files import event_files
+from hamlet.input.files import event_files, matching
 from hamlet.output.columnar import file_writer
 from hamlet.output.files import check_destination, staged
-from hamlet.spark.input import local_output, local_path
+from hamlet.spark.input import local_output, local_path, sources_of
 from hamlet.spark.session import session, translated
 from hamlet.spark.slices import mapped
 from hamlet.streams import Monitor, Specification
@@ -63,14 +63,22 @@ def submit(spec: Specification, settings: Any, options: Mapping[str, Any]) -> di
     if settings.where is not None:
         raise OptionError("--where is not supported for a specification on Spark; hamlet monitor --where is")
     column = routed_by(spec.program)
-    path = local_path(settings.source)
-    if path is None:
-        raise DataError(f"{settings.source} is a URL, and files are read here; give a path that all machines see")
+    sources = sources_of(settings.source)
+    paths = []
+    for each in sources:
+        path = local_path(each)
+        if path is None:
+            raise DataError(f"{each} is a URL, and files are read here; give a path that all machines see")
+        paths += matching(path) or [path]
+    if settings.columns.get("bad_rows") == "drop" or settings.columns.get("delimiter") is not None:
+        raise OptionError(
+            "--bad-rows drop and --delimiter are not supported for a specification on Spark; hamlet monitor knows them"
+        )
     output = local_output(options["output"])
-    place = check_destination(output, bool(options.get("overwrite")), [settings.source, spec.source])
+    place = check_destination(output, bool(options.get("overwrite")), [*sources, spec.source])
     columns = dict(settings.columns)
     input_format, time_column = columns.pop("input_format", None), columns.get("time_column")
-    files = [str(each.resolve()) for each in event_files(path)]
+    files = [str(each.resolve()) for path in paths for each in event_files(path)]
     job = _Job(spec.program.text, input_format, time_column, columns.get("time_unit", "s"), settings.values, None, 0, 0)
     job.clock = _clock(spec, job, files)
     events_read = 0

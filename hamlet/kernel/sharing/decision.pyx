@@ -24,8 +24,6 @@ from hamlet.kernel.core cimport (
     CHOICES,
     DECISION_CACHE,
     MERGED,
-    MET_WORDS,
-    METS,
     NEVER,
     RANDOM,
     SHARED,
@@ -36,7 +34,6 @@ from hamlet.kernel.core cimport (
     Graphlet,
     Kin,
     Member,
-    Met,
     Past,
     Record,
     Trace,
@@ -129,40 +126,6 @@ cdef uint64_t decide(Core* k, Graphlet* g) noexcept nogil:
 cdef inline uint64_t burst_of(const Graphlet* g) noexcept nogil:
     """A number for the classes of a burst and the order of magnitude of b."""
     return g.kindred + <uint64_t> magnitude(g.events)
-
-
-cdef bint is_met_again(Core* k, Graphlet* g, const uint64_t* found, int marks) noexcept nogil:
-    """Whether a burst of one role is like the last one of as many events and concerns the same lanes.
-
-    Then the decision is the same, and so are the live members. `found` is as of `meet`.
-    """
-    cdef const Met* last = &g.last[magnitude(g.events) % METS]
-    cdef int i
-    if k.paper or last.marks != marks or last.burst != burst_of(g) or not may_use(k, DECISION_CACHE):
-        return False
-    for i in range(marks):
-        if last.found[i] != found[i]:
-            return False
-    k.decisions += last.lives > 0
-    k.reached[DECISION_CACHE] += 1
-    g.lives, g.every, g.lone = last.lives, last.lives > 0, 0
-    if g.lives:
-        g.sharing = last.shared
-    return True
-
-
-cdef void meet(Graphlet* g, const uint64_t* found, int marks) noexcept nogil:
-    """Remember whom a burst of one role concerned, by the bits of the lanes, and what was decided for it."""
-    cdef Met* last = &g.last[magnitude(g.events) % METS]
-    cdef int i
-    last.marks = 0
-    if marks <= MET_WORDS:
-        for i in range(marks):
-            last.found[i] = found[i]
-        last.marks = marks
-        last.burst = burst_of(g)
-        last.lives = g.lives
-        last.shared = g.sharing
 
 
 cdef inline uint64_t roughly(uint64_t number) noexcept nogil:

@@ -23,8 +23,8 @@ from hamlet.kernel.core cimport (
     Core,
     Form,
     Gift,
-    Graphlet,
     Member,
+    SCALAR,
     Pending,
     Step,
     may_use,
@@ -50,7 +50,8 @@ cdef void make_pending(Core* k) except *:
     if k.pending == NULL or k.chain == NULL or k.begun == NULL:
         raise MemoryError
     for i in range(k.queries if may_use(k, DEFERRED_BURSTS) else 0):
-        find_chain(&k.query[i], &k.chain[i])
+        if k.operator_of[i] == SCALAR:  # stores do not wait, and what is packed is quick
+            find_chain(&k.query[i], &k.chain[i])
 
 
 cdef void free_pending(Core* k) noexcept:
@@ -89,22 +90,23 @@ cdef void begin_pending(Core* k, int query, State* s) noexcept nogil:
         k.begins += 1
 
 
-cdef int put_off(Core* k, const Graphlet* g, const Member* member, bint* waits) noexcept nogil:
+cdef int put_off(
+    Core* k, int64_t key, const Member* member, int64_t events, const Tally* tally, bint* waits
+) noexcept nogil:
     """Note a burst that extends a trend of a query. Returns a Failure.
 
     Where its values are too large to wait, `waits` is False: the state has taken in what was before, not the burst.
     """
     cdef const Form* form = member.form
-    cdef const Tally* tally = k.role_tally + member.role * k.event_columns
     cdef Pending* p = &k.pending[member.query]
     cdef const Gift* gift
     cdef Step* step
-    cdef int64_t events = k.role_events[member.role], value[2 * MOST_NUMBERS]
+    cdef int64_t value[2 * MOST_NUMBERS]
     cdef int i
     cdef bint joins
     waits[0] = False
     if p.state == NULL:
-        begin_pending(k, member.query, k.state[g.key * k.queries + member.query])
+        begin_pending(k, member.query, k.state[key * k.queries + member.query])
     joins = p.form == form
     for i in range(form.gifts):
         gift = &form.gift[i]

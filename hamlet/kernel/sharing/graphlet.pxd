@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
-from hamlet.kernel.core cimport Core, Graphlet, Member
+from hamlet.kernel.core cimport Core, Graphlet
 from hamlet.kernel.radix_sort cimport Event
 from hamlet.kernel.run_length cimport Stretch
 
@@ -13,4 +13,3 @@ cdef int join_stretch(Core* k, Graphlet* g, int64_t key, int64_t time, const Str
 cdef void find_pane(const Core* k, Graphlet* g, int64_t time) noexcept nogil
 cdef bint are_arranged(const Core* k, const Graphlet* g) noexcept nogil
 cdef int end_bursts(Core* k, uint64_t graphlets) noexcept nogil
-cdef int serve(Core* k, const Graphlet* g, const Member* member) noexcept nogil

@@ -13,43 +13,15 @@ Source: HAMLET (SIGMOD'21) Defs. 3.5-3.11, Algorithm 1.
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from hamlet.kernel.cells cimport (
-    add_arriving,
-    bit_length,
-    floor_divide,
-    has_trends,
-    lane_of,
-    limbs_bits,
-    lowest_window,
-    words_of,
-)
-from hamlet.kernel.core cimport (
-    DYNAMIC,
-    EVENT_STORE,
-    LONGEST_BURST,
-    SCALAR,
-    STATIC,
-    Core,
-    Graphlet,
-    Member,
-    Pending,
-    Work,
-    column_bit,
-    mixed,
-)
-from hamlet.kernel.operators.scalar.state cimport State, cell_of, start_alive, widen
-from hamlet.kernel.operators.scalar.step cimport read_source
-from hamlet.kernel.operators.simd.lanes cimport Band, is_found
-from hamlet.kernel.operators.simd.step cimport burst_band, count_lanes, find_lanes, seek_block, single_band
-from hamlet.kernel.plan cimport FROM_CELL, NO_FAILURE, OUT_OF_MEMORY, Arrival, Query, Source
+from hamlet.kernel.cells cimport floor_divide, lowest_window
+from hamlet.kernel.core cimport LONGEST_BURST, Core, Graphlet, Member, column_bit, mixed
+from hamlet.kernel.operator cimport Run, Segment, operators
+from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Query
 from hamlet.kernel.radix_sort cimport MOST_ARRANGED, Event
 from hamlet.kernel.run_length cimport Stretch
-from hamlet.kernel.scratch cimport reserve_scratch
-from hamlet.kernel.sharing.burst cimport Tally, apply_burst, apply_limbs, join_tally, tally_rows, tally_values
-from hamlet.kernel.sharing.decision cimport decide, is_met_again, meet, note_burst, note_single
-from hamlet.kernel.sharing.deferred cimport begin_pending, put_off
+from hamlet.kernel.sharing.burst cimport Tally, join_tally, tally_rows, tally_values
+from hamlet.kernel.sharing.decision cimport decide, note_burst, note_single
 from hamlet.kernel.sharing.members cimport list_live
-from hamlet.kernel.windows cimport open_state, turn_pane
 
 cdef extern from *:
     int lowest_bit "__builtin_ctzll"(uint64_t bits) noexcept nogil
@@ -219,16 +191,19 @@ cdef int end_single(Core* k, Graphlet* g) noexcept nogil:
 
     Not where decisions are traced, or the model is the paper's: then each burst has its record.
     """
-    cdef const Member* member
     cdef int64_t applied = k.applied
     cdef int i, failure
+    cdef Segment segment
+    cdef Run run
     if k.past != NULL:
         note_single(k, g)
     k.role_events[0] = 1
     g.lives = g.lone = 0
     g.handed = g.in_blocks = False
     for i in range(k.bands if g.loose < g.members else 0):
-        failure = single_band(k, i, g)
+        burst_of_role(k, g, 0, &run)
+        one_burst(&segment, g, &run)
+        failure = operators[k.unit[i].operator].consume(k, i, &segment)
         if failure:
             return failure
         g.in_blocks = g.in_blocks or k.band[i].reached
@@ -236,12 +211,11 @@ cdef int end_single(Core* k, Graphlet* g) noexcept nogil:
         return NO_FAILURE
     for i in range(g.members):
         if not in_block(k, g, &g.member[i]):
-            failure = find_lone(k, g, i)
+            failure = operators[k.operator_of[g.member[i].query]].find(k, g.member[i].query, g, i)
             if failure:
                 return failure
     for i in range(g.lone):
-        member = &g.member[g.live[i]]
-        failure = take_burst(k, g, member)
+        failure = give_member(k, g, &g.member[g.live[i]])
         if failure:
             return failure
     k.applied = applied  # no coefficients
@@ -252,73 +226,16 @@ cdef int end_several(Core* k, Graphlet* g) noexcept nogil:
     """Decide who shares the burst, and apply its coefficients to every query with trends that it extends."""
     cdef int failure
     cdef uint64_t shared
-    cdef bint done
     count_roles(k, g)
-    if g.only >= 0 and (g.sharing or g.reads == 0) and (k.policy == DYNAMIC or k.policy == STATIC) and not k.trace.on:
-        failure = end_at_once(k, g, &done)
-        if failure or done:
-            return failure
     failure = find_live(k, g)
     if failure:
         return failure
     if g.lives:
         k.graphlets += 1
         shared = decide(k, g)
-        g.sharing = shared != 0
         if k.past != NULL and note_burst(k, g, shared):
             return OUT_OF_MEMORY
         return apply_coefficients(k, g, shared)
-    return NO_FAILURE
-
-
-cdef int end_at_once(Core* k, Graphlet* g, bint* done) noexcept nogil:
-    """Let a burst of one role take effect in its only band, as if it were shared, and see by that whom it concerns.
-
-    So no lane is looked at twice. The decision is that for the next burst; where nothing is tallied it changes nothing.
-    Not done where several windows see it, or states hold the lanes or take them over: then nothing has been applied.
-    """
-    cdef const Band* band = &k.band[g.only]
-    cdef uint64_t columns = g.columns[0]
-    cdef int64_t snapshots = k.snapshots, joined
-    cdef bint starts
-    cdef int i, failure = seek_block(k, g.only, g, &starts)
-    done[0] = False
-    if failure or not band.reached:
-        return failure
-    if band.block == NULL or not (band.block.bits or starts):
-        done[0] = True  # there is nothing to extend
-        return NO_FAILURE
-    if band.block.mapped or band.block.first < band.block.last:
-        return NO_FAILURE
-    for i in range(band.marks):
-        band.found[i] = 0
-    sort_rows(k, g, columns != 0)
-    tally_kinds(k, g, columns, 1)
-    join_kinds(k, g, columns, 0)
-    joined = k.snapshots - snapshots
-    k.snapshots = snapshots
-    failure = burst_band(k, g.only, g, 0, band.found)
-    if failure or not band.reached:
-        return failure
-    done[0] = True
-    if not is_met_again(k, g, band.found, band.marks):
-        forget_lives(k, g)
-        count_lanes(k, band, g, 0, band.found)
-        if g.lives:
-            g.sharing = decide(k, g) != 0
-        meet(g, band.found, band.marks)
-    if g.lives == 0:
-        return NO_FAILURE
-    k.graphlets += 1
-    if k.past != NULL and note_burst(k, g, g.sharing):
-        return OUT_OF_MEMORY
-    if g.sharing:
-        k.shared_graphlets += g.lives > 1
-        k.snapshots += 1 + joined
-    else:
-        k.snapshots += g.lives
-    k.coefficients += 1 if columns or g.sharing else g.lives
-    k.applied += g.lives
     return NO_FAILURE
 
 
@@ -359,14 +276,14 @@ cdef int find_live(Core* k, Graphlet* g) noexcept nogil:
     g.listed = g.handed = g.in_blocks = False
     if g.loose < g.members:
         for i in range(k.bands):
-            failure = find_lanes(k, i, g)
+            failure = operators[k.unit[i].operator].find(k, i, g, -1)
             if failure:
                 return failure
             g.in_blocks = g.in_blocks or k.band[i].reached
     if g.loose or g.handed:
         for i in range(g.members):
             if k.role_events[g.member[i].role] and not in_block(k, g, &g.member[i]):
-                failure = find_lone(k, g, i)
+                failure = operators[k.operator_of[g.member[i].query]].find(k, g.member[i].query, g, i)
                 if failure:
                     return failure
     return NO_FAILURE
@@ -375,57 +292,6 @@ cdef int find_live(Core* k, Graphlet* g) noexcept nogil:
 cdef inline bint in_block(const Core* k, const Graphlet* g, const Member* member) noexcept nogil:
     """Whether the burst under way finds a member in a block."""
     return g.in_blocks and k.band_of[member.query] >= 0 and k.band[k.band_of[member.query]].reached
-
-
-cdef int find_lone(Core* k, Graphlet* g, int place) noexcept nogil:
-    """Look at a member whose query is held by a state of its own. Returns a Failure."""
-    cdef const Member* member = &g.member[place]
-    cdef Pending* p = &k.pending[member.query]
-    cdef State* s
-    cdef int failure
-    if p.state == NULL or g.time >= p.border or member.form == NULL:
-        s = k.state[g.key * k.queries + member.query]
-        if s == NULL:
-            if not member.starts:
-                return NO_FAILURE  # nothing is there to extend
-            failure = open_state(k, member.query, g.key, g.time, &s)
-            if failure or s == NULL:
-                return failure
-        if g.time >= s.border:
-            failure = turn_pane(k, member.query, s, g.key, g.time)
-            if failure:
-                return failure
-        if s.last < s.first:
-            return NO_FAILURE
-        if member.form != NULL:
-            begin_pending(k, member.query, s)
-    if (p.live & member.form.reads) != 0 if member.form != NULL else extends(&k.query[member.query], s, member.arrival):
-        g.live[g.lone] = place
-        g.lone += 1
-        g.lives += 1
-        g.every |= <uint64_t> 1 << member.role
-        k.role_lives[member.role] += 1
-        k.kin_lives[member.kin] += 1
-    return NO_FAILURE
-
-
-cdef bint extends(const Query* q, const State* s, int arrival) noexcept nogil:
-    """Whether an event would extend a trend, the empty one included, in some open window."""
-    cdef const Arrival* a = &q.arrival[arrival]
-    cdef const Source* source
-    cdef int64_t window
-    cdef int i, lane
-    for i in range(a.sources, a.sources_end):
-        source = &q.source[i]
-        lane = lane_of(q, s.first)
-        for window in range(s.first, s.last + 1):
-            if source.kind == FROM_CELL:
-                if has_trends(q, s.width, cell_of(q, s, lane, source.place)):
-                    return True
-            elif start_alive(q, s, source.guards, window):
-                return True
-            lane = lane + 1 if lane + 1 < q.lanes else 0
-    return False
 
 
 # ------------------------------------------------------------------------------------------------ coefficients
@@ -474,36 +340,51 @@ cdef int apply_coefficients(Core* k, Graphlet* g, uint64_t shared) noexcept nogi
             k.coefficients += 1
             k.snapshots += 1
         if not in_block(k, g, member):
-            failure = take_burst(k, g, member)
+            failure = give_member(k, g, member)
             if failure:
                 return failure
     return serve_bands(k, g, in_bands) if in_bands else NO_FAILURE
 
 
 cdef int serve_bands(Core* k, Graphlet* g, uint64_t roles) noexcept nogil:
-    """Apply a burst's coefficients to the lanes of some roles, or to the states that take them over."""
-    cdef const Member* member
-    cdef Band* band
-    cdef int number, role, i, failure
+    """Give the bands a burst's coefficients, a run for each of some roles."""
+    cdef Run run[64]
+    cdef Segment segment
+    cdef int number, role, failure
+    one_burst(&segment, g, run)
+    segment.sought, segment.runs = True, 0
+    for role in range(g.roles):
+        if roles >> role & 1:
+            burst_of_role(k, g, role, &run[segment.runs])
+            segment.runs += 1
     for number in range(k.bands):
-        band = &k.band[number]
-        for role in range(g.roles):
-            if not roles >> role & 1 or not band.reached:
-                continue
-            failure = burst_band(k, number, g, role, NULL)
+        if k.band[number].reached:
+            failure = operators[k.unit[number].operator].consume(k, number, &segment)
             if failure:
                 return failure
-            if band.reached:
-                continue
-            for i in range(g.members):  # the numbers have become too large for lanes
-                member = &g.member[i]
-                if k.band_of[member.query] == number and roles >> member.role & 1 and member.role >= role:
-                    if is_found(band, k.lane_of[member.query]):
-                        k.applied -= 1
-                        failure = take_burst(k, g, member)
-                        if failure:
-                            return failure
     return NO_FAILURE
+
+
+cdef int give_member(Core* k, Graphlet* g, const Member* member) noexcept nogil:
+    """Give a query by itself a burst's coefficients."""
+    cdef Run run
+    cdef Segment segment
+    burst_of_role(k, g, member.role, &run)
+    one_burst(&segment, g, &run)
+    segment.sought, segment.member = True, member
+    return operators[k.operator_of[member.query]].consume(k, member.query, &segment)
+
+
+cdef inline void burst_of_role(const Core* k, const Graphlet* g, int role, Run* run) noexcept nogil:
+    """The events of a burst that a role accepts, as a run."""
+    run.kind, run.role, run.events, run.rows = g.kind[0], role, k.role_events[role], NULL
+    run.tally = k.role_tally + role * k.event_columns
+
+
+cdef inline void one_burst(Segment* segment, Graphlet* g, Run* run) noexcept nogil:
+    """A burst as a segment of one run; nobody has been asked yet who has trends that it extends."""
+    segment.key, segment.time, segment.graphlet, segment.runs, segment.run = g.key, g.time, g, 1, run
+    segment.sought, segment.member, segment.entry, segment.event = False, NULL, NULL, NULL
 
 
 cdef void clear_tally(Core* k, int role) noexcept nogil:
@@ -639,63 +520,3 @@ cdef void tally_member(Core* k, const Graphlet* g, const Member* member) noexcep
     for i in range(g.kinds):
         if k.class_roles[g.kind[i]] >> member.role & 1:
             tally_columns(k, tally, member.columns, k.kind_end[i - 1] if i else 0, k.kind_end[i])
-
-
-cdef inline int take_burst(Core* k, const Graphlet* g, const Member* member) noexcept nogil:
-    """Let a query of its own take a burst that extends a trend of it, at once or later. Returns a Failure."""
-    cdef Work* work = &k.work[EVENT_STORE if k.query[member.query].stores else SCALAR]
-    cdef bint waits = False
-    cdef int failure = NO_FAILURE
-    work.events += k.role_events[member.role]
-    work.bursts += 1
-    if member.form != NULL:
-        failure = put_off(k, g, member, &waits)
-    return failure if failure or waits else serve(k, g, member)
-
-
-cdef int serve(Core* k, const Graphlet* g, const Member* member) noexcept nogil:
-    """Take a query's snapshot and add what the burst makes of it. Returns a Failure."""
-    cdef const Query* q = &k.query[member.query]
-    cdef const Arrival* a = &q.arrival[member.arrival]
-    cdef State* s = k.state[g.key * k.queries + member.query]
-    cdef const Tally* tally = k.role_tally + member.role * k.event_columns
-    cdef int64_t events = k.role_events[member.role], bits, window
-    cdef int lane, i, words, failure
-    cdef Py_ssize_t block
-    cdef uint64_t* snapshot
-    cdef uint64_t* sum
-    cdef uint64_t* cell
-    k.applied += 1
-    bits = max(s.bits, 1) + bit_length(q.most_sources) + (events if member.loop else bit_length(events)) + 1
-    if q.exact and bits > 64 * s.width - 3 and widen(q, s, bits):
-        return OUT_OF_MEMORY
-    if reserve_scratch(k, q, s):
-        return OUT_OF_MEMORY
-    lane = lane_of(q, s.first)
-    if q.exact and q.scaled == 0 and not q.strands:
-        for window in range(s.first, s.last + 1):
-            apply_limbs(q, s, a, member.loop, events, tally, bits, window, lane, k.scratch)
-            lane = lane + 1 if lane + 1 < q.lanes else 0
-        return NO_FAILURE
-    words = words_of(q, s.width)
-    block = <Py_ssize_t> q.lanes * words
-    snapshot = k.scratch
-    sum = k.scratch + block
-    memset(snapshot, 0, block * sizeof(uint64_t))
-    for i in range(a.sources, a.sources_end):
-        failure = read_source(k, member.query, s, a, &q.source[i], snapshot, 0)
-        if failure:
-            return failure
-    for _ in range(s.first, s.last + 1):
-        if has_trends(q, s.width, snapshot + lane * words):
-            apply_burst(
-                q, a, s.width, member.loop, events, tally,
-                snapshot + lane * words, sum, sum + words,
-            )
-            for i in range(a.cells, a.cells_end):
-                cell = cell_of(q, s, lane, q.member[i])
-                add_arriving(q, a, s.width, cell, sum)
-                if q.exact:
-                    s.bits = max(s.bits, limbs_bits(cell, s.width))
-        lane = lane + 1 if lane + 1 < q.lanes else 0
-    return NO_FAILURE

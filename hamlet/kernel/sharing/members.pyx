@@ -6,26 +6,24 @@ without looking back at single events and without negation. The others are proce
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memset
 
 from hamlet.kernel.core cimport (
     BANNED,
     CHOICES,
     LONGEST_BURST,
     MEMBER,
-    METS,
     MOST_GRAPHLETS,
     MOST_KINS,
     Choice,
+    Consumer,
     Core,
     Graphlet,
     Kin,
     Member,
-    Met,
     column_bit,
     grown,
 )
-from hamlet.kernel.operators.simd.lanes cimport Band, LaneProgram, is_found
+from hamlet.kernel.operators.simd.lanes cimport Band, is_found
 from hamlet.kernel.plan cimport FROM_CELL, FROM_START, FROM_STORE, Arrival, Entry, Query
 from hamlet.kernel.sharing.burst cimport Tally
 
@@ -79,41 +77,37 @@ cdef void join_graphlet(Core* k, int kind, int type) except *:
     g.pane = g.pane_end = 0  # found anew for the first burst
 
 
-cdef void find_plain(Core* k) except *:
-    """Find the classes whose events do nothing but join a burst; the programs of bands are written."""
-    cdef int kind, number
+cdef void find_consumers(Core* k) except *:
+    """Find who takes single events of each class, and the classes whose events only join a burst.
+
+    The programs of bands are written.
+    """
+    cdef int kind, number, i, query, count = 0
+    cdef Consumer* consumer
     k.class_plain = <uint8_t*> grown(k.class_plain, k.classes + 1)
+    k.consumer_first = <int*> grown(k.consumer_first, (k.classes + 1) * sizeof(int))
+    k.consumer = <Consumer*> grown(k.consumer, (k.entries + k.classes * k.bands + 1) * sizeof(Consumer))
     for kind in range(k.classes):
-        k.class_plain[kind] = k.class_graphlet[kind] >= 0 and not k.class_loose[kind]
+        k.consumer_first[kind] = count
+        for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
+            query = k.entry[i].query
+            if not k.entry[i].joins and k.band_of[query] < 0:
+                consumer = &k.consumer[count]
+                consumer.operator, consumer.unit, consumer.entry = k.operator_of[query], query, i
+                count += 1
         for number in range(k.bands):
             if k.band[number].program[kind].groups or k.band[number].program[kind].kills:
-                k.class_plain[kind] = False
-    for kind in range(MOST_GRAPHLETS):
-        k.graphlet[kind].only = only_band(k, kind)
-
-
-cdef int only_band(const Core* k, int type) noexcept:
-    """The band of all members of a graphlet, where they have one role and its program is direct; else -1."""
-    cdef int number, found = -1
-    cdef const LaneProgram* program
-    if k.graphlet[type].roles != 1 or k.graphlet[type].loose:
-        return -1
-    for number in range(k.bands):
-        program = k.band[number].burst[type]
-        if program == NULL or program.groups == 0:
-            continue
-        if found >= 0 or not program.direct:
-            return -1
-        found = number
-    return found
+                consumer = &k.consumer[count]
+                consumer.operator, consumer.unit, consumer.entry = k.unit[number].operator, number, -1
+                count += 1
+        k.class_plain[kind] = k.class_graphlet[kind] >= 0 and k.consumer_first[kind] == count
+    k.consumer_first[k.classes] = count
 
 
 cdef void ban(Core* k, Graphlet* g, int query) noexcept:
     """Process a query event by event for the type of a graphlet."""
     cdef int i, member
     g.changed = True
-    if g.last != NULL:
-        memset(g.last, 0, METS * sizeof(Met))
     g.standing[query] = BANNED
     for i in range(k.entries):
         if k.entry[i].query == query and k.entry[i].joins and k.entry[i].type == g - k.graphlet:
@@ -163,8 +157,7 @@ cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
     if g.rows == NULL:
         g.rows = <int64_t*> grown(NULL, LONGEST_BURST * sizeof(int64_t))
         g.choices = <Choice*> calloc(CHOICES, sizeof(Choice))
-        g.last = <Met*> calloc(METS, sizeof(Met))
-        if g.choices == NULL or g.last == NULL:
+        if g.choices == NULL:
             raise MemoryError
     if k.sorted == NULL:
         k.sorted = <int64_t*> grown(NULL, LONGEST_BURST * sizeof(int64_t))
@@ -184,7 +177,6 @@ cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
     g.members += 1
     g.loose += k.band_of[entry.query] < 0
     g.changed = True
-    memset(g.last, 0, METS * sizeof(Met))
     g.standing[entry.query] = MEMBER
     return g.members - 1
 
@@ -261,7 +253,6 @@ cdef void free_graphlets(Core* k) noexcept:
         free(k.graphlet[i].of_kind)
         free(k.graphlet[i].live)
         free(k.graphlet[i].choices)
-        free(k.graphlet[i].last)
     free(k.class_plain)
     free(k.class_graphlet)
     free(k.class_roles)

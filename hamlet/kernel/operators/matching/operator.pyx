@@ -27,6 +27,14 @@ from hamlet.kernel.operators.matching.checkpoint cimport Reader, Writer, read_pa
 from hamlet.kernel.operators.matching.state cimport free_partition, relay
 from hamlet.kernel.operators.matching.step cimport take_step
 from hamlet.kernel.operators.matching.tables cimport (
+from hamlet.kernel.memory cimport Budget, take
+from hamlet.kernel.expression cimport MACHINE_DEPTH, Column, Program, Register
+from hamlet.kernel.plan cimport OUT_OF_MEMORY, OVERFLOW, Component, Predicate
+from hamlet.kernel.plan cimport Arrival as Binding
+from hamlet.kernel.operators.matching.checkpoint cimport Reader, Writer, read_partition, write_partition
+from hamlet.kernel.operators.matching.state cimport free_partition, relay
+from hamlet.kernel.operators.matching.step cimport order_of, take_apart, take_step
+from hamlet.kernel.operators.matching.tables cimport (
     ANY,
     CONTIGUOUS,
     NEXT,
@@ -37,6 +45,8 @@ from hamlet.kernel.operators.matching.tables cimport (
     Dictionary,
     Entry,
     GuardArrival,
+    MOVES,
+    Nodes,
     Partition,
     Rows,
     StateTable,
@@ -61,6 +71,7 @@ cdef extern from *:
     void prefetch "hamlet_prefetch"(const void*) noexcept nogil
 
 SEMANTICS = {"any": ANY, "next": NEXT, "contiguous": CONTIGUOUS}
+SIZES = {"partition": sizeof(Partition), "nodes": sizeof(Nodes), "registers": REGISTER_WORDS * sizeof(uint64_t)}  # bytes
 
 cdef enum:
     AHEAD = 10           # events whose partitions are asked for before it is their turn
@@ -77,6 +88,9 @@ cdef class Matching:
         One per query, integers only.
     budget : Budget or None
         What all kernels of the run hold together; by default one of its own, without a limit.
+    apart : bool
+        Whether the order of events is 0 for rows of other queries, which come first of their time and have no order
+        among its other events, and more for all others.
 
     Notes
     -----
@@ -87,12 +101,14 @@ cdef class Matching:
     cdef Budget budget
     cdef list held
 
-    def __cinit__(self, tables, budget=None):
+    def __cinit__(self, tables, budget=None, bint apart=False):
         cdef Core* k = &self.core
         cdef int number, columns = 1, states = 1
         self.held = []
         self.budget = Budget() if budget is None else budget
         k.account = &self.budget.account
+        k.apart = apart
+        k.mark = MOVES
         k.advanced = INT64_MIN
         k.queries = len(tables)
         k.query = <Table*> calloc(k.queries + 1, sizeof(Table))
@@ -107,7 +123,7 @@ cdef class Matching:
                 columns = max(columns, len(program.vector_columns), len(program.scalar_columns))
         k.vector = <Column*> calloc(columns, sizeof(Column))
         k.scalar = <Column*> calloc(columns, sizeof(Column))
-        k.fresh = <int64_t*> calloc(2 * states, sizeof(int64_t))
+        k.fresh = <int64_t*> calloc(4 * states, sizeof(int64_t))
         if k.vector == NULL or k.scalar == NULL or k.fresh == NULL:
             raise MemoryError
 
@@ -138,6 +154,7 @@ cdef class Matching:
         free(k.gathered)
         free(k.pending)
         free(k.fresh)
+        free(k.kept_start)
         free(k.scratch)
         free(k.vector)
         free(k.scalar)
@@ -148,9 +165,10 @@ cdef class Matching:
         cdef Program program
         cdef int i, variable
         cdef Py_ssize_t at = 0
-        parts = (
-            table.components, table.ways, table.arrivals, table.states, table.guard_arrivals, table.stores, table.sets,
-        )
+        states = [*table.states]
+        if self.core.apart:  # in the second half no trend ends
+            states += [(*row[:5], 0, 0, 0) for row in table.states]
+        parts = table.components, table.ways, table.arrivals, states, table.guard_arrivals, table.stores, table.sets
         flat = [[number for row in part for number in row] for part in parts]
         edges = [edge for pair in table.guard_sets for edge in pair]
         flat += [table.end_guards, table.members, table.guard_first, edges]
@@ -174,7 +192,8 @@ cdef class Matching:
         if table.calendar is not None:
             self._read_calendar(&t.calendar, table.calendar)
         t.delay, t.keeps, t.pane, t.session_end = table.delay, table.keeps, table.pane, table.session_end
-        t.states, t.end_count, t.guards = len(table.states), len(table.end_guards), len(table.guard_first) - 1
+        t.states, t.end_count, t.guards = len(states), len(table.end_guards), len(table.guard_first) - 1
+        t.own_states = len(table.states)
         t.guard_states, t.stores = table.guard_first[len(table.guard_first) - 1], len(table.stores)
         t.sets = len(table.sets)
         t.registers = sum(approximate for _, _, approximate, *_ in table.sets)
@@ -290,6 +309,7 @@ cdef class Matching:
                 if relay(k, t, &old.query[query], p, p.width, p.set_words):
                     self._raise(OUT_OF_MEMORY)
                 for number, place in widened[query][0]:
+                    number += t.states - t.own_states if number >= t.own_states else 0
                     stride = node_words(t, p, number)
                     for i in range(p.nodes[number].count):
                         word = p.nodes[number].word + p.nodes[number].head + i * stride
@@ -670,7 +690,7 @@ cdef int take_events(
     Core* k, const uint64_t* event, Py_ssize_t n, const int64_t* times, const int64_t* orders, const int* classes
 ) noexcept nogil:
     """All events of a batch, by key, then time; times and classes in the same order, orders by row. A Failure."""
-    cdef Py_ssize_t begin = 0, end, at, after
+    cdef Py_ssize_t begin = 0, end, at, after, last
     cdef int query, failure
     while begin < n:
         end = begin + 1
@@ -681,14 +701,21 @@ cdef int take_events(
         for query in range(k.queries):
             at = begin
             while at < end:
-                after = at + 1
-                while after < end and times[after] == times[at]:
-                    if orders != NULL and order_of(orders, event[after]) != order_of(orders, event[at]):
-                        break
-                    after += 1
-                failure = take_step(
-                    k, query, <int64_t> (event[at] >> 32), times[at], event + at, classes + at, after - at
-                )
+                after = step_end(orders, event, times, at, end)
+                last = after
+                if k.apart and orders != NULL and order_of(orders, event[at]) == 0:
+                    while last < end and times[last] == times[at]:
+                        last += 1
+                if last == after:
+                    failure = take_step(
+                        k, query, <int64_t> (event[at] >> 32), times[at], event + at, classes + at, after - at
+                    )
+                else:
+                    failure = take_apart(
+                        k, query, <int64_t> (event[at] >> 32), times[at], event + at, classes + at, after - at,
+                        last - at, orders,
+                    )
+                    after = last
                 if failure:
                     return failure
                 at = after
@@ -705,5 +732,13 @@ cdef inline void fetch(const Partition* p) noexcept nogil:
     prefetch(<const char*> p + 256)
 
 
-cdef inline int64_t order_of(const int64_t* orders, uint64_t event) noexcept nogil:
-    return orders[event & <uint64_t> 0xFFFFFFFF]
+cdef inline Py_ssize_t step_end(
+    const int64_t* orders, const uint64_t* event, const int64_t* times, Py_ssize_t at, Py_ssize_t end
+) noexcept nogil:
+    """The place behind the events that have the time and the order of the one at a place."""
+    cdef Py_ssize_t after = at + 1
+    while after < end and times[after] == times[at]:
+        if orders != NULL and order_of(orders, event[after]) != order_of(orders, event[at]):
+            break
+        after += 1
+    return after

@@ -12,7 +12,7 @@ cdef int add_node(
 ) noexcept nogil
 cdef void add_value(const Table* t, const Partition* p, uint64_t* target, const uint64_t* source) noexcept nogil
 cdef void drop_first(Nodes* n, Py_ssize_t nodes, Py_ssize_t stride) noexcept nogil
-cdef void keep_unmoved(const Table* t, Partition* p, int number) noexcept nogil
+cdef void keep_unmoved(const Table* t, Partition* p, int number, uint64_t mark) noexcept nogil
 cdef int reserve_bits(Core* k, const Table* t, Partition* p, int64_t additions) noexcept nogil
 cdef int relay(
     Core* k, const Table* t, const Table* old, Partition* p, int width, int set_words

@@ -28,7 +28,7 @@ from hamlet.kernel.memory cimport ALLOCATION, take
 from hamlet.kernel.operators.matching.tables cimport (
     FIRST_SET_WORDS,
     HEAD,
-    MOVES,
+    LEAVES,
     REGISTER_WORDS,
     Core,
     Dictionary,
@@ -65,7 +65,7 @@ cdef Partition* new_partition(Core* k, Table* t, int64_t time) noexcept nogil:
         t.spare = p.next
         t.spares -= 1
     p.last = time
-    p.step = 0
+    p.step = p.apart_step = 0
     p.open = 0
     p.due = p.row_due = INT64_MAX
     p.horizon = p.horizon_time = INT64_MIN
@@ -172,13 +172,13 @@ cdef void drop_first(Nodes* n, Py_ssize_t nodes, Py_ssize_t stride) noexcept nog
     n.head = n.head + nodes * stride if n.count else 0
 
 
-cdef void keep_unmoved(const Table* t, Partition* p, int number) noexcept nogil:
-    """Forget the nodes that have moved on."""
+cdef void keep_unmoved(const Table* t, Partition* p, int number, uint64_t mark) noexcept nogil:
+    """Forget the nodes that have moved on, as a mark says."""
     cdef Nodes* n = &p.nodes[number]
     cdef Py_ssize_t stride = node_words(t, p, number), i, kept = 0
     cdef uint64_t* first = n.word + n.head
     for i in range(n.count):
-        if first[i * stride + 1] & MOVES:
+        if first[i * stride + 1] & mark:
             continue
         if kept != i:
             memcpy(first + kept * stride, first + i * stride, stride * sizeof(uint64_t))
@@ -274,7 +274,7 @@ cdef int add_node(
     at = upper_place(n, stride, lane)
     if at:
         node = node_at(n, at - 1, stride)
-        if <int64_t> node[0] == lane and (not ends or node[stride - 1] == pane):
+        if <int64_t> node[0] == lane and not node[1] & LEAVES and (not ends or node[stride - 1] == pane):
             if not told_apart(t, p, guards, step_of(node), step):
                 add_value(t, p, node + HEAD, value)
                 node[1] = <uint64_t> step
@@ -309,6 +309,7 @@ cdef void thin_lane(
         node, before = node_at(n, i, stride), node_at(n, kept, stride)
         if (
             ends and node[stride - 1] != before[stride - 1]
+            or (node[1] | before[1]) & LEAVES
             or told_apart(t, p, guards, step_of(before), step_of(node))
         ):
             kept += 1
@@ -341,7 +342,7 @@ cdef bint told_apart(const Table* t, const Partition* p, int guards, int64_t ear
     cdef int64_t killed
     if guards < 0 or earlier == later:
         return False
-    if t.looks_back:
+    if t.looks_back or earlier < p.apart_step <= later:
         return True
     for i in range(t.guard_set[2 * guards], t.guard_set[2 * guards + 1]):
         guard = t.member[i]

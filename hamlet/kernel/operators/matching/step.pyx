@@ -7,6 +7,8 @@ that were extended and must not skip the step are taken out of their states, the
 **Moves.** Under skip-till-next-match a node that some event of the step can extend is extended with each such event and
 moves on. Under contiguous every node is forgotten that is not of the step before. Trends that are complete have been
 counted elsewhere, as totals or, under a last guard, in lists of their own.
+**Rows apart.** A row of another query is neither before nor behind the ordered events of its time. It reads what stood
+before that time; what it adds, what it moves on and what it forbids shows when the time is over (`take_apart`).
 
 Source: COGRA (SIGMOD'19) §2 (event matching semantics); HAMLET (SIGMOD'21) §3, Eqs. 2-6 (propagation).
 """
@@ -33,6 +35,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     ANY,
     CONTIGUOUS,
     HEAD,
+    LEAVES,
     MOVES,
     NEXT,
     REGISTER_WORDS,
@@ -76,12 +79,24 @@ cdef int take_step(
 ) noexcept nogil:
     """Take the events of a step. Returns a Failure."""
     cdef Table* t = &k.query[query]
+    cdef Partition* p = NULL
+    cdef int failure = enter(k, query, key, time, classes, n, &p)
+    if failure or p == NULL:
+        return failure
+    failure = advance_step(k, query, p, time, events, classes, n)
+    return failure if failure else schedule(k, t, p, key * k.queries + query, time)
+
+
+cdef int enter(
+    Core* k, int query, int64_t key, int64_t time, const int* classes, Py_ssize_t n, Partition** found
+) noexcept nogil:
+    """The partition of some events of one time, brought to that time; a null pointer where they matter to none."""
+    cdef Table* t = &k.query[query]
     cdef int64_t slot = key * k.queries + query
     cdef Partition* p = k.partition[slot]
     cdef bint present = False, begins = False, named = False
     cdef const Entry* entry
     cdef Py_ssize_t i
-    cdef int number, failure
     for i in range(n):
         entry = entry_of(k, query, classes[i])
         present |= entry.present
@@ -109,24 +124,94 @@ cdef int take_step(
             p.until = time + t.gap
         elif not p.open:
             return schedule(k, t, p, slot, time)
+    found[0] = p
+    return NO_FAILURE
+
+
+cdef int advance_step(
+    Core* k, int query, Partition* p, int64_t time, const uint64_t* events, const int* classes, Py_ssize_t n
+) noexcept nogil:
+    """The reads, moves and writes of a step."""
+    cdef const Table* t = &k.query[query]
+    cdef int number, failure
     p.step += 1
     p.last = time
     failure = read_events(k, query, p, time, events, classes, n)
     if failure:
         return failure
     if t.guards:
-        failure = advance_guards(k, query, p, time, events, classes, n)
+        failure = read_guards(k, query, p, time, events, classes, n, k.fresh)
         if failure:
             return failure
+        if write_guards(k, query, p, events, classes, n, k.fresh):
+            return OUT_OF_MEMORY
     if t.semantics != ANY:
-        for number in range(1, t.states):
+        for number in range(1, t.own_states):
             if t.semantics == CONTIGUOUS:
                 p.nodes[number].count = p.nodes[number].head = 0
             elif p.nodes[number].moves:
-                keep_unmoved(t, p, number)
-    if k.pending_end and write_pending(k, t, p, time):
+                keep_unmoved(t, p, number, MOVES)
+    return write_pending(k, t, p, time) if k.pending_end else NO_FAILURE
+
+
+cdef int take_apart(
+    Core* k, int query, int64_t key, int64_t time, const uint64_t* events, const int* classes, Py_ssize_t rows,
+    Py_ssize_t n, const int64_t* orders
+) noexcept nogil:
+    """Take all events of a time, those of order 0 being rows without an order among the others. Returns a Failure."""
+    cdef Table* t = &k.query[query]
+    cdef Partition* p = NULL
+    cdef Py_ssize_t at = rows, after
+    cdef bint ordered = False
+    cdef int number, failure = enter(k, query, key, time, classes, n, &p)
+    cdef int64_t* fresh = k.fresh + 2 * t.guard_states
+    if failure or p == NULL:
+        return failure
+    p.step += 1
+    p.last = time
+    k.mark = LEAVES
+    failure = read_events(k, query, p, time, events, classes, rows)
+    k.mark = MOVES
+    if failure:
+        return failure
+    if put_apart(k, t, p):
         return OUT_OF_MEMORY
-    return schedule(k, t, p, slot, time)
+    if t.guards:
+        failure = read_guards(k, query, p, time, events, classes, rows, fresh)
+        if failure:
+            return failure
+        p.apart_step = p.step
+    while at < n:
+        after = at
+        while after < n and order_of(orders, events[after]) == order_of(orders, events[at]):
+            after += 1
+        if is_present(k, query, classes + at, after - at):
+            ordered = True
+            failure = advance_step(k, query, p, time, events + at, classes + at, after - at)
+            if failure:
+                return failure
+        at = after
+    if t.guards and write_guards(k, query, p, events, classes, rows, fresh):
+        return OUT_OF_MEMORY
+    p.apart_step = 0
+    if t.semantics != ANY and is_present(k, query, classes, rows):
+        for number in range(1, t.own_states):
+            if t.semantics == NEXT:
+                keep_unmoved(t, p, number, LEAVES)
+            elif not ordered:
+                p.nodes[number].count = p.nodes[number].head = 0
+    if join_apart(k, t, p, time):
+        return OUT_OF_MEMORY
+    return schedule(k, t, p, key * k.queries + query, time)
+
+
+cdef bint is_present(const Core* k, int query, const int* classes, Py_ssize_t n) noexcept nogil:
+    """Whether the query sees some of the events."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        if entry_of(k, query, classes[i]).present:
+            return True
+    return False
 
 
 # --------------------------------------------------------------------------------------------------- reads
@@ -295,7 +380,7 @@ cdef int extend_trends(
             if not fits:
                 continue
         if t.semantics == NEXT:
-            node[1] |= MOVES
+            node[1] |= k.mark
             n.moves = 1
         if only_moves:
             continue
@@ -409,23 +494,32 @@ cdef void bind_values(
 # -------------------------------------------------------------------------------------------- negated patterns
 
 
-cdef int advance_guards(
-    Core* k, int query, Partition* p, int64_t time, const uint64_t* events, const int* classes, Py_ssize_t n
+cdef bint has_guards(const Core* k, int query, const int* classes, Py_ssize_t n) noexcept nogil:
+    """Whether some of the events may be in a match of a negated pattern."""
+    cdef Py_ssize_t i
+    cdef const Entry* entry
+    for i in range(n):
+        entry = entry_of(k, query, classes[i])
+        if entry.guards < entry.guards_end:
+            return True
+    return False
+
+
+cdef int read_guards(
+    Core* k, int query, Partition* p, int64_t time, const uint64_t* events, const int* classes, Py_ssize_t n,
+    int64_t* fresh
 ) noexcept nogil:
-    """Advance the negated patterns; where a match finishes, what arrived before it began is killed."""
+    """What the events of a step make of the negated patterns: the latest start of a match, by state."""
     cdef const Table* t = &k.query[query]
     cdef const Entry* entry
     cdef const GuardArrival* g
-    cdef Py_ssize_t i, stride
+    cdef Py_ssize_t i
     cdef int number, failure
-    cdef bint some = False
-    cdef uint64_t* node
     cdef int64_t latest[2]
-    cdef int64_t* fresh = k.fresh
-    for i in range(n):
-        entry = entry_of(k, query, classes[i])
-        some |= entry.guards < entry.guards_end
-    if not some:
+    cdef bint apart = fresh != k.fresh
+    if apart:
+        k.kept_starts = 0
+    if not has_guards(k, query, classes, n):
         return NO_FAILURE
     memset(fresh, 0, 2 * t.guard_states * sizeof(int64_t))
     for i in range(n):
@@ -435,20 +529,48 @@ cdef int advance_guards(
             failure = latest_start(k, query, p, g, time, row_of(events[i]), latest)
             if failure:
                 return failure
-            if latest[0] == 0:
-                continue
             if latest[0] > fresh[2 * g.state]:
                 memcpy(&fresh[2 * g.state], latest, sizeof(latest))
-            if g.store >= 0 and keep_start(k, t, p, g.store, latest, row_of(events[i])):
+            if g.store < 0:
+                continue
+            if apart:
+                if reserve_words(k, <uint64_t**> &k.kept_start, &k.kept_start_words, 2 * (k.kept_starts + 1)):
+                    return OUT_OF_MEMORY
+                memcpy(k.kept_start + 2 * k.kept_starts, latest, sizeof(latest))
+                k.kept_starts += 1
+            elif latest[0] and keep_start(k, t, p, g.store, latest, row_of(events[i]), MOVES):
                 return OUT_OF_MEMORY
+    return NO_FAILURE
+
+
+cdef int write_guards(
+    Core* k, int query, Partition* p, const uint64_t* events, const int* classes, Py_ssize_t n, const int64_t* fresh
+) noexcept nogil:
+    """Advance the negated patterns; where a match finishes, what arrived before it began is killed."""
+    cdef const Table* t = &k.query[query]
+    cdef const Entry* entry
+    cdef const GuardArrival* g
+    cdef Py_ssize_t i, stride, start = 0
+    cdef int number
+    cdef uint64_t* node
+    cdef bint apart = fresh != k.fresh
+    if not has_guards(k, query, classes, n):
+        return NO_FAILURE
     for i in range(n):
         entry = entry_of(k, query, classes[i])
         for number in range(entry.guards, entry.guards_end):
             g = &t.guard_arrival[k.class_member[number]]
             if fresh[2 * g.state] > p.latest[2 * g.state]:
-                memcpy(&p.latest[2 * g.state], &fresh[2 * g.state], sizeof(latest))
+                memcpy(&p.latest[2 * g.state], &fresh[2 * g.state], 2 * sizeof(int64_t))
             if g.final and fresh[2 * g.state] > p.killed[2 * g.guard]:
-                memcpy(&p.killed[2 * g.guard], &fresh[2 * g.state], sizeof(latest))
+                memcpy(&p.killed[2 * g.guard], &fresh[2 * g.state], 2 * sizeof(int64_t))
+            if apart and g.store >= 0:
+                if k.kept_start[2 * start]:
+                    if keep_start(k, t, p, g.store, k.kept_start + 2 * start, row_of(events[i]), 0):
+                        return OUT_OF_MEMORY
+                start += 1
+    if apart:
+        return NO_FAILURE
     for number in range(t.states + t.end_count + 1, t.lists):
         stride = node_words(t, p, number)
         for i in range(p.nodes[number].count - 1, -1, -1):
@@ -498,13 +620,13 @@ cdef int latest_start(
 
 
 cdef int keep_start(
-    Core* k, const Table* t, Partition* p, int store, const int64_t* latest, Py_ssize_t row
+    Core* k, const Table* t, Partition* p, int store, const int64_t* latest, Py_ssize_t row, uint64_t mark
 ) noexcept nogil:
-    """Keep an event of a negated pattern with the latest start of what it ends."""
+    """Keep an event of a negated pattern with the latest start of what it ends; marked while its step is under way."""
     cdef uint64_t* node = append_node(k, t, p, t.states + t.end_count + 1 + store)
     if node == NULL:
         return OUT_OF_MEMORY
-    node[0], node[1] = <uint64_t> latest[1], <uint64_t> latest[0] | MOVES
+    node[0], node[1] = <uint64_t> latest[1], <uint64_t> latest[0] | mark
     keep_columns(k, t, t.store[store].columns, t.store[store].columns_end, node + HEAD, row)
     return NO_FAILURE
 
@@ -518,9 +640,9 @@ cdef int write_pending(Core* k, const Table* t, Partition* p, int64_t time) noex
     cdef const uint64_t* record
     cdef const StateTable* s
     cdef uint64_t* node
-    cdef int64_t lane, place, pane = 0
-    cdef int i, state, totals = t.states + t.end_count
-    cdef bint known = t.span < 0 or t.gap >= 0, counts = True
+    cdef int64_t lane, pane = 0
+    cdef int state
+    cdef bint known = False, counts = True
     while at < k.pending_end:
         record = k.pending + at
         at += RECORD + words
@@ -530,18 +652,10 @@ cdef int write_pending(Core* k, const Table* t, Partition* p, int64_t time) noex
         s = &t.state[state]
         if s.final or s.ends < s.ends_end:
             if not known:
-                place = place_on_line(t, time)
-                pane = floor_divide(place, t.pane)
-                counts = max(p.next_window, lowest_window(place, t.within, t.slide)) <= floor_divide(place, t.slide)
+                counts = find_pane(t, p, time, &pane)
                 known = True
-            if counts and s.final:
-                if add_node(k, t, p, totals, pane if t.span >= 0 else lane, 0, record + RECORD, 0):
-                    return OUT_OF_MEMORY
-                if t.span >= 0 and t.gap < 0:
-                    expect_row(t, p)
-            for i in range(s.ends, s.ends_end if counts else s.ends):
-                if add_node(k, t, p, t.states + t.member[i], lane, p.step, record + RECORD, <uint64_t> pane):
-                    return OUT_OF_MEMORY
+            if counts and end_trends(k, t, p, s, lane, pane, record + RECORD):
+                return OUT_OF_MEMORY
         if not s.kept:
             continue
         if not s.single:
@@ -554,4 +668,87 @@ cdef int write_pending(Core* k, const Table* t, Partition* p, int64_t time) noex
         node[0], node[1] = <uint64_t> lane, <uint64_t> p.step
         memcpy(node + HEAD, record + RECORD, words * sizeof(uint64_t))
         keep_columns(k, t, s.columns, s.columns_end, node + HEAD + words, <Py_ssize_t> record[2])
+    return NO_FAILURE
+
+
+cdef bint find_pane(const Table* t, const Partition* p, int64_t time, int64_t* pane) noexcept nogil:
+    """Whether a time is in a window that has not been delivered, and under SPAN its pane."""
+    cdef int64_t place
+    if t.span < 0 or t.gap >= 0:
+        return True
+    place = place_on_line(t, time)
+    pane[0] = floor_divide(place, t.pane)
+    return max(p.next_window, lowest_window(place, t.within, t.slide)) <= floor_divide(place, t.slide)
+
+
+cdef inline int end_trends(
+    Core* k, const Table* t, Partition* p, const StateTable* s, int64_t lane, int64_t pane, const uint64_t* value
+) noexcept nogil:
+    """Count trends that come to a state where they may end."""
+    cdef int i
+    if s.final:
+        if add_node(k, t, p, t.states + t.end_count, pane if t.span >= 0 else lane, 0, value, 0):
+            return OUT_OF_MEMORY
+        if t.span >= 0 and t.gap < 0:
+            expect_row(t, p)
+    for i in range(s.ends, s.ends_end):
+        if add_node(k, t, p, t.states + t.member[i], lane, p.step, value, <uint64_t> pane):
+            return OUT_OF_MEMORY
+    return NO_FAILURE
+
+
+cdef int put_apart(Core* k, const Table* t, Partition* p) noexcept nogil:
+    """Keep what the rows of a time add in the second half of the states."""
+    cdef Py_ssize_t words = value_words(t, p), at = 0
+    cdef const uint64_t* record
+    cdef const StateTable* s
+    cdef uint64_t* node
+    while at < k.pending_end:
+        record = k.pending + at
+        at += RECORD + words
+        if <int> record[0] < 0:
+            continue
+        s = &t.state[<int> record[0]]
+        node = append_node(k, t, p, t.own_states + <int> record[0])
+        if node == NULL:
+            return OUT_OF_MEMORY
+        node[0], node[1] = record[1], <uint64_t> p.step
+        memcpy(node + HEAD, record + RECORD, words * sizeof(uint64_t))
+        if s.single:
+            keep_columns(k, t, s.columns, s.columns_end, node + HEAD + words, <Py_ssize_t> record[2])
+    return NO_FAILURE
+
+
+cdef int join_apart(Core* k, const Table* t, Partition* p, int64_t time) noexcept nogil:
+    """What the rows of a time have added shows, now that the time is over."""
+    cdef Py_ssize_t stride, i, additions = 0
+    cdef const StateTable* s
+    cdef uint64_t* held
+    cdef uint64_t* node
+    cdef int state
+    cdef int64_t pane = 0
+    cdef bint counts = find_pane(t, p, time, &pane)
+    for state in range(t.own_states, t.states):
+        additions += p.nodes[state].count
+    if additions == 0:
+        return NO_FAILURE
+    if reserve_bits(k, t, p, additions * (2 + t.end_count)):
+        return OUT_OF_MEMORY
+    for state in range(1, t.own_states):
+        s = &t.state[state]
+        stride = node_words(t, p, state)
+        for i in range(p.nodes[t.own_states + state].count):
+            held = node_at(&p.nodes[t.own_states + state], i, stride)
+            if counts and end_trends(k, t, p, s, <int64_t> held[0], pane, held + HEAD):
+                return OUT_OF_MEMORY
+            if s.kept and not s.single:
+                if add_node(k, t, p, state, <int64_t> held[0], p.step, held + HEAD, 0):
+                    return OUT_OF_MEMORY
+            elif s.kept:
+                node = append_node(k, t, p, state)
+                if node == NULL:
+                    return OUT_OF_MEMORY
+                memcpy(node, held, stride * sizeof(uint64_t))
+                node[1] = <uint64_t> p.step
+        p.nodes[t.own_states + state].count = p.nodes[t.own_states + state].head = 0
     return NO_FAILURE

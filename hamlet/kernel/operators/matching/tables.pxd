@@ -3,10 +3,12 @@
 `hamlet.planner.matching` writes the tables; index pairs ``x``, ``x_end`` are half-open ranges.
 
 **Nodes.** A node is a set of partial trends that stand in one state of the automaton, with their summed aggregates. Its
-words are: the lane, the step of the last event (the highest bit marks a node that moves on), the value, and in lists
-that need them the attributes of the last event. Lanes keep apart what ends at different times: a lane is an open
-window, the time at which the trends begin (SPAN), or 0 (sessions). Lists of merged nodes are sorted by lane, then step;
+words are: the lane, the step of the last event (two bits mark a node that moves on: at the end of the step, and at the
+end of its time), the value, and in lists that need them the attributes of the last event. Lanes keep apart what ends at
+different times: a lane is an open window, the time at which the trends begin (SPAN), or 0 (sessions). Lists of merged nodes are sorted by lane, then step;
 lists of single events are in the order of arrival.
+**Rows apart.** Where an order column orders the events of a time, rows of other queries have no order among them. A
+table then has every state twice: in the second half stand trends that end with a row, until its time is over.
 **Values** are cells (`hamlet.kernel.cells`), then the bits of each exact set of distinct values, then the registers
 of each approximate one.
 """
@@ -34,8 +36,10 @@ cdef extern from *:
     """
     #include <stdint.h>
     #define HAMLET_MOVES ((uint64_t) 1 << 63)
+    #define HAMLET_LEAVES ((uint64_t) 1 << 62)
     """
     const uint64_t MOVES "HAMLET_MOVES"
+    const uint64_t LEAVES "HAMLET_LEAVES"  # moves on at the end of its time, with a row that has no order in it
 
 cdef struct Way:         # what a transition reads
     int source           # state, 0 for the start
@@ -101,6 +105,7 @@ cdef struct Table:       # one query
     Calendar calendar    # with SPAN, whose lengths are those of time: within, slide and pane are on the line then
     int session_end      # the component that is the last time of a session, -1 for none
     int states           # the start included
+    int own_states       # those before the second half, if there is one
     int end_count        # guarded ends
     int guards
     int guard_states
@@ -153,6 +158,7 @@ cdef struct Partition:   # one query and one key
     Partition* next      # among spare ones
     int64_t step         # steps so far
     int64_t last         # time of the last one
+    int64_t apart_step   # the step of the rows of the time under way whose matches of negated patterns wait, else 0
     int64_t horizon      # trends in lanes before it are over
     int64_t horizon_time  # matches of a negated pattern that began before it forbid nothing any more
     int64_t due          # the time of its entry in the calendar, INT64_MAX for none
@@ -215,11 +221,15 @@ cdef struct Core:
     uint64_t* gathered   # what one arrival reads: lane, value
     Py_ssize_t gathered_words
     Py_ssize_t gathered_count
+    int apart            # 1 where events of order 0 are rows, which have no order among the others of their time
+    uint64_t mark        # MOVES or LEAVES: how the events that are read move trends on
     uint64_t* pending    # what the step adds: state, lane, row, value
     Py_ssize_t pending_words
     Py_ssize_t pending_end
-    int64_t* fresh       # [guard states][2] of the step under way
-    Py_ssize_t fresh_words
+    int64_t* fresh       # [guard states][2] of the step under way, and again of the rows of its time
+    int64_t* kept_start  # [..][2] latest starts of what the rows of a time end, for stores
+    Py_ssize_t kept_starts
+    Py_ssize_t kept_start_words
     uint64_t* scratch
     Py_ssize_t scratch_words
     Column* vector       # columns of a predicate
@@ -268,7 +278,7 @@ cdef inline Py_ssize_t node_words(const Table* t, const Partition* p, int number
 
 
 cdef inline int64_t step_of(const uint64_t* node) noexcept nogil:
-    return <int64_t> (node[1] & ~MOVES)
+    return <int64_t> (node[1] & ~(MOVES | LEAVES))
 
 
 cdef inline int64_t place_on_line(const Table* t, int64_t time) noexcept nogil:

@@ -17,7 +17,7 @@ begins. Windows that a map was folded into are scaled.
 Source: HAMLET (SIGMOD'21) §3.1 (panes).
 """
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t
 
 from hamlet.kernel.core cimport Core
 from hamlet.kernel.operators.simd.lanes cimport Band, Block, LaneProgram, Word, lanes_bits, lanes_power
@@ -176,13 +176,8 @@ cdef void end_map(const Band* band, Block* block) noexcept nogil:
     block.mapped = False
 
 
-cdef void apply_step(
-    Band* band, Block* block, const LaneProgram* program, int64_t events, uint64_t* found
-) noexcept nogil:
-    """Let a burst, or one event, take effect; its inputs are loaded.
-
-    The bits of the lanes with trends that it extends are set in `found`, where that is asked for; no map is under way.
-    """
+cdef void apply_step(Band* band, Block* block, const LaneProgram* program, int64_t events) noexcept nogil:
+    """Let a burst, or one event, take effect; its inputs are loaded."""
     cdef int begins
     block.steps += 1
     if program.kills:
@@ -192,5 +187,5 @@ cdef void apply_step(
     begins = stepped(band, block)
     band.machine.apply(
         &band.shape, program, band.cells, steppings(band, block), begins, band.input, events, block.plain, band.sums,
-        found,
+        NULL,
     )

@@ -65,6 +65,7 @@ cdef struct State:       # one query and one key
     int64_t border       # no window opens or closes before this time
     int64_t bits         # no count has more bits
     int width            # limbs of a count
+    int packed           # the operator that keeps the cells in a form of its own; 0 (`SCALAR`) where they hold sums
     bint scheduled       # an entry of the calendar points here
     uint64_t* cell       # [lanes][cells][words of a cell]
     Py_ssize_t words     # allocated words of cell

@@ -406,6 +406,7 @@ cdef void clear_state(const Query* q, State* s) noexcept nogil:
     # the next window's counts will hardly be shorter; stores have no room for more limbs
     s.width = 1 if q.stores else min(s.width, <int> (s.bits // 64) + 1)
     s.bits = 0
+    s.packed = 0
 
 
 cdef void free_state(const Query* q, State* s) noexcept nogil:

@@ -278,12 +278,6 @@ cdef void cell_of_lane(const Band* band, int lane, const Word* plane, uint64_t* 
         c += 1
 
 
-cdef int advance_block(Core* k, int number, int64_t key, int64_t time) noexcept nogil:
-    """An entry of the calendar is due."""
-    k.band[number].seat[key].scheduled = False
-    return leave_block(k, number, key, time)
-
-
 cdef int leave_block(Core* k, int number, int64_t key, int64_t time) noexcept nogil:
     """Close the windows that end at or before `time`; put what stays open on the calendar. Returns a Failure."""
     cdef Band* band = &k.band[number]

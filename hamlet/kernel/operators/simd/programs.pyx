@@ -4,7 +4,7 @@ A program is written when its class is registered, and again when queries leave 
 events are no longer part of bursts. Programs are integers only; `lanes.h` says what they mean.
 """
 
-from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint64_t
+from libc.stdint cimport INT64_MIN, int64_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
@@ -181,13 +181,7 @@ cdef void write_programs(Core* k, int first, list held) except *:
     """Write the programs of the classes from `first` on, and of all bursts and classes whose members have changed."""
     cdef Band* band
     cdef Graphlet* g
-    cdef int number, kind, type, role, i
-    k.class_loose = <uint8_t*> grown(k.class_loose, k.classes + 1)
-    for kind in range(k.classes):
-        k.class_loose[kind] = False
-        for i in range(k.entry_first[kind], k.entry_first[kind + 1]):
-            if not k.entry[i].joins and k.band_of[k.entry[i].query] < 0:
-                k.class_loose[kind] = True
+    cdef int number, kind, type, role
     for number in range(k.bands):
         band = &k.band[number]
         band.program = <LaneProgram*> grown(band.program, (k.classes + 1) * sizeof(LaneProgram))
@@ -546,7 +540,6 @@ cdef void free_bands(Core* k) noexcept:
             drop_block(k, band.spare)
             free_band(band)
     free(k.band)
-    free(k.class_loose)
     free(k.band_of)
     free(k.lane_of)
 

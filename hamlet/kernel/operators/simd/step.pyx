@@ -24,6 +24,7 @@ from hamlet.kernel.core cimport (
     ones,
     take_own,
 )
+from hamlet.kernel.operator cimport Run
 from hamlet.kernel.operators.pane_matrix.panes cimport apply_step, first_apart, leave_plain, map_of, window_of
 from hamlet.kernel.operators.simd.blocks cimport hand_over, has_room, in_lanes, reach
 from hamlet.kernel.operators.simd.lanes cimport (
@@ -173,7 +174,7 @@ cdef int step_band(
         done[0] = False
         return hand_over(k, number, key)
     note(k, band, block, 1)
-    apply_step(band, block, program, 1, NULL)
+    apply_step(band, block, program, 1)
     return NO_FAILURE
 
 
@@ -300,17 +301,6 @@ cdef int find_lanes(Core* k, int number, Graphlet* g) noexcept nogil:
     return NO_FAILURE
 
 
-cdef int single_band(Core* k, int number, Graphlet* g) noexcept nogil:
-    """Let a burst of one event, which reads no values, take effect in all lanes of its only role."""
-    cdef bint starts
-    cdef int failure = seek_block(k, number, g, &starts)
-    if failure or not k.band[number].reached:
-        return failure
-    failure = burst_band(k, number, g, 0, NULL)
-    g.handed = g.handed or not k.band[number].reached
-    return failure
-
-
 cdef bint recalled(Band* band, const uint64_t* alive, const uint64_t* members) noexcept nogil:
     """Find the lanes that are known to be live; whether these are all members."""
     cdef uint64_t missing = 0
@@ -372,25 +362,22 @@ cdef void count_lanes(Core* k, const Band* band, Graphlet* g, int role, const ui
                 k.kin_lives[kin] += ones(found[i] & of_kin[kin * band.marks + i])
 
 
-cdef int burst_band(Core* k, int number, const Graphlet* g, int role, uint64_t* found) noexcept nogil:
-    """Apply a burst's coefficients to all lanes of a role; afterwards the band may no longer be reached.
-
-    `found` as in `apply_step`.
-    """
+cdef int burst_band(Core* k, int number, const Graphlet* g, const Run* run) noexcept nogil:
+    """Apply a burst's coefficients to all lanes of a role; afterwards the band may no longer be reached."""
     cdef Band* band = &k.band[number]
-    cdef const LaneProgram* program = &band.burst[g - k.graphlet][role]
+    cdef const LaneProgram* program = &band.burst[g - k.graphlet][run.role]
     cdef Block* block = band.block
-    cdef int64_t events = k.role_events[role], bits
+    cdef int64_t events = run.events, bits
     cdef double weight = 0
     if program.groups == 0 or block == NULL or (block.bits == 0 and not program.starts):
         return NO_FAILURE
     bits = events * bit_length(program.most) if program.loop else bit_length(events * program.most)
     if not (
-        load_tally(k, band, program, k.role_tally + role * k.event_columns, events, &weight)
+        load_tally(k, band, program, run.tally, events, &weight)
         and has_room(band, block, bits, program.starts, weight)
     ):
         band.reached = False
         return hand_over(k, number, g.key)
     note(k, band, block, events).bursts += 1
-    apply_step(band, block, program, events, found)
+    apply_step(band, block, program, events)
     return NO_FAILURE
