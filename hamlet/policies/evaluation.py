@@ -196,7 +196,7 @@ class Evaluation:
         line = self._line
         line.fresh = line.known
         line.tables = self.encode(tables, line.known)
-        line.times = np.concatenate([line.times, np.asarray(times, np.int64)])
+        line.extend(np.asarray(times, np.int64))
         line.known += len(times)
         self.points = line.known
         if len(times):
@@ -213,7 +213,7 @@ class Evaluation:
         extra = self._depth + 1
         line.tables, line.fresh = {}, real
         beyond = last + self._distance * np.arange(1, extra + 1, dtype=np.int64)
-        line.times = np.concatenate([line.times, beyond])
+        line.extend(beyond)
         line.known += extra
         line.bound = NEVER
         answers = self._advance(real)
@@ -234,9 +234,8 @@ class Evaluation:
         line = self._line
         oldest = min((each.oldest for each in self.nodes if each.oldest is not None), default=line.known)
         oldest = min(oldest, *(goal.built.node.done for goal in self.goals), line.known - 1)
-        if oldest - line.base > len(line.times) // 2 or oldest - line.base > 1 << 16:
-            line.times = line.times[oldest - line.base :].copy()
-            line.base = oldest
+        if oldest - line.base > len(line.times) // 2:
+            line.forget(oldest)
 
     def _answer(self, node: Node, types: tuple[Type, ...], limit: int | None) -> Answer:
         rows = node.output
@@ -277,7 +276,7 @@ class Evaluation:
     @property
     def kept_rows(self) -> int:
         """Periods that are kept between batches."""
-        return sum(len(each) for node in self.nodes for each in node.kept.values())
+        return sum(node.standing + sum(map(len, node.kept.values())) for node in self.nodes)
 
 
 def _needed(nodes: list[Node], roots: list[Node]) -> list[Node]:
