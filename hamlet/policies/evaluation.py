@@ -133,7 +133,10 @@ class Evaluation:
         self.nodes: list[Node] = _needed(planner.nodes, [goal.built.node for goal in self.goals])
         self._distance = planner.longest + 1
         self._depth = _nesting(self.nodes)
-        self._by_key = {each.key for each in self.nodes if isinstance(each, Event)}
+        self._by_key: dict[tuple[str, int], set[int]] = {}  # the places that are read, by predicate
+        for each in self.nodes:
+            if isinstance(each, Event):
+                self._by_key.setdefault(each.key, set()).update(each.places)
 
     def _plan(self, policy: Policy, planner: Planner, reports: Reports) -> None:
         asked, names, violations = goal(policy.formula, self.negate)
@@ -176,9 +179,13 @@ class Evaluation:
         signature = _merged(self.policies)
         for key, (points, fields) in tables.items():
             if key in self._by_key and len(points):
-                types = signature[key].types
-                columns = [self.pool.encode(each, kind) for each, kind in zip(fields, types, strict=True)]
-                found[key] = columns, np.asarray(points, np.int64) + first
+                types, read = signature[key].types, self._by_key[key]
+                places = np.asarray(points, np.int64) + first
+                columns = [
+                    self.pool.encode(each, kind) if place in read else places  # any numbers: nobody reads them
+                    for place, (each, kind) in enumerate(zip(fields, types, strict=True))
+                ]
+                found[key] = columns, places
         return found
 
     def feed(self, times: Ints, tables: Tables, bound: int | None = None) -> list[Answer]:

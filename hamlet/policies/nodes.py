@@ -227,6 +227,15 @@ class Event(Node):
         super().__init__(tuple(types[place] for place in columns), ())
         self.key, self.constants, self.equal, self.columns = key, constants, equal, columns
 
+    @property
+    def places(self) -> set[int]:
+        """The fields that are read."""
+        return {
+            *self.columns,
+            *(place for place, _ in self.constants),
+            *(place for pair in self.equal for place in pair),
+        }
+
     def _relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:  # noqa: ARG002
         found = line.tables.get(self.key)
         if found is None or not len(found[1]):
