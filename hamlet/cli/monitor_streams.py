@@ -77,7 +77,6 @@ def ir_family(stream: ir.Stream) -> str:
 
 def _opened(settings: Settings, inputs: Sequence[ir.Stream]) -> Feed:
     """The input, by what the command line says of it."""
-    assert settings.source is not None
     if settings.trends is not None:
         return open_feed(_trends(settings, settings.trends), inputs, time_column=TIME)
     feed = _unbounded(settings, inputs)
@@ -89,6 +88,7 @@ def _opened(settings: Settings, inputs: Sequence[ir.Stream]) -> Feed:
 
 def _unbounded(settings: Settings, inputs: Sequence[ir.Stream]) -> Feed:
     """The input, of all times."""
+    assert settings.source is not None
     columns = dict(settings.columns)
     input_format = columns.pop("input_format", None)
     source: Any = lasting(settings.source, input_format)

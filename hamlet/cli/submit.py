@@ -12,8 +12,8 @@ from hamlet.cli.monitor import POLICY_OPTIONS, SIGNATURE
 from hamlet.cli.notations import extension_of, notation_of, only_for, refuse_timezone, settings_of
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
-    PERIOD_OPTIONS,
     FILE,
+    PERIOD_OPTIONS,
     QUERY,
     REPORT,
     RUN_OPTIONS,
