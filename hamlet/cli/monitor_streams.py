@@ -11,7 +11,6 @@ from typing import Any
 import click
 import pyarrow as pa
 
-from hamlet.cli.chosen import ChosenFeed
 from hamlet.cli.loading import lasting, load
 from hamlet.cli.notations import Advance, Part, Settings, Write
 from hamlet.cli.options import input_name, inputs_of
@@ -19,10 +18,12 @@ from hamlet.engine.where import FilteredEvents
 from hamlet.errors import DataError, WorkloadError
 from hamlet.input.csvform import CsvForm
 from hamlet.input.events import open_events
+from hamlet.input.period import PeriodEvents
 from hamlet.parallel.run import run as run_workload
 from hamlet.streams import Monitor, Specification, ir
 from hamlet.streams.against import column_errors
 from hamlet.streams.analysis import Checked
+from hamlet.streams.chosen import ChosenFeed, PeriodFeed
 from hamlet.streams.clock import StreamClock, Times
 from hamlet.streams.memory import declaration_text
 from hamlet.streams.monitor import time_column_of
@@ -79,9 +80,18 @@ def ir_family(stream: ir.Stream) -> str:
 
 def _opened(settings: Settings, inputs: Sequence[ir.Stream]) -> Feed:
     """The input, by what the command line says of it."""
-    assert settings.source is not None
     if settings.trends is not None:
         return open_feed(_trends(settings, settings.trends), inputs, time_column=TIME)
+    feed = _unbounded(settings, inputs)
+    if settings.since is None and settings.until is None:
+        return feed
+    unit = settings.columns.get("time_unit", "s")
+    return PeriodFeed(feed, settings.since, settings.until, time_column=_time_column(settings), time_unit=unit)
+
+
+def _unbounded(settings: Settings, inputs: Sequence[ir.Stream]) -> Feed:
+    """The input, of all times."""
+    assert settings.source is not None
     columns = dict(settings.columns)
     input_format = columns.pop("input_format", None)
     source: Any = lasting(settings.source, input_format)
@@ -120,6 +130,8 @@ def _trends(settings: Settings, workload: str) -> pa.Table:
     """The rows of trend queries over the input, as events."""
     checked, events = load(workload, settings.source, settings.quiet, dict(settings.columns))
     assert events is not None
+    if settings.since is not None or settings.until is not None:
+        events = PeriodEvents(events, settings.since, settings.until)
     events = FilteredEvents(events, settings.where) if settings.where is not None else events
     return trend_events(run_workload(checked, events))
 

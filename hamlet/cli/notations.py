@@ -45,6 +45,8 @@ class Settings:
         `hamlet.input.events.open_events` takes them.
     where : str or None
         The condition that events must fulfil.
+    since, until : str or None
+        The first time whose events a specification reads, and the first whose events it does not read any more.
     signature : str or None
         The file of a policy's predicates.
     negate, open_end, ignore_unknown, values : bool
@@ -71,6 +73,8 @@ class Settings:
     source: Input | None = None
     columns: Mapping[str, Any] = field(default_factory=dict)
     where: str | None = None
+    since: str | None = None
+    until: str | None = None
     signature: str | None = None
     negate: bool = False
     open_end: bool = False

@@ -13,6 +13,7 @@ from hamlet.cli.notations import extension_of, notation_of, only_for, refuse_tim
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     FILE,
+    PERIOD_OPTIONS,
     QUERY,
     READING_OPTIONS,
     REPORT,
@@ -103,6 +104,7 @@ _STREAM_OPTIONS = (
         "--output", "-o", metavar="DIR", required=True, help="A new directory that every machine of the cluster sees."
     ),
     WHERE,
+    *PERIOD_OPTIONS,
     QUERY,
     click.option("--master", metavar="URL", help="The Spark master; local[*] unless spark-submit sets another one."),
     click.option(
@@ -171,11 +173,16 @@ def command(
     extension = extension_of(workload)
     changed = {name: own[name] != default for name, default in _POLICY_DEFAULTS.items()}
     only_for([extension or ""], changed, ".mfotl", "policies")
+    period = {"since": options.pop("since"), "until": options.pop("until")}
+    only_for(
+        [extension or ""], {"from": period["since"], "to": period["until"]}, ".lola", "stream specifications on Spark"
+    )
     if extension is not None:
         refuse_timezone(workload, options)
         if not stream:
             _refuse_streaming(options)
-        _monitor(extension, workload, {**options, **own, "source": source, "quiet": quiet}, output, stream, queries)
+        given = {**options, **own, **period, "source": source, "quiet": quiet}
+        _monitor(extension, workload, given, output, stream, queries)
         return
     streaming = {name: options.pop(name) for name in _STREAM_DEFAULTS}
     if stream:
@@ -208,8 +215,9 @@ def _monitor(
     extension: str, path: str, options: dict[str, Any], output: str, stream: bool, queries: tuple[str, ...]
 ) -> None:
     """A job for a policy or a specification."""
-    given = {name: options.pop(name) for name in _WORKLOAD_DEFAULTS}
-    other = next((name for name, default in _WORKLOAD_DEFAULTS.items() if given[name] != default), None)
+    known = [name for name in _WORKLOAD_DEFAULTS if name != "where" or extension != ".lola"]
+    given = {name: options.pop(name) for name in known}
+    other = next((name for name in known if given[name] != _WORKLOAD_DEFAULTS[name]), None)
     if other is not None or queries:
         raise click.UsageError(f"--{(other or 'query').replace('_', '-')} is for workloads of trend queries (.sase)")
     settings = settings_of(options)

@@ -232,12 +232,14 @@ cdef class WindowNode(Node):
 
     cdef WindowTable table
     cdef list arguments
+    cdef bint asks             # whether the arguments say which window is read
 
     def __init__(self, WindowTable table, list arguments):
         self.family, self.table, self.arguments = table.result, table, arguments
+        self.asks = table.per_target and not table.paired
 
     cdef Window window(self, Instance me):
-        return self.table.find(me, key_of(self.arguments, me) if self.table.per_target else None)
+        return self.table.find(me, key_of(self.arguments, me) if self.asks else None)
 
     cdef int num(self, Instance me, Cell* out) except -1:
         return self.window(me).read(out)

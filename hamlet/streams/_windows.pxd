@@ -44,11 +44,13 @@ cdef class WindowTable(Watcher):
     cdef wide period_under
     cdef bint local                # deadlines count from the spawn of the reader
     cdef readonly bint per_reader
+    cdef bint paired               # an instance of the reader reads the instance of the target with its own key only
     cdef int slot
     cdef Window one
     cdef dict by_target
 
     cdef Window fresh_window(self, wide began)
     cdef int extend_own(self, Instance reader, Instance target, Cell value, object thing) except -1
+    cdef Instance reader_of(self, Instance target)
     cdef Window find(self, Instance reader, object key)
     cdef wide bound_of(self, Window window, wide time)

@@ -278,17 +278,20 @@ cdef class WindowTable(Watcher):
         Seconds between two reads as a fraction; (0, 1) where they are not known.
     local, per_reader : bool
         Whether deadlines count from the spawn of the reader; whether each instance of it has its own windows.
+    paired : bool
+        Whether an instance of the reader reads one window only, that over the target's instance with its own key.
     """
 
     def __init__(
         self, Store store, int number, Stream target, Stream reader, int function, int family, int result,
-        int percentile, duration, int64_t count, bint exactly, period, bint local, bint per_reader
+        int percentile, duration, int64_t count, bint exactly, period, bint local, bint per_reader,
+        bint paired
     ):
         self.store, self.number, self.target, self.reader = store, number, target, reader
         self.function, self.family, self.result, self.percentile = function, family, result, percentile
         self.duration, self.count, self.exactly = object_wide(duration), count, exactly
         self.period_over, self.period_under = object_wide(period[0]), object_wide(period[1])
-        self.local, self.per_reader, self.per_target = local, per_reader, target.keyed
+        self.local, self.per_reader, self.per_target, self.paired = local, per_reader, target.keyed, paired
         self.by_target = {}
         self.leaving = deque()
         target.watched.append(self)
@@ -317,9 +320,13 @@ cdef class WindowTable(Watcher):
         cdef dict windows
         cdef Window window
         cdef Instance target
-        if not self.per_target:
+        if self.paired or not self.per_target:
             window = self.fresh_window(self.store.now)
             reader.windows[self.slot] = window
+            if self.paired and self.target.touched_at == self.store.step:
+                for target in self.target.touched:  # a value of this very step counts
+                    if target.key == reader.key:
+                        window.add(target.last, target.value)
             return 0
         windows = {}
         reader.windows[self.slot] = windows
@@ -337,6 +344,10 @@ cdef class WindowTable(Watcher):
         cdef Instance reader
         if not self.per_reader:
             self.by_target[target.key] = self.fresh_window(0)
+        elif self.paired:
+            reader = self.reader_of(target)
+            if reader is not None:
+                reader.windows[self.slot] = self.fresh_window(reader.spawned)
         elif self.reader.keyed:
             for reader in self.reader.table.values():
                 (<dict>reader.windows[self.slot])[target.key] = self.fresh_window(reader.spawned)
@@ -373,6 +384,10 @@ cdef class WindowTable(Watcher):
                 continue
             if not self.per_reader:
                 self.by_target.pop(key, None)
+            elif self.paired:
+                reader = self.reader.find(key)
+                if reader is not None:
+                    reader.windows[self.slot] = self.fresh_window(reader.spawned)
             else:
                 for reader in self.reader.table.values() if self.reader.keyed else (self.reader.one,):
                     if reader is not None:
@@ -386,6 +401,10 @@ cdef class WindowTable(Watcher):
                 (<Window>self.by_target[target.key]).add(value, thing)
             else:
                 self.one.add(value, thing)
+        elif self.paired:
+            reader = self.reader_of(target)
+            if reader is not None:
+                (<Window>reader.windows[self.slot]).add(value, thing)
         elif self.reader.keyed:
             for reader in self.reader.table.values():
                 self.extend_own(reader, target, value, thing)
@@ -414,6 +433,12 @@ cdef class WindowTable(Watcher):
             (<Window>reader.windows[self.slot]).add(value, thing)
         return 0
 
+    cdef Instance reader_of(self, Instance target):
+        """The instance of the reader with the key of one of the target."""
+        if self.reader.map is not None:
+            return self.reader.find_cell(target.cell)
+        return self.reader.find(target.key)
+
     cdef Window find(self, Instance reader, object key):
         """The window that an instance of the reader reads, over the target of this key; an empty one for no target."""
         cdef Window window
@@ -421,7 +446,7 @@ cdef class WindowTable(Watcher):
         cdef wide began
         if not self.per_reader and not self.per_target:
             return self.one
-        if not self.per_target:
+        if self.paired or not self.per_target:
             return <Window>reader.windows[self.slot]
         windows = <dict>reader.windows[self.slot] if self.per_reader else self.by_target
         window = windows.get(key)
@@ -456,7 +481,7 @@ cdef class WindowTable(Watcher):
         for reader in self.reader.table.values() if self.reader.keyed else (self.reader.one,):
             if reader is not None:
                 own = reader.windows[self.slot]
-                found.extend(own.values() if self.per_target else [own])
+                found.extend(own.values() if self.per_target and not self.paired else [own])
         return found
 
     def kept(self):
@@ -477,9 +502,8 @@ cdef class WindowTable(Watcher):
             for reader in list(self.reader.table.values()) if self.reader.keyed else [self.reader.one]:
                 if reader is not None:
                     own = reader.windows[self.slot]
-                    held.append([
-                        reader.key, [[k, v.state()] for k, v in own.items()] if self.per_target else own.state()
-                    ])
+                    several = self.per_target and not self.paired
+                    held.append([reader.key, [[k, v.state()] for k, v in own.items()] if several else own.state()])
         return [held, [list(each) for each in self.leaving]]
 
     def load(self, state):
@@ -501,7 +525,7 @@ cdef class WindowTable(Watcher):
             reader = self.reader.find(key)
             if reader is None:
                 raise ValueError("a window of no reader")
-            if self.per_target:
+            if self.per_target and not self.paired:
                 reader.windows[self.slot] = self.loaded(own)
             else:
                 window = self.fresh_window(0)

@@ -83,6 +83,7 @@ class _Compiler:
         self.program, self.features = program, features
         self.store = Store()
         self.places: dict[tuple[int, _Place], int] = {}  # places of windows: their tables
+        self.paired: dict[tuple[int, _Place], bool] = {}  # those that are read at the reader's own key only
         self.reads: list[ir.Read] = []
         self.depths: dict[int, int] = {}  # values that offsets read of each stream
         self.ages: dict[int, int] = {}  # ns that offsets in real time reach back
@@ -90,7 +91,9 @@ class _Compiler:
             for pacing, expressions, spawning in clauses_of(stream):
                 for each in ir.walk(*expressions):
                     if isinstance(each, ir.ReadWindow):
-                        self.places.setdefault((each.window, _Place(pacing, spawning)), len(self.places))
+                        where = each.window, _Place(pacing, spawning)
+                        self.places.setdefault(where, len(self.places))
+                        self.paired[where] = self.paired.get(where, True) and reads_own_key(each, stream)
                     elif isinstance(each, ir.Read):
                         self.reads.append(each)
                         self._keep(stream, each, spawning)
@@ -168,6 +171,7 @@ class _Compiler:
             (period.numerator, period.denominator),
             local,
             own,
+            own and bool(reader.parameters) and self.paired[window.id, place],
         )
         if alike is not None:
             self.shared_tables[alike] = table

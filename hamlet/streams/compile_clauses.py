@@ -59,7 +59,7 @@ def _equation(expression: ir.Expression) -> tuple[int, ir.Expression] | None:
     return None
 
 
-def reads_own_key(read: ir.Read, stream: ir.Stream) -> bool:
+def reads_own_key(read: ir.Read | ir.ReadWindow, stream: ir.Stream) -> bool:
     """Whether a read is of the instance with the parameters of the reading one."""
     return len(read.arguments) == len(stream.parameters) and all(
         isinstance(each, ir.Parameter) and each.index == place for place, each in enumerate(read.arguments)

@@ -1,4 +1,7 @@
-"""``--where`` for specifications: their events need no type column, and their times may be fractions of seconds."""
+"""Some of the events of an input: those for which a condition is true, and those of a period.
+
+Events of specifications need no type column, and their times may be fractions of seconds.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from hamlet.input.csvform import CsvForm
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey
 from hamlet.streams import ir
-from hamlet.streams.clock import Times
+from hamlet.streams.clock import StreamClock, Times
 from hamlet.streams.monitor import time_column_of
 from hamlet.streams.sources import Feed, open_feed
 
@@ -102,6 +105,80 @@ class ChosenFeed(Feed):
             kept = batch.filter(self._filter.chosen(batch))
             if kept.num_rows:
                 yield kept
+
+
+class PeriodFeed(Feed):
+    """The events of a feed from a time on and before another one.
+
+    Parameters
+    ----------
+    feed : Feed
+    since, until : str or None
+        The first time that counts, and the first that does not any more; None for no such bound.
+    time_column : str, optional
+    time_unit : {'s', 'ms', 'us', 'ns'}
+        What 1 means in an integer time column.
+
+    Raises
+    ------
+    OptionError
+        If there is no time between them. If they are no times of the column `batches` raises it.
+    """
+
+    def __init__(
+        self, feed: Feed, since: str | None, until: str | None, *, time_column: str | None = None, time_unit: str = "s"
+    ) -> None:
+        self._feed, self._since, self._until = feed, since, until
+        self._column, self._unit = time_column, time_unit
+        self.name, self.closed, self.names = feed.name, feed.closed, feed.names
+
+    @property
+    def types(self) -> Mapping[str, pa.DataType | None] | None:
+        """The types of the columns, where they are known before the events are read."""
+        return self._feed.types
+
+    def unreadable(self) -> dict[str, str]:
+        """The columns that no input can be read from, with their types."""
+        return self._feed.unreadable()
+
+    def survey(self, times: Times) -> None:
+        """Look at all times before the first event is given."""
+        self._feed.survey(times)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The events of the period."""
+        times: Times | None = None
+        for batch in self._feed.batches():
+            if times is None:
+                column = time_column_of(batch.schema.names, self._column, self.name)
+                times = Times(column, self._unit, self.name)
+                self._feed.survey(times)
+            ticks = times.ticks(batch.column(times.column))
+            assert times.clock is not None
+            first, end = self._bounds(times.clock)
+            kept = (ticks >= first) & (ticks < end)
+            if kept.all():
+                yield batch
+            elif kept.any():
+                yield batch.filter(pa.array(kept))
+
+    def _bounds(self, clock: StreamClock) -> tuple[int, int]:
+        """The first tick of the period and the first after it."""
+        first, end = (
+            bound if time is None else -(-_given(clock, time, option) // clock.tick)
+            for time, option, bound in ((self._since, "--from", -(2**63)), (self._until, "--to", 2**63 - 1))
+        )
+        if end <= first:
+            raise OptionError(f"--to ({self._until}) is not after --from ({self._since}), so no event is between them")
+        return first, end
+
+
+def _given(clock: StreamClock, time: str, option: str) -> int:
+    """A time that a user gives, in nanoseconds."""
+    try:
+        return clock.nanoseconds_of(time)
+    except OptionError as error:
+        raise OptionError(f"{option}: {error}") from None
 
 
 def _without_type(error: Diagnostic) -> Diagnostic:
