@@ -367,3 +367,16 @@ def test_every_golden_case_is_explained() -> None:
     for case in (each for each in cases() if each.feature not in PENDING):
         for shown_as in RENDERINGS:
             check_rendering(explain(Workload.parse(case.text, case.name), None, shown_as), shown_as)
+
+
+def test_the_workload_explains_itself_and_a_notebook_shows_a_table() -> None:
+    workload = Workload.parse(
+        "one: RETURN COUNT(*) PATTERN SEQ(A, B+) WHERE B.v = '<x>' WITHIN 1 s;"
+        "two: RETURN COUNT(*) PATTERN SEQ(C, B+) WITHIN 1 s"
+    )
+    said = workload.explain([{"time": 1, "type": "A", "v": "y"}])
+    assert said.startswith("2 queries in 1 partitioning\npartitioning 1")
+    html = said._repr_html_()  # type: ignore[attr-defined]
+    assert "<td>one</td><td>SEQ(A, B+)</td><td>1 s, one after the other</td><td>two</td>" in html
+    assert "&lt;x&gt;" in html
+    assert "<x>" not in html

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from html import escape
 from itertools import groupby
 
 import pyarrow as pa
@@ -49,7 +50,7 @@ from optimizer.explain import (
 from optimizer.explain_dot import as_dot
 from optimizer.explain_json import as_json
 from optimizer.explain_sharing import Prices, SharingView
-from optimizer.explain_text import as_text
+from optimizer.explain_text import as_text, window_text
 from optimizer.plan import QueryFacts, plan
 from optimizer.template import START, Template
 
@@ -60,9 +61,19 @@ _MERGING = {0: "scan", 1: "sums", 2: "scan"}
 _SOURCE_NAMES = {number: name for name, number in SOURCES.items()}
 
 
+class Explanation(str):
+    """What `explain` says: a text, which a notebook shows under a table of the queries."""
+
+    table: str = ""
+
+    def _repr_html_(self) -> str:
+        """The table of the queries and the text, for a notebook."""
+        return f"{self.table}<pre>{escape(str(self))}</pre>"
+
+
 def explain(
     workload: Workload, schema: Schema | None = None, shown_as: str = "text", *, timezone: str | None = None
-) -> str:
+) -> Explanation:
     """Show templates, partitionings, panes, granularity and the memory class of every query.
 
     Parameters
@@ -96,7 +107,22 @@ def explain(
     """
     if shown_as not in RENDERINGS:
         raise OptionError(f"the format is {shown_as!r}; it must be {one_of([repr(name) for name in RENDERINGS])}")
-    return with_layers(RENDERINGS[shown_as](view(workload, schema, timezone)), workload.analysis, shown_as)
+    shown = view(workload, schema, timezone)
+    found = Explanation(with_layers(RENDERINGS[shown_as](shown), workload.analysis, shown_as))
+    found.table = _table(shown)
+    return found
+
+
+def _table(shown: WorkloadView) -> str:
+    """Every query with what it asks for, its windows, and with whom it can share work."""
+    sets = [set(each) for each in shown.sharing_sets]
+    rows = []
+    for place, query in enumerate(shown.queries):
+        others = sorted({other for each in sets if place in each for other in each} - {place})
+        cells = (query.name, query.pattern, window_text(query, shown), ", ".join(shown.names(others)))
+        rows.append("".join(f"<td>{escape(cell)}</td>" for cell in cells))
+    heads = "".join(f"<th>{head}</th>" for head in ("query", "pattern", "window", "can share with"))
+    return f"<table><tr>{heads}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
 
 
 def view(workload: Workload, schema: Schema | None, timezone: str | None = None) -> WorkloadView:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from hamlet.errors import Diagnostic, OptionError, Reports, WorkloadError, near_miss
 from hamlet.input.columns import StringPool
@@ -207,6 +208,37 @@ class Workload:
         found = [] if schema.closed else misspelled(self.analysis, schema, types)
         if found:
             raise WorkloadError(found)
+
+    def explain(self, events: Any = None, **columns: Any) -> str:
+        """How the workload will run: templates, who can share with whom, operators and memory.
+
+        Parameters
+        ----------
+        events : optional
+            The events to be read, as for `hamlet.run`; their columns say which attributes are numbers.
+        **columns
+            The options of `hamlet.run` that say how they are read: ``time_column``, ``type_column``, ``time_unit`` ...
+
+        Returns
+        -------
+        str
+            The text of ``hamlet explain``. A notebook shows it with a table of the queries.
+
+        Raises
+        ------
+        WorkloadError
+            Names, types or durations that do not fit the events.
+
+        Examples
+        --------
+        >>> text = Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 min").explain()
+        >>> text.splitlines()[0]
+        '1 query in 1 partitioning'
+        """
+        from hamlet.input.events import open_events  # these two are seldom needed, and take long to load
+        from hamlet.planner.explain import explain
+
+        return explain(self, None if events is None else open_events(events, **columns).schema)
 
     def compiled(
         self, schema: Schema, strings: StringPool, *, exact: bool, together: bool, settled: bool, indexed: bool = True
