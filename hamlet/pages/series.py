@@ -97,7 +97,6 @@ def query_lines(
         has all; ``values`` per measure); ``band``: per measure the least and greatest values of all groups by bin,
         where not all groups have a line; ``sample``: what of all that was drawn, in words.
     """
-    per_second = clock.ticks_per_second
     places = [place for place, column in enumerate(rows.columns) if _is_measure(column)]
     first = next((number for number, place in enumerate(places) if rows.columns[place].kind == "count"), 0)
     logarithms = [number for number, place in enumerate(places) if query.items[place].log2]
