@@ -82,8 +82,8 @@ from hamlet.kernel.core cimport (
 from hamlet.kernel.dicts cimport listed_rows
 from hamlet.kernel.expression cimport Column, Program, Register
 from hamlet.kernel.memory cimport Budget, take
-from hamlet.kernel.operator cimport Bytes, operators, unpacked
 from hamlet.kernel.open_windows cimport stand
+from hamlet.kernel.operator cimport Bytes, operators, unpacked
 from hamlet.kernel.operators.complete_window.row_sheets cimport (
     comes_last,
     free_sheets,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -96,8 +97,9 @@ def check_log(data: bytes) -> None:
             found = [_read(path, ignore, size) for size in (1 << 20, 3, 17)]
             broken = any("not UTF-8" in str(each) for each in found)  # found later than other mistakes of a piece
             assert broken or found[1:] == found[:1] * 2, "how a log is cut makes a difference"
-            if isinstance(found[0], str) and "x.log:" in found[0]:
-                line = int(found[0].split("x.log:", 1)[1].split(":")[0])
+            place = re.search(r"x\.log:([0-9]+):", found[0]) if isinstance(found[0], str) else None
+            if place is not None:
+                line = int(place[1])
                 assert 1 <= line <= text.count(b"\n") + 1, "a message points beside the log"
 
 

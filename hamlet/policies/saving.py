@@ -36,6 +36,7 @@ from hamlet.policies.policy import Policy
 from hamlet.policies.relation import Ints, Relation
 from hamlet.policies.saving_verdicts import described_verdicts, load_verdicts
 from hamlet.policies.serving import Serving
+from hamlet.policies.standing import Pending
 from hamlet.policies.values import Pool
 from hamlet.policies.verdicts import VerdictServing
 from hamlet.version import __version__
@@ -148,12 +149,13 @@ def _pool(pool: Pool) -> Json:
 
 
 def _node(node: Node, blobs: BlobWriter) -> Json:
+    node.settle()
     kept = {name: _relation(each, blobs) for name, each in node.kept.items()}
     return {
         "done": node.done,
         "seen": node.seen,
         "kept": kept,
-        "pending": [_relation(each, blobs) for each in node.pending],
+        "pending": [_relation(each.whole(), blobs) for each in node.pending],
     }
 
 
@@ -342,7 +344,8 @@ def _load_node(node: Node, about: Json, blobs: BlobReader, known: int, pool: Poo
         node.kept[name] = _load_relation(kept[name], types, blobs, known, pool)
     parts = items(pending, len(node.children))
     node.pending = [
-        _load_relation(each, child.types, blobs, known, pool) for each, child in zip(parts, node.children, strict=True)
+        Pending(child.width, _load_relation(each, child.types, blobs, known, pool))
+        for each, child in zip(parts, node.children, strict=True)
     ]
 
 

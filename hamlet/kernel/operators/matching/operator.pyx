@@ -25,14 +25,6 @@ from hamlet.kernel.expression cimport MACHINE_DEPTH, Column, Program, Register
 from hamlet.kernel.memory cimport Budget, take
 from hamlet.kernel.operators.matching.checkpoint cimport Reader, Writer, read_partition, write_partition
 from hamlet.kernel.operators.matching.state cimport free_partition, relay
-from hamlet.kernel.operators.matching.step cimport take_step
-from hamlet.kernel.operators.matching.tables cimport (
-from hamlet.kernel.memory cimport Budget, take
-from hamlet.kernel.expression cimport MACHINE_DEPTH, Column, Program, Register
-from hamlet.kernel.plan cimport OUT_OF_MEMORY, OVERFLOW, Component, Predicate
-from hamlet.kernel.plan cimport Arrival as Binding
-from hamlet.kernel.operators.matching.checkpoint cimport Reader, Writer, read_partition, write_partition
-from hamlet.kernel.operators.matching.state cimport free_partition, relay
 from hamlet.kernel.operators.matching.step cimport order_of, take_apart, take_step
 from hamlet.kernel.operators.matching.tables cimport (
     ANY,
