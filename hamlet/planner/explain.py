@@ -118,7 +118,7 @@ def _served(analysis: Analysis, schema: Schema, exact: bool) -> dict[int, Served
     """Which operator computes each query, by number: those of a run with default options."""
     compiled = compile_workload(analysis, schema, StringPool(), exact=exact, together=True)
     found = physical_plan(compiled).served
-    return {number: Served(each.operator, each.instead, each.reason) for number, each in found.items()}
+    return {number: Served(each.operator, each.instead, each.reason, each.beyond) for number, each in found.items()}
 
 
 def _together(each: CompiledClass) -> Iterator[tuple[int, ...]]:
