@@ -62,7 +62,7 @@ class Options:
     order_column : str or None
         Of what orders events of equal time; without it they have no order.
     time_unit : {'s', 'ms', 'us', 'ns'}
-        What 1 means in an integer time column; timestamps know their own unit.
+        What 1 means in an integer time column; timestamps carry their own unit.
     null_keys : {'keep', 'drop'}
         What becomes of events that have no value of an equivalence or GROUP-BY attribute: NULL is a value like any
         other, or a query does not take such events.
