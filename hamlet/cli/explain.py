@@ -99,8 +99,8 @@ def command(
 ) -> None:
     """Show how a file will run.
 
-    Of a workload the templates, sharing groups, panes, cost and memory class of each query; of a policy its formula as
-    it is evaluated, and what each node keeps; of a specification its streams, and what is kept of each.
+    For a workload: templates, who can share with whom, panes, cost and memory class of each query. For a policy: its
+    formula as it is evaluated, and what each node keeps. For a specification: its streams, and what is kept of each.
     """
     extension = extension_of(workload)
     only_for([extension or ""], {"signature": signature, "negate": negate}, ".mfotl", "policies")

@@ -34,7 +34,7 @@ SIGNATURE = click.option(
     "-s",
     metavar="FILE.sig",
     type=click.Path(),
-    help="The predicates that policies speak of: name(attribute: type, ...), one or more a line.",
+    help="The predicates that policies use: name(attribute: type, ...), one or more per line.",
 )
 NEGATE = click.option("--negate", is_flag=True, help="Rows of what satisfies the negation of a policy.")
 POLICY_OPTIONS = (
@@ -66,13 +66,13 @@ POLICY_OPTIONS = (
         show_default=True,
         help="What a time-point is: all events of one time, or each event.",
     ),
-    click.option("--ignore-unknown", is_flag=True, help="Count events that the signature does not know, and go on."),
+    click.option("--ignore-unknown", is_flag=True, help="Count events that the signature does not declare, and go on."),
 )
 
 
 @click.command(
     "monitor",
-    short_help="Say where policies are broken, and what stream specifications compute.",
+    short_help="Find where policies are broken, and run stream specifications.",
     epilog="""\b
     Examples:
       hamlet monitor reported.mfotl --signature bank.sig --input bank.log
@@ -92,7 +92,7 @@ POLICY_OPTIONS = (
         "--max-deadlines",
         metavar="N",
         type=click.IntRange(min=1),
-        help="Most deadlines of a specification that are run between two events (10,000,000 unless told).",
+        help="Most deadlines of a specification that are run between two events (default: 10,000,000).",
     ),
     click.option(
         "--workload",
@@ -122,13 +122,13 @@ POLICY_OPTIONS = (
         help="How far behind the latest time events may be: '5 s', or ticks of the time column.",
     ),
     click.option(
-        "--late", type=click.Choice(["error", "drop"]), default="error", help="What becomes of events later than that."
+        "--late", type=click.Choice(["error", "drop"]), default="error", help="What happens to events later than that."
     ),
     click.option(
         "--report",
         metavar="FILE.html",
         type=click.Path(),
-        help="Write a page about the run: rows over time, of policies which valuations have the most, of "
+        help="Write a page about the run: rows over time; for policies the most frequent values, for "
         "specifications (with --values) their streams as lines.",
     ),
     *COLUMN_OPTIONS,

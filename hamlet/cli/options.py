@@ -60,7 +60,7 @@ def max_memory_option(more: str = "") -> Callable[[Any], Any]:
         "--max-memory",
         metavar="SIZE",
         help="Stop, and say which query and group holds the most, before the run takes more: '2 GiB', '500 MB'. "
-        f"Counted is what queries keep between events, not the input batch or the results.{more}",
+        f"This counts what queries keep between events, not the input batch or the results.{more}",
     )
 
 
@@ -70,7 +70,7 @@ QUERY = click.option(
 WHERE = click.option(
     "--where",
     metavar="CONDITION",
-    help="Only events for which this is true, whatever the queries say: \"speed < 10 AND district = 'Soho'\". "
+    help="Only events for which this is true, beside what the queries say: \"speed < 10 AND district = 'Soho'\". "
     "Conditions are those of the language, over columns.",
 )
 REPORT = click.option(
@@ -84,19 +84,19 @@ COLUMN_OPTIONS = (
     click.option(
         "--input-format",
         type=click.Choice(["parquet", "csv", "json", "monpoly"]),
-        help="Format of the input; by default its extension says. monpoly is for policies.",
+        help="Format of the input; by default the one of its extension. monpoly is for policies.",
     ),
     click.option("--time-column", metavar="COLUMN", default="time", show_default=True, help="The time of the event."),
     click.option("--type-column", metavar="COLUMN", default="type", show_default=True, help="The type of the event."),
     click.option(
-        "--order-column", metavar="COLUMN", help="What orders events of equal time; without it they have no order."
+        "--order-column", metavar="COLUMN", help="Orders events with equal times; without it they are unordered."
     ),
     click.option(
         "--time-unit",
         type=click.Choice(["s", "ms", "us", "ns"]),
         default="s",
         show_default=True,
-        help="What 1 means in an integer time column; timestamps know their own unit.",
+        help="What 1 means in an integer time column; timestamps carry their own unit.",
     ),
 )
 TIMEZONE = click.option(
@@ -105,7 +105,7 @@ TIMEZONE = click.option(
     help="Where windows of days and weeks begin at midnight, such as Europe/Berlin; else by UTC.",
 )
 READING_OPTIONS = (
-    click.option("--delimiter", metavar="CHARACTER", help="What separates the fields of CSV; else the header tells."),
+    click.option("--delimiter", metavar="CHARACTER", help="Separates the fields of CSV; by default from its header."),
     click.option(
         "--bad-rows",
         type=click.Choice(["error", "drop"]),
@@ -163,7 +163,7 @@ RUN_OPTIONS = (
         type=click.Choice(["keep", "drop"]),
         default="keep",
         show_default=True,
-        help="Events without a value of an equivalence or GROUP-BY attribute: a partition of their own, or left out.",
+        help="Events without a value of an equivalence or GROUP-BY attribute: a partition of their own, or dropped.",
     ),
     click.option("--overwrite", is_flag=True, help="Replace an output directory that is not empty."),
     QUIET,

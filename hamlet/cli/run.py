@@ -69,7 +69,7 @@ from hamlet.planner.workload import Workload
         "--limit",
         metavar="N",
         type=click.IntRange(min=0),
-        help="At most N rows of each query. A table shows 20 unless told; files get all.",
+        help="At most N rows of each query. Without it, a table shows 20 and files get all.",
     ),
     click.option(
         "--dates",

@@ -74,13 +74,13 @@ _STREAM_OPTIONS = (
         type=click.Choice(["error", "drop"]),
         default=_STREAM_DEFAULTS["late"],
         show_default=True,
-        help="What becomes of later events of a --stream.",
+        help="What happens to later events of a --stream.",
     ),
     click.option("--trigger", metavar="INTERVAL", help="Time between micro-batches of a --stream: '10 seconds'."),
     click.option(
         "--files-per-batch", metavar="N", type=click.IntRange(min=1), help="Most files that a --stream takes at once."
     ),
-    click.option("--available-now", is_flag=True, help="Stop a --stream when what is there has been read."),
+    click.option("--available-now", is_flag=True, help="Stop a --stream when all present files have been read."),
 )
 
 
@@ -118,7 +118,7 @@ _STREAM_OPTIONS = (
         is_flag=True,
         help="Count keys and times first, in one more pass, so that tasks get equal work (heavy keys, giant groups).",
     ),
-    max_memory_option(" It holds for each task, and there for each class of queries that are partitioned alike."),
+    max_memory_option(" It applies to each task, and there to each set of queries with the same partition attributes."),
     click.option(
         "--trace",
         metavar="DIR",
@@ -131,7 +131,7 @@ _STREAM_OPTIONS = (
         type=click.Choice(["auto", "always", "never"]),
         default="auto",
         show_default=True,
-        help="Whether tasks whose events are a range of time send matrices in place of events, which are fewer.",
+        help="Whether tasks whose events are a time range send matrices instead of events, which is less.",
     ),
     *_STREAM_OPTIONS,
     SIGNATURE,

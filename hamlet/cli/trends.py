@@ -38,8 +38,8 @@ _LONGEST = 40  # events of a trend that are shown
 @WORKLOAD
 @with_options(
     input_option(required=True),
-    click.option("--query", metavar="NAME", help="The query; may be left out where there is only one."),
-    click.option("--window", metavar="TIME", help="When the row's window begins; by default the first row counts."),
+    click.option("--query", metavar="NAME", help="The query; may be left out if there is only one."),
+    click.option("--window", metavar="TIME", help="When the row's window begins; by default that of the first row."),
     click.option("--group", metavar="VALUE", help="The row's group: a value, or 'name=value,name=value'."),
     click.option(
         "--limit", metavar="N", type=click.IntRange(min=1), default=5, show_default=True, help="How many trends."

@@ -64,7 +64,7 @@ class Options:
     order_column : str or None
         Of what orders events of equal time; without it they have no order.
     time_unit : {'s', 'ms', 'us', 'ns'}
-        What 1 means in an integer time column; timestamps know their own unit.
+        What 1 means in an integer time column; timestamps carry their own unit.
     timezone : str or None
         The time zone in which windows of days and weeks begin at midnight, such as ``'Europe/Berlin'``; a day of its
         calendar may have 23 or 25 hours. Without it they begin by UTC, and weeks on Thursdays, as 1970 did.

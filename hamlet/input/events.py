@@ -502,4 +502,4 @@ def check(data: pa.Table | pa.RecordBatch) -> None:
     try:
         validate(data)
     except pa.ArrowException as error:
-        raise DataError(f"the events are no valid Arrow data: {error}") from error
+        raise DataError(f"the events are not valid Arrow data: {error}") from error

@@ -505,7 +505,7 @@ def _check_number(
         hint = "timestamps are compared, or subtracted from each other: B.at - PREV(A).at < 10 min"
     if isinstance(operand, Literal) and operand.bare:
         hint = f"an attribute needs its variable, as in T.{operand.value}"
-    reports.error(f"{_described(operand, known)} is no number", operand.span, hint)
+    reports.error(f"{_described(operand, known)} is not a number", operand.span, hint)
 
 
 def _check_aggregate(aggregate: Aggregate, query: AnalysedQuery, schema: Schema | None, reports: Reports) -> None:

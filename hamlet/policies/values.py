@@ -323,7 +323,7 @@ def _date(seconds: Any) -> datetime.datetime:
     try:
         return datetime.datetime.fromtimestamp(float(seconds), datetime.UTC)
     except (OverflowError, ValueError, OSError):
-        raise DataError(f"{seconds} seconds since 1970 is no date") from None
+        raise DataError(f"{seconds} seconds since 1970 is not a date") from None
 
 
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {

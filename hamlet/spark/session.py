@@ -208,7 +208,7 @@ def _started(master: str, log: Path) -> SparkSession:
     except (PySparkException, Py4JError) as error:
         said = str(error) if isinstance(error, Py4JError) else log.read_text("utf-8", "replace")
         if "Could not parse Master URL" in said or "Master must either be" in said:
-            raise OptionError(f"Spark knows no master {master!r}; try local[*], spark://HOST:PORT or yarn") from None
+            raise OptionError(f"Spark has no master {master!r}; try local[*], spark://HOST:PORT or yarn") from None
         lines = [line for line in said.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
         raise JobError(f"Spark does not start: {lines[-1] if lines else _brief(str(error))}") from None
     signal.signal(signal.SIGINT, signal.default_int_handler)  # Spark's own handler talks to a JVM that is being asked

@@ -56,7 +56,7 @@ def _operators(cursor: Cursor, least: int) -> s.Expression:
         cursor.advance()
         if cursor.at("=", ">", "<") and operator in ("=", "<", ">", "->"):
             wrong = cursor.peek(-1).span.to(cursor.peek().span)
-            raise cursor.fail(f"{cursor.reports.quote(wrong)} is no operator", wrong, "write =, !=, <, <=, > or >=")
+            raise cursor.fail(f"{cursor.reports.quote(wrong)} is not an operator", wrong, "write =, !=, <, <=, > or >=")
         if operator in _TO_THE_RIGHT:
             cursor.deeper(left.span)
             right = _operators(cursor, binding)
