@@ -51,6 +51,7 @@ from hamlet.spark.session import Progress, at_the_end, check_pandas, session, tr
 __all__ = ["monitor", "run", "stream", "submit", "submit_stream"]
 
 Products = Literal["never", "auto", "always"]
+Semijoin = Literal["auto", "on", "off"]
 if TYPE_CHECKING:
 
     class ResultFrame(DataFrame):
@@ -147,7 +148,7 @@ def run(
         stats = None if lazy else events.sparkSession.sparkContext.accumulator({}, StatsParam())
         cut = decided(job, products).cut
         if balance and cut is None:
-            job.measure(prune=False)  # a DataFrame may give other rows when it is computed again
+            job.measure(balance=True, semijoin=False)  # a DataFrame may give other rows when it is computed again
         rows = None
         if cut is not None:
             found = made(job, cut, stats)
@@ -199,6 +200,7 @@ def submit(
     report: str | os.PathLike[str] | None = None,
     trace: str | None = None,
     products: Products = "auto",
+    semijoin: Semijoin = "auto",
     keep: Iterable[str | os.PathLike[str]] = (),
     progress: Progress | None = None,
     **options: Unpack[RunOptions],
@@ -230,7 +232,7 @@ def submit(
     partitions : int, optional
         As for `run`.
     balance : bool
-        As for `run`; partitions in which no query can have a trend are found, too, and left out.
+        As for `run`.
     where : str, optional
         Only events for which this condition over columns is true are read; as ``hamlet run --where``.
     report : path, optional
@@ -240,6 +242,10 @@ def submit(
         A directory, as `output` is one, for the records of bursts (`hamlet.engine.trace`): a Parquet file per task.
     products : {'auto', 'always', 'never'}
         As for `run`; ``auto`` looks at Parquet only, whose times can be read without all else.
+    semijoin : {'auto', 'on', 'off'}
+        Whether events whose keys have no trend, since they lack an event that every pattern needs, stay behind before
+        the shuffle. Such keys are found in the scan of `balance`: under ``auto`` where that is asked for, under ``on``
+        always. Rows do not depend on it.
     keep : iterable of paths
         Files that `overwrite` must not delete, besides the input.
     progress : callable, optional
@@ -254,8 +260,9 @@ def submit(
         time, groups and windows count in each), rows, infinite_values, seconds by stage, and ``slices``: the events
         that each slice got (``loads``), ``max_over_mean`` of these, and ``replication``, the slices that an event was
         sent to on average; under ``products`` whether maps travelled in place of events (``used``), the ``ranges`` that
-        they were made of, or the ``reason`` why not; ``warnings``, what is odd about the rows, as `Results.warnings`
-        says it, and ``notes`` about times and the types of columns.
+        they were made of, or the ``reason`` why not; under ``semijoin`` the ``keys`` that were counted and those that
+        are ``possible``, where some are not; ``left_behind``, the events of the others; ``warnings``, what is odd about
+        the rows, as `Results.warnings` says it, and ``notes`` about times and the types of columns.
 
     Raises
     ------
@@ -268,6 +275,8 @@ def submit(
     chosen = options_of(dict(options) if report is None and trace is None else {**options, "trace": True})
     check_format(output_format)
     check_choice(products)
+    if semijoin not in ("auto", "on", "off"):
+        raise OptionError(f"semijoin is {semijoin!r}; it must be 'auto', 'on' or 'off'")
     paths = [local_path(each) for each in sources_of(source)]
     precious = [str(path) for path in (*keep, *paths) if path is not None]
     place = check_destination(local_output(output), overwrite, precious)
@@ -310,7 +319,7 @@ def submit(
         stats = context.accumulator({}, StatsParam())
         if where is not None or about is not None:
             job.look(where, stats, watch=about is not None)
-        decision = measured(job, read, products, balance, stages, progress)
+        decision, keys = measured(job, read, products, balance, semijoin, stages, progress)
         with contextlib.ExitStack() as held:
             if traced is not None:
                 held.enter_context(tracing(job, traced, str(trace)))
@@ -325,6 +334,7 @@ def submit(
             noted, tallies = noted_of(stats.value), files.pop("tallies")
             files["notes"] = unit_notes(job.schema, noted) + files["notes"]
             found |= {"events": seen, **files, "products": decision.stats, "stages": stages.seconds}
+            found["semijoin"] = keys
             with watched(context, "looking for what never occurs", progress):
                 found["warnings"] = [*read.notes, *warnings_of(workload, job, noted, tallies, read.schema)]
             if about is not None:
