@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
@@ -387,3 +388,30 @@ def test_a_task_keeps_to_its_memory(spark: SparkSession, tmp_path: Path, capsys:
     assert main([*submit, "--output", str(tmp_path / "out"), "--max-memory", "30 KiB"]) == 2
     assert "the run stops, since it needs more memory than its limit, 30 KiB; " in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_queries_about_rows_with_a_condition_a_page_and_a_trace(spark: SparkSession, tmp_path: Path) -> None:
+    text = """
+        s: RETURN k, COUNT(*) AS n PATTERN A+ GROUP-BY k WITHIN 10 s;
+        more: RETURN k, COUNT(*), MAX(b.n) AS most PATTERN SEQ(s a, s b) WHERE a.n < NEXT(b).n GROUP-BY k WITHIN 50 s;
+        next: RETURN k, COUNT(*) PATTERN SEQ(s, A) SEMANTICS NEXT GROUP-BY k HAVING COUNT(*) > 1 WITHIN 100 s"""
+    rows = [f"{time},{'AAB'[time * 7 % 3]},{time % 2},{time * 5 % 7}" for time in range(90)]
+    source = tmp_path / "e.csv"
+    source.write_text("\n".join(["time,type,k,v", *rows]), encoding="utf-8")
+    workload = hamlet.Workload.parse(text)
+    page, trace = tmp_path / "page.html", tmp_path / "trace"
+    found = hamlet.spark.submit(
+        workload, str(source), str(tmp_path / "out"), output_format="json", where="v > 1", report=page, partitions=2,
+        trace=str(trace),
+    )  # fmt: skip
+    table = pa_csv.read_csv(source)
+    expected = hamlet.run(workload, table.filter(pc.greater(table["v"], 1))).rows()
+    assert {row["query"] for row in expected} == set(workload.names)
+    for name in workload.names:
+        wanted = [{key: row[key] for key in row if key != "query"} for row in expected if row["query"] == name]
+        assert read(tmp_path / "out", name, "json") == wanted
+    kept = [row for row in rows if int(row.rsplit(",", 1)[1]) > 1]
+    assert (found["events"], found["rows"]) == (len(kept), len(expected))
+    assert "most" in page.read_text(encoding="utf-8")
+    assert sum(pq.read_table(file).num_rows for file in trace.glob("unit=*/*.parquet")) > 0
+    assert {file.parent.name for file in trace.glob("unit=*/*.parquet")} == {"unit=0", "unit=1", "unit=2"}

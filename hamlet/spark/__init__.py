@@ -39,7 +39,8 @@ from hamlet.spark.counts import as_numbers
 from hamlet.spark.frames import events_of
 from hamlet.spark.input import local_output, local_path, opened
 from hamlet.spark.job import Job, default_partitions
-from hamlet.spark.layers import is_layered, layers, refuse_options, union_of
+from hamlet.spark.layered_batch import submit_layers
+from hamlet.spark.layers import is_layered, layers, union_of
 from hamlet.spark.output import written
 from hamlet.spark.policies import monitor
 from hamlet.spark.products import check_choice, decided, made, put_together
@@ -119,7 +120,7 @@ def run(
     check_pandas()
     with translated():
         if is_layered(workload_of(workload)):
-            done = list(layers(workload, events, chosen, _partitions(partitions)))
+            done = list(layers(workload, events, chosen, _partitions(partitions), balance=balance))
             found = union_of(done, workload.names)
             return found if lazy else found.localCheckpoint(eager=True)
         job = Job(workload, events_of(events, chosen), chosen, _partitions(partitions))
@@ -239,16 +240,11 @@ def submit(
         stages.seconds["start"] = time.perf_counter() - began
         read = events.load(spark)
         if is_layered(workload):
-            refuse_options(where=where, report=report, trace=trace)
-            frame = read.events.frame.toDF(*read.events.names)
-            whole = stages.measured("compute")
-            with whole, staged(place, output) as fresh, watched(context, "counting trends", progress):
-                counts = {"rows": 0, "infinite_values": 0}
-                for done in layers(workload, frame, chosen, _partitions(partitions)):
-                    files = written(done.job, done.rows, done.rows.count(), fresh, output_format)
-                    counts = {name: counts[name] + files[name] for name in counts}
-            used = {"used": False, "reason": "queries ask about the rows of other queries"}
-            return {"events": read.rows, **counts, "products": used, "stages": stages.seconds}
+            return submit_layers(
+                workload, read, chosen, _partitions(partitions), (place, output), output_format, stages,
+                balance=balance, where=where, about=about, progress=progress,
+                traced=None if traced is None else (traced, str(trace)),
+            )  # fmt: skip
         job = Job(workload, read.events, chosen, _partitions(partitions), source)
         stats = context.accumulator({}, StatsParam())
         if where is not None or about is not None:

@@ -103,7 +103,11 @@ class Job:
         self.schema: Schema = self.shipment.schema(source)
         workload.check(self.schema)
         if len(workload.analysis.layers) > 1:
-            raise UnsupportedError("this job cannot run queries that ask about the rows of other queries")
+            raise UnsupportedError(
+                "a continuous job cannot run queries that ask about the rows of other queries: a row becomes an event "
+                "when its window closes, which one operator with state cannot tell another in the same micro-batch\n"
+                "hint: hamlet.Engine runs them online, hamlet.spark.run and hamlet submit over a batch"
+            )
         self._workload = workload
         self.compiled: CompiledWorkload = self.shipment.compiled()
         self.given = self.events = events

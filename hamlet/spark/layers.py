@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 
+from pyspark.accumulators import Accumulator
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col, expr, lit
 
 from hamlet.engine.layers.rows import row_schema, row_types
 from hamlet.engine.options import Options
+from hamlet.engine.where import Filter
 from hamlet.errors import DataError, OptionError, UnsupportedError
 from hamlet.language.printing import to_text
 from hamlet.language.query import AttributeType
@@ -17,8 +21,12 @@ from hamlet.output.query_rows import ResultColumn
 from hamlet.output.rows import result_columns
 from hamlet.planner.layers import Columns, column_of, units_of, workload_of_unit
 from hamlet.planner.workload import Workload
-from hamlet.spark.frames import events_of
+from hamlet.spark.counters import Stats, StatsParam
+from hamlet.spark.frames import Events, events_of
 from hamlet.spark.job import Job
+from hamlet.spark.look import seen
+from hamlet.spark.slices import mapped
+from hamlet.spark.tasks import Shipment
 
 _WHOLE = "try_cast({} AS BIGINT)"  # NULL where an integer needs more than 64 bits
 
@@ -32,10 +40,13 @@ class Done:
     job : Job
     rows : DataFrame
         Partial rows, kept.
+    stats : Stats
+        What its tasks have counted.
     """
 
     job: Job
     rows: DataFrame
+    stats: Stats
 
 
 def is_layered(workload: Workload) -> bool:
@@ -43,14 +54,54 @@ def is_layered(workload: Workload) -> bool:
     return len(workload.analysis.layers) > 1
 
 
-def refuse_options(**given: object) -> None:
-    """Raise UnsupportedError where an option is set that jobs in layers do not know."""
-    for name, value in given.items():
-        if value is not None:
-            raise UnsupportedError(f"queries about the rows of other queries run on Spark without the option {name}")
+def looked_at(
+    workload: Workload,
+    events: Events,
+    options: Options,
+    where: str | None,
+    stats: Accumulator[Stats] | None = None,
+    *,
+    watch: bool = False,
+) -> DataFrame:
+    """The input as tasks see it that look at every event first, its columns by their names.
+
+    Parameters
+    ----------
+    workload : Workload
+    events : Events
+    options : Options
+    where : str or None
+        A condition: only events for which it is true go on.
+    stats : Accumulator, optional
+        Gets how many go on, with `watch` by type and time.
+    watch : bool
+
+    Raises
+    ------
+    WorkloadError
+        With every mistake of the condition.
+    """
+    if where is None and not watch:
+        return events.frame.toDF(*events.names)
+    text = workload.analysis.text
+    shipment = Shipment(text.text, text.source, options, events.schema)
+    read = () if where is None else Filter(where, shipment.schema()).columns
+    needed = {*options.columns_of(workload), *read}
+    names = tuple(name for name in events.names if name in needed)
+    chosen = events.frame.select(*(events.columns[name][0] for name in names))
+    look = partial(seen, shipment, names, where, watch, stats)
+    return mapped(chosen, look, chosen.schema).toDF(*names)
 
 
-def layers(workload: Workload, events: DataFrame, options: Options, partitions: int | None) -> Iterator[Done]:
+def layers(
+    workload: Workload,
+    events: DataFrame,
+    options: Options,
+    partitions: int | None,
+    *,
+    balance: bool = False,
+    traced: Path | None = None,
+) -> Iterator[Done]:
     """The jobs of all units, one after the other.
 
     Parameters
@@ -61,6 +112,10 @@ def layers(workload: Workload, events: DataFrame, options: Options, partitions: 
     options : Options
     partitions : int, optional
         As for `hamlet.spark.run`.
+    balance : bool
+        Whether each job counts its keys and times first.
+    traced : pathlib.Path, optional
+        Where the records of bursts go: a folder per unit.
 
     Raises
     ------
@@ -84,7 +139,7 @@ def layers(workload: Workload, events: DataFrame, options: Options, partitions: 
     exact = options.numbers == "exact"
     asked = {name for unit in units_of(workload.analysis) for name in unit.reads}
     _refuse_types(events, options, asked)
-    for unit in units_of(workload.analysis):
+    for number, unit in enumerate(units_of(workload.analysis)):
         frame = events
         if unit.reads:
             types: Columns = {
@@ -107,7 +162,14 @@ def layers(workload: Workload, events: DataFrame, options: Options, partitions: 
         else:
             part = workload.select([workload.names[place] for place in unit.places])
         job = Job(part, events_of(frame, options), options, partitions)
-        done = Done(job, job.partial().localCheckpoint(eager=True))
+        if balance:
+            job.measure(prune=False)
+        if traced is not None:
+            (traced / f"unit={number}").mkdir()
+            job.trace_to(traced / f"unit={number}")
+        stats = events.sparkSession.sparkContext.accumulator({}, StatsParam())
+        rows = job.partial(stats).localCheckpoint(eager=True)
+        done = Done(job, rows, stats.value)
         for query in job.compiled.queries:
             if query.name in asked:
                 columns[query.name] = result_columns(query, job.schema)
