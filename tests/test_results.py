@@ -132,6 +132,8 @@ def test_conditions_name_integers_of_any_size() -> None:
     for condition in (*passing, *failing):
         rows = rows_of(f"RETURN COUNT(*) PATTERN A+ HAVING COUNT(*) {condition} WITHIN 100 s", events)
         assert [row["count"] for row in rows] == ([most] if condition in passing else []), condition
-    text = f"RETURN COUNT(*) - {most - 3} AS d, COUNT(*) % {2**70} AS m PATTERN A+ TOP 1 BY COUNT(*) - {most} WITHIN 100 s"
+    text = (
+        f"RETURN COUNT(*) - {most - 3} AS d, COUNT(*) % {2**70} AS m PATTERN A+ TOP 1 BY COUNT(*) - {most} WITHIN 100 s"
+    )
     (row,) = rows_of(text, events)
     assert (row["d"], row["m"]) == (3, 2**70 - 1)

@@ -1,4 +1,4 @@
-"""Approximate distinct counts beside the sketches of Apache DataSketches: the same registers, and both ways as bytes."""
+"""Approximate distinct counts beside sketches of Apache DataSketches: the same registers, and both ways as bytes."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def test_both_sides_together() -> None:
 def test_what_is_no_sketch() -> None:
     few = datasketches.hll_sketch(12, datasketches.tgt_hll_type.HLL_8)
     few.update(1)
-    with pytest.raises(ValueError, match="no HyperLogLog sketch of Apache DataSketches that has registers|too few"):
+    with pytest.raises(ValueError, match=r"no HyperLogLog sketch of Apache DataSketches that has registers|too few"):
         from_sketch(few.serialize_compact())
     other = datasketches.hll_sketch(11, datasketches.tgt_hll_type.HLL_4, True)
-    with pytest.raises(ValueError, match="HLL_4 with 2.11"):
+    with pytest.raises(ValueError, match=r"HLL_4 with 2.11"):
         from_sketch(other.serialize_compact())
     with pytest.raises(ValueError, match="too few"):
         from_sketch(b"")

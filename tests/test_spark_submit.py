@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -16,8 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import hamlet
+from hamlet import oracle
 from hamlet.cli import main
 from hamlet.errors import DataError, JobError, OptionError, OutputError, WorkloadError
+from hamlet.language.parser import parse
 from hamlet.output.digits import integer_of
 from tests.test_spark import GOOD, OVERFLOW, TRENDS, Rows, frame_of
 
@@ -415,3 +418,27 @@ def test_queries_about_rows_with_a_condition_a_page_and_a_trace(spark: SparkSess
     assert "most" in page.read_text(encoding="utf-8")
     assert sum(pq.read_table(file).num_rows for file in trace.glob("unit=*/*.parquet")) > 0
     assert {file.parent.name for file in trace.glob("unit=*/*.parquet")} == {"unit=0", "unit=1", "unit=2"}
+
+
+def test_queries_about_rows_beside_an_order_column(spark: SparkSession) -> None:
+    text = """
+        s: RETURN k, COUNT(*) AS n PATTERN A+ GROUP-BY k WITHIN 5 s SLIDE 3 s;
+        any: RETURN COUNT(*), SUM(s.n) AS total PATTERN SEQ(A, s+, B?) WITHIN 20 s SLIDE 10 s;
+        next: RETURN k, COUNT(*), MAX(s.n) AS most PATTERN (s | A)+ SEMANTICS NEXT GROUP-BY k WITHIN 20 s"""
+    source = random.Random(2)
+    events = [
+        {"time": 5 * source.randint(0, 3), "type": source.choice("AAB"), "k": source.randint(1, 2)}
+        | {"o": source.choice((-3, 0, 1, 2))}
+        for _ in range(9)
+    ]
+    workload = hamlet.Workload.parse(text)
+    found = hamlet.spark.run(
+        workload, spark.createDataFrame(events), order_column="o", count_type="int64", partitions=2
+    ).collect()
+    columns = {query.name: [item.column for item in query.items] for query in workload.queries}
+    rows = [
+        {name: row[name] for name in ("query", "window_start", "window_end", *columns[row["query"]])} for row in found
+    ]
+    expected = oracle.evaluate(parse(text), events, order_column="o")
+    assert {row["query"] for row in expected} == set(workload.names)
+    assert sorted(map(repr, rows)) == sorted(map(repr, expected))

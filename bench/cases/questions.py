@@ -58,8 +58,8 @@ KINDS = (
 def mixed_queries(stream: str) -> str:
     """Fifty queries of mixed semantics over a real stream."""
     return ";\n".join(
-        f"RETURN {KEYS[stream]}, COUNT(*), SUM(A.{TYPES[stream][4]}) PATTERN {pattern.format(*TYPES[stream])} {semantics} "
-        f"{condition.format(*TYPES[stream])} GROUP-BY {KEYS[stream]} {window}"
+        f"RETURN {KEYS[stream]}, COUNT(*), SUM(A.{TYPES[stream][4]}) PATTERN {pattern.format(*TYPES[stream])} "
+        f"{semantics} {condition.format(*TYPES[stream])} GROUP-BY {KEYS[stream]} {window}"
         for pattern, condition in PATTERNS
         for semantics, window in KINDS
     )
@@ -190,16 +190,16 @@ CASES: dict[str, Case] = {
         seconds=(150, 10),
     ),
     "match-recognize": plain(
-        "SEQ(A, B+) contiguous, COUNT per key over 300 s, every start and every end: ours, DuckDB's window functions, and "
-        "Flink SQL MATCH_RECOGNIZE over a CSV file (query_s is the query alone, without the start of its JVM)",
+        "SEQ(A, B+) contiguous, COUNT per key over 300 s, every start and every end: ours, DuckDB's window functions, "
+        "and Flink SQL MATCH_RECOGNIZE over a CSV file (query_s is the query alone, without the start of its JVM)",
         partial(BesideFlink, 1_000_000),
         partial(BesideFlink, 20_000),
         seconds=(300, 90),
         timeout_s=(300, 120),
     ),
     "mixed-semantics": Case(
-        "fifty queries, ten patterns each skip-till-any-match, next match over windows, with SPAN and over sessions, and "
-        "contiguous, exact counts and sums by group, Arrow table in memory, under every policy of sharing",
+        "fifty queries, ten patterns each skip-till-any-match, next match over windows, with SPAN and over sessions, "
+        "and contiguous, exact counts and sums by group, Arrow table in memory, under every policy of sharing",
         {stream: partial(mixed, stream, 200_000) for stream in TYPES},
         {stream: partial(mixed, stream, 20_000) for stream in TYPES},
         seconds=(1200, 60),

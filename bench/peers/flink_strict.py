@@ -1,7 +1,7 @@
 """Strict sequences in Flink SQL's MATCH_RECOGNIZE over a CSV file; run by Flink's own Python.
 
-``python flink_strict.py EVENTS.csv WIDTH`` with WIDTH the milliseconds of a window; columns ts (half milliseconds), type,
-k. Prints one JSON object: the seconds of the query alone (the JVM and the planner are there already) and its result.
+``python flink_strict.py EVENTS.csv WIDTH`` with WIDTH the milliseconds of a window; columns ts (half milliseconds),
+type, k. Prints one JSON object: the seconds of the query alone (the JVM and the planner are there already), its result.
 
 A match is an A and all B that stand directly behind it, from every A; each of its B ends a trend. Flink does not let a
 pattern end greedily, so another event must follow, and the file has one behind each window of a key.
