@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from optimizer.explain_sharing import SharingView
+from optimizer.merge import SubPattern
 from optimizer.plan import Plan
 from optimizer.template import Template
 
@@ -147,6 +148,8 @@ class Memory:
         For exact numbers, and for numbers of floating point; None where no bound is known.
     grows : tuple of str
         What else it grows with.
+    lane : str
+        What partial trends are kept apart by, which the bounds call a window.
     """
 
     because: tuple[Cause, ...]
@@ -154,6 +157,7 @@ class Memory:
     exact: Bound | None
     scaled: Bound | None
     grows: tuple[str, ...] = ()
+    lane: str = "open window"
 
     @property
     def name(self) -> str:
@@ -163,13 +167,31 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A query's windows: WITHIN and SLIDE as written and in ticks, and the most that are open at once."""
+    """A query's windows.
+
+    Attributes
+    ----------
+    within, slide : str
+        As written.
+    within_ticks, slide_ticks : int
+    open_at_once : int
+        The most windows that are open at one time.
+    offset : str or None
+        As written.
+    timezone : str or None
+        Whose clock says when windows begin.
+    begin : str or None
+        When one of them begins, in words; None where that is at time 0.
+    """
 
     within: str
     slide: str
     within_ticks: int
     slide_ticks: int
     open_at_once: int
+    offset: str | None = None
+    timezone: str | None = None
+    begin: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +302,8 @@ class WorkloadView:
         What the queries share.
     together : tuple of tuple of int
         Places of queries for which single events are kept once.
+    bursts : tuple of (str, tuple of int)
+        Event types whose bursts several queries of a partitioning can share, and the places of these queries.
     """
 
     queries: tuple[QueryView, ...]
@@ -288,6 +312,19 @@ class WorkloadView:
     time_unit: str | None
     shared: SharingView
     together: tuple[tuple[int, ...], ...]
+    bursts: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+    @property
+    def sharing_sets(self) -> list[tuple[int, ...]]:
+        """Sets of queries that can share work in a run: bursts, kept events, or all of it."""
+        return [*(places for _, places in self.bursts), *self.together, *map(tuple, self.shared.sharing.same)]
+
+    def single(self, pattern: SubPattern) -> list[int]:
+        """Queries that have a sub-pattern, and in a run take its events one by one or by themselves."""
+        bursts = [set(places) for kind, places in self.bursts if kind in pattern.shape.types]
+        bursts += [set(each) for each in (*self.together, *self.shared.sharing.same)]
+        own = set(pattern.queries)
+        return sorted(own.difference(*(each for each in bursts if len(each & own) > 1)))
 
     def names(self, places: Iterable[int]) -> list[str]:
         """The names of some queries."""

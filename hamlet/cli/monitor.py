@@ -12,6 +12,7 @@ import click
 from hamlet.cli.notations import Part, by_notation, notation_of, only_for, settings_of
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
+    PERIOD_OPTIONS,
     QUIET,
     READING_OPTIONS,
     WHERE,
@@ -109,6 +110,7 @@ POLICY_OPTIONS = (
     ),
     click.option("--output-format", type=click.Choice(FORMATS), help="Format of the rows; monpoly is MonPoly's lines."),
     WHERE,
+    *PERIOD_OPTIONS,
     click.option(
         "--limit", metavar="N", type=click.IntRange(min=0), help="At most N rows in a table; files get all rows."
     ),
@@ -152,12 +154,10 @@ def command(
     own["verdicts"] = options["verdicts"] != "satisfied"
     own["time-points"] = options["time_points"] != "step"
     only_for(list(grouped), own, ".mfotl", "policies")
-    only_for(
-        list(grouped),
-        {name: options[name] for name in ("values", "start", "max_deadlines", "trends")},
-        ".lola",
-        "stream specifications",
-    )
+    own = {name: options[name] for name in ("values", "start", "max_deadlines", "trends")}
+    only_for(list(grouped), own, ".lola", "stream specifications")
+    if ".mfotl" in grouped:
+        only_for([], {"from": options["since"], "to": options["until"]}, ".lola", "stream specifications alone")
     settings = settings_of(options)
     if settings.report is not None and len(grouped) > 1:
         raise click.UsageError("--report is a page about policies or about specifications; monitor them in two calls")

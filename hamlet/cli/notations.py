@@ -45,6 +45,8 @@ class Settings:
         `hamlet.input.events.open_events` takes them.
     where : str or None
         The condition that events must fulfil.
+    since, until : str or None
+        The first time whose events a specification reads, and the first whose events it does not read any more.
     signature : str or None
         The file of a policy's predicates.
     negate, open_end, ignore_unknown, values : bool
@@ -71,6 +73,8 @@ class Settings:
     source: Input | None = None
     columns: Mapping[str, Any] = field(default_factory=dict)
     where: str | None = None
+    since: str | None = None
+    until: str | None = None
     signature: str | None = None
     negate: bool = False
     open_end: bool = False
@@ -195,6 +199,12 @@ def settings_of(options: dict[str, Any]) -> Settings:
     return Settings(columns=chosen, **own)
 
 
+def refuse_timezone(path: str, options: dict[str, Any]) -> None:
+    """Take the option --timezone out of `options`; refuse it for a file that has no windows of days."""
+    if options.pop("timezone", None) is not None:
+        raise click.UsageError(f"--timezone is for workloads of trend queries (.sase), and {path} is none")
+
+
 def only_for(extensions: Sequence[str], given: Mapping[str, Any], wanted: str, what: str) -> None:
     """Refuse options that no file of a call reads.
 
@@ -216,3 +226,20 @@ def only_for(extensions: Sequence[str], given: Mapping[str, Any], wanted: str, w
     for name, value in given.items():
         if value and wanted not in extensions:
             raise click.UsageError(f"--{name.replace('_', '-')} is for {what} ({wanted})")
+
+
+def only_for_queries(extension: str | None, given: Mapping[str, Any]) -> None:
+    """Refuse options that only workloads of trend queries read, where a file of another notation is given.
+
+    Parameters
+    ----------
+    extension : str or None
+        Of the file, as `extension_of` gives it.
+    given : mapping of str to object
+        Options by name; what is false or None was not given.
+
+    Raises
+    ------
+    click.UsageError
+    """
+    only_for([".sase" if extension is None else extension], given, ".sase", "workloads of trend queries")

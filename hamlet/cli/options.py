@@ -99,6 +99,11 @@ COLUMN_OPTIONS = (
         help="What 1 means in an integer time column; timestamps know their own unit.",
     ),
 )
+TIMEZONE = click.option(
+    "--timezone",
+    metavar="ZONE",
+    help="Where windows of days and weeks begin at midnight, such as Europe/Berlin; else by UTC.",
+)
 READING_OPTIONS = (
     click.option("--delimiter", metavar="CHARACTER", help="What separates the fields of CSV; else the header tells."),
     click.option(

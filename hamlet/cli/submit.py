@@ -9,14 +9,16 @@ import click
 
 from hamlet.cli.loading import load
 from hamlet.cli.monitor import POLICY_OPTIONS, SIGNATURE
-from hamlet.cli.notations import extension_of, notation_of, only_for, settings_of
+from hamlet.cli.notations import extension_of, notation_of, only_for, refuse_timezone, settings_of
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     FILE,
+    PERIOD_OPTIONS,
     QUERY,
     READING_OPTIONS,
     REPORT,
     RUN_OPTIONS,
+    TIMEZONE,
     WHERE,
     Input,
     input_option,
@@ -103,6 +105,7 @@ _STREAM_OPTIONS = (
         "--output", "-o", metavar="DIR", required=True, help="A new directory that every machine of the cluster sees."
     ),
     WHERE,
+    *PERIOD_OPTIONS,
     QUERY,
     click.option("--master", metavar="URL", help="The Spark master; local[*] unless spark-submit sets another one."),
     click.option(
@@ -155,6 +158,7 @@ _STREAM_OPTIONS = (
         help="Slices of a policy's valuations; by default one for each task.",
     ),
     *COLUMN_OPTIONS,
+    TIMEZONE,
     *READING_OPTIONS,
     *RUN_OPTIONS,
 )
@@ -178,10 +182,16 @@ def command(
     extension = extension_of(workload)
     changed = {name: own[name] != default for name, default in _POLICY_DEFAULTS.items()}
     only_for([extension or ""], changed, ".mfotl", "policies")
+    period = {"since": options.pop("since"), "until": options.pop("until")}
+    only_for(
+        [extension or ""], {"from": period["since"], "to": period["until"]}, ".lola", "stream specifications on Spark"
+    )
     if extension is not None:
+        refuse_timezone(workload, options)
         if not stream:
             _refuse_streaming(options)
-        _monitor(extension, workload, {**options, **own, "source": source, "quiet": quiet}, output, stream, queries)
+        given = {**options, **own, **period, "source": source, "quiet": quiet}
+        _monitor(extension, workload, given, output, stream, queries)
         return
     streaming = {name: options.pop(name) for name in _STREAM_DEFAULTS}
     if stream:
@@ -191,7 +201,7 @@ def command(
     from hamlet import spark  # brings in pyspark, which nothing else needs
 
     started = time.perf_counter()
-    checked, _ = load(workload, None, quiet, {}, queries)
+    checked, _ = load(workload, None, quiet, {"timezone": options["timezone"]}, queries)
     options["output_format"] = options["output_format"] or "parquet"
     with task_bar(quiet) as progress:
         stats = spark.submit(checked, source, output, keep=[workload], progress=progress, **options)
@@ -214,8 +224,9 @@ def _monitor(
     extension: str, path: str, options: dict[str, Any], output: str, stream: bool, queries: tuple[str, ...]
 ) -> None:
     """A job for a policy or a specification."""
-    given = {name: options.pop(name) for name in _WORKLOAD_DEFAULTS}
-    other = next((name for name, default in _WORKLOAD_DEFAULTS.items() if given[name] != default), None)
+    known = [name for name in _WORKLOAD_DEFAULTS if name != "where" or extension != ".lola"]
+    given = {name: options.pop(name) for name in known}
+    other = next((name for name in known if given[name] != _WORKLOAD_DEFAULTS[name]), None)
     if other is not None or queries:
         raise click.UsageError(f"--{(other or 'query').replace('_', '-')} is for workloads of trend queries (.sase)")
     settings = settings_of(options)
@@ -260,7 +271,7 @@ def _follow(
     lateness = streaming.pop("lateness")
     options["output_format"] = options["output_format"] or "parquet"
     options["lateness"] = int(lateness) if lateness.isdecimal() else lateness
-    checked, _ = load(workload, None, quiet, {}, queries)
+    checked, _ = load(workload, None, quiet, {"timezone": options["timezone"]}, queries)
     if not quiet and options["output_format"] == "parquet" and options["count_type"] == "auto":
         click.echo(
             "note: COUNT and SUM are text in the files of a --stream, unless --count-type says what fits", err=True

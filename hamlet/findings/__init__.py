@@ -14,9 +14,37 @@ from hamlet.findings.reasons import Again, reasons
 from hamlet.findings.watch import Watch, named
 from hamlet.input.events import EventSource
 from hamlet.output.query_rows import QueryRows
+from hamlet.planner.skipping import OF_NO_USE
 from hamlet.planner.workload import Workload
 
-__all__ = ["Again", "Tally", "Watch", "doubts_of_counts", "found_by", "of_results", "of_tallies", "tally_of"]
+__all__ = [
+    "Again",
+    "Tally",
+    "Watch",
+    "doubts_of_counts",
+    "found_by",
+    "of_results",
+    "of_tallies",
+    "see_unread",
+    "tally_of",
+]
+
+
+def see_unread(watch: Watch, source: EventSource, unread: int) -> None:
+    """Have events that a run has left out looked at, too, where something has not occurred among the others.
+
+    Parameters
+    ----------
+    watch : Watch
+        Has seen the others.
+    source : EventSource
+    unread : int
+        How many events were left out (`hamlet.planner.skipping.leave_out_useless`).
+    """
+    if unread and not watch.settled:
+        with source.row_groups.only_left_out(OF_NO_USE):
+            unread -= watch.see_some(source.batches([name for name in watch.columns if name in source.schema.columns]))
+    watch.events += unread
 
 
 def found_by(watch: Watch) -> list[str]:

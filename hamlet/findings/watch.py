@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from hamlet.errors import near_miss
 from hamlet.findings.local import LocalPredicate, of_type
+from hamlet.input.buffers import from_numpy
 from hamlet.input.columns import column, values_of
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import name_text, to_text
@@ -136,6 +137,16 @@ class Watch:
         for name, key in self._keys.items():
             self._see_key(batch, name, key)
 
+    def see_some(self, batches: Iterable[pa.RecordBatch]) -> int:
+        """Look at further events until all has occurred; gives how many were looked at."""
+        seen = 0
+        for batch in batches:
+            self.see(batch)
+            seen += batch.num_rows
+            if self.settled:
+                break
+        return seen
+
     def told(
         self,
         events: int,
@@ -191,7 +202,7 @@ class Watch:
             key.some = key.some or bool(batch.num_rows)
             return
         for kind in key.types:
-            here = pa.array(of_type(batch, self._type_column, kind))
+            here = from_numpy(of_type(batch, self._type_column, kind))
             rows = here.true_count
             missing = rows if values is None else values.filter(here).null_count
             key.without += missing

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from hamlet.errors import DataError
+from hamlet.input.buffers import scalar
 from hamlet.input.csvform import CsvForm, Dropped, fields
 from hamlet.input.input_schema import missing_column, other_type
 from hamlet.input.ordering import OrderCheck, SortKey
@@ -358,7 +359,7 @@ def _type_of(value: str) -> pa.DataType:
 def _key_of(text: str | None, kind: pa.DataType) -> Any:
     """A time or an order as text; None for what is none."""
     try:
-        return None if not text else pa.scalar(text.strip()).cast(kind).as_py()
+        return None if not text else scalar(text.strip()).cast(kind).as_py()
     except pa.ArrowException:
         return None
 
@@ -368,8 +369,8 @@ def _with_nulls(batch: pa.RecordBatch) -> pa.RecordBatch:
     for place, field in enumerate(batch.schema):
         if is_text(field.type):
             column = batch.column(place)
-            empty = pc.equal(column, "")
+            empty = pc.equal(column, scalar("").cast(field.type))
             if pc.any(empty).as_py():
-                filled = pc.if_else(empty, pa.scalar(None, field.type), column)
+                filled = pc.if_else(empty, pa.nulls(1, field.type)[0], column)
                 batch = batch.set_column(place, field, filled)
     return batch

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,11 @@ from hamlet.input.input_schema import missing_column, plain_schema, schema_of, u
 from hamlet.input.moments import needs_reading, with_moments
 from hamlet.input.ordering import PIECE_ROWS, SPILL_ROWS, OrderCheck, SortKey, ordered_batches, slices, sorted_batches
 from hamlet.input.records import table_of_columns, table_of_records
+from hamlet.input.row_groups import RowGroups, Useless
 from hamlet.input.timed import Timed, dropped_by, timed
 from hamlet.input.widening import cast, conform, is_readable, validate
 from hamlet.language.schema import UNITS_PER_SECOND, Schema
+from hamlet.language.zones import zone_of
 
 Progress = Callable[[int], None]
 SAMPLE_ROWS = 1000
@@ -107,9 +110,41 @@ class EventSource:
                     progress(done)
 
     def notes(self) -> list[str]:
-        """What to know of the input: rows that were dropped."""
-        found = dropped_by(self._reader).sentence()
-        return [] if found is None else [found]
+        """What to know of the input: rows dropped, row groups not read, and times without the zone asked for."""
+        found = [dropped_by(self._reader).sentence(), self.row_groups.sentence()]
+        clock = self.schema.clock
+        if clock.zone is not None and clock.is_timestamp and clock.type.tz is None:
+            found.append(f"the times of '{clock.column}' have no time zone; they are read as UTC")
+        return [each for each in found if each is not None]
+
+    @cached_property
+    def row_groups(self) -> RowGroups:
+        """The row groups of the Parquet files among the input."""
+        return RowGroups(self._reader, self.schema)
+
+    def leave_out(self, useless: Useless, reason: str, columns: Sequence[str]) -> int:
+        """Leave out row groups of events that nobody has a use for, if all that is known of the input is known of them.
+
+        Parameters
+        ----------
+        useless : callable
+            Whether statistics prove that no event of a row group is of use.
+        reason : str
+            Why, in a few words.
+        columns : sequence of str
+            What would be read.
+
+        Returns
+        -------
+        int
+            How many events are left out; those that `batches` would have given.
+        """
+        return self.row_groups.leave_out(useless, reason, columns)
+
+    @property
+    def left_out(self) -> dict[str, int]:
+        """How many row groups are not read, by the reason."""
+        return self.row_groups.skipped()
 
     def types(self) -> list[str]:
         """The types of events that are dicts; none of others, whose columns are known."""
@@ -246,6 +281,7 @@ def open_events(
     type_column: str = "type",
     order_column: str | None = None,
     time_unit: str = "s",
+    timezone: str | None = None,
     input_format: str | None = None,
     delimiter: str | None = None,
     bad_rows: str = "error",
@@ -266,6 +302,8 @@ def open_events(
         Names of the columns; without an order column events of equal time are unordered.
     time_unit : {'s', 'ms', 'us', 'ns'}
         What one step of an integer time column means; timestamps carry their own unit.
+    timezone : str, optional
+        Where windows of days and weeks begin at midnight (`hamlet.planner.timeline`).
     input_format : {'parquet', 'csv', 'json'}, optional
         The format of a file; by default its extension says.
     delimiter : str, optional
@@ -289,6 +327,8 @@ def open_events(
         return source
     if time_unit not in UNITS_PER_SECOND:
         raise OptionError(f"time unit {time_unit!r} is unknown; it must be {one_of(tuple(UNITS_PER_SECOND))}")
+    if timezone is not None:
+        zone_of(timezone)
     if order_column is not None and order_column == time_column:
         raise OptionError(f"the order column is the time column ({time_column!r}); it must be another one, or none")
     key = SortKey(time_column, order_column)
@@ -304,7 +344,7 @@ def open_events(
         empty=reader.rows == 0,
         source=reader.name,
     )
-    return EventSource(reader, key, schema, spill_rows)
+    return EventSource(reader, key, schema.in_zone(timezone), spill_rows)
 
 
 def _reader_of(

@@ -44,7 +44,13 @@ def _is_integer(value: str) -> bool:
 
 
 class InFolders:
-    """A file whose folders say the values of further columns; a column that the file has itself is the file's."""
+    """A file whose folders say the values of further columns; a column that the file has itself is the file's.
+
+    Attributes
+    ----------
+    reader : Reader
+        Of the file.
+    """
 
     def __init__(self, reader: Reader, values: Mapping[str, str | None], types: Mapping[str, pa.DataType]) -> None:
         self.name = reader.name
@@ -72,12 +78,16 @@ class InFolders:
             ]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
+    @property
+    def constants(self) -> dict[str, int | str | None]:
+        """The values of the further columns, None for NULL."""
+        whole = {name for name, kind in self._types.items() if pa.types.is_int64(kind)}
+        return {name: int(text) if text and name in whole else text for name, text in self._values.items()}
+
     def __getstate__(self) -> dict[str, Any]:
         """All but the reader, for a task that opens the file itself."""
         return vars(self) | {"reader": None}
 
     def _constant(self, name: str, rows: int) -> pa.Array:
-        value, kind = self._values[name], self._types[name]
-        if value is None:
-            return pa.nulls(rows, kind)
-        return pa.repeat(pa.scalar(int(value) if pa.types.is_int64(kind) else value, kind), rows)
+        value, kind = self.constants[name], self._types[name]
+        return pa.nulls(rows, kind) if value is None else pa.repeat(pa.scalar(value, kind), rows)

@@ -13,7 +13,7 @@ from hamlet.errors import Diagnostic, near_miss, one_of
 from hamlet.language.query import Expression, Span
 from hamlet.language.tokens import Kind, Token
 
-CLAUSES = ("PATTERN", "SEMANTICS", "WHERE", "GROUP-BY", "HAVING", "TOP", "SPAN", "WITHIN", "SLIDE")
+CLAUSES = ("PATTERN", "SEMANTICS", "WHERE", "GROUP-BY", "HAVING", "TOP", "SPAN", "WITHIN", "SLIDE", "OFFSET")
 MAX_DEPTH = 100  # nesting of patterns, of conditions and of arithmetic
 MAX_PROBLEMS = 1000  # a file that is no workload at all is not listed to its end
 
@@ -84,7 +84,7 @@ class Cursor:
         if word == "GROUP":
             dashed = int(self.at("-", offset=offset + 1))
             return ("GROUP-BY", 2 + dashed) if self.at_word("BY", offset=offset + 1 + dashed) else None
-        if word in ("SPAN", "TOP"):  # before a number only: they are common names
+        if word in ("SPAN", "TOP", "OFFSET"):  # before a number only: they are common names
             signed = int(self.at("-", offset=offset + 1))
             return (word, 1) if self.at_kind(Kind.NUMBER, offset=offset + 1 + signed) else None
         if word in ("SEMANTICS", "HAVING") and self._is_name_here(offset):

@@ -116,6 +116,7 @@ class LogFile:
         self._chunk = chunk_bytes
         self._rest: memoryview[int] = memoryview(b"")
         self._grown = False
+        self._before = 0  # characters of the line in which the rest begins
         if not self._path.exists():
             raise DataError(f"no such file: {path}{similar_file(self._path)}")
         if not self._path.is_file():
@@ -135,6 +136,7 @@ class LogFile:
             self._ignore_unknown,
         )
         first, lines, offset = 0, 0, 0
+        self._before = 0
         try:
             with _opened(self._path) as file:
                 for block, final in self._blocks(file):
@@ -149,6 +151,7 @@ class LogFile:
                                 raise self._error(mistake, block, lines) from None
                             block = self._without(mistake, block, lines)
                             scanner.widen()  # which forgets what it has read of the block
+                    self._before = _column_behind(block, taken, self._before)
                     self._rest = memoryview(block)[taken:]
                     self._grown = taken == 0
                     self.unknown = scanner.unknown
@@ -229,7 +232,8 @@ class LogFile:
         message, hint = self._words(kind, detail.decode(errors="replace"))
         width = len(detail.decode(errors="replace")) if kind not in ("arity", "back") else 1
         shown, caret = _excerpt(text, len(before), width)
-        lines_said = [f"{self.name}:{line}:{len(before) + 1}: {message}", f"    {shown}", f"    {caret}"]
+        column = len(before) + 1 + (self._before if begin == 0 else 0)
+        lines_said = [f"{self.name}:{line}:{column}: {message}", f"    {shown}", f"    {caret}"]
         return DataError("\n".join(lines_said + ([f"hint: {hint}"] if hint else [])))
 
     def _words(self, kind: str, detail: str) -> tuple[str, str | None]:
@@ -262,6 +266,12 @@ class LogFile:
             "quote": ("the quoted value is not closed", None),
             "long": ("a tuple has more than 256 fields", None),
         }[kind]
+
+
+def _column_behind(block: bytes, taken: int, before: int) -> int:
+    """The characters of the last line in the first bytes of a block whose own first line has so many before it."""
+    begin = block.rfind(b"\n", 0, taken) + 1
+    return len(block[begin:taken].decode(errors="replace")) + (before if begin == 0 else 0)
 
 
 def _scanned(scanner: LogScanner, block: bytes, final: bool) -> int:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hamlet.errors import OptionError
 from hamlet.input.csvform import CsvForm
-from hamlet.input.events import open_events
+from hamlet.input.events import EventSource, open_events
 from hamlet.input.ordering import SortKey
 from hamlet.language.schema import UNITS_PER_SECOND
 from hamlet.policies.logs import LogChunk, LogFile, Predicate
@@ -78,10 +78,17 @@ class _LogSource(Source):
         return [] if found is None else [found]
 
 
-class _TableSource(Source):
+class TableSource(Source):
     """Events in columns."""
 
-    def __init__(self, events: Any, signature: Signature, wanted: Container[Predicate], time_points: str) -> None:
+    def __init__(
+        self,
+        events: EventSource,
+        signature: Signature,
+        wanted: Container[Predicate],
+        time_points: str,
+        counted: tuple[int, int] | None,
+    ) -> None:
         schema = events.schema
         clock = schema.clock
         kind = clock.type if clock.is_timestamp else pa.int64()
@@ -96,15 +103,21 @@ class _TableSource(Source):
             schema.type_column,
             time_points,
             open_columns=not schema.closed,
+            counted=counted,
         )
+
+    @property
+    def events(self) -> EventSource:
+        """The events that are read."""
+        return self._events
 
     def chunks(self, progress: Progress | None = None) -> Iterator[LogChunk]:
         """All time-points."""
         tables = self._tables
         for chunk in tables.chunks(self._events.batches(tables.columns, progress=progress)):
             yield chunk
-            self.stats["time_points"] += len(chunk.times)
-        self.stats |= {"events": tables.events, "matched_events": tables.matched}
+            self.stats["time_points"] = tables.points
+        self.stats |= {"events": tables.events, "time_points": tables.points, "matched_events": tables.matched}
         if tables.nulls:
             self.stats["null_events"] = tables.nulls
 
@@ -145,6 +158,7 @@ def open_source(
     ignore_unknown: bool = False,
     input_format: str | None = None,
     filtered: Callable[[Any], Any] | None = None,
+    counted: tuple[int, int] | None = None,
     **columns: Any,
 ) -> Source:
     """Open events as time-points.
@@ -163,6 +177,8 @@ def open_source(
     input_format : {'monpoly', 'parquet', 'csv', 'json'}, optional
     filtered : callable, optional
         What leaves out events: from an EventSource to one that has fewer.
+    counted : (int, int), optional
+        Of events in columns, the first and the last time that `Source.stats` count; by default all do.
     **columns
         ``time_column, type_column, order_column, time_unit, delimiter, bad_rows`` of
         `hamlet.input.events.open_events`. A bad row of a log is a time-point with a mistake.
@@ -184,7 +200,7 @@ def open_source(
         file = LogFile(log, types, wanted=wanted, ignore_unknown=ignore_unknown, drops=drops)
         return _LogSource(file, columns.get("time_unit") or "s")
     events = open_events(source, input_format=input_format, wide_integers=True, **columns)
-    return _TableSource(events if filtered is None else filtered(events), signature, wanted, time_points)
+    return TableSource(events if filtered is None else filtered(events), signature, wanted, time_points, counted)
 
 
 def types_of(signature: Signature) -> Mapping[Predicate, tuple[str, ...]]:

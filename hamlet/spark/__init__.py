@@ -100,7 +100,7 @@ def run(
         executors (a local checkpoint) until the DataFrame is forgotten.
     **options
         Those of `hamlet.run`: sharing, benefit, numbers, count_type, threads, time_column, type_column, order_column,
-        time_unit.
+        time_unit, timezone.
 
     Returns
     -------

@@ -83,7 +83,8 @@ class Shipment:
         """The columns in the language's types; raises DataError where time, type or order column cannot be used."""
         options = self.options
         key = SortKey(options.time_column, options.order_column)
-        return schema_of(self.events, key, options.type_column, options.time_unit, source=name)
+        found = schema_of(self.events, key, options.type_column, options.time_unit, source=name)
+        return found.in_zone(options.timezone)
 
     def compiled(self) -> CompiledWorkload:
         """The workload compiled for the columns."""
