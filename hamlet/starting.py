@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 
-EXIT_CODE = 130
+EXIT_CODE = 1
 _PROGRAMS = ("hamlet", "hamlet.exe", "hamlet-script.py")
 
 

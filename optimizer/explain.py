@@ -148,6 +148,8 @@ class Memory:
         For exact numbers, and for numbers of floating point; None where no bound is known.
     grows : tuple of str
         What else it grows with.
+    lane : str
+        What partial trends are kept apart by, which the bounds call a window.
     """
 
     because: tuple[Cause, ...]
@@ -155,6 +157,7 @@ class Memory:
     exact: Bound | None
     scaled: Bound | None
     grows: tuple[str, ...] = ()
+    lane: str = "open window"
 
     @property
     def name(self) -> str:
@@ -164,13 +167,31 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A query's windows: WITHIN and SLIDE as written and in ticks, and the most that are open at once."""
+    """A query's windows.
+
+    Attributes
+    ----------
+    within, slide : str
+        As written.
+    within_ticks, slide_ticks : int
+    open_at_once : int
+        The most windows that are open at one time.
+    offset : str or None
+        As written.
+    timezone : str or None
+        Whose clock says when windows begin.
+    begin : str or None
+        When one of them begins, in words; None where that is at time 0.
+    """
 
     within: str
     slide: str
     within_ticks: int
     slide_ticks: int
     open_at_once: int
+    offset: str | None = None
+    timezone: str | None = None
+    begin: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ It is stable: keys may be added, `version` changes when one is renamed, removed 
 ``queries[].partition``
     ``grouping``, ``equivalence``: lists of attributes.
 ``queries[].window``
-    ``within``, ``slide``: durations ``{"text", "ticks"}``; ``open_at_once``: the most windows open at one time.
+    ``within``, ``slide``: durations ``{"text", "ticks"}``; ``offset`` (text or null); ``timezone`` (name or null);
+    ``open_at_once``: the most windows open at one time.
 ``queries[].templates[]``
     One with ``part`` null; for AND three: ``left``, ``right`` and ``both`` (the trends that are in both).
     ``states[]``: ``id`` (0 is the start), ``variable``, ``type``, ``start``, ``final``, ``end_guards`` (negated
@@ -38,7 +39,8 @@ It is stable: keys may be added, `version` changes when one is renamed, removed 
     ``class`` (``independent of the event rate``, ``linear in the window's matched events`` or ``linear``);
     ``because[]`` as above;
     ``kept_types`` (types whose events are kept because they belong to several partitions); ``exact`` and ``float``:
-    bytes at most, see `optimizer.explain.Bound`, null where no bound is known; ``grows[]``: what else it grows with.
+    bytes at most, see `optimizer.explain.Bound`, null where no bound is known; ``grows[]``: what else it grows with;
+    ``lane``: what the bounds call a window.
 ``queries[].matching``
     Null, or of a query that the matching operator runs: ``semantics``, ``span`` (text or null), ``session`` (true or
     false), ``rung`` (what an event costs).
@@ -103,6 +105,8 @@ def _query(place: int, query: QueryView, workload: WorkloadView) -> dict[str, An
         "window": {
             "within": {"text": window.within, "ticks": window.within_ticks if known else None},
             "slide": {"text": window.slide, "ticks": window.slide_ticks if known else None},
+            "offset": window.offset,
+            "timezone": window.timezone,
             "open_at_once": window.open_at_once,
         },
         "templates": [{"part": each.part, **_template(each)} for each in query.templates],
@@ -159,4 +163,5 @@ def _memory(memory: Memory) -> dict[str, Any]:
         "exact": None if memory.exact is None else asdict(memory.exact),
         "float": None if memory.scaled is None else asdict(memory.scaled),
         "grows": list(memory.grows),
+        "lane": memory.lane,
     }

@@ -125,6 +125,11 @@ def partition_text(query: QueryView) -> str:
 
 def window_text(query: QueryView, workload: WorkloadView) -> str:
     """A query's windows in words."""
+    begin = "" if query.window.begin is None else f"; {query.window.begin}"
+    return _lengths_text(query, workload) + begin
+
+
+def _lengths_text(query: QueryView, workload: WorkloadView) -> str:
     window = query.window
     if query.matching is not None and query.matching.session:
         return f"sessions: each ends {window.within} after its last event, if no other comes until then"
@@ -212,14 +217,17 @@ def memory_lines(memory: Memory, window: Window) -> list[str]:
     because = [_causes(memory.because)] if memory.because else []
     because += [f"the type {name}, whose events belong to several partitions" for name in memory.kept_types]
     lines = [memory.name + (f", because of {' and '.join(because)}" if because else "")]
+    grows = [f"in {each}" if memory.name == GROWING else f"and {each}" for each in memory.grows]
+    lines = [f"{lines[0]} {grows[0]}", *grows[1:]] if memory.name == GROWING else [*lines, *grows]
     if memory.exact is None or memory.scaled is None:
-        grows = [f"in {each}" if memory.name == GROWING else f"and {each}" for each in memory.grows]
-        return [f"{lines[0]} {grows[0]}", *grows[1:]] if memory.name == GROWING else [*lines, *grows]
+        return lines
     for name, bound in (("exact", memory.exact), ("float", memory.scaled)):
-        lines += _bytes(name, bound)
+        lines += _bytes(name, bound, memory.lane)
     if memory.kept_types:
         kept = ", ".join(memory.kept_types)
         lines.append(f"besides, once and as they are read, the {kept} events of the longest window of the partitioning")
+    if memory.lane == "open start of a trend":
+        return lines
     total = math.ceil(memory.exact.partition + window.open_at_once * memory.exact.window.at(EXAMPLE_BITS))
     example = f"exact, counts of {EXAMPLE_BITS:,} bits: at most {total:,} bytes per partition"
     if memory.because:
@@ -239,14 +247,12 @@ def parallel_lines(query: QueryView) -> list[str]:
     return [*lines, f"not along time: {query.maps.refused}"]
 
 
-def _bytes(name: str, bound: Bound) -> list[str]:
-    lines = [f"{name}: at most {bound.partition:,} bytes per partition + {_line(bound.window)} per open window"]
-    if bound.event:
-        more = f"    + {bound.event:,} bytes per kept event"
-        if bound.event_window.constant:
-            more += f" + {_line(bound.event_window)} per kept event and open window"
-        lines.append(more)
-    return lines
+def _bytes(name: str, bound: Bound, lane: str) -> list[str]:
+    lines = [f"{name}: at most {bound.partition:,} bytes per partition + {_line(bound.window)} per {lane}"]
+    more = [f"{bound.event:,} bytes per kept event"] if bound.event else []
+    if bound.event_window.constant:
+        more.append(f"{_line(bound.event_window)} per kept event and {lane}")
+    return [*lines, f"    + {' + '.join(more)}"] if more else lines
 
 
 def _line(line: Line) -> str:

@@ -199,7 +199,7 @@ KEYS = {
     "queries[]": QUERY,
     "queries[].variables[]": "name type negated conditions broadcast",
     "queries[].partition": "grouping equivalence",
-    "queries[].window": "within slide open_at_once",
+    "queries[].window": "within slide offset timezone open_at_once",
     "queries[].window.within": "text ticks",
     "queries[].window.slide": "text ticks",
     "queries[].templates[]": "part states transitions guards",
@@ -211,7 +211,7 @@ KEYS = {
     "queries[].operator": "exact float",
     "queries[].operator.exact": "operator instead reason",
     "queries[].maps": "panes refused",
-    "queries[].memory": "class because kept_types exact float grows",
+    "queries[].memory": "class because kept_types exact float grows lane",
     "queries[].memory.exact": "partition window event event_window thread",
     "queries[].memory.exact.window": "constant per_bit",
 }

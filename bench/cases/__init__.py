@@ -13,6 +13,7 @@ from bench.cases import (
     limits,
     peers,
     policies,
+    policy_growth,
     questions,
     ranges,
     real,
@@ -41,6 +42,7 @@ CASES: dict[str, Case] = {
     **ranges.CASES,
     **verdicts.CASES,
     **policies.CASES,
+    **policy_growth.CASES,
     **slices.CASES,
     **campaigns.CASES,
 }

@@ -132,7 +132,7 @@ def schema_of(workload: Workload, description: Json, options: Mapping[str, Any])
         elif found[name] is AttributeType.TIMESTAMP:
             raise ValueError(f"the column {name!r} has no unit")
     unit = arrow.unit if pa.types.is_timestamp(arrow) else options["time_unit"]
-    clock = Clock(options["time_column"], unit, arrow)
+    clock = Clock(options["time_column"], unit, arrow, options.get("timezone"))
     schema = Schema(found, clock, options["type_column"], options.get("order_column"), closed, units, arrows)
     names = columns_read(workload, schema)
     if not set(found) <= set(names) or (closed and len(found) < len(names)):

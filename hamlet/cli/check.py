@@ -2,15 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import (
+    Any,
+)
 
 import click
 
-from hamlet.cli.loading import load
-from hamlet.cli.monitor import NEGATE, SIGNATURE
-from hamlet.cli.notations import extension_of, notation_of, only_for, settings_of
-from hamlet.cli.options import COLUMN_OPTIONS, FILE, QUIET, READING_OPTIONS, input_option, with_options
-from hamlet.findings import Watch, found_by
+from hamlet.cli.loading import (
+    chosen_events,
+    load,
+)
+from hamlet.cli.monitor import (
+    NEGATE,
+    SIGNATURE,
+)
+from hamlet.cli.notations import (
+    extension_of,
+    notation_of,
+    only_for,
+    only_for_queries,
+    refuse_timezone,
+    settings_of,
+)
+from hamlet.cli.options import (
+    COLUMN_OPTIONS,
+    FILE,
+    PERIOD_OPTIONS,
+    QUIET,
+    READING_OPTIONS,
+    TIMEZONE,
+    WHERE,
+    Input,
+    input_option,
+    with_options,
+)
+from hamlet.findings import (
+    Watch,
+    found_by,
+    see_unread,
+)
+from hamlet.planner.skipping import (
+    leave_out_useless,
+)
 
 
 @click.command(
@@ -24,9 +57,27 @@ from hamlet.findings import Watch, found_by
     """,
 )
 @FILE
-@with_options(SIGNATURE, NEGATE, input_option(monpoly=True), *COLUMN_OPTIONS, *READING_OPTIONS, QUIET)
+@with_options(
+    SIGNATURE,
+    NEGATE,
+    input_option(monpoly=True),
+    WHERE,
+    *PERIOD_OPTIONS,
+    *COLUMN_OPTIONS,
+    TIMEZONE,
+    *READING_OPTIONS,
+    QUIET,
+)
 def command(
-    workload: str, signature: str | None, negate: bool, source: str | None, quiet: bool, **columns: Any
+    workload: str,
+    signature: str | None,
+    negate: bool,
+    source: Input | None,
+    where: str | None,
+    since: str | None,
+    until: str | None,
+    quiet: bool,
+    **columns: Any,
 ) -> None:
     """Report all errors of a file, with the input's columns if there is an input.
 
@@ -36,17 +87,19 @@ def command(
     """
     extension = extension_of(workload)
     only_for([extension or ""], {"signature": signature, "negate": negate}, ".mfotl", "policies")
+    only_for_queries(extension, {"where": where, "from": since, "to": until})
     if extension is not None:
+        refuse_timezone(workload, columns)
         own = {"signature": signature, "negate": negate, "source": source, "quiet": quiet}
         said = notation_of(extension).check(workload, settings_of({**own, **columns}))
     else:
         checked, events = load(workload, source, quiet, columns, all_errors=True)
+        events = events if events is None else chosen_events(events, since, until, where)
         if events is not None and not quiet:
             watch = Watch(checked, events.schema)
-            for batch in events.batches([name for name in watch.columns if name in events.schema.columns]):
-                watch.see(batch)
-                if watch.settled:
-                    break
+            unread = leave_out_useless(checked, events)
+            watch.see_some(events.batches([name for name in watch.columns if name in events.schema.columns]))
+            see_unread(watch, events, unread)
             for sentence in [*events.notes(), *found_by(watch)]:
                 click.echo(f"note: {sentence}", err=True)
         count = len(checked.names)

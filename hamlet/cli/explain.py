@@ -2,15 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import (
+    Any,
+)
 
 import click
 
-from hamlet.cli.loading import load
-from hamlet.cli.monitor import NEGATE, SIGNATURE
-from hamlet.cli.notations import extension_of, notation_of, only_for, settings_of
-from hamlet.cli.options import COLUMN_OPTIONS, FILE, QUERY, QUIET, input_option, with_options
-from hamlet.planner.explain import explain as explain_workload
+from hamlet.cli.loading import (
+    chosen_events,
+    load,
+)
+from hamlet.cli.monitor import (
+    NEGATE,
+    SIGNATURE,
+)
+from hamlet.cli.notations import (
+    extension_of,
+    notation_of,
+    only_for,
+    only_for_queries,
+    refuse_timezone,
+    settings_of,
+)
+from hamlet.cli.options import (
+    COLUMN_OPTIONS,
+    FILE,
+    PERIOD_OPTIONS,
+    QUERY,
+    QUIET,
+    READING_OPTIONS,
+    TIMEZONE,
+    WHERE,
+    Input,
+    input_name,
+    input_option,
+    with_options,
+)
+from hamlet.planner.explain import (
+    explain as explain_workload,
+)
+from hamlet.planner.skipping import (
+    leave_out_useless,
+)
 
 
 @click.command(
@@ -43,7 +76,11 @@ from hamlet.planner.explain import explain as explain_workload
     NEGATE,
     input_option(monpoly=True),
     QUERY,
+    WHERE,
+    *PERIOD_OPTIONS,
     *COLUMN_OPTIONS,
+    TIMEZONE,
+    *READING_OPTIONS,
     QUIET,
 )
 def command(
@@ -52,9 +89,12 @@ def command(
     html: str | None,
     signature: str | None,
     negate: bool,
-    source: str | None,
+    source: Input | None,
     quiet: bool,
     queries: tuple[str, ...],
+    where: str | None,
+    since: str | None,
+    until: str | None,
     **columns: Any,
 ) -> None:
     """Show how a file will run.
@@ -64,19 +104,27 @@ def command(
     """
     extension = extension_of(workload)
     only_for([extension or ""], {"signature": signature, "negate": negate}, ".mfotl", "policies")
+    only_for_queries(extension, {"where": where, "from": since, "to": until})
     if html is not None and shown_as is not None:
         raise click.UsageError("--html writes a page and prints nothing, so --format says nothing; give one of them")
     if extension is not None:
         if queries:
             raise click.UsageError("--query chooses from the queries of a workload (.sase)")
+        refuse_timezone(workload, columns)
         own = {"signature": signature, "negate": negate, "source": source, "quiet": quiet}
         notation_of(extension).explain(workload, settings_of({**own, **columns}), shown_as or "text", html)
         return
     checked, events = load(workload, source, quiet, columns, queries)
-    schema = None if events is None else events.schema
+    schema, zone = None if events is None else events.schema, columns["timezone"]
+    if events is not None:
+        chosen = chosen_events(events, since, until, where)
+        leave_out_useless(checked, chosen)
+        said = chosen.row_groups.sentence("a run skips")
+        if said is not None and not quiet:
+            click.echo(f"note: {said}", err=True)
     if html is None:
-        click.echo(explain_workload(checked, schema, shown_as or "text"))
+        click.echo(explain_workload(checked, schema, shown_as or "text", timezone=zone))
         return
     from hamlet.pages.explained import write_explanation  # brings in jinja2, which nothing else needs
 
-    write_explanation(checked, html, schema, source)
+    write_explanation(checked, html, schema, input_name(source) or None, timezone=zone)

@@ -13,14 +13,25 @@ WORKLOAD = click.argument("workload", type=click.Path(), metavar="WORKLOAD.sase"
 FILE = click.argument("workload", type=click.Path(), metavar="WORKLOAD.sase|POLICY.mfotl|SPEC.lola")
 
 
-def _only_one(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> str | None:  # noqa: ARG001
-    """Of an option that click would take the last of; a user who gives several means all of them."""
+Input = str | list[str]  # a path, a pattern or a URL, or several of them
+
+
+def _inputs(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> Input | None:  # noqa: ARG001
+    """What an option that may be repeated names: one input as it is, several as a list."""
     if len(given) > 1:
-        raise click.UsageError(
-            f"{option.opts[0]} is given {len(given)} times; give one file, a folder that has them all, or a pattern in "
-            "quotes"
-        )
+        return list(given)
     return given[0] if given else None
+
+
+def inputs_of(source: Input | None) -> list[str]:
+    """The inputs of a command, one by one."""
+    return [source] if isinstance(source, str) else list(source or ())
+
+
+def input_name(source: Input | None) -> str:
+    """What an input is called in a title."""
+    names = inputs_of(source)
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more" if names else ""
 
 
 def input_option(
@@ -30,15 +41,16 @@ def input_option(
     forms = "a Parquet, CSV or JSON lines file, a folder of them, or a pattern such as 'logs/*.csv'" + (
         ", or MonPoly's log (.log)" if monpoly else ""
     )
+    but = " (specifications read them one after the other)" if monpoly else ""
     return click.option(
         "--input",
         "-i",
         "source",
         metavar=metavar,
         multiple=True,
-        callback=_only_one,
+        callback=_inputs,
         required=required,
-        help=f"Events: {forms}.{more}",
+        help=f"Events: {forms}; may be repeated: all are one stream, merged by time{but}.{more}",
     )
 
 
@@ -87,6 +99,11 @@ COLUMN_OPTIONS = (
         help="What 1 means in an integer time column; timestamps carry their own unit.",
     ),
 )
+TIMEZONE = click.option(
+    "--timezone",
+    metavar="ZONE",
+    help="Where windows of days and weeks begin at midnight, such as Europe/Berlin; else by UTC.",
+)
 READING_OPTIONS = (
     click.option("--delimiter", metavar="CHARACTER", help="Separates the fields of CSV; by default from its header."),
     click.option(
@@ -94,7 +111,8 @@ READING_OPTIONS = (
         type=click.Choice(["error", "drop"]),
         default="error",
         show_default=True,
-        help="CSV rows with too many or too few fields, or no time: an error, or dropped, counted and shown.",
+        help="Rows without a time, CSV rows with too many or too few fields, lines that are no JSON object or have "
+        "text where numbers were: an error, or dropped, counted and the first three shown.",
     ),
 )
 PERIOD_OPTIONS = (

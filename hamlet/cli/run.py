@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from hamlet.cli.loading import load
+from hamlet.cli.loading import chosen_events, load
 from hamlet.cli.notations import extension_of
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
@@ -20,18 +20,19 @@ from hamlet.cli.options import (
     READING_OPTIONS,
     REPORT,
     RUN_OPTIONS,
+    TIMEZONE,
     WHERE,
     WORKLOAD,
+    Input,
     input_option,
+    inputs_of,
     max_memory_option,
     with_options,
 )
 from hamlet.cli.progress import progress_bar, summary_line
 from hamlet.cli.remarks import doubts, folder_doubt
 from hamlet.cli.show import SHOWN_ROWS, show_tables
-from hamlet.engine.where import FilteredEvents
 from hamlet.input.events import EventSource
-from hamlet.input.period import PeriodEvents
 from hamlet.output.files import check_destination, check_format, stream_out, write
 from hamlet.output.place import check_beside
 from hamlet.output.query_rows import QueryRows
@@ -85,12 +86,13 @@ from hamlet.planner.workload import Workload
     REPORT,
     *PERIOD_OPTIONS,
     *COLUMN_OPTIONS,
+    TIMEZONE,
     *READING_OPTIONS,
     *RUN_OPTIONS,
 )
 def command(
     workload: str,
-    source: str,
+    source: Input,
     output: str | None,
     output_format: str | None,
     queries: tuple[str, ...],
@@ -109,20 +111,18 @@ def command(
     overwrite, quiet = options.pop("overwrite"), options.pop("quiet")
     chosen = check_format(output_format or ("json" if output == "-" else "parquet"), to_stream=output == "-")
     if output not in (None, "-"):
-        check_destination(str(output), overwrite, keep=[source, workload])
+        check_destination(str(output), overwrite, keep=[*inputs_of(source), workload])
         for name in ("trace", "report"):
             check_beside(options[name], f"--{name}", str(output))
         doubt = folder_doubt(str(output), output_format)
         if doubt is not None and not quiet:
             click.echo(f"note: {doubt}", err=True)
     started = time.perf_counter()
-    columns = {name: options[name] for name in ("time_column", "type_column", "order_column", "time_unit")}
+    columns = {name: options[name] for name in ("time_column", "type_column", "order_column", "time_unit", "timezone")}
     columns |= {name: options.pop(name) for name in ("input_format", "delimiter", "bad_rows")}
     checked, events = load(workload, source, quiet, columns, queries)
     assert events is not None
-    if since is not None or until is not None:
-        events = PeriodEvents(events, since, until)
-    events = FilteredEvents(events, where) if where is not None else events
+    events = chosen_events(events, since, until, where)
     results = _compute(checked, events, quiet, options)
     if limit is not None and output is not None:
         results = _first(results, limit)
@@ -131,7 +131,7 @@ def command(
     elif output == "-":
         _stream_out(results.dated() if dates else results, chosen)
     else:
-        write(results, output, chosen, overwrite, keep=[source, workload])
+        write(results, output, chosen, overwrite, keep=[*inputs_of(source), workload])
     sys.stdout.flush()  # before the summary
     if not quiet:
         if output not in (None, "-") and chosen == "parquet":

@@ -9,14 +9,18 @@ import click
 
 from hamlet.cli.loading import load
 from hamlet.cli.monitor import POLICY_OPTIONS, SIGNATURE
-from hamlet.cli.notations import extension_of, notation_of, only_for, settings_of
+from hamlet.cli.notations import extension_of, notation_of, only_for, refuse_timezone, settings_of
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     FILE,
+    PERIOD_OPTIONS,
     QUERY,
+    READING_OPTIONS,
     REPORT,
     RUN_OPTIONS,
+    TIMEZONE,
     WHERE,
+    Input,
     input_option,
     max_memory_option,
     with_options,
@@ -100,6 +104,7 @@ _STREAM_OPTIONS = (
         "--output", "-o", metavar="DIR", required=True, help="A new directory that every machine of the cluster sees."
     ),
     WHERE,
+    *PERIOD_OPTIONS,
     QUERY,
     click.option("--master", metavar="URL", help="The Spark master; local[*] unless spark-submit sets another one."),
     click.option(
@@ -144,11 +149,13 @@ _STREAM_OPTIONS = (
         help="Slices of a policy's valuations; by default one for each task.",
     ),
     *COLUMN_OPTIONS,
+    TIMEZONE,
+    *READING_OPTIONS,
     *RUN_OPTIONS,
 )
 def command(
     workload: str,
-    source: str,
+    source: Input,
     output: str,
     queries: tuple[str, ...],
     quiet: bool,
@@ -166,10 +173,16 @@ def command(
     extension = extension_of(workload)
     changed = {name: own[name] != default for name, default in _POLICY_DEFAULTS.items()}
     only_for([extension or ""], changed, ".mfotl", "policies")
+    period = {"since": options.pop("since"), "until": options.pop("until")}
+    only_for(
+        [extension or ""], {"from": period["since"], "to": period["until"]}, ".lola", "stream specifications on Spark"
+    )
     if extension is not None:
+        refuse_timezone(workload, options)
         if not stream:
             _refuse_streaming(options)
-        _monitor(extension, workload, {**options, **own, "source": source, "quiet": quiet}, output, stream, queries)
+        given = {**options, **own, **period, "source": source, "quiet": quiet}
+        _monitor(extension, workload, given, output, stream, queries)
         return
     streaming = {name: options.pop(name) for name in _STREAM_DEFAULTS}
     if stream:
@@ -179,12 +192,12 @@ def command(
     from hamlet import spark  # brings in pyspark, which nothing else needs
 
     started = time.perf_counter()
-    checked, _ = load(workload, None, quiet, {}, queries)
+    checked, _ = load(workload, None, quiet, {"timezone": options["timezone"]}, queries)
     options["output_format"] = options["output_format"] or "parquet"
     with task_bar(quiet) as progress:
         stats = spark.submit(checked, source, output, keep=[workload], progress=progress, **options)
     if not quiet:
-        for note in stats["notes"]:
+        for note in [*stats["notes"], *stats["warnings"]]:
             click.echo(f"note: {note}", err=True)
         if options["products"] == "always" and not stats["products"]["used"]:
             click.echo(f"note: events were shuffled, for {stats['products']['reason']}", err=True)
@@ -202,8 +215,9 @@ def _monitor(
     extension: str, path: str, options: dict[str, Any], output: str, stream: bool, queries: tuple[str, ...]
 ) -> None:
     """A job for a policy or a specification."""
-    given = {name: options.pop(name) for name in _WORKLOAD_DEFAULTS}
-    other = next((name for name, default in _WORKLOAD_DEFAULTS.items() if given[name] != default), None)
+    known = [name for name in _WORKLOAD_DEFAULTS if name != "where" or extension != ".lola"]
+    given = {name: options.pop(name) for name in known}
+    other = next((name for name in known if given[name] != _WORKLOAD_DEFAULTS[name]), None)
     if other is not None or queries:
         raise click.UsageError(f"--{(other or 'query').replace('_', '-')} is for workloads of trend queries (.sase)")
     settings = settings_of(options)
@@ -212,12 +226,14 @@ def _monitor(
     options["output_format"] = options.get("output_format") or "parquet"
     stats = notation_of(extension).submit([path], settings, options)
     if not settings.quiet:
+        for note in stats.get("notes", ()):
+            click.echo(f"note: {note}", err=True)
         click.echo(summary_line(stats, time.perf_counter() - started), err=True)
 
 
 def _follow(
     workload: str,
-    source: str,
+    source: Input,
     output: str,
     queries: tuple[str, ...],
     quiet: bool,
@@ -244,7 +260,7 @@ def _follow(
     lateness = streaming.pop("lateness")
     options["output_format"] = options["output_format"] or "parquet"
     options["lateness"] = int(lateness) if lateness.isdecimal() else lateness
-    checked, _ = load(workload, None, quiet, {}, queries)
+    checked, _ = load(workload, None, quiet, {"timezone": options["timezone"]}, queries)
     if not quiet and options["output_format"] == "parquet" and options["count_type"] == "auto":
         click.echo(
             "note: COUNT and SUM are text in the files of a --stream, unless --count-type says what fits", err=True
@@ -252,4 +268,6 @@ def _follow(
     found = spark.submit_stream(checked, source, output, checkpoint, **streaming, **options)
     if not quiet:
         late = f", {found['late_events']:,} late" if found["late_events"] else ""
+        for note in found["notes"]:
+            click.echo(f"note: {note}", err=True)
         click.echo(f"{found['events']:,} events in {found['batches']:,} micro-batches{late}", err=True)

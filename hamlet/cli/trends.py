@@ -6,19 +6,19 @@ from typing import Any
 
 import click
 
-from hamlet.cli.loading import load
+from hamlet.cli.loading import chosen_events, load
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     PERIOD_OPTIONS,
     READING_OPTIONS,
+    TIMEZONE,
     WHERE,
     WORKLOAD,
+    Input,
     input_option,
     with_options,
 )
-from hamlet.engine.where import FilteredEvents
 from hamlet.errors import OptionError
-from hamlet.input.period import PeriodEvents
 from hamlet.output.digits import short_text
 from hamlet.parallel.run import run as run_workload
 from hamlet.trends import TrendSample, refuse_others
@@ -47,11 +47,12 @@ _LONGEST = 40  # events of a trend that are shown
     WHERE,
     *PERIOD_OPTIONS,
     *COLUMN_OPTIONS,
+    TIMEZONE,
     *READING_OPTIONS,
 )
 def command(
     workload: str,
-    source: str,
+    source: Input,
     query: str | None,
     window: str | None,
     group: str | None,
@@ -73,9 +74,8 @@ def command(
         if query in (None, each.query.name):
             refuse_others(each)
     chosen = checked.select([query] if query is not None else checked.names)
-    given = PeriodEvents(events, since, until) if since is not None or until is not None else events
-    given = FilteredEvents(given, where) if where is not None else given
-    options = {name: columns[name] for name in ("time_column", "type_column", "order_column", "time_unit")}
+    given = chosen_events(events, since, until, where)
+    options = {name: columns[name] for name in ("time_column", "type_column", "order_column", "time_unit", "timezone")}
     sample = run_workload(chosen, given, **options).trends(chosen.names[0], window, group, limit)
     _show(sample, columns["type_column"])
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.engine.keys import KeyIndex
+from hamlet.input.buffers import from_numpy
 from hamlet.input.columns import Int64Array, integers
 from hamlet.input.widening import joined
 
@@ -137,7 +138,7 @@ class Broadcast:
         combined = whole.combine_chunks().to_batches()[0]
         pairs: list[tuple[Int64Array, Int64Array]] = []
         complete = chosen.get(self._whole, np.zeros(0, np.int64))
-        keys = self.index.encode(combined.take(pa.array(complete))).astype(np.int64)
+        keys = self.index.encode(combined.take(from_numpy(complete))).astype(np.int64)
         if self.owns is not None:
             owned = np.array([self.owns(key) for key in self.index.tuples(keys)], bool)
             complete, keys = complete[owned], keys[owned]
@@ -168,7 +169,7 @@ class Broadcast:
         if carried.index.crowded:  # its numbers are of use in this batch only
             carried.index = KeyIndex(carried.index.attributes)
         rows = np.concatenate([carried.rows, chosen.get(places, np.zeros(0, np.int64))])
-        return rows, carried.index.encode(combined.take(pa.array(rows))).astype(np.int64)
+        return rows, carried.index.encode(combined.take(from_numpy(rows))).astype(np.int64)
 
     def _joined(self, partial: Mapping[Places, tuple[Int64Array, Int64Array]]) -> set[int]:
         """Partitions whose keys are complete by partial events of the longest window together."""
@@ -241,7 +242,7 @@ class Broadcast:
         remaining: Int64Array,
         partial: Mapping[Places, Int64Array],
     ) -> None:
-        self._kept = whole.take(pa.array(remaining))
+        self._kept = whole.take(from_numpy(remaining))
         self._kept_classes = classes[remaining]
         for places, rows in partial.items():
             self._sets[places].rows = np.searchsorted(remaining, rows)

@@ -4,29 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import gcd
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet._budget import Budget
 from hamlet._core import Kernel, KernelOverflow
-from hamlet._expression import Program
-from hamlet._order import in_bytes, looked_up, sifted
 from hamlet.engine import trace
 from hamlet.engine.broadcast import Broadcast
 from hamlet.engine.closed_windows import ClosedRows
 from hamlet.engine.keys import KeyIndex
 from hamlet.engine.sharing import Sharing
 from hamlet.engine.workers import Workers
+from hamlet.input.buffers import from_numpy
 from hamlet.input.columns import BatchColumns, Int64Array
+from hamlet.kernel.expression import Program
+from hamlet.kernel.memory import Budget
+from hamlet.kernel.radix_sort import in_bytes, looked_up, sifted
 from hamlet.language.query import AttributeType
 from hamlet.planner.classify import FOREIGN, Coded, Role, Signature, overflow_error
 from hamlet.planner.compiled import CompiledClass, CompiledWorkload
 from hamlet.planner.paths import EVERY, Paths
 from hamlet.planner.tables import QueryTables
+from hamlet.planner.timeline import pane_of
 
 WHOLE_FROM = 1024  # events of a batch; in smaller ones few windows are whole
 MOST_UNMATCHED = 8  # times as many rows as match are read with those that match
@@ -82,7 +83,8 @@ class ClassRunner:
         self.index = KeyIndex(compiled.attributes)
         self.tables = [compiled.tables(number) for number in range(compiled.kernel_queries)]
         floating = [int(type is AttributeType.DOUBLE) for _, type in compiled.columns]
-        self.pane = gcd(*(ticks for each in self.tables for ticks in (each.within, each.slide)))
+        self.line = compiled.line
+        self.pane = pane_of(self.line, [(each.within, each.slide) for each in self.tables])
         self.kernels: Sequence[Any] = self._made_kernels(floating, sharing, budget, paths)
         self.closed = ClosedRows(compiled, workload.schema, self.kernels, self.index, workload.strings)
         self.broadcast = _broadcast(compiled, self.index) if compiled.broadcasts else None
@@ -188,6 +190,7 @@ class ClassRunner:
         whole = parts == 1 and self.kernels[0].takes_whole(len(keys))
         sequence = self.closed.sequence(len(keys)) if whole else None
         more = self._more()
+        until = self.line.place(until)
         arguments = (keys, times, orders, classes, columns, self.workload.strings.ranks, count)
         return [
             lambda kernel=kernel, part=part: self._process(  # type: ignore[misc]
@@ -210,8 +213,8 @@ class ClassRunner:
         return None if keys is None else (keys, classes, matched)
 
     def times(self, batch: BatchColumns) -> Int64Array:
-        """The time of each row, as the kernels get it."""
-        return batch.integers(self.workload.schema.clock.column)
+        """The time of each row, as the kernels get it: its place on the line of the class."""
+        return self.line.places(batch.integers(self.workload.schema.clock.column))
 
     def _delivered(
         self,
@@ -225,11 +228,11 @@ class ClassRunner:
         known, clock = self.workload.classifier.signatures, self.workload.schema.clock.column
         rows = np.nonzero(classes != FOREIGN)[0]
         types = [known[signature].type if signature >= 0 else "" for signature in signatures[rows].tolist()]
-        part = batch.batch.take(pa.array(rows))
-        times = batch.integers(clock)[rows]
+        part = batch.batch.take(from_numpy(rows))
+        times = self.times(batch)[rows]
         live = np.nonzero(self.live())[0]
         given = broadcast.deliver(part, types, times, classes[rows], clock, live)
-        found = BatchColumns(given.batch.take(pa.array(given.rows)), self.workload.strings)
+        found = BatchColumns(given.batch.take(from_numpy(given.rows)), self.workload.strings)
         return found, given.keys, given.classes[given.rows]
 
     def live(self) -> npt.NDArray[np.uint8]:

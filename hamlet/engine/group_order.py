@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet.engine.keys import KeyIndex
+from hamlet.input.buffers import from_texts, to_numpy
 from hamlet.input.columns import Int64Array
 
 Int32Array = npt.NDArray[np.int32]
@@ -110,8 +110,8 @@ def _ordinals(codes: Int64Array, valid: npt.NDArray[np.uint8], objects: Sequence
 
 def _sorted_places(values: list[Any]) -> Int64Array:
     if values and all(type(value) is str for value in values):  # UTF-8 sorts as code points do
-        with_places = pc.sort_indices(pa.array(values, pa.large_string()))
-        return with_places.to_numpy().astype(np.int64)  # type: ignore[no-any-return]
+        with_places = pc.sort_indices(from_texts(values))
+        return to_numpy(with_places).astype(np.int64)
     return np.array(sorted(range(len(values)), key=values.__getitem__), np.int64)
 
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from hamlet._keys import KeyTable
 from hamlet.errors import DataError
+from hamlet.input.buffers import filled, from_numpy, to_numpy
 from hamlet.input.columns import Int64Array, as_dictionary, column, doubles, integers, validity
+from hamlet.kernel.keys import KeyTable
 from hamlet.language.schema import timestamp
 from hamlet.output.components import Values
 
@@ -69,21 +69,21 @@ class _Values:
             return np.zeros(rows, np.int64), np.zeros(rows, np.uint8)
         if self.plain and pa.types.is_integer(array.type):
             if pa.types.is_int32(array.type) and not array.null_count:
-                return array.to_numpy(), None
+                return to_numpy(array), None
             return integers(array, self.name)
         if chosen is None:
             return self._encoded(array)
         codes, valid = np.zeros(rows, np.int64), np.zeros(rows, np.uint8)
-        codes[chosen], found = self._encoded(array.take(pa.array(chosen)))
+        codes[chosen], found = self._encoded(array.take(from_numpy(chosen)))
         valid[chosen] = 1 if found is None else found
         return codes, valid
 
     def _encoded(self, array: pa.Array) -> Any:
         if pa.types.is_floating(array.type):  # -0.0 is 0.0 and NaN is NULL
             data, valid = doubles(array)
-            array = pa.array(data + 0.0, mask=None if valid is None else valid == 0)
+            array = from_numpy(data + 0.0, missing=None if valid is None else valid == 0)
         array = as_dictionary(array, _FEW)
-        places = pc.fill_null(array.indices, 0).to_numpy(zero_copy_only=False)
+        places = to_numpy(filled(array.indices, 0))
         valid = validity(array)
         codes, present = self._of_dictionary(array.dictionary)
         if present is not None:

@@ -14,10 +14,12 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from hamlet._expression import OverflowInExpression
 from hamlet.errors import Diagnostic, Reports, WorkloadError, near_miss
+from hamlet.input.buffers import from_numpy
 from hamlet.input.columns import StringPool, values
 from hamlet.input.events import EventSource, Progress
+from hamlet.input.row_groups import RowGroups, Useless
+from hamlet.kernel.expression import OverflowInExpression
 from hamlet.language.conditions import conjuncts, is_condition, parts, references, walk
 from hamlet.language.cursor import Cursor, UnreadableError
 from hamlet.language.meaning import AnalysedQuery, Analysis
@@ -43,6 +45,7 @@ from hamlet.language.tokens import Kind, Token, tokenize
 from hamlet.language.typecheck import check, type_of_attribute
 from hamlet.planner.classify import EVENT, overflow_error
 from hamlet.planner.program import ProgramWriter
+from hamlet.planner.skipping import Conditions
 
 SOURCE = "--where"  # stands for the file in messages
 _PREFIX = f"{name_text(EVENT)}."
@@ -67,6 +70,8 @@ class Filter:
     ----------
     columns : tuple of str
         What it reads.
+    conditions : Conditions
+        The parts that must all be true, to be asked of the bounds of columns.
     """
 
     def __init__(self, text: str, schema: Schema) -> None:
@@ -82,6 +87,9 @@ class Filter:
         ).program(query.local[EVENT])
         self.columns = self._program.vector_columns
         self._types = [type_of_attribute(EVENT, name, query, schema) for name in self.columns]
+        self.conditions = Conditions(
+            query.local[EVENT], schema, lambda each: type_of_attribute(EVENT, each.attribute, query, schema)
+        )
 
     def chosen(self, batch: pa.RecordBatch) -> pa.BooleanArray:
         """For which events of a batch the condition is true.
@@ -98,7 +106,7 @@ class Filter:
             chosen = self._program.select(columns, batch.num_rows, self._strings.ranks)
         except OverflowInExpression as error:
             raise overflow_error(batch, error.text.replace(_PREFIX, ""), error.row) from None
-        return pa.array(chosen.astype(np.bool_))
+        return from_numpy(chosen.astype(np.bool_))
 
 
 class FilteredEvents(EventSource):
@@ -118,11 +126,22 @@ class FilteredEvents(EventSource):
     def __init__(self, source: EventSource, condition: str) -> None:
         self.name = source.name
         self.schema = source.schema
-        self.rows = source.rows
         self.arrow_schema = source.arrow_schema
         self.condition = condition
         self._source = source
         self._filter = Filter(condition, source.schema)
+        possible = self._filter.conditions.possible
+        left = source.leave_out(lambda bounds: not possible(bounds), "by --where", self._filter.columns)
+        self.rows = None if source.rows is None else source.rows - left
+
+    @property
+    def row_groups(self) -> RowGroups:
+        """The row groups of the source (`EventSource.row_groups`)."""
+        return self._source.row_groups
+
+    def leave_out(self, useless: Useless, reason: str, columns: Sequence[str]) -> int:  # noqa: ARG002
+        """Leave out nothing: how many events of a row group fulfil the condition is known when they are read."""
+        return 0
 
     @property
     def repeatable(self) -> bool:

@@ -9,8 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hamlet._expression import OverflowInExpression
+from hamlet.input.buffers import filled, scalar, to_numpy
 from hamlet.input.columns import StringPool, column, values
+from hamlet.kernel.expression import OverflowInExpression
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.schema import UNITS_PER_SECOND, Schema
 from hamlet.language.typecheck import type_of_attribute
@@ -65,8 +66,8 @@ def of_type(batch: pa.RecordBatch, type_column: str, kind: str) -> Mask:
     types = column(batch, type_column)
     if types is None or pa.types.is_null(types.type):
         return np.zeros(batch.num_rows, np.bool_)
-    same = pc.fill_null(pc.equal(types, pa.scalar(kind, _plain(types.type))), False)
-    found: Mask = same.to_numpy(zero_copy_only=False)
+    same = filled(pc.equal(types, scalar(kind).cast(_plain(types.type))), False)
+    found: Mask = to_numpy(same)
     return found
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hamlet.errors import DataError
+from hamlet.input.buffers import filled, to_numpy
 from hamlet.language.query import AttributeType
 
 Int64Array = npt.NDArray[np.int64]
@@ -70,7 +70,7 @@ class StringPool:
         array = as_dictionary(array, _FEW)
         texts = array.dictionary.to_pylist()
         numbers = np.array([0 if text is None else self.number(text) for text in texts] or [0], np.int64)
-        indices = pc.fill_null(array.indices, 0).to_numpy(zero_copy_only=False)
+        indices = to_numpy(filled(array.indices, 0))
         valid = validity(array)
         if None in texts:  # a dictionary may itself hold a NULL
             present = np.array([text is not None for text in texts], np.uint8)[indices]
@@ -89,7 +89,7 @@ def validity(array: pa.Array) -> npt.NDArray[np.uint8] | None:
     """1 where an Arrow array has a value; None where it has no NULL."""
     if array.null_count == 0:
         return None
-    valid: npt.NDArray[np.uint8] = np.asarray(array.is_valid()).astype(np.uint8)
+    valid: npt.NDArray[np.uint8] = to_numpy(array.is_valid()).astype(np.uint8)
     return valid
 
 
@@ -120,14 +120,14 @@ def integers(array: pa.Array, name: str) -> KernelColumn:
         except pa.ArrowInvalid as error:
             raise DataError(f"column '{name}' holds an integer that does not fit into 64 bits") from error
     if valid is not None:
-        array = pc.fill_null(array, 0)
-    return array.to_numpy(zero_copy_only=False), valid
+        array = filled(array, 0)
+    return to_numpy(array), valid
 
 
 def doubles(array: pa.Array) -> KernelColumn:
     """An Arrow number array as float64 values; NaN is NULL."""
     valid = validity(array)
-    values = pc.fill_null(array.cast(pa.float64(), safe=False), 0.0).to_numpy(zero_copy_only=False)
+    values = to_numpy(filled(array.cast(pa.float64(), safe=False), 0.0))
     missing = np.isnan(values)
     if missing.any():
         valid = np.ones(len(values), np.uint8) if valid is None else valid

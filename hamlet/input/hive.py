@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -43,32 +44,50 @@ def _is_integer(value: str) -> bool:
 
 
 class InFolders:
-    """A file whose folders say the values of further columns; a column that the file has itself is the file's."""
+    """A file whose folders say the values of further columns; a column that the file has itself is the file's.
+
+    Attributes
+    ----------
+    reader : Reader
+        Of the file.
+    """
 
     def __init__(self, reader: Reader, values: Mapping[str, str | None], types: Mapping[str, pa.DataType]) -> None:
         self.name = reader.name
         self.rows = reader.rows
         self.ordered = reader.ordered
-        self._reader = reader
+        self.reader = reader
         self._values = {name: value for name, value in values.items() if name not in reader.schema.names}
         self._types = types
         more = [pa.field(name, types[name]) for name in self._values]
         self.schema = pa.schema([*reader.schema, *more])
 
+    def again(self, reader: Reader) -> InFolders:
+        """A reader of the file that was opened anew, with the columns of its folders."""
+        return InFolders(reader, self._values, self._types)
+
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of the file, with the columns of its folders."""
-        own = [name for name in columns if name in self._reader.schema.names]
-        read = own or self._reader.schema.names[:1]  # something has to say how many rows there are
+        own = [name for name in columns if name in self.reader.schema.names]
+        read = own or self.reader.schema.names[:1]  # something has to say how many rows there are
         schema = pa.schema([self.schema.field(name) for name in columns])
-        for batch in self._reader.batches(read):
+        for batch in self.reader.batches(read):
             arrays = [
                 batch.column(own.index(name)) if name in own else self._constant(name, batch.num_rows)
                 for name in columns
             ]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
+    @property
+    def constants(self) -> dict[str, int | str | None]:
+        """The values of the further columns, None for NULL."""
+        whole = {name for name, kind in self._types.items() if pa.types.is_int64(kind)}
+        return {name: int(text) if text and name in whole else text for name, text in self._values.items()}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the reader, for a task that opens the file itself."""
+        return vars(self) | {"reader": None}
+
     def _constant(self, name: str, rows: int) -> pa.Array:
-        value, kind = self._values[name], self._types[name]
-        if value is None:
-            return pa.nulls(rows, kind)
-        return pa.repeat(pa.scalar(int(value) if pa.types.is_int64(kind) else value, kind), rows)
+        value, kind = self.constants[name], self._types[name]
+        return pa.nulls(rows, kind) if value is None else pa.repeat(pa.scalar(value, kind), rows)

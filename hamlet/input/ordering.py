@@ -18,10 +18,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet._order import ascending, ascent
 from hamlet.errors import DataError
+from hamlet.input.buffers import from_numpy, to_numpy
 from hamlet.input.columns import Int64Array
 from hamlet.input.widening import cast, clock_type, unified
+from hamlet.kernel.radix_sort import ascending, ascent
 
 BATCH_ROWS = 65_536  # rows that are read at once
 PIECE_ROWS = 262_144  # rows that the kernels get at once: with fewer the calls cost more than the cache saves
@@ -72,11 +73,11 @@ class SortKey:
     def _integers(self, data: Any, name: str, role: str, first_row: int) -> Int64Array:
         column = data.column(name)
         if column.null_count:
-            row = first_row + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))) + 1
+            row = first_row + int(np.argmax(to_numpy(column.is_null()))) + 1
             text = f"{self.source}: the {role} column {name!r} is NULL in row {row} (the first row is 1)"
             raise DataError(text).about(row=row, column=name)
         ticks = cast(column, clock_type(column.type), name).cast(pa.int64())
-        values: Int64Array = ticks.to_numpy(zero_copy_only=False) if isinstance(ticks, pa.Array) else ticks.to_numpy()
+        values: Int64Array = to_numpy(ticks)
         return values
 
 
@@ -163,7 +164,7 @@ def sorted_batches(
     places = _sorted_places(time, order)
     table = unified(table)
     for start in range(0, len(places), BATCH_ROWS):
-        yield from slices(table.take(places[start : start + BATCH_ROWS]))
+        yield from slices(table.take(from_numpy(places[start : start + BATCH_ROWS])))
 
 
 def ordered_batches(

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hamlet.errors import OptionError
 from hamlet.input.columns import integers
 from hamlet.input.events import EventSource, Progress
-from hamlet.input.files import Folder, ParquetFile
+from hamlet.input.row_groups import RowGroups, Useless
+from hamlet.input.statistics import Bounds
 from hamlet.input.ticks import time_in_ticks
 from hamlet.language.moments import FORMS, seconds_of
 from hamlet.language.schema import Clock
@@ -25,7 +25,9 @@ _FAR = 1 << 62
 
 
 def in_ticks(time: Any, clock: Clock, option: str) -> int:
-    """A time as the user gives it, in ticks: a time of the column or, of a timestamp, text.
+    """A time as the user gives it, in ticks: a time of the column, or text.
+
+    Text without a zone is the time of the clock by which days begin, if there is one, else that of the column's zone.
 
     Raises
     ------
@@ -35,7 +37,7 @@ def in_ticks(time: Any, clock: Clock, option: str) -> int:
     if isinstance(time, str):
         if not clock.is_timestamp and time.strip().lstrip("-").isdecimal():
             return int(time)
-        zone = clock.type.tz if clock.is_timestamp else None
+        zone = clock.zone or (clock.type.tz if clock.is_timestamp else None)
         seconds = seconds_of(time, zone)
         if seconds is None:
             what = "a whole number of ticks, or a time since 1970" if not clock.is_timestamp else "a time"
@@ -53,10 +55,6 @@ class PeriodEvents(EventSource):
     since, until : int, str, datetime or None
         The first time that counts, and the first that does not any more; None for no such bound.
 
-    Attributes
-    ----------
-    skipped, groups : int
-        Row groups of Parquet that were not read, and all there are.
     """
 
     def __init__(self, source: EventSource, since: Any = None, until: Any = None) -> None:
@@ -67,29 +65,26 @@ class PeriodEvents(EventSource):
         self._end = _FAR if until is None else in_ticks(until, clock, "--to")
         if self._end <= self._first:
             raise OptionError(f"--to ({until}) is not after --from ({since}), so no event is between them")
-        self.skipped = self.groups = 0
-        reader = source._reader
-        for file in reader.readers if isinstance(reader, Folder) else (reader,):
-            if isinstance(file, ParquetFile):
-                self._narrow(file)
-        self.rows = reader.rows
+        left = self.row_groups.leave_out(lambda bounds: self._is_outside(bounds(clock.column)), "by their times")
+        self.rows = None if source.rows is None else source.rows - left
 
-    def _narrow(self, file: ParquetFile) -> None:
-        """Have a file leave out row groups that lie outside."""
-        clock = self.schema.clock
-        kind = file.schema.field(clock.column).type if clock.column in file.schema.names else None
-        if kind is None or not kind.equals(clock.type):
-            return  # its statistics count in another unit
-        chosen = []
-        with pq.ParquetFile(file.name) as opened:
-            metadata = opened.metadata
-        for number in range(metadata.num_row_groups):
-            times = _times(metadata.row_group(number), clock.column)
-            if times is None or (times[0] < self._end and times[1] >= self._first):
-                chosen.append(number)
-        self.groups += metadata.num_row_groups
-        self.skipped += metadata.num_row_groups - len(chosen)
-        file.choose(chosen)
+    def _is_outside(self, times: Bounds) -> bool:
+        return times.known and (times.least >= self._end or times.most < self._first)
+
+    def _is_inside(self, times: Bounds) -> bool:
+        return bool(times.known and self._first <= times.least and times.most < self._end)
+
+    @property
+    def row_groups(self) -> RowGroups:
+        """The row groups of the source (`EventSource.row_groups`)."""
+        return self._source.row_groups
+
+    def leave_out(self, useless: Useless, reason: str, columns: Sequence[str]) -> int:
+        """Leave out row groups that lie in the period and are of no use (`EventSource.leave_out`)."""
+        clock = self.schema.clock.column
+        return self._source.leave_out(
+            lambda bounds: self._is_inside(bounds(clock)) and useless(bounds), reason, columns
+        )
 
     @property
     def repeatable(self) -> bool:
@@ -101,11 +96,8 @@ class PeriodEvents(EventSource):
         return self._source.types()
 
     def notes(self) -> list[str]:
-        """What is odd about the input (`EventSource.notes`), and how many row groups were skipped."""
-        told = self._source.notes()
-        return (
-            [*told, f"skipped {self.skipped:,} of {self.groups:,} row groups by their times"] if self.skipped else told
-        )
+        """What is odd about the input (`EventSource.notes`)."""
+        return self._source.notes()
 
     def batches(
         self, columns: Sequence[str] | None = None, *, progress: Progress | None = None, pane: int = 1
@@ -122,13 +114,3 @@ class PeriodEvents(EventSource):
                 yield part
             if last < len(times):
                 return
-
-
-def _times(group: pq.RowGroupMetaData, time: str) -> tuple[int, int] | None:
-    """The least and the greatest time of a row group, as the file stores them; None where it does not say."""
-    for place in range(group.num_columns):
-        column = group.column(place)
-        if column.path_in_schema == time and column.is_stats_set and column.statistics.has_min_max:
-            least, most = column.statistics.min_raw, column.statistics.max_raw
-            return (least, most) if isinstance(least, int) else None
-    return None

@@ -20,10 +20,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet._delivery import placed
 from hamlet.errors import OptionError, OutputError, one_of
+from hamlet.input.buffers import from_list, from_numpy, scalar, to_numpy
 from hamlet.input.columns import fresh
 from hamlet.input.widening import plain_type
+from hamlet.kernel.column_builder import placed
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Clock
 from hamlet.output.components import Values
@@ -106,11 +107,11 @@ def to_arrow(rows: QueryRows, clock: Clock, count_type: CountTypes = "string") -
     if isinstance(count_type, str) and check_count_type(count_type) == "auto":
         count_type = fitted_types(rows)
     schema = result_schema(rows.columns, clock, count_type)
-    names = pa.repeat(rows.name, max((len(piece.starts) for piece in rows.pieces), default=0))
+    names = pa.repeat(scalar(rows.name), max((len(piece.starts) for piece in rows.pieces), default=0))
     batches = []
     for piece in rows.pieces:
         columns = [names.slice(0, len(piece.starts))]
-        columns += [_cast(pa.array(edges.column()), schema.field(1).type) for edges in (piece.starts, piece.ends)]
+        columns += [_cast(from_numpy(edges.column()), schema.field(1).type) for edges in (piece.starts, piece.ends)]
         columns += [
             _array(rows, piece, place, schema.field(3 + place).type, clock, count_type)
             for place in range(len(rows.columns))
@@ -136,19 +137,19 @@ def _plain_array(values: Values, kind: pa.DataType) -> pa.Array:
     if values.places is not None:
         known = _plain_array(Values(values.data, values.valid, values.objects), kind)
         if known.null_count or not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-            return known.take(pa.array(values.places))
-        numbers = known.to_numpy()
+            return known.take(from_numpy(values.places))
+        numbers = to_numpy(known)
         bits = np.dtype(f"u{numbers.itemsize}")
         found = fresh(len(values.places), bits)
         placed(numbers.view(bits), values.places, found)
-        return pa.array(found.view(numbers.dtype))
+        return from_numpy(found.view(numbers.dtype))
     if isinstance(values.data, list):
-        return pa.array(values.data, kind)
+        return from_list(values.data, kind)
     mask = None if values.valid is None or values.valid.all() else ~values.valid
     if values.objects is None:
         return _numbers(values.data, kind, mask)
-    objects = pa.array(values.objects or [None], kind)
-    return objects.take(pa.array(values.data, mask=mask))
+    objects = from_list(values.objects or [None], kind)
+    return objects.take(from_numpy(values.data, missing=mask))
 
 
 def _direct(data: Any, kind: pa.DataType, infinite: bool) -> npt.NDArray[Any] | None:
@@ -172,7 +173,7 @@ def _numbers(data: npt.NDArray[Any], kind: pa.DataType, mask: npt.NDArray[np.boo
         narrow = np.iinfo(kind.to_pandas_dtype())
         if narrow.min <= data.min() and data.max() <= narrow.max:
             data = data.astype(narrow.dtype, copy=False)
-    return _cast(pa.array(data, mask=mask), kind, safe=not pa.types.is_floating(kind))
+    return _cast(from_numpy(data, missing=mask), kind, safe=not pa.types.is_floating(kind))
 
 
 def _cast(array: pa.Array, kind: pa.DataType, *, safe: bool = True) -> pa.Array:
@@ -186,14 +187,14 @@ def _fitted(
     """Numbers of any size in an Arrow type."""
     values = piece.values[place].tolist()
     if pa.types.is_string(kind):  # whatever the number is, it fits
-        return pa.array([None if value is None else number_text(value) for value in values], kind)
+        return from_list([None if value is None else number_text(value) for value in values], kind)
     fitted: list[Any] = []
     for row, value in enumerate(values):
         try:
             fitted.append(None if value is None else _fit(value, kind, infinite=count_type == "double"))
         except _UnfitError as error:
             raise _unfit(rows, next(islice(piece.tuples(), row, None)), place, clock, str(error)) from None
-    return pa.array(fitted, kind)
+    return from_list(fitted, kind)
 
 
 class _UnfitError(Exception):

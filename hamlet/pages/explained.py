@@ -49,7 +49,12 @@ _GRANULARITIES = (
 
 
 def write_explanation(
-    workload: Workload, path: str | os.PathLike[str], schema: Schema | None = None, source: str | None = None
+    workload: Workload,
+    path: str | os.PathLike[str],
+    schema: Schema | None = None,
+    source: str | None = None,
+    *,
+    timezone: str | None = None,
 ) -> None:
     """Write the page.
 
@@ -61,6 +66,8 @@ def write_explanation(
         Of the input, as for `hamlet.planner.explain.explain`.
     source : str or None
         The input's name, where there is one.
+    timezone : str, optional
+        As for `hamlet.planner.explain.explain`.
 
     Raises
     ------
@@ -71,12 +78,14 @@ def write_explanation(
     """
     named = workload.analysis.text.source
     check_place(path, OPTION, keep=(named, source) if source is not None else (named,), example=EXAMPLE)
-    write(page(workload, schema, source), path, OPTION)
+    write(page(workload, schema, source, timezone), path, OPTION)
 
 
-def page(workload: Workload, schema: Schema | None = None, source: str | None = None) -> str:
+def page(
+    workload: Workload, schema: Schema | None = None, source: str | None = None, timezone: str | None = None
+) -> str:
     """The page as text; parameters and errors as those of `write_explanation`."""
-    shown = view(workload, schema)
+    shown = view(workload, schema, timezone)
     sharing = shown.shared.sharing
     names = [query.name for query in shown.queries]
     graphs: list[dict[str, Any]] = []

@@ -21,6 +21,7 @@ from hamlet.language.query import AttributeType, Query
 from hamlet.language.schema import Clock
 from hamlet.output.digits import leading, short_text
 from hamlet.output.query_rows import QueryRows, ResultColumn
+from hamlet.planner.timeline import line_of
 
 MOST_POINTS = 30_000  # of a page: about 6 bytes each
 MOST_BINS = 150
@@ -119,7 +120,10 @@ def query_lines(
         "joined": joined,
         "within": int(query.within.seconds * clock.ticks_per_second),
         "top": top,
-        "slide": int((query.slide or query.within).seconds * clock.ticks_per_second),
+        "slide": line_of(query, clock)[2]
+        if clock.zone
+        else int((query.slide or query.within).seconds * clock.ticks_per_second),
+        "ends": _ends(rows, first_starts) if clock.zone else None,
         "lines": [_shown(line, len(first_starts)) for line in kept],
         "band": _band(lines, len(first_starts), len(names)) if len(kept) < len(lines) else None,
     }
@@ -150,6 +154,14 @@ def _text(value: Value) -> str:
     if isinstance(value, int):
         return f"{value:,}" if abs(value) < 10**15 else short_text(value)
     return "" if value is None else f"{value:.6g}"
+
+
+def _ends(rows: QueryRows, starts: Sequence[int]) -> list[int]:
+    """When the windows end that begin at some times: by the clock of a time zone they are not equally long."""
+    ends: dict[int, int] = {}
+    for piece in rows.pieces:
+        ends.update(zip(np.asarray(piece.starts).tolist(), np.asarray(piece.ends).tolist(), strict=True))
+    return [ends[start] for start in starts]
 
 
 def _is_measure(column: ResultColumn) -> bool:

@@ -16,7 +16,7 @@ from hamlet.engine.online import Engine, EngineOptions
 from hamlet.engine.options import Options, RunOptions, options_of
 from hamlet.engine.trace import TraceFile
 from hamlet.errors import WorkloadError
-from hamlet.findings import Watch, of_results
+from hamlet.findings import Watch, of_results, see_unread
 from hamlet.findings.texts import with_values
 from hamlet.input.csvform import BadRows
 from hamlet.input.events import EventSource, open_events
@@ -24,6 +24,7 @@ from hamlet.input.period import PeriodEvents
 from hamlet.output.query_rows import QueryRows
 from hamlet.output.result import Results
 from hamlet.parallel.time.side_by_side import side_by_side
+from hamlet.planner.skipping import leave_out_useless
 from hamlet.planner.workload import Workload
 
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ def run(
     delimiter : str, optional
         What separates the fields of CSV; by default the header tells.
     bad_rows : {'error', 'drop'}
-        What becomes of CSV rows that have too many or too few fields, or no time.
+        What becomes of rows without a time, CSV rows with too many or too few fields, and lines that are no JSON object
+        or have a value of another kind than the attribute had before.
     since, until : int, str or datetime, optional
         Only events from a time on, and before another one; row groups of Parquet without any are not read.
     trace : path, optional
@@ -72,8 +74,8 @@ def run(
         sharing decisions. A file that is there is replaced.
     **options
         `hamlet.engine.options.Options`: sharing, benefit, numbers, count_type, threads, time_column, type_column,
-        order_column, time_unit, max_memory. Threads compute stretches of time side by side where windows do not
-        overlap, or there is one group only; else groups.
+        order_column, time_unit, timezone, max_memory. Threads compute stretches of time side by side where windows
+        do not overlap, or there is one group only; else groups.
 
     Returns
     -------
@@ -103,6 +105,7 @@ def run(
         type_column=chosen.type_column,
         order_column=chosen.order_column,
         time_unit=chosen.time_unit,
+        timezone=chosen.timezone,
         input_format=input_format,
         delimiter=delimiter,
         bad_rows=bad_rows,
@@ -115,6 +118,7 @@ def run(
     except WorkloadError as error:
         raise with_values(error, source) from None
     watch = Watch(workload, source.schema, keep_null_keys=chosen.null_keys == "keep")
+    unread = 0 if watched else leave_out_useless(engine.workload, source)
     observer = _observer(workload, source, chosen, report)
     collected = {each.name: each for each in engine.without_rows()}
     chunks = side_by_side(engine, source.rows)
@@ -126,9 +130,13 @@ def run(
             _extend(collected, engine.feed(batch, wait=True) if chunks is None else chunks.feed(batch))
             watch.see(batch)
             _hand_on(engine, file, observer, batch)
+        see_unread(watch, source, unread)
         _extend(collected, engine.close_columns() if chunks is None else chunks.close())
         _hand_on(engine, file, observer)
     stats = engine.stats | (chunks.stats if chunks is not None else {})
+    stats["events"] += unread
+    if source.left_out:
+        stats["row_groups"] = {"all": source.row_groups.all, "skipped": source.left_out}
     stats |= {
         "seconds": time.perf_counter() - begin,
         "stages": engine.stages.seconds,

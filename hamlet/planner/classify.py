@@ -16,10 +16,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hamlet._expression import OverflowInExpression, Program
-from hamlet._order import looked_up
 from hamlet.errors import DataError
+from hamlet.input.buffers import to_numpy
 from hamlet.input.columns import BatchColumns, Int64Array, KernelColumn, StringPool, column, take
+from hamlet.kernel.expression import OverflowInExpression, Program
+from hamlet.kernel.radix_sort import looked_up
 from hamlet.language.conditions import rewritten
 from hamlet.language.printing import to_text
 from hamlet.language.query import AttributeType, Condition
@@ -137,7 +138,7 @@ class Classifier:
         elif len(types.dictionary) > max(rows, _FEW):
             types = types.cast(types.type.value_type).dictionary_encode()
         indices = pc.fill_null(types.indices.cast(pa.int32()), -1) if types.null_count else types.indices
-        numbers = indices.to_numpy(zero_copy_only=False)
+        numbers = to_numpy(indices)
         if numbers.dtype not in (np.int8, np.int16):
             numbers = numbers.astype(np.int32, copy=False)
         places, table = self._of_dictionary(types.dictionary)

@@ -17,7 +17,7 @@ from hamlet.planner.paths import EVERY, Paths
 from hamlet.planner.tables import QueryTables
 
 LADDER = ("complete_window", "pane_matrix", "simd")  # the faster first; below them those that a query always has
-MOST_BURST = 8  # events of a burst, on average, up to which a complete window is taken at once (``_whole.pyx``)
+MOST_BURST = 8  # events of a burst, on average, up to which a complete window is taken at once (``window.pyx``)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from hamlet.errors import Diagnostic, OptionError, WorkloadError, near_miss
+from hamlet.errors import Diagnostic, OptionError, Reports, WorkloadError, near_miss
 from hamlet.input.columns import StringPool
 from hamlet.input.files import similar_file
 from hamlet.language.analysis import analyse_text, column_errors, row_name_errors
@@ -20,7 +20,7 @@ from hamlet.language.meaning import Analysis
 from hamlet.language.printing import to_text
 from hamlet.language.query import NullTest, Query, Reference
 from hamlet.language.schema import Schema
-from hamlet.language.typecheck import check
+from hamlet.language.typecheck import check, check_zone
 from hamlet.language.unknown import misspelled
 from hamlet.planner.compile import compile_workload
 from hamlet.planner.compiled import CompiledWorkload
@@ -186,6 +186,22 @@ class Workload:
         if errors:
             raise WorkloadError(errors)
         return found
+
+    def check_zone(self, timezone: str | None) -> None:
+        """Check whether windows have a place in a time zone, without an input.
+
+        Raises
+        ------
+        OptionError
+            There is none of the name.
+        WorkloadError
+            With every mistake.
+        """
+        reports = Reports(self.analysis.text.text, self.analysis.text.source)
+        for query in self.queries:
+            check_zone(query, timezone, reports)
+        if reports.errors:
+            raise WorkloadError(reports.errors)
 
     def refuse_misspelled(self, schema: Schema, types: Collection[str]) -> None:
         """Raise WorkloadError at attributes that no dict has, though events of these types have nearly such ones."""

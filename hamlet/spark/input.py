@@ -7,6 +7,7 @@ the same rows. Parquet is then read by Spark; CSV and JSON by the readers of `ha
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -37,10 +38,12 @@ from pyspark.sql.types import (
 
 from hamlet.engine.options import Options
 from hamlet.engine.where import Filter
-from hamlet.errors import DataError, OptionError
-from hamlet.input.files import event_files, format_of, open_path
+from hamlet.errors import DataError, OptionError, UnsupportedError, one_of
+from hamlet.input.csvform import CsvForm, Dropped
+from hamlet.input.files import format_of, leaves, open_paths
 from hamlet.input.input_schema import plain_schema, schema_of, unreadable_column
 from hamlet.input.ordering import SortKey
+from hamlet.input.timed import dropped_by
 from hamlet.input.widening import is_readable, is_text
 from hamlet.language.schema import Schema
 from hamlet.planner.workload import Workload, workload_of
@@ -48,6 +51,8 @@ from hamlet.spark.events import read_arrivals, read_files
 from hamlet.spark.frames import Events, arrow_schema, events_of
 from hamlet.spark.parts import Part, parts_of, row_groups
 from hamlet.spark.slices import mapped
+
+Told = Callable[[str, Dropped], None]
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters at least: C:\ is a drive
 _TYPES: dict[pa.DataType, DataType] = {
@@ -82,11 +87,17 @@ class Loaded:
         How many there are.
     is_parquet : bool
         Whether one column can be read without the others.
+    schema : Schema or None
+        All columns of the input, where the events have only those that are read.
+    notes : sequence of str
+        What to know of the input: rows that were dropped.
     """
 
     events: Events
     rows: int
     is_parquet: bool
+    schema: Schema | None = None
+    notes: Sequence[str] = ()
 
 
 def local_path(source: str) -> Path | None:
@@ -98,9 +109,14 @@ def local_path(source: str) -> Path | None:
 
 
 def opened(
-    source: str, input_format: str | None, options: Options, workload: Workload, where: str | None = None
+    source: str | Sequence[str],
+    input_format: str | None,
+    options: Options,
+    workload: Workload,
+    where: str | None = None,
+    form: CsvForm | None = None,
 ) -> LocalFiles | Elsewhere:
-    """Events by their path or URL; a local file's columns are checked, and the condition that events must fulfil.
+    """Events by their paths or URLs; local files' columns are checked, and the condition that events must fulfil.
 
     Raises
     ------
@@ -108,40 +124,71 @@ def opened(
         As for `hamlet.run` on a file.
     """
     workload = workload_of(workload)
-    path = local_path(source)
-    if path is not None:
-        return LocalFiles(path, input_format, options, workload, where)
-    return Elsewhere(source, input_format, options)
+    sources = sources_of(source)
+    form = form or CsvForm()
+    paths = [local_path(each) for each in sources]
+    known = [each for each in paths if each is not None]
+    if len(known) == len(paths):
+        return LocalFiles(known, input_format, options, workload, where, form)
+    if known:
+        raise OptionError(f"{sources[paths.index(None)]} is a URL and {known[0]} is none; give only one kind of input")
+    if form.drops:
+        raise OptionError(
+            f"bad_rows='drop' (--bad-rows drop) is for files that this machine sees: those behind {sources[0]} are "
+            "read by Spark, which does not say what it leaves out"
+        )
+    return Elsewhere(sources, input_format, options, form)
+
+
+def sources_of(source: str | Sequence[str]) -> list[str]:
+    """The inputs of a job, one by one."""
+    return [source] if isinstance(source, str) else list(source)
 
 
 class Elsewhere:
     """Events that only Spark can reach; it says what they are."""
 
-    def __init__(self, source: str, input_format: str | None, options: Options) -> None:
-        self._source = source
+    def __init__(self, sources: Sequence[str], input_format: str | None, options: Options, form: CsvForm) -> None:
+        self._sources = list(sources)
         self._options = options
-        suffix = Path(urlsplit(source).path).suffix
-        self._format = "parquet" if input_format is None and not suffix else format_of(Path(source), input_format)
+        formats = []
+        for source in sources:
+            suffix = Path(urlsplit(source).path).suffix
+            plain = input_format is None and not suffix
+            formats.append("parquet" if plain else format_of(Path(source), input_format))
+        if len({*formats}) > 1:
+            raise OptionError(f"the inputs mix formats: {one_of(list(dict.fromkeys(formats)), 'and')}; give one format")
+        self._format = formats[0]
+        self._text: dict[str, Any] = dict(_TEXT_OPTIONS.get(self._format, {}))
+        if form.delimiter is not None and self._format == "csv":
+            self._text["sep"] = form.delimiter
 
     def load(self, spark: SparkSession) -> Loaded:
         """The events in a session."""
-        options = _TEXT_OPTIONS.get(self._format, {})
-        frame = spark.read.format(self._format).options(**options).load(self._source)
+        frame = spark.read.format(self._format).options(**self._text).load(self._sources)
         return Loaded(events_of(frame, self._options), frame.count(), self._format == "parquet")
 
-    def follow(self, spark: SparkSession, files: int | None) -> DataFrame:
+    def follow(self, spark: SparkSession, files: int | None, told: Told | None = None) -> DataFrame:  # noqa: ARG002
         """The events as they come, files that will be there included."""
-        return _followed(
-            spark,
-            self._source,
-            self._format,
-            spark.read.format(self._format).options(**_TEXT_OPTIONS.get(self._format, {})).load(self._source).schema,
-            files,
-        )
+        source = _one_of(self._sources)
+        schema = spark.read.format(self._format).options(**self._text).load(source).schema
+        reader = spark.readStream.format(self._format).schema(schema)
+        if self._format == "csv":
+            reader = reader.options(**{**self._text, "inferSchema": False})
+        if files is not None:
+            reader = reader.option("maxFilesPerTrigger", files)
+        return reader.load(source)
+
+
+def _one_of(sources: Sequence[str]) -> str:
+    """The folder that a continuous job follows."""
+    if len(sources) > 1:
+        raise OptionError(f"a continuous job (--stream) follows one folder, and the input is {len(sources)}; give one")
+    return sources[0]
 
 
 class LocalFiles:
-    """A file or a folder of files, known before Spark starts.
+    """Files, and folders of files, known before Spark starts.
 
     Raises
     ------
@@ -150,21 +197,32 @@ class LocalFiles:
     """
 
     def __init__(
-        self, path: Path, input_format: str | None, options: Options, workload: Workload, where: str | None
+        self,
+        paths: Sequence[Path],
+        input_format: str | None,
+        options: Options,
+        workload: Workload,
+        where: str | None,
+        form: CsvForm,
     ) -> None:
-        self._path = path
+        self._given = list(paths)
+        self._form = form
         self._key = SortKey(options.time_column, options.order_column)
         self._options = options
         self._input_format = input_format
-        reader = open_path(path, self._key, options.type_column, input_format)
+        reader = open_paths(paths, self._key, options.type_column, input_format, form)
         self._rows = reader.rows or 0
         schema: Schema = schema_of(
             reader.schema, self._key, options.type_column, options.time_unit, empty=self._rows == 0, source=reader.name
         )
         workload.check(schema)
-        self._paths = [str(file.resolve()) for file in event_files(path)]
-        self._format = format_of(Path(self._paths[0]), input_format)
-        strange = [file for file in self._paths if ":" in file] if self._format == "parquet" else []
+        self._schema = schema
+        self.notes = [each for each in [dropped_by(reader).sentence()] if each is not None]
+        self._files = list(leaves(reader))
+        self._paths = [each.path for each in self._files]
+        # Spark reads what is Parquet throughout; what has more columns, or fewer rows, than its files is read by tasks.
+        self._plain = all(each.is_parquet and each.folders is None and each.whole for each in self._files)
+        strange = [file for file in self._paths if ":" in file] if self._plain else []
         if strange:
             raise DataError(f"Spark cannot read a path with a colon: {strange[0]}; rename it, or use hamlet run")
         needed = set(options.columns_of(workload))
@@ -181,7 +239,7 @@ class LocalFiles:
         """The events in a session."""
         numbers = [f"c{place}" for place in range(len(self._fields))]
         parts: tuple[Part, ...] | None = None
-        if self._format != "parquet":
+        if not self._plain:
             frame = self._by_tasks(spark)
         else:
             # Spark takes names that differ by case for one, unless its session says otherwise.
@@ -192,18 +250,30 @@ class LocalFiles:
         names = tuple(field.name for field in self._fields)
         values = pa.schema([field.with_type(_values(field.type)) for field in self._fields])
         schema = plain_schema(values, self._key, self._options.type_column)
-        return Loaded(Events(numbered, names, schema, parts), self._rows, self._format == "parquet")
+        return Loaded(Events(numbered, names, schema, parts), self._rows, self._plain, self._schema, self.notes)
 
-    def follow(self, spark: SparkSession, files: int | None) -> DataFrame:
-        """The events as they come, files that will be there included; columns and types are those of the files now."""
+    def follow(self, spark: SparkSession, files: int | None, told: Told | None = None) -> DataFrame:
+        """The events as they come, files that will be there included; columns and types are those of the files now.
+
+        `told` hears, in tasks, of the rows of a file that were left out.
+        """
         reader = spark.readStream.format("binaryFile").schema(_BINARY_FILE)
         if files is not None:
             reader = reader.option("maxFilesPerTrigger", files)
         # Only the paths are asked for, so Spark reads no file: the tasks do, as everywhere else.
-        paths = reader.load(_as_glob(str(self._path.resolve()))).select("path")
+        source = Path(_one_of([str(each) for each in self._given]))
+        if any(each.folders is not None for each in self._files):
+            raise UnsupportedError(
+                f"{source}: a continuous job (--stream) does not read columns that folders say (name=value); put them "
+                "into the files"
+            )
+        paths = reader.load(_as_glob(str(source.resolve()))).select("path")
         schema, arrow = self._carried()
         known = pa.schema([field.with_type(_values(field.type)) for field in self._fields])
-        read = partial(read_arrivals, self._key, self._options.type_column, self._input_format, known, arrow)
+        hears = told or (lambda *_: None)
+        read = partial(
+            read_arrivals, self._key, self._options.type_column, self._input_format, self._form, hears, known, arrow
+        )
         return mapped(paths, read, schema).toDF(*known.names)
 
     def _carried(self) -> tuple[StructType, pa.Schema]:
@@ -230,18 +300,10 @@ class LocalFiles:
 
     def _by_tasks(self, spark: SparkSession) -> DataFrame:
         schema, arrow = self._carried()
-        read = partial(read_files, self._paths, self._key, self._options.type_column, self._input_format, arrow)
-        count = len(self._paths)
+        column = self._options.type_column
+        read = partial(read_files, self._files, self._key, column, self._input_format, self._form, arrow)
+        count = len(self._files)
         return mapped(spark.range(0, count, 1, count), read, schema)
-
-
-def _followed(spark: SparkSession, source: str, input_format: str, schema: StructType, files: int | None) -> DataFrame:
-    reader = spark.readStream.format(input_format).schema(schema)
-    if input_format == "csv":
-        reader = reader.option("header", True)
-    if files is not None:
-        reader = reader.option("maxFilesPerTrigger", files)
-    return reader.load(source)
 
 
 def spark_type(arrow: pa.DataType) -> DataType:

@@ -44,13 +44,13 @@ from hamlet.parallel.routing.routes import Route, routes
 from hamlet.parallel.routing.routing import MOST_CLASSES, Slicing
 from hamlet.planner.compiled import CompiledWorkload
 from hamlet.planner.workload import Workload, workload_of
-from hamlet.spark.counters import CLASS, DECIDED, SLICE, Counters, Stats, counted
+from hamlet.spark.counters import CLASS, DECIDED, NOTED, ROWS, SLICE, Counters, Noted, Stats, counted
 from hamlet.spark.filter import usable
 from hamlet.spark.frames import Events, arrow_schema
 from hamlet.spark.look import seen
 from hamlet.spark.packets import unpacked
 from hamlet.spark.parts import Part, read_part
-from hamlet.spark.rows import Presenter, result_batches
+from hamlet.spark.rows import Presenter, Tallied, result_batches
 from hamlet.spark.slices import Batches, mapped, sliced, statistics_of
 from hamlet.spark.tasks import Kernel, Shipment, columns_of
 
@@ -253,7 +253,12 @@ class Job:
 
     # ----------------------------------------------------------------------------------------- second half
 
-    def results(self, rows: DataFrame | None = None, only: str | None = None) -> DataFrame:
+    def results(
+        self,
+        rows: DataFrame | None = None,
+        only: str | None = None,
+        stats: Accumulator[Stats] | None = None,
+    ) -> DataFrame:
         """Result rows of all queries in one frame; see `hamlet.spark.run`.
 
         `rows` are partial rows made otherwise, and `only` is the query that they are of, if they are of one.
@@ -263,13 +268,13 @@ class Job:
         shipment, shown = self.shipment, (arrow_schema(schema), numbered.names)
         if rows is None and not self.shipment.tops and all(self._is_whole(route) for route in self.routes):
             frames = [
-                mapped(frame, partial(_final, shipment, part, slicing, *shown), numbered)
-                for frame, part, slicing in self.tasks()
+                mapped(frame, partial(_final, shipment, part, slicing, stats, *shown), numbered)
+                for frame, part, slicing in self.tasks(stats)
             ]
             return reduce(DataFrame.unionAll, frames).toDF(*schema.names)
-        rows = self.partial() if rows is None else rows
+        rows = self.partial(stats) if rows is None else rows
         met = rows.repartition(self.partitions, *self.spread).sortWithinPartitions(*ROW)
-        return mapped(met, partial(_merged, shipment, *shown), numbered).toDF(*schema.names)
+        return mapped(met, partial(_merged, shipment, stats, *shown), numbered).toDF(*schema.names)
 
     @property
     def spread(self) -> tuple[str, ...]:
@@ -281,6 +286,11 @@ class Job:
         if self._slicing is not None and isinstance(self._slicing.owners[route.number], TimeOwner):
             return True
         return route.whole
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the queries, in the order of the workload."""
+        return [query.name for query in sorted(self.compiled.queries, key=lambda query: query.analysed.index)]
 
     @property
     def columns(self) -> list[tuple[ResultColumn, ...]]:
@@ -342,10 +352,20 @@ def _partial(
 
 
 def _final(
-    shipment: Shipment, routes: Routes, slicing: Slicing | None, schema: pa.Schema, names: list[str], batches: Batches
+    shipment: Shipment,
+    routes: Routes,
+    slicing: Slicing | None,
+    stats: Accumulator[Stats] | None,
+    schema: pa.Schema,
+    names: list[str],
+    batches: Batches,
 ) -> Batches:
     events = batches if slicing is None else unpacked(shipment, routes, batches)
-    return result_batches(Kernel(shipment, routes, slicing).final(events), shipment, schema, names)
+    kernel = Kernel(shipment, routes, slicing)
+    rows = Tallied(shipment.workload)
+    yield from result_batches(rows.passing(kernel.final(events)), shipment, schema, names)
+    _count(kernel, routes, stats)
+    counted(stats, {(ROWS, place): tally for place, tally in rows.found.items()})
 
 
 def _count(kernel: Kernel, routes: Routes, stats: Accumulator[Stats] | None) -> None:
@@ -356,14 +376,22 @@ def _count(kernel: Kernel, routes: Routes, stats: Accumulator[Stats] | None) -> 
     slice = context.partitionId() if kernel.slice is None else kernel.slice
     # Where slices come with the events, who sent them has counted them.
     found[SLICE, slice] = {"received": kernel.received, "sent": kernel.received if kernel.slice is None else 0}
+    found |= {
+        (NOTED, number): Noted(each.met, each.without, kernel.first, each.paths)
+        for number, each in kernel.shown.items()
+    }
     if kernel.decisions is not None:
         found[DECIDED, routes[0].number] = kernel.decisions
     counted(stats, found)
 
 
-def _merged(shipment: Shipment, schema: pa.Schema, names: list[str], batches: Batches) -> Batches:
+def _merged(
+    shipment: Shipment, stats: Accumulator[Stats] | None, schema: pa.Schema, names: list[str], batches: Batches
+) -> Batches:
+    tallied = Tallied(shipment.workload)
     rows = (rows for _, rows in Presenter(shipment).rows(batches))
-    return result_batches(rows, shipment, schema, names)
+    yield from result_batches(tallied.passing(rows), shipment, schema, names)
+    counted(stats, {(ROWS, place): tally for place, tally in tallied.found.items()})
 
 
 def _key(column: Column, type: DataType) -> Column:

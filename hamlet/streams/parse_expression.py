@@ -257,9 +257,9 @@ def _number(cursor: Cursor, sign: Token | None) -> s.Number:
     if abs(power) > _LARGEST_EXPONENT:
         raise cursor.fail("this number is too large or too small", span, "numbers have 64 bits")
     value = Fraction(int(whole + decimals)) * Fraction(10) ** power
-    if sign is not None and sign.value == "-":
-        value = -value
-    return s.Number(value, point is None and exponent is None, unit.replace("μ", "µ"), span=span)
+    minus = sign is not None and sign.value == "-"
+    value = -value if minus else value
+    return s.Number(value, point is None and exponent is None, unit.replace("μ", "µ"), minus, span=span)
 
 
 # ------------------------------------------------------------------------------------------------ types, pacing

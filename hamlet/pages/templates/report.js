@@ -138,7 +138,7 @@ function resultCard(query) {
     const place = Math.max(0, here.findIndex(([line]) => line === chosen));
     const from = Math.max(0, Math.min(place - 4, here.length - 8));
     const rows = here.slice(from, from + 8).map(([line, value]) => [colourOf(line), line.label, value ? value.text : "NULL", line === chosen]);
-    const until = query.joined > 1 ? query.starts[Math.min(bin + 1, query.starts.length - 1)] : query.starts[bin] + query.within;
+    const until = query.joined > 1 ? query.starts[Math.min(bin + 1, query.starts.length - 1)] : query.ends ? query.ends[bin] : query.starts[bin] + query.within;
     const more = [here.length > 8 ? `${here.length - 8} more groups` : "", query.joined > 1 ? `largest of up to ${query.joined} windows that begin in this span` : "",
       band && band.high[bin] !== null ? `all ${query.sample ? "groups of the sample" : `${whole.format(query.groups)} groups`}: ${number(band.low[bin]).text} to ${number(band.high[bin]).text}` : ""].filter(Boolean).join("; ");
     showTip(left, top, spanText(query.starts[bin], Math.max(until, query.starts[bin]), AXIS), rows.length ? rows : [[null, "no trend in a group that is drawn", ""]], more);

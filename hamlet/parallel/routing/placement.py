@@ -178,7 +178,8 @@ def _cut(
     if any(query.reach is not None and not query.reach.stays for query in of_class.queries):
         return None  # trends are not within windows whose edges are known
     windows = [window(query.analysed, compiled.schema) for query in of_class.queries]
-    times = np.array([time for time, _ in known.times], np.int64)
+    sampled = np.array([time for time, _ in known.times], np.int64)
+    times = of_class.line.places(sampled)
     weights = np.array([events for _, events in known.times], np.float64)
     step = max(slide for _, slide in windows)
     wanted = np.linspace(0, weights.sum(), slices + 1)[1:-1]
@@ -186,8 +187,8 @@ def _cut(
     # Between two windows where they tumble: nothing overlaps there.
     cuts = np.unique(cuts // step * step)
     cuts = cuts[(cuts > times[0]) & (cuts <= times[-1])]
-    owner = TimeOwner(cuts.tolist(), list(range(len(cuts) + 1)), windows)
-    first, last = owner.ranges(times)
+    owner = TimeOwner(cuts.tolist(), list(range(len(cuts) + 1)), windows, of_class.line)
+    first, last = owner.ranges(sampled)
     loads = [float(weights[(first <= place) & (place <= last)].sum()) for place in range(len(cuts) + 1)]
     return owner, loads
 
