@@ -112,7 +112,7 @@ READING_OPTIONS = (
         default="error",
         show_default=True,
         help="Rows without a time, CSV rows with too many or too few fields, lines that are no JSON object or have "
-        "text where numbers were: an error, or left out, counted and the first three shown.",
+        "text where numbers were: an error, or dropped, counted and the first three shown.",
     ),
 )
 PERIOD_OPTIONS = (
