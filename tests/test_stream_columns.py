@@ -268,7 +268,7 @@ def test_words_that_nothing_holds_are_forgotten() -> None:
 def test_many_streams_are_computed_for_fewer_events_at_a_time() -> None:
     outputs = [f"output o{place} := o{place - 1}.offset(by: -1).defaults(to: 1) + a" for place in range(1, 400)]
     text = "\n".join(
-        ["input a: Int64", "output o0 := a", *outputs, 'trigger eval @a when o399 % 3 = 1 with "{{}}".format(a)']
+        ["input a: Int64", "output o0 := a", *outputs, 'trigger eval @a when o399 % 3 = -1 with "{{}}".format(a)']
     )
     events = {"time": list(range(12_000)), "a": [place * place % 11 - 5 for place in range(12_000)]}
     spec = Specification.parse(text)
