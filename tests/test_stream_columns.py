@@ -265,6 +265,18 @@ def test_words_that_nothing_holds_are_forgotten() -> None:
     assert restored.push({"time": [10**6] * 2, "s": ["k0", "k0"]})[1]["value"] == 2
 
 
+def test_many_streams_are_computed_for_fewer_events_at_a_time() -> None:
+    outputs = [f"output o{place} := o{place - 1}.offset(by: -1).defaults(to: 1) + a" for place in range(1, 400)]
+    text = "\n".join(
+        ["input a: Int64", "output o0 := a", *outputs, 'trigger eval @a when o399 % 3 = -1 with "{{}}".format(a)']
+    )
+    events = {"time": list(range(12_000)), "a": [place * place % 11 - 5 for place in range(12_000)]}
+    spec = Specification.parse(text)
+    found, wanted = (run(spec, events, features=features).rows() for features in (None, ONE_BY_ONE))
+    assert found == wanted
+    assert len(found) > 100
+
+
 def test_what_is_not_reached_is_no_error() -> None:
     text = "input a: Int64\noutput o := if a = 0 then 0 else 10 / a\noutput p eval when a != 0 with 10 % a"
     events = [{"time": place, "a": place % 3} for place in range(200)]

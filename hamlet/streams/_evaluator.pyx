@@ -28,6 +28,9 @@ cdef enum:
     AHEAD = 16  # rows: of a later event's instance the place in memory is asked for, and then the instance
     CROWD = 4096  # instances: fewer are in the processor's memory anyhow
     HINTS = 8
+    BUDGET = 1 << 26  # bytes that the columns of a part of a batch may take
+    ROW_BYTES = 32    # of a column: a value, whether there is one, and both again where earlier ones are read
+    LEAST = 256       # rows of a part
     GIVEN_UP = 3  # batches in which columns ran into an error, after which none are computed any more
 
 
@@ -150,13 +153,18 @@ cdef class Evaluator(Steps):
             For each input the cells, where there is a value, and the objects; None for one without any value. Texts
             are cells, too: their codes.
         """
-        cdef Frame frame
+        cdef Py_ssize_t low, rows = times.shape[0]
+        cdef Py_ssize_t most = max(<Py_ssize_t>LEAST, BUDGET // (ROW_BYTES * (len(self.column_tasks) + 1)))
+        self.span_of.origin, self.span_of.tick = object_wide(start), tick
+        for low in range(0, rows, most):
+            self.span_of.times = &times[low]
+            self.feed_part(low, min(most, rows - low), columns)
+
+    cdef int feed_part(self, Py_ssize_t low, Py_ssize_t rows, list columns) except -1:
+        """Take some rows of a batch, so few that their columns stay within the budget."""
+        cdef Frame frame = self.framed(low, rows, columns)
         cdef Task task
-        cdef Py_ssize_t row, rows = times.shape[0]
-        if not rows:
-            return
-        self.span_of.times, self.span_of.origin, self.span_of.tick = &times[0], object_wide(start), tick
-        frame = self.framed(rows, columns)
+        cdef Py_ssize_t row
         try:
             if self.fill_columns(frame) and self.segments:
                 self.feed_segments(frame)
@@ -171,6 +179,7 @@ cdef class Evaluator(Steps):
             self.given = None
             for task in self.column_tasks:
                 task.column = None
+        return 0
 
     def hint(self, int place, Stream stream):
         """Say that the value of an input is the key of the instance of a stream that an event extends."""
@@ -204,8 +213,8 @@ cdef class Evaluator(Steps):
                     prefetch(<char*>found + 64)
         return 0
 
-    cdef Frame framed(self, Py_ssize_t rows, list columns):
-        """The inputs of a batch; rows may be taken from then on."""
+    cdef Frame framed(self, Py_ssize_t low, Py_ssize_t rows, list columns):
+        """The inputs of rows of a batch, which may be taken from then on."""
         cdef Frame frame = Frame.__new__(Frame)
         cdef Column column
         cdef const uint64_t[::1] view
@@ -227,12 +236,13 @@ cdef class Evaluator(Steps):
             values, present, things = columns[place]
             if values is not None:
                 view = values
-                column.cells = <uint64_t*>&view[0]
+                column.cells = <uint64_t*>&view[low]
             if present is not None:
                 mask = present
-                column.mask = <unsigned char*>&mask[0]
+                column.mask = <unsigned char*>&mask[low]
             column.held = columns[place]
             frame.columns[place] = column
+            things = things if things is None else things[low : low + rows]
             self.given.append((place, self.inputs[place], things, column))
         return frame
 

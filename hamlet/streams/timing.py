@@ -348,7 +348,12 @@ class _Timing:
             if isinstance(pace, EventPacing) and isinstance(other, EventPacing):
                 hint += f", or {name}.get(or: ...) for one of this event"
             local = isinstance(pace, PeriodicPacing) and isinstance(other, PeriodicPacing) and pace.local != other.local
-            if local:
+            if node.kind == "window":
+                hint = (
+                    f"a window over a number of values stands in a stream that is {pace_text(other, self.table)}, too; "
+                    "in a periodic one write over: 5s, which takes the values of a time"
+                )
+            elif local:
                 hint = (
                     "periods of a spawned stream begin with its spawn: write @Global(...), or read with .hold(or: ...)"
                 )
