@@ -130,6 +130,48 @@ SPEC: tuple[Figure, ...] = (
         "The paper (Section 4): the shared part of a burst costs the same however many queries share it.",
         (Panel("events_per_s", "throughput [events/s]", "queries", QUERIES, log_x=True),),
     ),
+    Figure(
+        "policies-intervals",
+        "policies-intervals",
+        "Policies: an event's cost as the interval grows from 10 s to 30 days",
+        "Where the same valuations recur, nothing changes; where each event has a new one, ever more are kept.",
+        tuple(
+            Panel(
+                "events_per_s",
+                f"{policy}, {kind}: events/s",
+                "interval_s",
+                "interval [s]",
+                (("policy", policy), ("values", values)),
+                log_y=False,
+                log_x=True,
+            )
+            for policy in ("once", "eventually")
+            for kind, values in (("recurring", 1_000), ("new", 10**9))
+        ),
+    ),
+    Figure(
+        "policies-pushes",
+        "policies-pushes",
+        "Policies: small pushes to a monitor that keeps much",
+        "A push costs what it changes, not what is kept.",
+        tuple(
+            Panel("events_per_s", f"{policy}: events/s", "kept", "events kept", (("policy", policy),), log_x=True)
+            for policy in ("once", "eventually")
+        ),
+    ),
+    Figure(
+        "verdicts",
+        "verdicts",
+        "Verdicts: bytes held as the events of a time-stamp grow (Basin, Bhatt, Traytel, TACAS 2017, Figure 5)",
+        "The paper: modes local and global hold the same whatever the event rate; a verdict for every time-point does "
+        "not.",
+        tuple(
+            Panel(
+                "held_bytes", f"{name}: bytes held", "rate", "events per time-stamp", (("formula", name),), log_x=True
+            )
+            for name in ("eventually", "until", "since_until", "response", "invariant")
+        ),
+    ),
 )
 
 

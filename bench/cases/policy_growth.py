@@ -69,7 +69,8 @@ class Interval:
         one, other = self._run(), self._run(small=True)
         if one["rows"] != other["rows"]:
             raise WrongAnswer(f"{one['rows']:.0f} rows, and {other['rows']:.0f} in smaller batches")
-        facts = {"events": self.events, "interval_s": self.interval, "values": self.domain, "rows": int(one["rows"])}
+        facts: dict[str, Any] = {"policy": self.policy.name, "events": self.events, "interval_s": self.interval}
+        facts |= {"values": self.domain, "rows": int(one["rows"])}
         return Answer([f"{one['rows']:,.0f} rows in batches of either size"], facts)
 
     def contenders(self) -> Mapping[str, Contender]:
@@ -122,7 +123,8 @@ class Pushes:
         rows = [sum(map(len, answers)) for answers in (pushed, whole)]
         if rows[0] + small.before != rows[1]:
             raise WrongAnswer(f"{rows[0] + small.before} rows by pushes, and {rows[1]} in one batch")
-        facts = {"events": self.pushes * sum(PUSHES), "kept": self.kept, "pushes": self.pushes}
+        facts: dict[str, Any] = {"policy": self.policy.name, "events": self.pushes * sum(PUSHES)}
+        facts |= {"kept": self.kept, "pushes": self.pushes}
         return Answer([f"{rows[1]:,} rows by pushes and in one batch"], facts)
 
     def contenders(self) -> Mapping[str, Contender]:

@@ -41,7 +41,7 @@ class VerdictRate:
     def __init__(self, name: str, rate: int) -> None:
         text = (machine.ROOT / "workloads" / f"mtl_{name}.mfotl").read_text(encoding="utf-8")
         self.skeleton = skeleton(parse_formula(text, name)[0])
-        self.rate = rate
+        self.name, self.rate = name, rate
         random = np.random.default_rng(1)
         rows = STAMPS * rate
         self.times = np.repeat(np.arange(STAMPS), rate)
@@ -58,7 +58,7 @@ class VerdictRate:
         for mode in MODES:
             if verdicts(self.skeleton, mode, times, atoms) != expected:
                 raise WrongAnswer(f"verdicts in mode {mode} differ from the definition")
-        facts = {"events": len(self.times), "rate": self.rate, "atoms": len(self.skeleton.atoms)}
+        facts = {"formula": self.name, "events": len(self.times), "rate": self.rate, "atoms": len(self.skeleton.atoms)}
         return Answer([f"verdicts of {len(times)} time-points as defined, in {len(MODES)} modes"], facts)
 
     def contenders(self) -> Mapping[str, Contender]:
