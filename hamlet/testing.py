@@ -7,7 +7,7 @@ cases from ``.case`` files, for ``pytest.mark.parametrize``.
 The form of a case, one small file::
 
     what the case is about, in words (may be left out)
-    -- options      (may be left out) `order_column NAME`, `time_unit s|ms|us|ns`, `feature NAME`
+    -- options      (may be left out) `order_column NAME`, `time_unit s|ms|us|ns`, `timezone ZONE`, `feature NAME`
     -- events       `A A@5 B`: type, or type@time (else one after the event before); or a table with a head line
     -- query        the workload
     -- expect       tables of rows, each with a head line that begins with `query`; or `none`
@@ -37,7 +37,7 @@ from hamlet.planner.workload import Workload
 __all__ = ["Case", "assert_trends", "cases", "describe_trends", "events_of", "rows_of"]
 
 MOST_EVENTS = 20  # of a stream whose trends are listed
-_COLUMNS = ("time_column", "type_column", "order_column", "time_unit")
+_COLUMNS = ("time_column", "type_column", "order_column", "time_unit", "timezone")
 MOST_LISTED = 40  # trends that a message shows
 
 
@@ -131,6 +131,7 @@ def describe_trends(
             type_column=chosen.type_column,
             order_column=chosen.order_column,
             ticks_per_second=UNITS_PER_SECOND[chosen.time_unit],
+            zone=chosen.timezone,
         )
         lines += list(_listed(each.name, found, events, chosen)) or [f"{each.name}: no trends"]
     return "\n".join(lines)
@@ -190,7 +191,7 @@ class Case:
     name : str
         The file's name without its ending.
     options : dict
-        Options of `hamlet.run` (`order_column`, `time_unit`) as far as they are not the defaults.
+        Options of `hamlet.run` (`order_column`, `time_unit`, `timezone`) as far as they are not the defaults.
     feature : str or None
         A word that tells some cases from others, for those who run only some.
     events : list of dict

@@ -15,8 +15,12 @@ FOLDER = Path(__file__).parent / "cases"
 
 def oracle_options(options: dict[str, Any]) -> dict[str, Any]:
     """Options of `hamlet.run` as options of the oracle, which counts ticks."""
-    rest = {name: value for name, value in options.items() if name != "time_unit"}
-    return {**rest, "ticks_per_second": UNITS_PER_SECOND[options.get("time_unit", "s")]}
+    rest = {name: value for name, value in options.items() if name not in ("time_unit", "timezone")}
+    return {
+        **rest,
+        "zone": options.get("timezone"),
+        "ticks_per_second": UNITS_PER_SECOND[options.get("time_unit", "s")],
+    }
 
 
 def cases() -> list[Case]:

@@ -27,6 +27,7 @@ from hamlet.language.query import SECONDS, Duration, Query, WorkloadText
 from hamlet.language.schema import Clock
 from hamlet.language.zones import zone_of
 from hamlet.planner.timeline import Calendar, line_of
+from hamlet.testing import describe_trends
 from tests.case_files import oracle_options
 from tests.comparison import difference, in_any_order, in_file_order
 from tests.strategies import DEFAULT, random_case
@@ -154,7 +155,7 @@ def _check(text: str, events: list[Any], options: dict[str, Any], zone: str | No
     """The engine's rows, of a run and of pushes, are those of brute force."""
     workload, source = hamlet.Workload.parse(text), random.Random(seed)
     assert parse(str(workload)).queries == workload.queries
-    expected = oracle.evaluate(workload.analysis.text, events, **oracle_options(options), zone=zone)
+    expected = oracle.evaluate(workload.analysis.text, events, **oracle_options({**options, "timezone": zone}))
     options = {**options, "timezone": zone, "threads": source.choice([1, 1, 2])}
     what = f"seed {seed}, {zone}\n{text}\n{events}"
     assert difference(hamlet.run(workload, events, **options).rows(), expected) is None, what
@@ -376,6 +377,14 @@ def test_windows_that_fit_no_day_are_refused() -> None:
             rows_of(f"{COUNT} WITHIN {window}", [5], timezone="Europe/Berlin")
     with pytest.raises(OptionError, match="did you mean 'Europe/Berlin'"):
         hamlet.Engine(hamlet.Workload.parse(f"{COUNT} WITHIN 1 d"), timezone="Europe/Berln")
+
+
+def test_a_failed_assertion_lists_the_trends_of_the_zone() -> None:
+    start = seconds(2024, 3, 31)
+    stream = f"A@{start} A@{start + 22 * 3600}"
+    assert describe_trends(f"{COUNT}+ WITHIN 1 d", stream).count(": 1 trend\n") == 2  # two days by UTC
+    text = describe_trends(f"{COUNT}+ WITHIN 1 d", stream, timezone="Europe/Berlin")
+    assert text.startswith(f"q1, window [{start}, {start + 23 * 3600}): 3 trends")
 
 
 def test_text_is_read_by_the_clock_of_the_zone(tmp_path: Path) -> None:
