@@ -239,7 +239,7 @@ def test_pane_maps_multiplied_again_and_again(pattern: str, events_of_a_pane: in
             events.append({"time": time, "type": draw.choices("AB", (1, 49))[0], "v": 60 * draw.random()})
     queries = hamlet.Workload.parse(f"RETURN LOG2(COUNT(*)), AVG(B.v) PATTERN {pattern} WITHIN 12000 s SLIDE 1000 s")
     results = hamlet.run(queries, events, numbers="float")
-    assert results.stats["pane_maps"] == 19
+    assert results.stats["pane_maps"] > 14  # a pane of few bursts needs none
     expected = hamlet.run(queries, events, numbers="exact").rows()
     assert [row["window_start"] for row in results.rows()] == [row["window_start"] for row in expected]
     for row, exact in zip(results.rows(), expected, strict=True):
@@ -261,7 +261,7 @@ def test_pane_maps_of_numbers_far_apart(first: tuple[int, int], later: int) -> N
         for place, type in enumerate(each)
     ]
     events = [{**event, "time": int(1000 * event["time"])} for event in events]
-    text = "RETURN LOG2(COUNT(*)), AVG(B.v) PATTERN SEQ(A+, B+) WITHIN 12000 s SLIDE 1000 s"
+    text = "RETURN LOG2(COUNT(*)), AVG(B.v) PATTERN SEQ(A+, B+) WITHIN 48000 s SLIDE 1000 s"
     queries = hamlet.Workload.parse(text)
     results = hamlet.run(queries, events, numbers="float", time_unit="ms")
     assert results.stats["pane_maps"] == 3
@@ -281,7 +281,7 @@ def test_pane_maps_of_a_sum_far_smaller_than_its_count(grown: int) -> None:
         for pane, each in enumerate(kinds)
         for place, type in enumerate(each)
     ]
-    text = "RETURN LOG2(COUNT(*)), AVG(B.v), COUNT(B) PATTERN SEQ(A+, B+) WITHIN 12000 s SLIDE 1000 s"
+    text = "RETURN LOG2(COUNT(*)), AVG(B.v), COUNT(B) PATTERN SEQ(A+, B+) WITHIN 48000 s SLIDE 1000 s"
     queries = hamlet.Workload.parse(text)
     results = hamlet.run(queries, events, numbers="float", time_unit="ms")
     assert results.stats["pane_maps"] > 0

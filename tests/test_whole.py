@@ -132,13 +132,12 @@ def test_rows_come_as_columns(large: int, monkeypatch: pytest.MonkeyPatch) -> No
     """In the order of windows and groups; and where some windows are left to blocks, their rows among them."""
     sheets: list[bool] = []
 
-    def from_sheet(closed: ClosedRows, place: int) -> Closed | None:
-        found = plain(closed, place)
-        sheets.append(found is not None)
-        return found
+    def all_taken(closed: ClosedRows, place: int, sheet: Any, orders: Any) -> list[Closed]:
+        sheets.append(sheet is not None)
+        return plain(closed, place, sheet, orders)
 
-    plain = ClosedRows._from_sheet
-    monkeypatch.setattr(ClosedRows, "_from_sheet", from_sheet)
+    plain = ClosedRows._all_taken
+    monkeypatch.setattr(ClosedRows, "_all_taken", all_taken)
     events = stream(12, 6_000, step=0.05)
     for number, event in enumerate(events):
         event["k"] = "dcba"[number * 7 % 4]
@@ -149,9 +148,11 @@ def test_rows_come_as_columns(large: int, monkeypatch: pytest.MonkeyPatch) -> No
     queries = hamlet.Workload.parse(
         "RETURN k, l, COUNT(*), SUM(b.v), MIN(b.v) PATTERN SEQ(A, B b+) GROUP-BY k, l WITHIN 5 s;"
         "RETURN k, COUNT(*), AVG(b.v), MAX(b.v) PATTERN SEQ(A, C?, B b+) WHERE [l] GROUP-BY k WITHIN 5 s;"
-        "RETURN k, l, COUNT(*), MAX(b.w) PATTERN SEQ(B b+, NOT D, C) GROUP-BY k, l WITHIN 5 s"
+        "RETURN k, l, COUNT(*), MAX(b.w) PATTERN SEQ(B b+, NOT D, C) GROUP-BY k, l WITHIN 5 s;"
+        "RETURN l, k, AVG(y.v), COUNT(*) PATTERN SEQ(A x, B y+) GROUP-BY k, l WITHIN 5 s"
     )
     one, other = both(monkeypatch, queries, pa.Table.from_pylist(events))
+    assert one.stats["features"]["merged_queries"] == 1  # the last is like the first
     assert one.stats["whole_windows"] > 100
     assert any(sheets) != bool(large)
     assert one.rows() == other.rows()

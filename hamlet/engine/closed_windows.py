@@ -27,6 +27,8 @@ from hamlet.planner.compiled import CompiledClass, CompiledQuery
 
 # as `Kernel.rows` gives, and columns of sets of values
 Drained = tuple[Int64Array, Int64Array, npt.NDArray[np.int32], npt.NDArray[np.uint64], list[Column]]
+# as `Kernel.take_sheet` gives
+Sheet = tuple[npt.NDArray[np.int32], Int64Array, Int64Array, list[tuple[Any, Any]]]
 AnyKernel = Kernel | Matching
 
 
@@ -141,17 +143,22 @@ class ClosedRows:
         `orders` holds what other queries of the class have found since events were taken, and gets what this one does.
         """
         pieces = self._closed.pop(place, [])
-        sheet = self._from_sheet(place)
-        closed = self._taken(place, orders)
-        return [*pieces, *(each for each in (closed, sheet) if each is not None and len(each.windows))]
-
-    def _from_sheet(self, place: int) -> Closed | None:
-        """The rows that a kernel has as columns, in order; no others of the query come behind them."""
         parts = self.compiled.parts_of[place]
-        found = self.kernels[0].take_sheet(parts[0]) if len(self.kernels) == len(parts) == 1 else None
-        if found is None:
-            return None
-        keys, windows, counts, gathers = found
+        sheet = self.kernels[0].take_sheet(parts[0]) if len(self.kernels) == len(parts) == 1 else None
+        if sheet is not None:  # those that are alike have it, too: each behind the rows that came before
+            for user in self.compiled.users_of[parts[0]]:
+                if user != place:
+                    self._closed.setdefault(user, []).extend(self._all_taken(user, sheet, orders))
+        return [*pieces, *self._all_taken(place, sheet, orders)]
+
+    def _all_taken(self, place: int, sheet: Sheet | None, orders: Orders | None) -> list[Closed]:
+        """The rows of a query that have been taken: those in no order, then its sheet."""
+        found = [self._taken(place, orders), None if sheet is None else self._from_sheet(place, sheet)]
+        return [each for each in found if each is not None and len(each.windows)]
+
+    def _from_sheet(self, place: int, sheet: Sheet) -> Closed:
+        """The rows that a kernel has as columns, in order; no others of the query come behind them."""
+        keys, windows, counts, gathers = sheet
         query = self.compiled.queries[place]
         return self._grouped(query, Runs(windows, counts), keys, in_columns(query.layout, gathers))
 

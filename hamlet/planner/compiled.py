@@ -203,13 +203,12 @@ class CompiledClass:
 
     @cached_property
     def listed(self) -> tuple[int, ...]:
-        """The parts whose rows are those of one query, and asked for in the order of the first query's groups."""
+        """The parts whose rows all queries that they serve ask for in the order of the first query's groups."""
+        group = self.queries[0].group
         return tuple(
             self.parts_of[users[0]][0]
             for users in self.users_of
-            if len(users) == 1
-            and len(self.parts_of[users[0]]) == 1
-            and self.queries[users[0]].group == self.queries[0].group
+            if all(len(self.parts_of[each]) == 1 and self.queries[each].group == group for each in users)
         )
 
     @cached_property

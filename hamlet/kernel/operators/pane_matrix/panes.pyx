@@ -23,6 +23,10 @@ from hamlet.kernel.core cimport Core
 from hamlet.kernel.operators.simd.lanes cimport Band, Block, LaneProgram, Word, lanes_bits, lanes_power
 
 
+cdef enum:
+    FOLD = 30  # steps of one window that a window's fold costs, for each slot; measured with a step or two per pane
+
+
 cdef Word* window_of(const Band* band, const Block* block, int64_t window) noexcept nogil:
     """The cells of an open window."""
     cdef int64_t place = window % band.windows if band.windows > 1 else 0  # a division takes as long as a vector's sum
@@ -59,7 +63,7 @@ cdef void begin_pane(Core* k, const Band* band, Block* block) noexcept nogil:
         end_map(band, block)
     block.mapped = (
         band.maps > 0 and windows > band.maps
-        and steps * (windows - band.maps) * (windows - band.maps) > 2 * windows * band.shape.slots
+        and steps * (windows - band.maps) * (windows - band.maps) > FOLD * windows * band.shape.slots
     )
     block.steps = block.panes = 0
     if block.mapped:
