@@ -221,7 +221,8 @@ def test_the_printed_bound_holds(query: tuple[str, str, str, str], numbers: str)
     text = f"RETURN COUNT(*), SUM(B.v), APPROX_COUNT_DISTINCT(A.v) PATTERN {pattern} SEMANTICS {semantics} {condition} "
     workload = hamlet.Workload.parse(text + window)
     source = random.Random(7)
-    events = [{"time": n // 2, "type": source.choice("AAABBC"), "v": source.randint(0, 9)} for n in range(400)]
+    ticks = [place // 2 for place in range(400)]
+    events = [{"time": time, "type": source.choice("AAABBC"), "v": source.randint(0, 9)} for time in ticks]
     engine = hamlet.Engine(workload, numbers=numbers)  # type: ignore[arg-type]
     engine.push(events)
     runner = engine._executor.runner(0)  # type: ignore[union-attr]
@@ -230,10 +231,9 @@ def test_the_printed_bound_holds(query: tuple[str, str, str, str], numbers: str)
     memory = view(workload, None).queries[0].memory
     found = memory.exact if numbers == "exact" else memory.scaled
     assert found is not None
-    ticks = [event["time"] for event in events]
     starts = len({time for time in ticks if time >= ticks[-1] - 15})
     lanes = starts if "SPAN" in window else 4 if "SLIDE" in window else 1
-    kept = sum(event["time"] >= ticks[-1] - 40 for event in events) if "SESSION" not in window else len(events)
+    kept = sum(time >= ticks[-1] - 40 for time in ticks) if "SESSION" not in window else len(events)
     most = found.partition + (lanes + 1) * found.window.at(bits)
     most += kept * (found.event + (lanes + 1) * found.event_window.at(bits))
     assert 0 < held <= most
@@ -253,7 +253,8 @@ def test_a_record_per_burst_and_query(tmp_path: Path) -> None:
     with (tmp_path / "t.jsonl").open() as file:
         records = [json.loads(line) for line in file]
     found = [[each[name] for name in ("pane", "key", "type", "b", "n", "k", "queries")] for each in records]
-    both, none = ["one", "two"], []
+    both: list[str] = ["one", "two"]
+    none: list[str] = []
     assert sorted(found) == [
         [0, "k=7", "A", 1, 1, 1, none],
         [0, "k=7", "A", 1, 1, 2, both],

@@ -31,7 +31,8 @@ def registers_of(values: list[Any]) -> npt.NDArray[np.uint8]:
     executor.advance(END_OF_TIME)
     (closed,) = executor.drain_closed(0)
     (registers,) = [each for each in closed.components if isinstance(each, np.ndarray) and each.dtype == np.uint8]
-    return registers[0]
+    found: npt.NDArray[np.uint8] = registers[0]
+    return found
 
 
 def theirs(values: list[Any]) -> Any:

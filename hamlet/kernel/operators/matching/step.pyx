@@ -17,7 +17,9 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memmove, memset
 
 from hamlet.kernel.cells cimport bind_event, floor_divide, has_trends, increment, lowest_window, words_of
-from hamlet.kernel.expression cimport Column, evaluate_block
+from hamlet.kernel.expression cimport Column
+from hamlet.kernel.operators.matching.guards cimport read_guards, write_guards
+from hamlet.kernel.operators.matching.predicates cimport bind_scalars, fits_predicate, keep_columns
 from hamlet.kernel.operators.matching.state cimport (
     add_node,
     add_value,
@@ -42,19 +44,21 @@ from hamlet.kernel.operators.matching.tables cimport (
     Arrival,
     Core,
     Entry,
-    GuardArrival,
     Nodes,
     Partition,
     StateTable,
     Table,
     ValueSet,
     Way,
+    entry_of,
     node_words,
     place_on_line,
+    row_of,
     step_of,
     value_words,
 )
 from hamlet.kernel.operators.matching.windows cimport expect_row, expire, schedule
+from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, OVERFLOW
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, OVERFLOW, Predicate
 
 cdef extern from "value_hash.h" nogil:
@@ -63,15 +67,6 @@ cdef extern from "value_hash.h" nogil:
 
 cdef enum:
     RECORD = 3  # words of a pending addition before its value: state, lane, row
-
-
-cdef inline Py_ssize_t row_of(uint64_t event) noexcept nogil:
-    """The row of an event: the low half of its sorting key."""
-    return <Py_ssize_t> (event & <uint64_t> 0xFFFFFFFF)
-
-
-cdef inline const Entry* entry_of(const Core* k, int query, int of_class) noexcept nogil:
-    return &k.entry[of_class * k.queries + query]
 
 
 cdef int take_step(
@@ -391,51 +386,6 @@ cdef int extend_trends(
     return NO_FAILURE
 
 
-# ---------------------------------------------------------------------------------------------- predicates
-
-
-cdef void bind_scalars(Core* k, const Table* t, int predicate) noexcept nogil:
-    """Point at the columns of the later event."""
-    cdef const Predicate* p = &t.predicate[predicate]
-    cdef int i
-    for i in range(p.scalars):
-        k.scalar[i] = k.columns[t.member[p.scalar + i]]
-
-
-cdef int fits_predicate(
-    Core* k, int query, int predicate, const uint64_t* kept, int columns, Py_ssize_t row
-) noexcept nogil:
-    """Whether an event may follow one whose attributes are kept; -1 where integers pass 64 bits."""
-    cdef const Table* t = &k.query[query]
-    cdef const Predicate* p = &t.predicate[predicate]
-    cdef const uint8_t* there = <const uint8_t*> (kept + columns)
-    cdef Py_ssize_t where = 0
-    cdef int i, place, failed
-    for i in range(p.vectors):
-        place = t.member[p.vector + i]
-        k.vector[i].data = <const int64_t*> kept + place
-        k.vector[i].valid = there + place
-    failed = evaluate_block(&p.code, k.vector, 0, 1, k.scalar, row, k.ranks, k.registers, &where)
-    if failed >= 0:
-        k.failed_query, k.failed_predicate, k.failed_place, k.failed_row = query, predicate, failed, row
-        return -1
-    return k.registers[0].value[0] != 0
-
-
-cdef void keep_columns(
-    const Core* k, const Table* t, int columns, int end, uint64_t* kept, Py_ssize_t row
-) noexcept nogil:
-    """Keep an event's attributes for predicates."""
-    cdef int i, count = end - columns
-    cdef const Column* c
-    cdef uint8_t* there = <uint8_t*> (kept + count)
-    memset(there, 0, (count + 7) // 8 * 8)
-    for i in range(count):
-        c = &k.columns[t.member[columns + i]]
-        there[i] = c.valid == NULL or c.valid[row]
-        kept[i] = <uint64_t> c.data[row] if there[i] else 0
-
-
 # ------------------------------------------------------------------------------------------ sets of values
 
 
@@ -489,146 +439,6 @@ cdef void bind_values(
             register = <uint8_t*> sets + (coupon & 0xFFF)
             register[0] = max(register[0], <uint8_t> (coupon >> 56))
         sets += REGISTER_WORDS if s.approximate else p.set_words
-
-
-# -------------------------------------------------------------------------------------------- negated patterns
-
-
-cdef bint has_guards(const Core* k, int query, const int* classes, Py_ssize_t n) noexcept nogil:
-    """Whether some of the events may be in a match of a negated pattern."""
-    cdef Py_ssize_t i
-    cdef const Entry* entry
-    for i in range(n):
-        entry = entry_of(k, query, classes[i])
-        if entry.guards < entry.guards_end:
-            return True
-    return False
-
-
-cdef int read_guards(
-    Core* k, int query, Partition* p, int64_t time, const uint64_t* events, const int* classes, Py_ssize_t n,
-    int64_t* fresh
-) noexcept nogil:
-    """What the events of a step make of the negated patterns: the latest start of a match, by state."""
-    cdef const Table* t = &k.query[query]
-    cdef const Entry* entry
-    cdef const GuardArrival* g
-    cdef Py_ssize_t i
-    cdef int number, failure
-    cdef int64_t latest[2]
-    cdef bint apart = fresh != k.fresh
-    if apart:
-        k.kept_starts = 0
-    if not has_guards(k, query, classes, n):
-        return NO_FAILURE
-    memset(fresh, 0, 2 * t.guard_states * sizeof(int64_t))
-    for i in range(n):
-        entry = entry_of(k, query, classes[i])
-        for number in range(entry.guards, entry.guards_end):
-            g = &t.guard_arrival[k.class_member[number]]
-            failure = latest_start(k, query, p, g, time, row_of(events[i]), latest)
-            if failure:
-                return failure
-            if latest[0] > fresh[2 * g.state]:
-                memcpy(&fresh[2 * g.state], latest, sizeof(latest))
-            if g.store < 0:
-                continue
-            if apart:
-                if reserve_words(k, <uint64_t**> &k.kept_start, &k.kept_start_words, 2 * (k.kept_starts + 1)):
-                    return OUT_OF_MEMORY
-                memcpy(k.kept_start + 2 * k.kept_starts, latest, sizeof(latest))
-                k.kept_starts += 1
-            elif latest[0] and keep_start(k, t, p, g.store, latest, row_of(events[i]), MOVES):
-                return OUT_OF_MEMORY
-    return NO_FAILURE
-
-
-cdef int write_guards(
-    Core* k, int query, Partition* p, const uint64_t* events, const int* classes, Py_ssize_t n, const int64_t* fresh
-) noexcept nogil:
-    """Advance the negated patterns; where a match finishes, what arrived before it began is killed."""
-    cdef const Table* t = &k.query[query]
-    cdef const Entry* entry
-    cdef const GuardArrival* g
-    cdef Py_ssize_t i, stride, start = 0
-    cdef int number
-    cdef uint64_t* node
-    cdef bint apart = fresh != k.fresh
-    if not has_guards(k, query, classes, n):
-        return NO_FAILURE
-    for i in range(n):
-        entry = entry_of(k, query, classes[i])
-        for number in range(entry.guards, entry.guards_end):
-            g = &t.guard_arrival[k.class_member[number]]
-            if fresh[2 * g.state] > p.latest[2 * g.state]:
-                memcpy(&p.latest[2 * g.state], &fresh[2 * g.state], 2 * sizeof(int64_t))
-            if g.final and fresh[2 * g.state] > p.killed[2 * g.guard]:
-                memcpy(&p.killed[2 * g.guard], &fresh[2 * g.state], 2 * sizeof(int64_t))
-            if apart and g.store >= 0:
-                if k.kept_start[2 * start]:
-                    if keep_start(k, t, p, g.store, k.kept_start + 2 * start, row_of(events[i]), 0):
-                        return OUT_OF_MEMORY
-                start += 1
-    if apart:
-        return NO_FAILURE
-    for number in range(t.states + t.end_count + 1, t.lists):
-        stride = node_words(t, p, number)
-        for i in range(p.nodes[number].count - 1, -1, -1):
-            node = node_at(&p.nodes[number], i, stride)
-            if not node[1] & MOVES:
-                break
-            node[1] &= ~MOVES
-    return NO_FAILURE
-
-
-cdef int latest_start(
-    Core* k, int query, Partition* p, const GuardArrival* g, int64_t time, Py_ssize_t row, int64_t* latest
-) noexcept nogil:
-    """The latest start (step, time) of a partial match that an event goes on with; step 0 for none."""
-    cdef const Table* t = &k.query[query]
-    cdef const Way* way
-    cdef Nodes* n
-    cdef Py_ssize_t stride, i
-    cdef int number, store, fits
-    cdef uint64_t* node
-    latest[0] = latest[1] = 0
-    for number in range(g.ways, g.ways_end):
-        way = &t.way[number]
-        if way.source < 0:
-            latest[0], latest[1] = p.step, time
-            return NO_FAILURE
-        if way.predicate < 0:
-            if p.latest[2 * way.source] > latest[0]:
-                memcpy(latest, &p.latest[2 * way.source], 2 * sizeof(int64_t))
-            continue
-        store = way.guards  # of a negated pattern: which store is looked at
-        n = &p.nodes[t.states + t.end_count + 1 + store]
-        stride = node_words(t, p, t.states + t.end_count + 1 + store)
-        bind_scalars(k, t, way.predicate)
-        for i in range(n.count):
-            node = node_at(n, i, stride)
-            if step_of(node) <= latest[0] or node[1] & MOVES:
-                continue  # MOVES: an event of this very step
-            fits = fits_predicate(
-                k, query, way.predicate, node + HEAD, t.store[store].columns_end - t.store[store].columns, row
-            )
-            if fits < 0:
-                return OVERFLOW
-            if fits:
-                latest[0], latest[1] = step_of(node), <int64_t> node[0]
-    return NO_FAILURE
-
-
-cdef int keep_start(
-    Core* k, const Table* t, Partition* p, int store, const int64_t* latest, Py_ssize_t row, uint64_t mark
-) noexcept nogil:
-    """Keep an event of a negated pattern with the latest start of what it ends; marked while its step is under way."""
-    cdef uint64_t* node = append_node(k, t, p, t.states + t.end_count + 1 + store)
-    if node == NULL:
-        return OUT_OF_MEMORY
-    node[0], node[1] = <uint64_t> latest[1], <uint64_t> latest[0] | mark
-    keep_columns(k, t, t.store[store].columns, t.store[store].columns_end, node + HEAD, row)
-    return NO_FAILURE
 
 
 # -------------------------------------------------------------------------------------------------- writes

@@ -4,8 +4,8 @@
 
 **Nodes.** A node is a set of partial trends that stand in one state of the automaton, with their summed aggregates. Its
 words are: the lane, the step of the last event (two bits mark a node that moves on: at the end of the step, and at the
-end of its time), the value, and in lists that need them the attributes of the last event. Lanes keep apart what ends
-at different times: a lane is an open window, the time at which the trends begin (SPAN), or 0 (sessions). Lists of merged
+end of its time), the value, and in lists that need them the attributes of the last event. Lanes keep apart what ends at
+different times: a lane is an open window, the time at which the trends begin (SPAN), or 0 (sessions). Lists of merged
 nodes are sorted by lane, then step; lists of single events are in the order of arrival.
 **Rows apart.** Where an order column orders the events of a time, rows of other queries have no order among them. A
 table then has every state twice: in the second half stand trends that end with a row, until its time is over.
@@ -312,3 +312,12 @@ cdef inline int64_t time_of_edge(const Table* t, int64_t place) noexcept nogil:
         else:
             high = middle
     return max(c.since[low], reading - c.offset[low])
+
+
+cdef inline Py_ssize_t row_of(uint64_t event) noexcept nogil:
+    """The row of an event: the low half of its sorting key."""
+    return <Py_ssize_t> (event & <uint64_t> 0xFFFFFFFF)
+
+
+cdef inline const Entry* entry_of(const Core* k, int query, int of_class) noexcept nogil:
+    return &k.entry[of_class * k.queries + query]
