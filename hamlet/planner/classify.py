@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hamlet._expression import OverflowInExpression, Program
 from hamlet._order import looked_up
 from hamlet.errors import DataError
-from hamlet.input.buffers import to_numpy
+from hamlet.input.buffers import filled, to_numpy
 from hamlet.input.columns import BatchColumns, Int64Array, KernelColumn, StringPool, column, take
 from hamlet.language.conditions import rewritten
 from hamlet.language.printing import to_text
@@ -137,7 +136,7 @@ class Classifier:
             types = types.dictionary_encode()
         elif len(types.dictionary) > max(rows, _FEW):
             types = types.cast(types.type.value_type).dictionary_encode()
-        indices = pc.fill_null(types.indices.cast(pa.int32()), -1) if types.null_count else types.indices
+        indices = filled(types.indices.cast(pa.int32()), -1) if types.null_count else types.indices
         numbers = to_numpy(indices)
         if numbers.dtype not in (np.int8, np.int16):
             numbers = numbers.astype(np.int32, copy=False)
