@@ -13,6 +13,7 @@ from hamlet.cli.notations import extension_of, notation_of, only_for, settings_o
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     FILE,
+    PERIOD_OPTIONS,
     QUERY,
     REPORT,
     RUN_OPTIONS,
@@ -44,6 +45,8 @@ _POLICY_DEFAULTS = {
 }
 _WORKLOAD_DEFAULTS = {
     "where": None,
+    "since": None,
+    "until": None,
     "balance": False,
     "trace": None,
     "report": None,
@@ -100,6 +103,7 @@ _STREAM_OPTIONS = (
         "--output", "-o", metavar="DIR", required=True, help="A new directory that every machine of the cluster sees."
     ),
     WHERE,
+    *PERIOD_OPTIONS,
     QUERY,
     click.option("--master", metavar="URL", help="The Spark master; local[*] unless spark-submit sets another one."),
     click.option(
@@ -191,6 +195,11 @@ def command(
         click.echo(summary_line(stats, time.perf_counter() - started), err=True)
 
 
+def _option(name: str) -> str:
+    """How an option is written."""
+    return {"since": "from", "until": "to"}.get(name, name.replace("_", "-"))
+
+
 def _refuse_streaming(given: dict[str, Any]) -> None:
     """Refuse what only a --stream reads."""
     other = next((name for name, default in _STREAM_DEFAULTS.items() if given[name] != default), None)
@@ -205,7 +214,7 @@ def _monitor(
     given = {name: options.pop(name) for name in _WORKLOAD_DEFAULTS}
     other = next((name for name, default in _WORKLOAD_DEFAULTS.items() if given[name] != default), None)
     if other is not None or queries:
-        raise click.UsageError(f"--{(other or 'query').replace('_', '-')} is for workloads of trend queries (.sase)")
+        raise click.UsageError(f"--{_option(other or 'query')} is for workloads of trend queries (.sase)")
     settings = settings_of(options)
     started = time.perf_counter()
     options |= {"output": output, "stream": stream}
@@ -234,6 +243,9 @@ def _follow(
                 f"--{name} tells of a job that has ended, and --stream goes on; for {what} the files that are there, "
                 f"submit them without --stream, or give them to hamlet run --{name}"
             )
+    for name, option in (("since", "--from"), ("until", "--to")):
+        if options.pop(name) is not None:
+            raise click.UsageError(f"{option} belongs to a batch; --where can compare the time of a --stream")
     if options.pop("products") != "auto":
         raise click.UsageError("--products belongs to a batch; --stream sends every event to its slice")
     checkpoint = streaming.pop("checkpoint")

@@ -40,6 +40,7 @@ from hamlet.spark.frames import events_of
 from hamlet.spark.input import local_output, local_path, opened
 from hamlet.spark.job import Job, default_partitions
 from hamlet.spark.layers import is_layered, layers, refuse_options, union_of
+from hamlet.spark.look import Choice
 from hamlet.spark.output import written
 from hamlet.spark.policies import monitor
 from hamlet.spark.products import check_choice, decided, made, put_together
@@ -59,6 +60,9 @@ def run(
     balance: bool = False,
     products: Products = "never",
     lazy: bool = False,
+    where: str | None = None,
+    since: Any = None,
+    until: Any = None,
     **options: Unpack[RunOptions],
 ) -> DataFrame:
     """Run a workload over the events of a DataFrame.
@@ -85,6 +89,11 @@ def run(
         shows as Spark's own PythonException, the message in its text, and under the count type ``auto`` a COUNT or SUM
         is text, since nobody has seen how large it is. By default the job runs now, and its result is kept by the
         executors (a local checkpoint) until the DataFrame is forgotten.
+    where : str, optional
+        Only events for which this condition over columns is true, as ``hamlet run --where``.
+    since, until : int, str or datetime, optional
+        Only events from a time on, and before another one. Of both Spark is told what it can use to read less of the
+        files behind the DataFrame.
     **options
         Those of `hamlet.run`: sharing, benefit, numbers, count_type, threads, time_column, type_column, order_column,
         time_unit.
@@ -118,11 +127,15 @@ def run(
     check_choice(products)
     check_pandas()
     with translated():
+        choice = Choice(where, since, until)
         if is_layered(workload_of(workload)):
+            refuse_options(where=where, **{"from": since, "to": until})
             done = list(layers(workload, events, chosen, _partitions(partitions)))
             found = union_of(done, workload.names)
             return found if lazy else found.localCheckpoint(eager=True)
         job = Job(workload, events_of(events, chosen), chosen, _partitions(partitions))
+        if not choice.is_all:
+            job.look(choice)
         cut = decided(job, products).cut
         if balance and cut is None:
             job.measure(prune=False)  # a DataFrame may give other rows when it is computed again
@@ -154,6 +167,8 @@ def submit(
     partitions: int | None = None,
     balance: bool = False,
     where: str | None = None,
+    since: Any = None,
+    until: Any = None,
     report: str | os.PathLike[str] | None = None,
     trace: str | None = None,
     products: Products = "auto",
@@ -188,6 +203,9 @@ def submit(
         As for `run`; partitions in which no query can have a trend are found, too, and left out.
     where : str, optional
         Only events for which this condition over columns is true are read; as ``hamlet run --where``.
+    since, until : int, str or datetime, optional
+        Only events from a time on, and before another one. Files, folders named ``day=2024-03-05`` and row groups of
+        Parquet that cannot have an event that is wanted are not read.
     report : path, optional
         Where to write an HTML page about the job, as `hamlet.run` does; a file of this machine. Tasks then look at all
         events before they are routed, and keep a record of their decisions.
@@ -232,14 +250,15 @@ def submit(
         from hamlet.spark.report import JobReport  # brings in jinja2, which nothing else needs
 
         about = JobReport(workload, source, chosen, report, where=where, balance=balance)
-    events = opened(source, input_format, chosen, workload, where)
+    choice = Choice(where, since, until)
+    events = opened(source, input_format, chosen, workload, choice, watched=about is not None or trace is not None)
     with session(master) as spark, translated():
         context = spark.sparkContext
         stages = Stages(())
         stages.seconds["start"] = time.perf_counter() - began
         read = events.load(spark)
         if is_layered(workload):
-            refuse_options(where=where, report=report, trace=trace)
+            refuse_options(where=where, report=report, trace=trace, **{"from": since, "to": until})
             frame = read.events.frame.toDF(*read.events.names)
             whole = stages.measured("compute")
             with whole, staged(place, output) as fresh, watched(context, "counting trends", progress):
@@ -251,8 +270,8 @@ def submit(
             return {"events": read.rows, **counts, "products": used, "stages": stages.seconds}
         job = Job(workload, read.events, chosen, _partitions(partitions), source)
         stats = context.accumulator({}, StatsParam())
-        if where is not None or about is not None:
-            job.look(where, stats, watch=about is not None)
+        if not choice.is_all or about is not None:
+            job.look(choice, stats, watch=about is not None)
         decision = measured(job, read, products, balance, stages, progress)
         with contextlib.ExitStack() as held:
             if traced is not None:
@@ -263,9 +282,12 @@ def submit(
                 total = rows.count()
             with stages.measured("write"), staged(place, output) as fresh, watched(context, "writing", progress):
                 files = written(job, rows, total, fresh, output_format)
-            seen = read.rows if where is None else events_seen(stats.value)
+            seen = read.rows if choice.is_all else events_seen(stats.value)
             found = summed(stats.value, job.partitions if decision.cut is None else 0)
             found |= {"events": seen, **files, "products": decision.stats, "stages": stages.seconds}
+            if events.left_out is not None and (said := events.left_out.sentence()) is not None:
+                found["row_groups"] = {"all": events.left_out.all, "skipped": events.left_out.skipped()}
+                found["notes"] = [said, *found["notes"]]
             if about is not None:
                 with watched(context, "drawing", progress):
                     about.write(job, rows, stats.value, found, began)
@@ -386,7 +408,7 @@ def submit_stream(
     folder = local_output(output).resolve()
     if folder.is_dir() and any(folder.iterdir()) and not _holds_something(checkpoint):
         raise OutputError(f"{output} is not empty, and the checkpoint {checkpoint} is: rows would be there twice")
-    events = opened(source, input_format, chosen, workload, where)
+    events = opened(source, input_format, chosen, workload, Choice(where), watched=True)
     ours = SparkSession.getActiveSession() is None
     with session(master) as spark, translated():
         frame = events.follow(spark, files_per_batch)
@@ -396,7 +418,7 @@ def submit_stream(
             spark.conf.set("spark.sql.shuffle.partitions", str(partitions))  # as many as there are slices
         job = Job(workload, events_of(frame, chosen), chosen, _partitions(partitions), source)
         if where is not None:
-            job.look(where)
+            job.look(Choice(where))
         plan = Continuous(job, frame, lateness, late)
         prepared(job.shipment, folder, output_format)
         writer = plan.closed().writeStream.outputMode("append").option("checkpointLocation", checkpoint)

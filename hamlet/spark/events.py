@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,8 @@ from hamlet.engine.executor import END_OF_TIME
 from hamlet.errors import DataError
 from hamlet.input.columns import Int64Array
 from hamlet.input.files import open_path, own_columns
+from hamlet.input.files_protocol import Reader
+from hamlet.input.hive import InFolders, values_in
 from hamlet.input.ordering import BATCH_ROWS, SortKey
 from hamlet.input.ticks import times_of
 from hamlet.input.widening import cast, conform
@@ -107,8 +109,23 @@ def _shown(batch: pa.RecordBatch, null: str) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in event.items() if value is not None)
 
 
+def _reader_of(
+    path: Path,
+    folders: Mapping[str, str | None],
+    schema: pa.Schema,
+    key: SortKey,
+    type_column: str,
+    input_format: str | None,
+    known: Mapping[str, pa.DataType] | None = None,
+) -> Reader:
+    """A reader of a file, with the columns that its folders say, in the types of a schema."""
+    own = None if known is None else {name: kind for name, kind in known.items() if name not in folders}
+    reader = open_path(path, key, type_column, input_format, known=own)
+    return InFolders(reader, folders, {name: schema.field(name).type for name in folders}) if folders else reader
+
+
 def read_files(
-    paths: Sequence[str],
+    files: Sequence[tuple[str, Mapping[str, str | None]]],
     key: SortKey,
     type_column: str,
     input_format: str | None,
@@ -119,8 +136,8 @@ def read_files(
 
     Parameters
     ----------
-    paths : sequence of str
-        All files of the job.
+    files : sequence of (str, mapping of str to str or None)
+        All files of the job, with the columns that their folders say (`hamlet.input.hive`).
     key : SortKey
     type_column : str
     input_format : {'csv', 'json'}, optional
@@ -133,7 +150,8 @@ def read_files(
     numbered = [f"c{place}" for place in range(len(schema))]
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            reader = open_path(Path(paths[number]), key, type_column, input_format)
+            path, folders = files[number]
+            reader = _reader_of(Path(path), folders, schema, key, type_column, input_format)
             for events in reader.batches(own_columns(reader, schema.names)):
                 yield pa.RecordBatch.from_arrays(conform(events, schema).columns, numbered)
 
@@ -144,6 +162,7 @@ def read_arrivals(
     input_format: str | None,
     known: pa.Schema,
     schema: pa.Schema,
+    root: str | None,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Files that came to a folder after the job had begun, read as `hamlet.run` reads them.
@@ -158,6 +177,8 @@ def read_arrivals(
         The columns to read, in the types that they had when the job began.
     schema : pyarrow.Schema
         The same in the types that Spark takes.
+    root : str or None
+        The folder below which folders say the values of columns, where they do.
     batches : iterable of pyarrow.RecordBatch
         Their first column holds the paths, as Hadoop writes them.
 
@@ -171,6 +192,8 @@ def read_arrivals(
     for batch in batches:
         for path in batch.column(0).to_pylist():
             place = Path("/" + path.removeprefix("file:").lstrip("/"))
-            reader = open_path(place, key, type_column, input_format, known=types)
+            found = {} if root is None else values_in(place, Path(root))
+            folders = {name: text for name, text in found.items() if name in types}
+            reader = _reader_of(place, folders, known, key, type_column, input_format, types)
             for events in reader.batches(own_columns(reader, schema.names)):
                 yield pa.RecordBatch.from_arrays(conform(events, schema).columns, numbered)

@@ -7,6 +7,7 @@ the same rows. Parquet is then read by Spark; CSV and JSON by the readers of `ha
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -39,13 +40,18 @@ from hamlet.engine.options import Options
 from hamlet.engine.where import Filter
 from hamlet.errors import DataError, OptionError
 from hamlet.input.files import event_files, format_of, open_path
+from hamlet.input.hive import values_in
 from hamlet.input.input_schema import plain_schema, schema_of, unreadable_column
 from hamlet.input.ordering import SortKey
+from hamlet.input.period import leave_out_period
+from hamlet.input.row_groups import RowGroups
 from hamlet.input.widening import is_readable, is_text
 from hamlet.language.schema import Schema
+from hamlet.planner.skipping import BY_WHERE, OF_NO_USE, Needs
 from hamlet.planner.workload import Workload, workload_of
 from hamlet.spark.events import read_arrivals, read_files
 from hamlet.spark.frames import Events, arrow_schema, events_of
+from hamlet.spark.look import Choice
 from hamlet.spark.parts import Part, parts_of, row_groups
 from hamlet.spark.slices import mapped
 
@@ -98,9 +104,26 @@ def local_path(source: str) -> Path | None:
 
 
 def opened(
-    source: str, input_format: str | None, options: Options, workload: Workload, where: str | None = None
+    source: str,
+    input_format: str | None,
+    options: Options,
+    workload: Workload,
+    choice: Choice | None = None,
+    *,
+    watched: bool = False,
 ) -> LocalFiles | Elsewhere:
-    """Events by their path or URL; a local file's columns are checked, and the condition that events must fulfil.
+    """Events by their path or URL; a local file's columns are checked, and what events must fulfil.
+
+    Parameters
+    ----------
+    source : str
+    input_format : str or None
+    options : Options
+    workload : Workload
+    choice : Choice, optional
+        By default all events.
+    watched : bool
+        Whether events that no query can use are counted by type and time, too.
 
     Raises
     ------
@@ -110,12 +133,20 @@ def opened(
     workload = workload_of(workload)
     path = local_path(source)
     if path is not None:
-        return LocalFiles(path, input_format, options, workload, where)
+        return LocalFiles(path, input_format, options, workload, choice or Choice(), watched)
     return Elsewhere(source, input_format, options)
 
 
 class Elsewhere:
-    """Events that only Spark can reach; it says what they are."""
+    """Events that only Spark can reach; it says what they are.
+
+    Attributes
+    ----------
+    left_out : None
+        Nobody here knows which row groups Spark does not read.
+    """
+
+    left_out: RowGroups | None = None
 
     def __init__(self, source: str, input_format: str | None, options: Options) -> None:
         self._source = source
@@ -150,7 +181,13 @@ class LocalFiles:
     """
 
     def __init__(
-        self, path: Path, input_format: str | None, options: Options, workload: Workload, where: str | None
+        self,
+        path: Path,
+        input_format: str | None,
+        options: Options,
+        workload: Workload,
+        choice: Choice,
+        watched: bool,
     ) -> None:
         self._path = path
         self._key = SortKey(options.time_column, options.order_column)
@@ -168,14 +205,34 @@ class LocalFiles:
         if strange:
             raise DataError(f"Spark cannot read a path with a colon: {strange[0]}; rename it, or use hamlet run")
         needed = set(options.columns_of(workload))
-        if where is not None:
-            needed |= {*Filter(where, schema).columns}
+        condition = None if choice.where is None else Filter(choice.where, schema)
+        if condition is not None:
+            needed |= {*condition.columns}
         self._fields = [field for field in reader.schema if field.name in needed]
         folded = [name.casefold() for name in reader.schema.names]
         self._alike = len({*folded}) < len(folded)
         for field in self._fields:
             if not is_readable(field.type):
                 raise DataError(f"{reader.name}: {unreadable_column(field.name, field.type)}")
+        folders = [values_in(Path(each), path.resolve()) if path.is_dir() else {} for each in self._paths]
+        self._folders = [{name: text for name, text in each.items() if name in needed} for each in folders]
+        self.left_out: RowGroups | None = RowGroups(reader, schema)
+        self._leave_out(self.left_out, schema, choice, condition, None if watched else workload)
+
+    @staticmethod
+    def _leave_out(
+        groups: RowGroups, schema: Schema, choice: Choice, condition: Filter | None, workload: Workload | None
+    ) -> None:
+        """Leave out row groups as `hamlet.run` does; how many events they have is not counted here."""
+        if choice.has_period:
+            leave_out_period(groups, choice.period(schema.clock), schema.clock)
+        if condition is not None:
+            possible = condition.conditions.possible
+            groups.leave_out(lambda bounds: not possible(bounds), BY_WHERE, condition.columns)
+        if workload is not None:
+            needs = Needs(workload.analysis, schema)
+            read = [name for name in workload.attributes if name in schema.columns]
+            groups.leave_out(needs.useless, OF_NO_USE, read)
 
     def load(self, spark: SparkSession) -> Loaded:
         """The events in a session."""
@@ -185,14 +242,27 @@ class LocalFiles:
             frame = self._by_tasks(spark)
         else:
             # Spark takes names that differ by case for one, unless its session says otherwise.
-            frame = self._by_tasks(spark) if self._alike else self._parquet(spark)
-            groups = row_groups(self._paths, self._key.time)
-            parts = tuple(parts_of(groups, spark.sparkContext.defaultParallelism))
+            frame = self._by_tasks(spark) if self._alike or not self._spark_knows_folders() else self._parquet(spark)
+            if not any(self._folders):
+                groups = row_groups(self._paths, self._key.time, self._chosen())
+                parts = tuple(parts_of(groups, spark.sparkContext.defaultParallelism))
         numbered = frame.toDF(*numbers)
         names = tuple(field.name for field in self._fields)
         values = pa.schema([field.with_type(_values(field.type)) for field in self._fields])
         schema = plain_schema(values, self._key, self._options.type_column)
         return Loaded(Events(numbered, names, schema, parts), self._rows, self._format == "parquet")
+
+    def _chosen(self) -> dict[str, Sequence[int]]:
+        """The row groups of each file that are of use."""
+        assert self.left_out is not None
+        return {str(Path(name).resolve()): groups for name, groups in self.left_out.chosen().items()}
+
+    def _spark_knows_folders(self) -> bool:
+        """Whether Spark takes the same columns from the folders: all files have the same, and none of its own."""
+        names = {tuple(each) for each in self._folders}
+        return len(names) == 1 and not any(
+            name in pq.read_schema(file).names for (each,) in [names] for name in each for file in self._paths
+        )
 
     def follow(self, spark: SparkSession, files: int | None) -> DataFrame:
         """The events as they come, files that will be there included; columns and types are those of the files now."""
@@ -203,7 +273,8 @@ class LocalFiles:
         paths = reader.load(_as_glob(str(self._path.resolve()))).select("path")
         schema, arrow = self._carried()
         known = pa.schema([field.with_type(_values(field.type)) for field in self._fields])
-        read = partial(read_arrivals, self._key, self._options.type_column, self._input_format, known, arrow)
+        root = str(self._path.resolve()) if any(self._folders) else None
+        read = partial(read_arrivals, self._key, self._options.type_column, self._input_format, known, arrow, root)
         return mapped(paths, read, schema).toDF(*known.names)
 
     def _carried(self) -> tuple[StructType, pa.Schema]:
@@ -221,8 +292,13 @@ class LocalFiles:
         }
         present = [field.name for field in self._fields if not pa.types.is_null(field.type)]
         schema = StructType([StructField(name, types[name]) for name in present])
-        frame = spark.read.schema(schema).parquet(*map(_as_glob, self._paths))
-        numbers = {name: place for place, name in enumerate(present)}
+        reader = spark.read.schema(schema)
+        if any(self._folders):
+            reader = reader.option("basePath", str(self._path.resolve()))
+        chosen = self._chosen()  # a file of which nothing is of use is not opened; Spark wants one
+        useful = [each for each in self._paths if chosen[each]] or self._paths[:1]
+        frame = reader.parquet(*map(_as_glob, useful))
+        numbers = {name: place for place, name in enumerate(frame.columns)}  # folders' columns are the last ones
         frame = frame.toDF(*(f"p{place}" for place in numbers.values()))
         return frame.select(
             *(frame[f"p{numbers[name]}"] if name in numbers else lit(None).cast("string") for name in types)
@@ -230,7 +306,8 @@ class LocalFiles:
 
     def _by_tasks(self, spark: SparkSession) -> DataFrame:
         schema, arrow = self._carried()
-        read = partial(read_files, self._paths, self._key, self._options.type_column, self._input_format, arrow)
+        files = list(zip(self._paths, self._folders, strict=True))
+        read = partial(read_files, files, self._key, self._options.type_column, self._input_format, arrow)
         count = len(self._paths)
         return mapped(spark.range(0, count, 1, count), read, schema)
 
