@@ -19,7 +19,8 @@ from bench.cases import CASES
 from bench.compare import compare_files
 from bench.harness import Failed, run_case
 from bench.plots import FIGURES, write_plots
-from bench.report import RESULTS, write_report
+from bench.report import write_report
+from bench.store import RESULTS, keep
 from bench.worker import WRONG
 
 
@@ -51,16 +52,6 @@ def show(point: dict[str, Any]) -> None:
         click.echo(f"  events per second {name}: {ratio:.3f}")
     for name, ratio in point["memory_ratios"].items():
         click.echo(f"  peak memory {name}: {ratio:.3f}")
-
-
-def result_file(folder: Path, described: dict[str, Any]) -> Path:
-    """A file that does not exist yet: results are never overwritten."""
-    day = folder / datetime.datetime.now(datetime.UTC).date().isoformat()
-    day.mkdir(parents=True, exist_ok=True)
-    name, number = machine.slug(described), 1
-    while (file := day / (f"{name}.json" if number == 1 else f"{name}-{number}.json")).exists():
-        number += 1
-    return file
 
 
 @click.group()
@@ -135,16 +126,13 @@ def run(
                 click.echo(f"  {point['point']}:")
             show(point)
     if any("skipped" not in point for one in found for point in one["points"]):
-        whole = {
+        header = {
             "started": started.isoformat(timespec="seconds"),
             "note": note,
             **machine.commit(),
             "machine": described,
-            "cases": found,
         }
-        file = result_file(results, described)
-        file.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
-        click.echo(f"written to {file}")
+        click.echo(f"kept in {keep(results, header, found)}")
     sys.exit(code)
 
 
@@ -153,7 +141,7 @@ def run(
 @click.option("--output", default=RESULTS.parent / "RESULTS.md", type=click.Path(path_type=Path), help="The page.")
 @click.option("--figures", default=FIGURES, type=click.Path(path_type=Path), help="Where the plots go.")
 def report(results: Path, output: Path, figures: Path) -> None:
-    """Write RESULTS.md and the plots from the JSON files: for each machine and case the newest measurement."""
+    """Write RESULTS.md and the plots from the JSON files, one for each class of machine."""
     drawn = write_plots(results, figures)
     write_report(results, output, drawn)
     click.echo(f"written to {output}" + "".join(f"\nwritten to {figure.file}" for figure in drawn))

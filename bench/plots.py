@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.compare import read
+from bench.store import newest_case
 
 FIGURES = Path(__file__).resolve().parent / "figures"
 
@@ -131,18 +131,6 @@ SPEC: tuple[Figure, ...] = (
         (Panel("events_per_s", "throughput [events/s]", "queries", QUERIES, log_x=True),),
     ),
 )
-
-
-def newest_case(folder: Path, case: str) -> dict[str, Any] | None:
-    """The newest full result of a case on any machine, else the newest quick one."""
-    runs = sorted((read(file) for file in folder.glob("*/*.json")), key=lambda run: str(run["started"]))
-    found = [
-        one
-        for run in runs
-        for one in run["cases"]
-        if one["case"] == case and any("measured" in p for p in one["points"])
-    ]
-    return next((one for one in reversed(found) if not one["quick"]), found[-1] if found else None)
 
 
 def series(case: Mapping[str, Any], panel: Panel) -> dict[str, list[tuple[float, float]]]:

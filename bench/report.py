@@ -1,25 +1,27 @@
-"""RESULTS.md from the JSON files of all runs: for each machine and case the newest measurement."""
+"""RESULTS.md from the files of results: for each class of machine the newest measurement of every case."""
 
 from __future__ import annotations
 
 import os
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bench.cases import CASES
-from bench.compare import read
-from bench.machine import title
 from bench.plots import Drawn
+from bench.store import by_machine
 
-RESULTS = Path(__file__).resolve().parent / "results"
+FEW = 6  # points of a case, up to which all of them are in the tables; curves have figures
+SAME_MEMORY = 0.05  # a difference in peak memory that is not worth a line
 
 HEAD = """# Results
 
 Written by `python -m bench report` from the files in `bench/results/`; change nothing here by hand. Every case ran in
-processes of its own, its answer was checked before its time counted, and all repeats are kept in the JSON files.
-Times are medians, with the fastest and the slowest repeat in parentheses.
+processes of its own, and its answer was checked before its time counted. All repeats are kept in those files, of which
+there is one for each class of machine; what a newer measurement has replaced is in the history of the repository.
+Times are medians, with the fastest and the slowest repeat in parentheses; ratios have the interval of 95 % of resamples
+of the repeats.
 """
 
 LIMITATIONS = """## Limitations
@@ -52,39 +54,30 @@ LIMITATIONS = """## Limitations
 """
 
 
-def newest(folder: Path) -> dict[str, dict[str, dict[str, Any]]]:
-    """For each machine and case the newest full result (a quick one where there is no other), with its run's header."""
-    found: dict[str, dict[str, dict[str, Any]]] = {}
-    runs = [read(file) for file in sorted(folder.glob("*/*.json"))]
-    for run in sorted(runs, key=lambda one: str(one["started"])):
-        name = title(run["machine"])
-        for case in run["cases"]:
-            known = found.setdefault(name, {}).get(case["case"])
-            if all("skipped" in point for point in case["points"]) or (known and case["quick"] and not known["quick"]):
-                continue
-            header = {key: run.get(key, "") for key in ("started", "note", "commit", "changed", "machine")}
-            found[name][case["case"]] = case | header
-    return found
-
-
 def median_and_range(values: list[float]) -> str:
     """Seconds, as in ``0.472 (0.464-0.596)``."""
     return f"{statistics.median(values):.3f} ({min(values):.3f}-{max(values):.3f})"
 
 
-def rows_of(case: dict[str, Any]) -> Iterator[str]:
-    """One table row per point and contender."""
-    for point in case["points"]:
+def _shown(case: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The points that have rows in the table: all of a few, else the first and the last that were measured."""
+    found = [point for point in case["points"] if "skipped" not in point]
+    return found if len(found) <= FEW else [found[0], found[-1]]
+
+
+def rows_of(case: Mapping[str, Any]) -> Iterator[str]:
+    """One table row per contender, of the points that are shown."""
+    for point in _shown(case):
         name = " ".join(filter(None, (case["case"], point["point"])))
         if "timed_out_in" in point:
             yield f"| {name} | | | | | more than {point['timeout_s']:g} s | | |"
-        elif "skipped" not in point:
+        else:
             yield from _rows_of_point(name, point)
 
 
-def _rows_of_point(name: str, point: dict[str, Any]) -> Iterator[str]:
+def _rows_of_point(name: str, point: Mapping[str, Any]) -> Iterator[str]:
     facts = point["facts"]
-    ours = f"{facts['queries']} | {facts['rows']:,} | {facts['largest_count_bits']:,}"
+    ours = " | ".join(f"{facts[key]:,}" if key in facts else "-" for key in ("queries", "rows", "largest_count_bits"))
     for contender, values in point["measured"].items():
         if "wall_s" not in values:
             limit = f"more than {values['timed_out_s']:g} s" if "timed_out_s" in values else "not tried any more"
@@ -99,23 +92,47 @@ def _rows_of_point(name: str, point: dict[str, Any]) -> Iterator[str]:
         )
 
 
-def _notes_of_point(point: dict[str, Any]) -> Iterator[str]:
-    where = f"{point['point']}: " if point["point"] else ""
+def _notes(case: Mapping[str, Any]) -> Iterator[str]:
+    """The ratios of each point, or of many points their medians and ranges; what else was measured where shown."""
+    points = case["points"]
+    if len(points) > FEW:
+        yield f"{len(points)} points, of which the table has the first and the last."
+        yield from _ratios_over(points)
+    for point in _shown(case):
+        where = f"{point['point']}: " if point["point"] else ""
+        if len(points) <= FEW and (ratios := "; ".join(_ratios_of(point))):
+            yield f"{where}Ratios of medians: {ratios}."
+        for name, values in point.get("measured", {}).items():
+            if "ns_per_pair" in values:
+                yield f"{where}{name}: **{values['ns_per_pair']:.3f}** ns per pair of events."
+            metrics = {metric: statistics.median(each) for metric, each in values.get("metrics", {}).items()}
+            if metrics:
+                yield f"{where}{name}: " + ", ".join(f"{metric} {each:,.4g}" for metric, each in metrics.items()) + "."
+    measured = [item for point in _shown(case) for item in point.get("measured", {}).items()]
+    for question in dict.fromkeys(values["question"] for _, values in measured if values.get("question")):
+        names = dict.fromkeys(name for name, values in measured if values.get("question") == question)
+        yield f"Another question is answered by {', '.join(names)}: {question}."
+
+
+def _ratios_of(point: Mapping[str, Any]) -> Iterator[str]:
     for name, ratio in point.get("ratios", {}).items():
-        between = f" (95 % of resamples {ratio['low']:.2f}-{ratio['high']:.2f})" if "low" in ratio else ""
-        yield f"{where}Ratio of medians {name}: **{ratio['ratio']:.3g}**{between}."
+        between = f" ({ratio['low']:.2f}-{ratio['high']:.2f})" if "low" in ratio else ""
+        yield f"{name} **{ratio['ratio']:.3g}**{between}"
     for name, ratio in point.get("throughput_ratios", {}).items():
-        yield f"{where}Ratio of events per second {name}: **{ratio:.3g}**."
+        yield f"events per second {name} **{ratio:.3g}**"
     for name, ratio in point.get("memory_ratios", {}).items():
-        yield f"{where}Ratio of peak memory {name}: **{ratio:.3f}**."
-    for name, values in point.get("measured", {}).items():
-        if "ns_per_pair" in values:
-            yield f"{where}{name}: **{values['ns_per_pair']:.3f}** ns per pair of events."
-        metrics = {metric: statistics.median(each) for metric, each in values.get("metrics", {}).items()}
-        if metrics:
-            yield f"{where}{name}: " + ", ".join(f"{metric} {value:,.4g}" for metric, value in metrics.items()) + "."
-        if values.get("question"):
-            yield f"{where}{name} answers another question: {values['question']}."
+        if abs(ratio - 1) > SAME_MEMORY:
+            yield f"peak memory {name} **{ratio:.3f}**"
+
+
+def _ratios_over(points: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    found: dict[str, list[float]] = {}
+    for point in points:
+        for name, ratio in point.get("ratios", {}).items():
+            found.setdefault(name, []).append(ratio["ratio"])
+    for name, each in found.items():
+        between = f"{min(each):.3g} to {max(each):.3g} over {len(each)} points"
+        yield f"Ratio of medians {name}: **{statistics.median(each):.3g}** ({between})."
 
 
 def section(machine: str, cases: dict[str, dict[str, Any]]) -> Iterator[str]:
@@ -131,10 +148,9 @@ def section(machine: str, cases: dict[str, dict[str, Any]]) -> Iterator[str]:
         yield f"\n**{case['case']}**: {case['title']}." + (" **Small sizes (--quick).**" if case["quick"] else "")
         if case["note"]:
             yield f"Note: {case['note']}."
-        for point in case["points"]:
-            yield from _notes_of_point(point)
-        for check in dict.fromkeys(check for point in case["points"] for check in point.get("checks", [])):
-            yield f"Checked: {check}."
+        yield from _notes(case)
+        checks = dict.fromkeys(check for point in _shown(case) for check in point.get("checks", []))
+        yield f"Checked: {'; '.join(checks)}."
         versions = ", ".join(f"{name} {version}" for name, version in case["machine"]["packages"].items())
         commit = (case["commit"] or "no commit")[:12] + (" with changes" if case["changed"] else "")
         yield f"Measured {case['started'][:10]} at {commit}, Python {case['machine']['python']}, {versions}."
@@ -146,6 +162,6 @@ def write_report(folder: Path, output: Path, drawn: Sequence[Drawn] = ()) -> Non
     lines = [HEAD]
     for figure in drawn:
         lines += [f"![{figure.title}]({os.path.relpath(figure.file, output.parent)})", "", f"*{figure.caption}*", ""]
-    for machine, cases in newest(folder).items():
+    for machine, cases in by_machine(folder).items():
         lines += section(machine, cases)
     output.write_text("\n".join([*lines, LIMITATIONS]), encoding="utf-8")

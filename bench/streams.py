@@ -6,6 +6,7 @@ bursts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,13 +25,18 @@ def typed(codes: Array, names: tuple[str, ...] = TYPES) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int8)), pa.array(names))
 
 
-def many_groups(events: int, keys: int = 5_000, seed: int = 1) -> pa.Table:
+def many_groups(events: int, keys: int = 5_000, seed: int = 1, weights: Sequence[float] | None = None) -> pa.Table:
     """Random keys and types: time (seconds), type, key (int32), value (int64, 0 to 99), code (int8, the type's).
 
-    At 10 million events a day a key has 7 events in 300 seconds. Events of one key and second are unordered.
+    At 10 million events a day a key has 7 events in 300 seconds. Events of one key and second are unordered. With
+    `weights` the types are that frequent, in the order of `TYPES`; else all are equally frequent.
     """
     random = np.random.default_rng(seed)
-    codes = random.integers(0, len(TYPES), events)
+    codes = (
+        random.integers(0, len(TYPES), events)
+        if weights is None
+        else random.choice(len(TYPES), events, p=np.divide(weights, sum(weights)))
+    )
     return pa.table(
         {
             "time": np.sort(random.integers(0, max(1, DAY_S * events // FULL), events)),

@@ -4,9 +4,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hamlet._budget import Budget
-from hamlet._listing import Listing
 from hamlet.engine.sharing import Sharing
+from hamlet.kernel.dicts import Listing
+from hamlet.kernel.memory import Budget
 
 COMPONENTS: dict[str, int]
 SOURCES: dict[str, int]
@@ -38,8 +38,9 @@ class Kernel:
         bands: Sequence[Any] = (),
         whole_from: int = ...,
         sheets: Sequence[int] = (),
-        operators: int = ...,
+        allowed: int = ...,
         features: int = ...,
+        alone: Sequence[int] = ...,
     ) -> None: ...
     def add_class(self, entries: Sequence[tuple[int, Sequence[int], Sequence[int], int]], type: int) -> int: ...
     def adopt(self, other: Kernel, widened: Sequence[Sequence[tuple[int, int]]]) -> None: ...

@@ -13,9 +13,9 @@ it, then lets guards kill, then adds. Tested: ties in the golden cases and again
 **Sequence.** `process` expects rows in time order; `advance(t)` promises that no row before t will follow, and no
 window that ends at or before t is opened again.
 
-Modules, as a row meets them: ``_slices`` cuts a batch into steps; ``_graphlet`` and ``_burst`` take bursts, ``_step``
-the other events; ``_decision`` says who shares; ``_windows``, ``_calendar`` and ``_rows`` open, close and deliver.
-``_kernel.pxd`` has what all of them work on, ``_state`` and ``_index`` what is kept per query and key (headroom, lanes,
+Modules, as a row meets them: ``segmenter`` cuts a batch into steps; ``graphlet`` and ``burst`` take bursts, ``step``
+the other events; ``decision`` says who shares; ``windows``, ``timer_heap`` and ``rows`` open, close and deliver.
+``core.pxd`` has what all of them work on, ``state`` and ``index`` what is kept per query and key (headroom, lanes,
 guards).
 
 Source: HAMLET (SIGMOD'21) §3 (propagation, Eqs. 2-6), GRETA (VLDB'17) §§4-6; docs/language.md; docs/numbers.md.
@@ -24,20 +24,23 @@ Source: HAMLET (SIGMOD'21) §3 (propagation, Eqs. 2-6), GRETA (VLDB'17) §§4-6;
 import cython
 import numpy as np
 
-from hamlet._budget import BudgetExceeded
+from hamlet.kernel.memory import BudgetExceeded
+from hamlet.kernel.operators.builtin import OPERATORS
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from hamlet._bands cimport free_bands, load_bands, reserve_seats, write_programs
-from hamlet._blocks cimport bytes_in_block, hold_seats, leave_bands
-from hamlet._budget cimport Budget, take
-from hamlet._burst cimport Tally
-from hamlet._decision cimport free_decisions, prepare_decisions
-from hamlet._expression cimport Column, Program, Register
-from hamlet._kernel cimport (
+from hamlet.kernel.checkpoint cimport (
+    MOST_COUNTERS,
+    Bounds,
+    Cursor,
+    counters_of,
+    read_states,
+    write_states,
+)
+from hamlet.kernel.core cimport (
     ACTIVE_QUERIES,
     ALONE,
     AVX2,
@@ -54,7 +57,6 @@ from hamlet._kernel cimport (
     MERGED,
     MOST_GRAPHLETS,
     NEVER,
-    PANE_MATRIX,
     PLAIN_DOUBLES,
     RANDOM,
     ROW_COLUMNS,
@@ -70,40 +72,31 @@ from hamlet._kernel cimport (
     Past,
     Record,
     Rows,
+    Unit,
     Work,
     column_bit,
     grown,
     may_use,
     take_own,
 )
-from hamlet._lanes cimport LANES_PLAIN
-from hamlet._listing cimport listed_rows
-from hamlet._members cimport find_plain, free_graphlets, join_graphlet
-from hamlet._order cimport MOST_ARRANGED, Area, Portion, area_for, give_back
-from hamlet._pending cimport free_pending, make_pending
-from hamlet._rows cimport free_rows
-from hamlet._saved cimport (
-    MOST_COUNTERS,
-    Bounds,
-    Bytes,
-    Cursor,
-    counters_of,
-    read_states,
-    write_states,
+from hamlet.kernel.dicts cimport listed_rows
+from hamlet.kernel.expression cimport Column, Program, Register
+from hamlet.kernel.memory cimport Budget, take
+from hamlet.kernel.open_windows cimport stand
+from hamlet.kernel.operator cimport Bytes, operators, unpacked
+from hamlet.kernel.operators.complete_window.row_sheets cimport (
+    comes_last,
+    free_sheets,
+    load_sheets,
+    taken_sheet,
+    unroll,
 )
-from hamlet._slices cimport cut_stretches, process_portions, process_slices, process_stretches
-from hamlet._standing cimport stand
-from hamlet._stretches cimport (
-    STRETCH_FEW_BITS,
-    STRETCH_KEYS,
-    Job,
-    Stretches,
-    give_back_stretches,
-    reads_bytes,
-    stretches_for,
-)
-from hamlet._state cimport State, Store, allocate, convert_state, free_state, renew_indexes
-from hamlet._tables cimport (
+from hamlet.kernel.operators.complete_window.window cimport forget_chosen, prepare_whole, tries_whole
+from hamlet.kernel.operators.scalar.state cimport State, Store, allocate, convert_state, free_state, renew_indexes
+from hamlet.kernel.operators.simd.blocks cimport hold_seats, leave_bands
+from hamlet.kernel.operators.simd.lanes cimport LANES_PLAIN
+from hamlet.kernel.operators.simd.programs cimport free_bands, load_bands, reserve_seats, write_programs
+from hamlet.kernel.plan cimport (
     COUNT,
     COUNT_SCALED,
     FROM_CELL,
@@ -132,9 +125,23 @@ from hamlet._tables cimport (
     Source,
     StoreTable,
 )
-from hamlet._timers cimport advance_time
-from hamlet._sheets cimport comes_last, free_sheets, load_sheets, taken_sheet, unroll
-from hamlet._whole cimport forget_chosen, prepare_whole, tries_whole
+from hamlet.kernel.radix_sort cimport MOST_ARRANGED, Area, Portion, area_for, give_back
+from hamlet.kernel.rows cimport free_rows
+from hamlet.kernel.run_length cimport (
+    STRETCH_FEW_BITS,
+    STRETCH_KEYS,
+    Job,
+    Stretches,
+    give_back_stretches,
+    reads_bytes,
+    stretches_for,
+)
+from hamlet.kernel.segmenter cimport cut_stretches, process_portions, process_slices, process_stretches
+from hamlet.kernel.sharing.burst cimport Tally
+from hamlet.kernel.sharing.decision cimport free_decisions, prepare_decisions
+from hamlet.kernel.sharing.deferred cimport free_pending, make_pending
+from hamlet.kernel.sharing.members cimport find_consumers, free_graphlets, join_graphlet
+from hamlet.kernel.timers cimport advance_time
 from optimizer.benefit cimport facts_of_costs
 
 COMPONENTS = {
@@ -147,11 +154,7 @@ cdef enum:
     FEWEST = 1024        # rows of a batch that are worth being taken as stretches
     MOST_PATIENT = 63    # batches between two of which that is tried
 
-# Who computes, and on which faster paths; `hamlet.planner.paths` says what each is.
-OPERATORS = {
-    "scalar": SCALAR, "event_store": EVENT_STORE, "simd": SIMD, "pane_matrix": PANE_MATRIX,
-    "complete_window": COMPLETE_WINDOW,
-}
+# On which faster paths; `hamlet.planner.paths` says what each is.
 FEATURES = {
     "active_queries": ACTIVE_QUERIES, "int32": INT32, "row_columns": ROW_COLUMNS, "run_length": RUN_LENGTH,
     "bytes": BYTES, "decision_cache": DECISION_CACHE, "deferred_bursts": DEFERRED_BURSTS,
@@ -188,13 +191,16 @@ cdef class Kernel:
     bands : sequence of hamlet.planner.bands.Band
         Which queries run side by side; results do not depend on it.
     whole_from : int
-        In batches of so many events and more, windows that are whole may be taken at once (``_whole``).
+        In batches of so many events and more, windows that are whole may be taken at once (``window``).
     sheets : sequence of int
         Queries whose rows are asked for in the `sequence` that `process` gets: they may come as columns.
-    operators : int
+    allowed : int
         Bits of the `OPERATORS` that may be used; those for which a query has no other are used anyway.
     features : int
         Bits of the `FEATURES` that may be used. Results depend on neither.
+    alone : sequence of int
+        For each query the number of the operator that has it by itself, where it is in no band or its numbers are too
+        large for one; by default ``event_store`` or ``scalar``.
 
     Notes
     -----
@@ -210,7 +216,7 @@ cdef class Kernel:
 
     def __cinit__(
         self, tables, floating=(), sharing=None, budget=None, bands=(), int64_t whole_from=INT64_MAX, sheets=(),
-        uint64_t operators=~(<uint64_t> 0), uint64_t features=~(<uint64_t> 0),
+        uint64_t allowed=~(<uint64_t> 0), uint64_t features=~(<uint64_t> 0), alone=(),
     ):
         cdef Core* k = &self.core
         cdef int i, j, most = 0, depth = 0
@@ -226,11 +232,11 @@ cdef class Kernel:
             k.chance = sharing.seed
             k.trace.on = sharing.trace
         self.remembers = k.trace.on or k.policy == DYNAMIC
-        k.operators, k.features = operators, features
+        k.operators, k.features = allowed, features
         if not (may_use(k, AVX2) and may_use(k, AVX512)):
             k.widest = 4 if may_use(k, AVX2) else LANES_PLAIN
         self.programs = []
-        k.whole_from = whole_from if operators >> COMPLETE_WINDOW & 1 else INT64_MAX
+        k.whole_from = whole_from if allowed >> COMPLETE_WINDOW & 1 else INT64_MAX
         k.event_columns = len(floating)
         k.floating = self._ints(floating)
         k.role_tally = <Tally*> calloc(64 * k.event_columns + 1, sizeof(Tally))
@@ -253,12 +259,14 @@ cdef class Kernel:
             k.extremes = k.extremes or reads_extremes(&k.query[i])
             for j in range(len(table.predicates)):
                 depth = max(depth, k.query[i].predicate[j].code.depth)
+        self._plan(alone)
         make_pending(k)
         k.used = <uint8_t*> calloc(most + 1, 1)
         k.registers = <Register*> allocate((depth + 1) * sizeof(Register))
         if k.used == NULL or k.registers == NULL or not prepare_decisions(k):
             raise MemoryError
-        load_bands(k, bands if operators >> SIMD & 1 else (), self.programs)
+        load_bands(k, bands if allowed >> SIMD & 1 else (), self.programs)
+        self._list_units()
         load_sheets(k, sheets if may_use(k, ROW_COLUMNS) else ())
 
     def __dealloc__(self):
@@ -287,6 +295,10 @@ cdef class Kernel:
         free(k.entry)
         free(k.entry_first)
         free(k.class_member)
+        free(k.consumer)
+        free(k.consumer_first)
+        free(k.operator_of)
+        free(k.unit)
         free(k.calendar.due)
         free(k.scratch)
         free(k.used)
@@ -304,6 +316,29 @@ cdef class Kernel:
         """A list of integers, or of tuples of integers, as a C array."""
         flat = np.array(rows, dtype=np.int32).reshape(-1)
         return <int*> self._hold(np.concatenate([flat, np.zeros(1, np.int32)]))
+
+    cdef void _plan(self, object alone) except *:
+        """Note who has each query by itself; the tables of the queries are loaded."""
+        cdef Core* k = &self.core
+        cdef int i
+        k.operator_of = <int*> grown(NULL, (k.queries + 1) * sizeof(int))
+        for i in range(k.queries):
+            k.operator_of[i] = EVENT_STORE if k.query[i].stores else SCALAR
+        for i, number in enumerate(alone):
+            k.operator_of[i] = number
+
+    cdef void _list_units(self) except *:
+        """List who is fed with what all queries have to see: the bands, then the queries in none."""
+        cdef Core* k = &self.core
+        cdef int i
+        k.unit = <Unit*> grown(NULL, (k.bands + k.queries + 1) * sizeof(Unit))
+        for i in range(k.bands):
+            k.unit[i].operator, k.unit[i].number = SIMD, i
+        k.units = k.bands
+        for i in range(k.queries):
+            if k.band_of[i] < 0:
+                k.unit[k.units].operator, k.unit[k.units].number = k.operator_of[i], i
+                k.units += 1
 
     cdef void _load(self, Query* q, object table) except *:
         cdef Core* k = &self.core
@@ -404,7 +439,7 @@ cdef class Kernel:
         k.entry_first[k.classes] = k.entries
         join_graphlet(k, k.classes - 1, type)
         write_programs(k, k.classes - 1, self.programs)
-        find_plain(k)
+        find_consumers(k)
         return k.classes - 1
 
     def adopt(self, Kernel other, widened):
@@ -459,6 +494,8 @@ cdef class Kernel:
                 s = k.state[slot]
                 if s == NULL:
                     continue
+                if unpacked(k, query, slot // k.queries):
+                    self._raise(OUT_OF_MEMORY)
                 if changed and convert_state(q, &old.query[query], s):
                     self._raise(OUT_OF_MEMORY)
                 if renew_indexes(q, s, old.query[query].indexes):
@@ -765,7 +802,7 @@ cdef class Kernel:
         cdef uint8_t[::1] view = found
         for key in range(k.keys):
             for query in range(k.queries):
-                if k.state[key * k.queries + query] != NULL or bytes_in_block(k, query, key):
+                if k.state[key * k.queries + query] != NULL or operators[SIMD].bytes(k, query, key):
                     view[key] = 1
                     break
         return found
@@ -808,7 +845,7 @@ cdef class Kernel:
 
     @property
     def stretched(self):
-        """Whether the last batch was taken as stretches (`_stretches`), and not event by event."""
+        """Whether the last batch was taken as stretches (`run_length`), and not event by event."""
         return self.core.stretched
 
     @property
@@ -826,10 +863,8 @@ cdef class Kernel:
         found = np.zeros(k.keys, dtype=np.int64)
         cdef int64_t[::1] view = found
         cdef Py_ssize_t key
-        cdef const State* s
         for key in range(k.keys):
-            s = k.state[key * k.queries + query]
-            view[key] = (0 if s == NULL else s.bytes) + bytes_in_block(k, query, key)
+            view[key] = operators[k.operator_of[query]].bytes(k, query, key) + operators[SIMD].bytes(k, query, key)
         return found
 
     def rows(self, int query):
@@ -867,7 +902,7 @@ cdef class Kernel:
         counts : int64 array of shape (m,)
             How many rows each window has.
         columns : list of tuple
-            Of each component, as `hamlet._delivery.gathered` gives it.
+            Of each component, as `hamlet.kernel.column_builder.gathered` gives it.
 
         Or None; then all rows are among those of `rows`.
         """
@@ -905,7 +940,7 @@ cdef class Kernel:
 
         Parameters
         ----------
-        listings : list of hamlet._listing.Listing
+        listings : list of hamlet.kernel.dicts.Listing
             A query of the kernel may have several.
         ranks : int64 array
             By key.

@@ -236,13 +236,26 @@ def one_of(choices: Sequence[str], word: str = "or") -> str:
     return f"{', '.join(choices[:-1])} {word} {choices[-1]}"
 
 
-def near_miss(name: str, choices: Iterable[str]) -> str | None:
-    """The choice that `name` was probably meant to be: another case, or a few letters different."""
+def near_miss(name: str, choices: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The choice that `name` was probably meant to be: another case, or a few letters different.
+
+    Parameters
+    ----------
+    name : str
+    choices : iterable of str
+    cutoff : float
+        How alike they must be, from 0 (not at all) to 1 (equal but for the case).
+
+    Examples
+    --------
+    >>> near_miss("Refund", ["refund", "order"]), near_miss("PATERN", ["PATTERN"], 0.75), near_miss("x", ["abc"])
+    ('refund', 'PATTERN', None)
+    """
     known = list(dict.fromkeys(choices))
     folded = {choice.lower(): choice for choice in reversed(known)}
     if name.lower() in folded:
         return folded[name.lower()]
-    close = difflib.get_close_matches(name.lower(), list(folded), n=1, cutoff=0.6)
+    close = difflib.get_close_matches(name.lower(), list(folded), n=1, cutoff=cutoff)
     return folded[close[0]] if close else None
 
 

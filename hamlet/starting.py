@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 
-EXIT_CODE = 130
+EXIT_CODE = 1
 _THREADS = "OPENBLAS_NUM_THREADS"  # of numpy's linear algebra, which a command has no use for: they take time to start
 _PROGRAMS = ("hamlet", "hamlet.exe", "hamlet-script.py")
 

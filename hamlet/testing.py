@@ -289,7 +289,7 @@ def _events(lines: Sequence[str]) -> Iterator[dict[str, Any]]:
         try:
             time = int(written) if written else time + 1
         except ValueError:
-            raise DataError(f"the time of the event {word!r} is no integer; write type@time, as in A@5") from None
+            raise DataError(f"the time of the event {word!r} is not an integer; write type@time, as in A@5") from None
         yield {"time": time, "type": type_}
 
 

@@ -14,6 +14,7 @@ from fractions import Fraction
 from optimizer.bounds import Bound as Bound
 from optimizer.bounds import Line as Line
 from optimizer.explain_sharing import SharingView
+from optimizer.merge import SubPattern
 from optimizer.plan import Plan
 from optimizer.template import Template
 
@@ -109,6 +110,8 @@ class Memory:
         For exact numbers, and for numbers of floating point; None where no bound is known.
     grows : tuple of str
         What else it grows with.
+    lane : str
+        What partial trends are kept apart by, which the bounds call a window.
     """
 
     because: tuple[Cause, ...]
@@ -116,6 +119,7 @@ class Memory:
     exact: Bound | None
     scaled: Bound | None
     grows: tuple[str, ...] = ()
+    lane: str = "open window"
 
     @property
     def name(self) -> str:
@@ -125,13 +129,31 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A query's windows: WITHIN and SLIDE as written and in ticks, and the most that are open at once."""
+    """A query's windows.
+
+    Attributes
+    ----------
+    within, slide : str
+        As written.
+    within_ticks, slide_ticks : int
+    open_at_once : int
+        The most windows that are open at one time.
+    offset : str or None
+        As written.
+    timezone : str or None
+        Whose clock says when windows begin.
+    begin : str or None
+        When one of them begins, in words; None where that is at time 0.
+    """
 
     within: str
     slide: str
     within_ticks: int
     slide_ticks: int
     open_at_once: int
+    offset: str | None = None
+    timezone: str | None = None
+    begin: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +176,7 @@ OPERATORS = {
     "complete_window": "queries side by side, each window at once where a batch has all its events",
     "pane_matrix": "queries side by side, a busy pane once for all windows that overlap in it",
     "simd": "queries side by side, one element of a vector each",
+    "counting": "the query by itself; the number of events says how many trends there are",
     "scalar": "the query by itself, its sums per open window",
     "event_store": "the query by itself; it looks back at events that are kept",
     "matching": "partial trends move from state to state, in windows that end at different times",
@@ -172,11 +195,14 @@ class Served:
         The next faster operator that the query might have had; None where it has the fastest.
     reason : str or None
         Why it does not have that one: the first reason that holds.
+    beyond : str or None
+        The operator that takes over where its numbers are too large for that one, if that is not the usual one.
     """
 
     operator: str
     instead: str | None
     reason: str | None
+    beyond: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +268,8 @@ class WorkloadView:
         What the queries share.
     together : tuple of tuple of int
         Places of queries for which single events are kept once.
+    bursts : tuple of (str, tuple of int)
+        Event types whose bursts several queries of a partitioning can share, and the places of these queries.
     """
 
     queries: tuple[QueryView, ...]
@@ -250,6 +278,19 @@ class WorkloadView:
     time_unit: str | None
     shared: SharingView
     together: tuple[tuple[int, ...], ...]
+    bursts: tuple[tuple[str, tuple[int, ...]], ...] = ()
+
+    @property
+    def sharing_sets(self) -> list[tuple[int, ...]]:
+        """Sets of queries that can share work in a run: bursts, kept events, or all of it."""
+        return [*(places for _, places in self.bursts), *self.together, *map(tuple, self.shared.sharing.same)]
+
+    def single(self, pattern: SubPattern) -> list[int]:
+        """Queries that have a sub-pattern, and in a run take its events one by one or by themselves."""
+        bursts = [set(places) for kind, places in self.bursts if kind in pattern.shape.types]
+        bursts += [set(each) for each in (*self.together, *self.shared.sharing.same)]
+        own = set(pattern.queries)
+        return sorted(own.difference(*(each for each in bursts if len(each & own) > 1)))
 
     def names(self, places: Iterable[int]) -> list[str]:
         """The names of some queries."""

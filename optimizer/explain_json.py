@@ -9,7 +9,8 @@ It is stable: keys may be added, `version` changes when one is renamed, removed 
     attributes without a declared type are taken for numbers.
 ``classes[]``
     Queries that run side by side: ``attributes`` (partition attributes), ``queries`` (names), ``pane`` (duration),
-    ``together[]`` (names of queries for which single events are kept once, with sums for each).
+    ``together[]`` (names of queries for which single events are kept once, with sums for each), ``bursts[]``
+    (``type``, and the names of the ``queries`` that can share its bursts).
 ``sharing``, ``constants``
     What queries share, and the prices that decide about it: `optimizer.explain_sharing`.
 ``queries[]``
@@ -20,7 +21,8 @@ It is stable: keys may be added, `version` changes when one is renamed, removed 
 ``queries[].partition``
     ``grouping``, ``equivalence``: lists of attributes.
 ``queries[].window``
-    ``within``, ``slide``: durations ``{"text", "ticks"}``; ``open_at_once``: the most windows open at one time.
+    ``within``, ``slide``: durations ``{"text", "ticks"}``; ``offset`` (text or null); ``timezone`` (name or null);
+    ``open_at_once``: the most windows open at one time.
 ``queries[].templates[]``
     One with ``part`` null; for AND three: ``left``, ``right`` and ``both`` (the trends that are in both).
     ``states[]``: ``id`` (0 is the start), ``variable``, ``type``, ``start``, ``final``, ``end_guards`` (negated
@@ -32,12 +34,14 @@ It is stable: keys may be added, `version` changes when one is renamed, removed 
     negated pattern that it belongs to, or null; ``reads``: ``search`` or ``scan``).
 ``queries[].operator``
     ``exact`` and ``float``, by what numbers are: ``operator`` (a key of `optimizer.explain.OPERATORS`), ``instead``
-    (the next faster one that the query might have had, or null), ``reason`` (why it does not have that one, or null).
+    (the next faster one that the query might have had, or null), ``reason`` (why it does not have that one, or null),
+    ``beyond`` (who takes over where numbers are beyond 64 bits, if not the usual one, or null).
 ``queries[].memory``
     ``class`` (``independent of the event rate``, ``linear in the window's matched events`` or ``linear``);
     ``because[]`` as above;
     ``kept_types`` (types whose events are kept because they belong to several partitions); ``exact`` and ``float``:
-    bytes at most, see `optimizer.explain.Bound`, null where no bound is known; ``grows[]``: what else it grows with.
+    bytes at most, see `optimizer.explain.Bound`, null where no bound is known; ``grows[]``: what else it grows with;
+    ``lane``: what the bounds call a window.
 ``queries[].matching``
     Null, or of a query that the matching operator runs: ``semantics``, ``span`` (text or null), ``session`` (true or
     false), ``rung`` (what an event costs).
@@ -80,6 +84,11 @@ def _classes(workload: WorkloadView) -> list[dict[str, Any]]:
             "queries": workload.names(each.queries),
             "pane": _duration(each.pane, workload),
             "together": [workload.names(some) for some in workload.together if some[0] in each.queries],
+            "bursts": [
+                {"type": kind, "queries": workload.names(some)}
+                for kind, some in workload.bursts
+                if some[0] in each.queries
+            ],
         }
         for each in workload.plan.classes
     ]
@@ -97,6 +106,8 @@ def _query(place: int, query: QueryView, workload: WorkloadView) -> dict[str, An
         "window": {
             "within": {"text": window.within, "ticks": window.within_ticks if known else None},
             "slide": {"text": window.slide, "ticks": window.slide_ticks if known else None},
+            "offset": window.offset,
+            "timezone": window.timezone,
             "open_at_once": window.open_at_once,
         },
         "templates": [{"part": each.part, **_template(each)} for each in query.templates],
@@ -153,4 +164,5 @@ def _memory(memory: Memory) -> dict[str, Any]:
         "exact": None if memory.exact is None else asdict(memory.exact),
         "float": None if memory.scaled is None else asdict(memory.scaled),
         "grows": list(memory.grows),
+        "lane": memory.lane,
     }

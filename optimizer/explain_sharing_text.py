@@ -22,14 +22,14 @@ def sharing_text(workload: WorkloadView) -> str:
     view = workload.shared
     sharing = view.sharing
     lines = [f"sharing: {counted(len(sharing.groups), 'group', 'groups')}" if sharing.groups else "sharing: no group"]
-    lines += wrapped("constants", view.constants.text)
+    lines += wrapped("costs", view.constants.text)
     for each in sharing.same:
-        lines += wrapped("one", f"{listed(view.names(each))} have the same trends: one evaluation serves them")
+        lines += wrapped("same", f"{listed(view.names(each))} have the same trends: one evaluation serves them")
     for name in view.names(sharing.left_out):
         lines += wrapped("left out", f"{name}: its windows would cut panes that cost more than sharing saves")
     for place, group in enumerate(sharing.groups, 1):
         lines += _group(place, group, workload)
-    lines += field("apart", *_cut(list(_reasons(view)), FEW))
+    lines += field("not shared", *_cut(list(_reasons(view)), FEW))
     return "\n".join(lines)
 
 
@@ -51,7 +51,7 @@ def _group(place: int, group: SharingGroup, workload: WorkloadView) -> Iterator[
     yield from wrapped("queries", listed(view.names(group.queries)))
     yield from wrapped("pane", duration_text(group.pane, workload.ticks_per_second))
     for pattern in group.sub_patterns:
-        yield from wrapped("share", *_sub_pattern(view, pattern))
+        yield from wrapped("share", *_sub_pattern(view, pattern), *_single(workload, pattern))
     yield from wrapped("equal", *_cut(list(_equal(view, group)), FEW))
     yield from field("merged", *_cut(list(_template(view, group.template)), SHOWN))
     yield from wrapped("kept", *_cut(list(_measures(view, group.template)), FEW))
@@ -77,6 +77,18 @@ def _sub_pattern(view: SharingView, pattern: SubPattern) -> Iterator[str]:
     elif variants[0][1]:
         yield f"  where {variants[0][1]}"
     yield from (f"  {benefit_text(each)}" for each in view.benefits(pattern))
+
+
+def _single(workload: WorkloadView, pattern: SubPattern) -> Iterator[str]:
+    single = workload.single(pattern)
+    if single:
+        yield f"  {single_text(workload.names(single), pattern)}"
+
+
+def single_text(names: Sequence[str], pattern: SubPattern) -> str:
+    """Which queries of a sub-pattern share no burst of it in a run, and why."""
+    types = " or ".join(pattern.shape.types)
+    return f"no burst is shared with {listed(names)}: there a {types} fits several states, or is compared with others"
 
 
 def benefit_text(found: Benefit) -> str:

@@ -1,4 +1,4 @@
-"""Templates and plans as text for people who know SQL: a line per class, a block per query, the words explained below.
+"""Templates and plans as text for people who know SQL: a block per partitioning and per query, then the words.
 
 A further section is a further function in `as_text`.
 """
@@ -25,7 +25,7 @@ from optimizer.explain import (
     negated_texts,
 )
 from optimizer.explain import duration_text as in_words
-from optimizer.explain_sharing_text import sharing_text
+from optimizer.explain_sharing_text import listed, sharing_text
 from optimizer.explain_words import WIDTH, counted, field, wrapped
 from optimizer.template import START
 
@@ -55,16 +55,19 @@ def as_text(workload: WorkloadView) -> str:
 def _classes(workload: WorkloadView) -> str:
     classes = workload.plan.classes
     queries = counted(len(workload.queries), "query", "queries")
-    lines = [f"{queries} in {counted(len(classes), 'class', 'classes')}"]
+    lines = [f"{queries} in {counted(len(classes), 'partitioning', 'partitionings')}"]
     if workload.time_unit is None:
         lines.append("no input given: attributes without a declared type are taken for numbers")
     for number, each in enumerate(classes, 1):
         names = ", ".join(workload.names(each.queries))
         pane = in_words(each.pane, workload.ticks_per_second)
-        lines.append(f"class {number}")
+        lines.append(f"partitioning {number}")
         lines += wrapped("queries", names + (" (side by side)" if len(each.queries) > 1 else ""))
-        lines += wrapped("partition", ", ".join(each.attributes) or "none: all events together")
+        lines += wrapped("by", ", ".join(each.attributes) or "none: all events together")
         lines += wrapped("pane", pane)
+        for kind, some in workload.bursts:
+            if some[0] in each.queries:
+                lines += wrapped("can share", f"bursts of {kind}: {listed(workload.names(some))}")
         for some in workload.together:
             if some[0] in each.queries:
                 lines += wrapped("together", f"{', '.join(workload.names(some))}: single events are kept once")
@@ -77,7 +80,7 @@ def _classes(workload: WorkloadView) -> str:
 def _query(place: int, workload: WorkloadView) -> str:
     query = workload.queries[place]
     number = next(number for number, each in enumerate(workload.plan.classes, 1) if place in each.queries)
-    lines = [f"{query.name} (class {number})"]
+    lines = [f"{query.name} (partitioning {number})"]
     lines += wrapped("pattern", query.pattern)
     lines += wrapped("returns", ", ".join(query.returns))
     lines += field("variables", *(_variable(variable) for variable in query.variables))
@@ -91,10 +94,10 @@ def _query(place: int, workload: WorkloadView) -> str:
         lines += field("pairs", "one trend of the left pattern and another one of the right")
     for steps in query.templates:
         lines += _template(steps)
-    lines += wrapped("rung", *rung_lines(query))
+    lines += wrapped("granularity", *granularity_lines(query))
     lines += wrapped("operator", *operator_lines(query))
     lines += wrapped("memory", *memory_lines(query.memory, query.window))
-    lines += wrapped("maps", *maps_lines(query))
+    lines += wrapped("parallel", *parallel_lines(query))
     return "\n".join(lines)
 
 
@@ -122,6 +125,11 @@ def partition_text(query: QueryView) -> str:
 
 def window_text(query: QueryView, workload: WorkloadView) -> str:
     """A query's windows in words."""
+    begin = "" if query.window.begin is None else f"; {query.window.begin}"
+    return _lengths_text(query, workload) + begin
+
+
+def _lengths_text(query: QueryView, workload: WorkloadView) -> str:
     window = query.window
     if query.matching is not None and query.matching.session:
         return f"sessions: each ends {window.within} after its last event, if no other comes until then"
@@ -168,8 +176,8 @@ def _how(reads: str) -> list[str]:
     return [words[reads]] if reads in words else []
 
 
-def rung_lines(query: QueryView) -> list[str]:
-    """The rung of the ladder that a query runs on, and why."""
+def granularity_lines(query: QueryView) -> list[str]:
+    """How much of the stream is kept for a query, what an event costs it, and why."""
     because = query.memory.because
     if query.matching is not None:
         return [query.matching.rung]
@@ -190,6 +198,8 @@ def operator_lines(query: QueryView) -> list[str]:
     lines = [f"{query.exact.operator}: {OPERATORS[query.exact.operator]}"]
     if query.exact.instead is not None:
         lines.append(f"not {query.exact.instead}: {query.exact.reason}")
+    if query.exact.beyond is not None:
+        lines.append(f"beyond 64 bits {query.exact.beyond}: {OPERATORS[query.exact.beyond]}")
     if query.scaled.operator != query.exact.operator:
         lines.append(f"with --numbers float {query.scaled.operator}: {OPERATORS[query.scaled.operator]}")
     return lines
@@ -209,14 +219,17 @@ def memory_lines(memory: Memory, window: Window) -> list[str]:
     because = [_causes(memory.because)] if memory.because else []
     because += [f"the type {name}, whose events belong to several partitions" for name in memory.kept_types]
     lines = [memory.name + (f", because of {' and '.join(because)}" if because else "")]
+    grows = [f"in {each}" if memory.name == GROWING else f"and {each}" for each in memory.grows]
+    lines = [f"{lines[0]} {grows[0]}", *grows[1:]] if memory.name == GROWING else [*lines, *grows]
     if memory.exact is None or memory.scaled is None:
-        grows = [f"in {each}" if memory.name == GROWING else f"and {each}" for each in memory.grows]
-        return [f"{lines[0]} {grows[0]}", *grows[1:]] if memory.name == GROWING else [*lines, *grows]
+        return lines
     for name, bound in (("exact", memory.exact), ("float", memory.scaled)):
-        lines += _bytes(name, bound)
+        lines += _bytes(name, bound, memory.lane)
     if memory.kept_types:
         kept = ", ".join(memory.kept_types)
-        lines.append(f"besides, once and as they are read, the {kept} events of the longest window of the class")
+        lines.append(f"besides, once and as they are read, the {kept} events of the longest window of the partitioning")
+    if memory.lane == "open start of a trend":
+        return lines
     total = math.ceil(memory.exact.partition + window.open_at_once * memory.exact.window.at(EXAMPLE_BITS))
     example = f"exact, counts of {EXAMPLE_BITS:,} bits: at most {total:,} bytes per partition"
     if memory.because:
@@ -225,25 +238,23 @@ def memory_lines(memory: Memory, window: Window) -> list[str]:
     return [*lines, example]
 
 
-def maps_lines(query: QueryView) -> list[str]:
-    """Where a query's stretches of time are computed as linear maps."""
+def parallel_lines(query: QueryView) -> list[str]:
+    """What can be computed once for several windows, and whether parts of the stream can be computed apart."""
     windows = query.window.open_at_once
-    lines = [f"panes, under --numbers float: a busy one is computed once for up to {windows:,} windows"]
+    lines = [f"with --numbers float a busy pane is computed once for up to {windows:,} windows"]
     lines = lines if query.maps.panes else []
     if query.maps.refused is None:
         whose = "tasks of Spark (--products)" if query.grouping or query.equivalence else "threads and tasks of Spark"
-        return [*lines, f"stretches of time: {whose} can take one each"]
-    return [*lines, f"no stretches of time: {query.maps.refused}"]
+        return [*lines, f"along time: {whose} can take a time range each"]
+    return [*lines, f"not along time: {query.maps.refused}"]
 
 
-def _bytes(name: str, bound: Bound) -> list[str]:
-    lines = [f"{name}: at most {bound.partition:,} bytes per partition + {_line(bound.window)} per open window"]
-    if bound.event:
-        more = f"    + {bound.event:,} bytes per kept event"
-        if bound.event_window.constant:
-            more += f" + {_line(bound.event_window)} per kept event and open window"
-        lines.append(more)
-    return lines
+def _bytes(name: str, bound: Bound, lane: str) -> list[str]:
+    lines = [f"{name}: at most {bound.partition:,} bytes per partition + {_line(bound.window)} per {lane}"]
+    more = [f"{bound.event:,} bytes per kept event"] if bound.event else []
+    if bound.event_window.constant:
+        more.append(f"{_line(bound.event_window)} per kept event and {lane}")
+    return [*lines, f"    + {' + '.join(more)}"] if more else lines
 
 
 def _line(line: Line) -> str:
@@ -260,10 +271,13 @@ def _words(workload: WorkloadView) -> str:
     """What the words mean, of those that this explanation uses."""
     guarded = any(steps.template.guards for query in workload.queries for steps in query.templates)
     reads = {cause.reads for query in workload.queries for cause in query.memory.because}
-    rungs = {query.rung for query in workload.queries} | ({"indexed"} if "search" in reads else set())
+    used = {query.rung for query in workload.queries} | ({"indexed"} if "search" in reads else set())
     words = {
         "partition": "the events that agree on all these attributes; a trend never leaves its partition",
-        "pane": "the longest stretch of time in which no window of the class opens or closes",
+        "partitioning": "queries with the same partition attributes, which are run together",
+        "pane": "the longest time in which no window of the partitioning opens or closes",
+        "can share": "a burst is a run of events of one type that no other event of interest interrupts; queries can "
+        "share it where each binds its events to one state and does not look back at single events",
         "share": "a part of a pattern that repeats and that several queries have: what a burst (events of one type "
         "that no other event of the group interrupts) adds to it is computed once for those that accept the same "
         "events; alone: once per query. The prices are those of the two models at the constants named",
@@ -277,8 +291,8 @@ def _words(workload: WorkloadView) -> str:
         "event costs a few searches, O(log n) for n events kept",
         "event-grained": "every event that the predicate may look back at is kept while a window holds it, and every "
         "new event is compared with all that are kept",
-        "maps": "what events do to the sums of a window is a linear map, which can be computed without knowing the "
-        "window, and used for all of them",
+        "parallel": "what events do to the sums of a window is a linear map (a matrix): it can be computed before it "
+        "is known what came before these events, by another thread or task, and used for several windows",
         "bits": "binary digits of the largest number of trends, complete or not, that the partition has held; exact "
         "numbers take the room that they need, --numbers float always the same",
         "bytes": "what the engine keeps for one query; each thread has a working area of at most "
@@ -286,7 +300,9 @@ def _words(workload: WorkloadView) -> str:
     }
     if not workload.shared.sharing.groups:
         del words["share"], words["merged"]
-    unused = {"state-grained", "indexed", "event-grained"} - rungs | (set() if guarded else {"if no C"})
+    if not workload.bursts:
+        del words["can share"]
+    unused = {"state-grained", "indexed", "event-grained"} - used | (set() if guarded else {"if no C"})
     lines = [line for word, meaning in words.items() if word not in unused for line in _meaning(word, meaning)]
     return "\n".join(["words", *lines])
 

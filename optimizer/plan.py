@@ -6,7 +6,7 @@ Source: HAMLET (SIGMOD'21) §3.1 (panes), Def. 3.2 (sharable queries: equal part
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from optimizer.condition import Condition
@@ -58,6 +58,8 @@ class QueryFacts:
         Pair of neighbours -> what they must satisfy; those that always fit may be left out.
     operator : str
         What runs the query; only queries of `GRAPHLETS` share.
+    line : hashable
+        The line of time that `within` and `slide` are measured on; only queries of one line are run side by side.
     """
 
     name: str
@@ -69,6 +71,7 @@ class QueryFacts:
     local: Mapping[str, Condition] = field(default_factory=dict)
     adjacent: Mapping[tuple[str, str], Condition] = field(default_factory=dict)
     operator: str = GRAPHLETS
+    line: Hashable = None
 
 
 @dataclass(frozen=True)
@@ -107,16 +110,16 @@ def pane(windows: Sequence[tuple[int, int]]) -> int:
 
 
 def plan(queries: Sequence[QueryFacts]) -> Plan:
-    """Put queries with equal partition attributes, and one operator, together.
+    """Put queries with equal partition attributes, one line of time and one operator together.
 
     Parameters
     ----------
     queries : sequence of QueryFacts
         In the order of the workload.
     """
-    classes: dict[tuple[frozenset[str], str], list[int]] = {}
+    classes: dict[tuple[frozenset[str], str, Hashable], list[int]] = {}
     for place, query in enumerate(queries):
-        classes.setdefault((query.partition, query.operator), []).append(place)
+        classes.setdefault((query.partition, query.operator, query.line), []).append(place)
     return Plan(
         tuple(
             PartitionClass(
@@ -125,6 +128,6 @@ def plan(queries: Sequence[QueryFacts]) -> Plan:
                 pane([(queries[place].within, queries[place].slide) for place in places]),
                 operator,
             )
-            for (attributes, operator), places in classes.items()
+            for (attributes, operator, _), places in classes.items()
         )
     )

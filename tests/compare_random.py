@@ -77,7 +77,7 @@ refused: list[int] = []  # seeds of cases that the engine refuses, in so many wo
 
 @contextmanager
 def windows_at_once() -> Iterator[None]:
-    """Windows that are whole in a batch are computed at once, however few events it has (`hamlet._whole`)."""
+    """Windows that are whole in a batch are computed at once, however few events it has."""
     with mock.patch.object(class_runner, "WHOLE_FROM", 0):
         yield
 

@@ -272,7 +272,7 @@ def test_a_timestamp_clock_makes_the_time_a_timestamp() -> None:
     analysis = workload("A+", "A.time - 1 > 3")
     assert check(analysis, schema()) == []
     (problem,) = check(analysis, schema(clock=clock))
-    assert problem.message == "A.time (TIMESTAMP) is no number"
+    assert problem.message == "A.time (TIMESTAMP) is not a number"
 
 
 def test_closed_and_open_schemas() -> None:

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import hamlet
-from hamlet._budget import Budget
 from hamlet._core import Kernel
+from hamlet.kernel.memory import Budget
 from hamlet.planner import compiled as classes
 from hamlet.planner.bands import Band, bands, fits
 from hamlet.planner.compiled import CompiledQuery

@@ -1,8 +1,7 @@
-"""The harness keeps its promises: wrong answers stop it, repeats are kept, results are never overwritten."""
+"""The harness keeps its promises: wrong answers stop it, repeats are kept, the latest result of a case is kept."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +18,7 @@ from bench.compare import compare_files
 from bench.plots import write_plots
 from bench.ratios import ratio_of
 from bench.report import write_report
+from bench.store import keep, read
 from bench.subject import Case, Contender
 from hamlet.language.parser import parse
 
@@ -161,16 +161,21 @@ def fake_phase(name: str, case: str, timeout_s: float, *options: str) -> dict[st
     return {"measured": {"hamlet": values}}
 
 
-def test_results_are_kept_and_never_overwritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_latest_result_of_each_case_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(harness, "phase", fake_phase)
-    for cases in (["taxi"], ["taxi", "smarthome"]):
-        result = CliRunner().invoke(command.main, ["run", *cases, "--results", str(tmp_path)])
+    earlier = tmp_path / "earlier.txt"
+    for cases in (["taxi"], ["--quick", "taxi"], ["taxi", "smarthome"]):
+        result = CliRunner().invoke(command.main, ["run", *cases, "--results", str(tmp_path), "--note", cases[-1]])
         assert result.exit_code == 0, result.output
-    files = sorted(tmp_path.glob("*/*.json"))
-    assert len(files) == 2
-    runs = [json.loads(file.read_text()) for file in files]
-    assert all(run["cases"][0]["points"][0]["measured"]["hamlet"]["wall_s"] == [0.2, 0.1, 0.4] for run in runs)
-    assert all({"machine", "commit", "started"} <= set(run) for run in runs)
+        (file,) = tmp_path.glob("*.json")
+        if cases[0] == "--quick":
+            assert [(case["quick"], case["note"]) for case in read(file)] == [(False, "taxi")]
+        elif len(cases) == 1:
+            earlier.write_text(file.read_text())
+    kept = read(file)
+    assert [(case["case"], case["note"]) for case in kept] == [("taxi", "smarthome"), ("smarthome", "smarthome")]
+    assert kept[0]["points"][0]["measured"]["hamlet"]["wall_s"] == [0.2, 0.1, 0.4]
+    assert all({"machine", "commit", "started"} <= set(case) for case in kept)
 
     write_report(tmp_path, tmp_path / "RESULTS.md")
     page = (tmp_path / "RESULTS.md").read_text()
@@ -178,7 +183,7 @@ def test_results_are_kept_and_never_overwritten(tmp_path: Path, monkeypatch: pyt
     assert "more than 3600 s" in page
     assert "x_s 2" in page
     assert "## Limitations" in page
-    lines = list(compare_files(*files))
+    lines = list(compare_files(earlier, file))
     assert "| taxi hamlet | 0.2000 | 0.2000 | 1.000 | 1.000-1.000 |" in lines
 
 
@@ -191,8 +196,8 @@ def test_a_contender_that_runs_out_of_time_is_a_result_and_is_not_asked_again(
     monkeypatch.setitem(CASES, "scan", case)
     result = CliRunner().invoke(command.main, ["run", "scan", "--quick", "--results", str(tmp_path)])
     assert result.exit_code == 0, result.output
-    (file,) = tmp_path.glob("*/*.json")
-    small, large = json.loads(file.read_text())["cases"][0]["points"]
+    (file,) = tmp_path.glob("*.json")
+    small, large = read(file)[0]["points"]
     assert small["measured"]["slow"] == {"timed_out_s": 6}
     assert large["measured"]["slow"] == {"timed_out_before": True}
     write_report(tmp_path, tmp_path / "RESULTS.md")
@@ -207,8 +212,7 @@ def test_a_figure_is_drawn_from_the_files(tmp_path: Path) -> None:
         return {"point": f"{rate}", "facts": {"events_per_min": rate, "queries": 25}, "measured": {"hamlet": values}}
 
     case = {"case": "ridesharing", "title": "", "quick": False, "points": [point(10_000), point(20_000)]}
-    (tmp_path / "day").mkdir()
-    (tmp_path / "day" / "machine.json").write_text(json.dumps({"started": "2026", "cases": [case]}))
+    keep(tmp_path, {"started": "2026", "machine": machine.description()}, [case])
     (drawn,) = write_plots(tmp_path, tmp_path / "figures")
     assert "Figures 8 and 9" in drawn.title
     assert "<svg" in drawn.file.read_text()
@@ -221,7 +225,7 @@ def test_a_wrong_answer_exits_with_1_before_any_time(tmp_path: Path, monkeypatch
     assert result.exit_code == 1
     assert "WRONG ANSWER" in result.output
     assert "wall_s" not in result.output
-    assert not list(tmp_path.glob("*/*.json"))
+    assert not list(tmp_path.glob("*.json"))
 
 
 def test_the_cases_are_listed() -> None:

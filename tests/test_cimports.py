@@ -28,7 +28,7 @@ def cimports(root: Path) -> dict[str, set[str]]:
 def test_no_circle_of_cimports() -> None:
     graph = cimports(ROOT)
     assert len(graph) > 30
-    assert any("_tables" in each for found in graph.values() for each in found)
+    assert any(each == "hamlet.kernel.plan" for found in graph.values() for each in found)
     TopologicalSorter(graph).prepare()  # raises where there is a circle
 
 

@@ -97,7 +97,7 @@ def test_where_of_nothing_gives_no_batch() -> None:
         ("[g]", "an equivalence speaks of trends"),
         ("v < NEXT(event).v", "there are no variables, no NEXT and no PREV"),
         ("A.v < 3", "hint: write the column alone: v"),
-        ("good + 1 = 2", "good (BOOLEAN) is no number"),
+        ("good + 1 = 2", "good (BOOLEAN) is not a number"),
         ("", "expected a value or a condition"),
         ("v > 'x", "'"),
     ],

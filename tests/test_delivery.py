@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import hamlet
-from hamlet._delivery import by_window
+from hamlet.kernel.column_builder import by_window
 from hamlet.output.digits import number_text
 from hamlet.output.numbers import BeyondDoubles, Integers, ScaledDoubles
 from hamlet.output.query_rows import dicts_of

@@ -32,22 +32,22 @@ faster: RETURN COUNT(*) PATTERN SEQ(Pickup, Travel T{2,}) WHERE T.speed < NEXT(T
 """
 
 TRIPS_TEXT = """\
-2 queries in 2 classes
+2 queries in 2 partitionings
 no input given: attributes without a declared type are taken for numbers
-class 1
+partitioning 1
     queries     slow
-    partition   district, driver
+    by          district, driver
     pane        10 min
-class 2
+partitioning 2
     queries     faster
-    partition   none: all events together
+    by          none: all events together
     pane        90 s
 
 sharing: no group
-    constants   shipped; hamlet calibrate measures those of this machine
-    apart       faster and slow do not share Travel+: their partition attributes differ
+    costs       as shipped; hamlet calibrate measures those of this machine
+    not shared  faster and slow do not share Travel+: their partition attributes differ
 
-slow (class 1)
+slow (partitioning 1)
     pattern     SEQ(Request R, Travel T+, NOT Pickup P)
     returns     district, COUNT(*)
     variables   R: Request
@@ -59,16 +59,16 @@ slow (class 1)
                 1 R   -> 2 T
                 2 T   -> 2 T
                 2 T   -> end  if no Pickup P after
-    rung        state-grained: one addition per event and transition
+    granularity state-grained: one addition per event and transition
     operator    simd: queries side by side, one element of a vector each
                 not pane_matrix: products of exact numbers could pass 64 bits, those of --numbers float cannot
     memory      independent of the event rate
                 exact: at most N bytes per partition + (60 + 0.469 x bits) bytes per open window
                 float: at most N bytes per partition + 48 bytes per open window
                 exact, counts of 1,000 bits: at most N bytes per partition
-    maps        stretches of time: tasks of Spark (--products) can take one each
+    parallel    along time: tasks of Spark (--products) can take a time range each
 
-faster (class 2)
+faster (partitioning 2)
     pattern     SEQ(Pickup, Travel T{2,})
     returns     COUNT(*)
     variables   Pickup
@@ -80,7 +80,7 @@ faster (class 2)
                 2 T      -> 3 T       if T.speed < NEXT(T).speed; searches the events kept
                 3 T      -> 3 T       if T.speed < NEXT(T).speed; searches the events kept
                 3 T      -> end
-    rung        indexed: searches among sorted events because of T.speed < NEXT(T).speed (index)
+    granularity indexed: searches among sorted events because of T.speed < NEXT(T).speed (index)
     operator    event_store: the query by itself; it looks back at events that are kept
                 not simd: it compares an event with earlier ones, which have to be kept
     memory      linear in the window's matched events, because of T.speed < NEXT(T).speed
@@ -89,8 +89,7 @@ faster (class 2)
                 float: at most N bytes per partition + 288 bytes per open window
                     + 328 bytes per kept event + 256 bytes per kept event and open window
                 exact, counts of 1,000 bits: at most N bytes per partition + 3,148 bytes per kept event
-    maps        no stretches of time: query faster has an adjacent predicate, which looks back at single
-                  events
+    parallel    not along time: query faster has an adjacent predicate, which looks back at single events
 
 words
 """
@@ -194,12 +193,13 @@ KEYS = {
     "sharing": "groups left_out same apart",
     "constants": "model origin file measured_at costs",
     "constants.costs.indexed": "reads coefficient application snapshot event burst spread join",
-    "classes[]": "attributes queries pane together",
+    "classes[]": "attributes queries pane together bursts",
+    "classes[].bursts[]": "type queries",
     "classes[].pane": "text ticks",
     "queries[]": QUERY,
     "queries[].variables[]": "name type negated conditions broadcast",
     "queries[].partition": "grouping equivalence",
-    "queries[].window": "within slide open_at_once",
+    "queries[].window": "within slide offset timezone open_at_once",
     "queries[].window.within": "text ticks",
     "queries[].window.slide": "text ticks",
     "queries[].templates[]": "part states transitions guards",
@@ -209,9 +209,9 @@ KEYS = {
     "queries[].rung": "name because",
     "queries[].rung.because[]": "predicate inside reads",
     "queries[].operator": "exact float",
-    "queries[].operator.exact": "operator instead reason",
+    "queries[].operator.exact": "operator instead reason beyond",
     "queries[].maps": "panes refused",
-    "queries[].memory": "class because kept_types exact float grows",
+    "queries[].memory": "class because kept_types exact float grows lane",
     "queries[].memory.exact": "partition window event event_window thread",
     "queries[].memory.exact.window": "constant per_bit",
 }
@@ -233,7 +233,7 @@ def keys_of(value: Any, path: str = "") -> dict[str, set[str]]:
 
 
 def test_json_keys_are_stable() -> None:
-    found = keys_of(as_json(PAIRS))
+    found = keys_of(as_json(f"{PAIRS}; more: RETURN COUNT(*) PATTERN SEQ(A, B) WITHIN 1 s"))
     for path, keys in KEYS.items():
         assert found[path] == set(keys.split()), path
     assert as_json(PAIRS)["version"] == 1
@@ -367,3 +367,16 @@ def test_every_golden_case_is_explained() -> None:
     for case in (each for each in cases() if each.feature not in PENDING):
         for shown_as in RENDERINGS:
             check_rendering(explain(Workload.parse(case.text, case.name), None, shown_as), shown_as)
+
+
+def test_the_workload_explains_itself_and_a_notebook_shows_a_table() -> None:
+    workload = Workload.parse(
+        "one: RETURN COUNT(*) PATTERN SEQ(A, B+) WHERE B.v = '<x>' WITHIN 1 s;"
+        "two: RETURN COUNT(*) PATTERN SEQ(C, B+) WITHIN 1 s"
+    )
+    said = workload.explain([{"time": 1, "type": "A", "v": "y"}])
+    assert said.startswith("2 queries in 1 partitioning\npartitioning 1")
+    html = said._repr_html_()  # type: ignore[attr-defined]
+    assert "<td>one</td><td>SEQ(A, B+)</td><td>1 s, one after the other</td><td>two</td>" in html
+    assert "&lt;x&gt;" in html
+    assert "<x>" not in html

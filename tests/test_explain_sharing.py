@@ -24,7 +24,7 @@ q2: RETURN COUNT(*) PATTERN SEQ(C, B+) WITHIN 5 min;
 
 FIGURE_3_TEXT = """\
 sharing: 1 group
-    constants   shipped; hamlet calibrate measures those of this machine
+    costs       as shipped; hamlet calibrate measures those of this machine
   group 1
     queries     q1, q2
     pane        5 min

@@ -167,7 +167,7 @@ def test_text_where_a_number_was_meant(tmp_path: Path, capsys: pytest.CaptureFix
     path, workload = tmp_path / "e.csv", tmp_path / "w.sase"
     path.write_text("time,type,price\n1,A,3.5\n2,A,\n3,A,1e3\n4,A,n/a\n")
     workload.write_text("RETURN COUNT(*) PATTERN A WHERE A.price > 10 WITHIN 10 s")
-    said = "the first value of price that is no number is 'n/a', in row 4 by time"
+    said = "the first value of price that is not a number is 'n/a', in row 4 by time"
     with pytest.raises(hamlet.WorkloadError, match=said):
         hamlet.run(hamlet.Workload.from_file(workload), path)
     assert main(["run", str(workload), "--input", str(path)]) == 2

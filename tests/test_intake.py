@@ -65,8 +65,8 @@ def broken(batch: pa.RecordBatch, what: str) -> pa.RecordBatch:
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        ("a place", "no valid Arrow data"),
-        ("text", "no valid Arrow data"),
+        ("a place", "not valid Arrow data"),
+        ("text", "not valid Arrow data"),
         ("a number", "column 'v'"),
         ("a time", "'time' is NULL in row 40"),
     ],

@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 import hamlet
-from hamlet._keys import KeyTable
-from hamlet._order import ascending, ascent, in_bytes, looked_up, sifted
 from hamlet.engine.group_order import sort_key
 from hamlet.engine.keys import KeyIndex
+from hamlet.kernel.keys import KeyTable
+from hamlet.kernel.radix_sort import ascending, ascent, in_bytes, looked_up, sifted
 from tests.test_saving import again
 
 COUNT = hamlet.Workload.parse("RETURN k, COUNT(*), SUM(A.v) PATTERN A+ GROUP-BY k WITHIN 10 s")

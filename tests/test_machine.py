@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hamlet._expression import COMPARISONS, OverflowInExpression, Program
+from hamlet.kernel.expression import COMPARISONS, OverflowInExpression, Program
 
 ROWS = 1100  # more than two blocks
 NAMES = list(COMPARISONS)

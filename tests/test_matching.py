@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from hamlet.errors import MemoryLimitError
 from hamlet.output.distinct import estimates
 from hamlet.output.partial import decode_components, encode_components
 from hamlet.planner.aggregates import ComponentKey
+from hamlet.planner.explain import view
 from tests.compare_random import chunks_of_few_events, compare, features_of
 from tests.comparison import difference, rows_of
 from tests.strategies import random_case
@@ -198,3 +201,66 @@ def test_sets_travel_as_bytes() -> None:
     for values in (frozenset(), frozenset({-(2**62), 5}), frozenset({0.5, float("inf")}), frozenset({"", "a\0b", "ü"})):
         (encoded,) = encode_components(keys, [[2**70], [values], [registers]])
         assert decode_components(keys, encoded) == [2**70, values, registers]
+
+
+BOUNDED = (
+    ("SEQ(A, B+)", "NEXT", "", "WITHIN 40 s SLIDE 10 s"),
+    ("SEQ(A+, NOT C, B+, NOT C x)", "ANY", "", "SPAN 15 s WITHIN 30 s SLIDE 10 s"),
+    ("SEQ(A+, NOT C, B+, NOT C x)", "NEXT", "", "WITHIN 40 s SLIDE 10 s"),
+    ("SEQ(A+, B)", "ANY", "WHERE A.v <= NEXT(A).v", "SPAN 15 s WITHIN 30 s SLIDE 10 s"),
+    ("SEQ(A+, NOT SEQ(C x, C y), B)", "ANY", "WHERE x.v <= NEXT(y).v", "SPAN 15 s WITHIN 30 s"),
+    ("SEQ(A, B+)", "CONTIGUOUS", "WHERE A.v <= NEXT(B).v", "WITHIN 40 s SLIDE 10 s"),
+    ("SEQ(A+, B+)", "ANY", "", "WITHIN SESSION 20 s"),
+)
+
+
+@pytest.mark.parametrize("numbers", ["exact", "float"])
+@pytest.mark.parametrize("query", BOUNDED)
+def test_the_printed_bound_holds(query: tuple[str, str, str, str], numbers: str) -> None:
+    pattern, semantics, condition, window = query
+    text = f"RETURN COUNT(*), SUM(B.v), APPROX_COUNT_DISTINCT(A.v) PATTERN {pattern} SEMANTICS {semantics} {condition} "
+    workload = hamlet.Workload.parse(text + window)
+    source = random.Random(7)
+    events = [{"time": n // 2, "type": source.choice("AAABBC"), "v": source.randint(0, 9)} for n in range(400)]
+    engine = hamlet.Engine(workload, numbers=numbers)  # type: ignore[arg-type]
+    engine.push(events)
+    runner = engine._executor.runner(0)  # type: ignore[union-attr]
+    held = int(runner.kernels[0].memory(0).max())
+    bits = 400 if "SESSION" in window else 100  # an event doubles a count at most
+    memory = view(workload, None).queries[0].memory
+    found = memory.exact if numbers == "exact" else memory.scaled
+    assert found is not None
+    ticks = [event["time"] for event in events]
+    starts = len({time for time in ticks if time >= ticks[-1] - 15})
+    lanes = starts if "SPAN" in window else 4 if "SLIDE" in window else 1
+    kept = sum(event["time"] >= ticks[-1] - 40 for event in events) if "SESSION" not in window else len(events)
+    most = found.partition + (lanes + 1) * found.window.at(bits)
+    most += kept * (found.event + (lanes + 1) * found.event_window.at(bits))
+    assert 0 < held <= most
+    assert held > most / 400  # and says something
+
+
+def test_a_record_per_burst_and_query(tmp_path: Path) -> None:
+    workload = hamlet.Workload.parse("""
+        one: RETURN COUNT(*) PATTERN SEQ(A, B+) SEMANTICS NEXT WHERE [k] WITHIN 10 s;
+        two: RETURN COUNT(B) PATTERN SEQ(A, B+) SEMANTICS NEXT WHERE [k] WITHIN 10 s;
+        big: RETURN COUNT(*) PATTERN SEQ(A, B+) SEMANTICS NEXT WHERE [k] AND B.v > 1 WITHIN 10 s""")
+    events = [
+        {"time": time, "type": kind, "k": key, "v": time % 3}
+        for time, kind, key in ((1, "A", 7), (2, "B", 7), (3, "B", 8), (4, "C", 7), (5, "B", 7), (12, "B", 7))
+    ]
+    hamlet.run(workload, events, trace=tmp_path / "t.jsonl")
+    with (tmp_path / "t.jsonl").open() as file:
+        records = [json.loads(line) for line in file]
+    found = [[each[name] for name in ("pane", "key", "type", "b", "n", "k", "queries")] for each in records]
+    both, none = ["one", "two"], []
+    assert sorted(found) == [
+        [0, "k=7", "A", 1, 1, 1, none],
+        [0, "k=7", "A", 1, 1, 2, both],
+        [0, "k=7", "B", 2, 3, 1, none],  # no query names C
+        [0, "k=7", "B", 2, 3, 2, both],
+        [0, "k=8", "B", 1, 1, 2, both],
+        [10, "k=7", "B", 1, 1, 2, both],
+    ]
+    assert {each["decision"] for each in records} == {"shared", "alone"}
+    assert all(each["shared_cost"] is None and each["s_c"] == 0 for each in records)

@@ -13,13 +13,13 @@ import pytest
 from click.testing import CliRunner
 
 import hamlet
-from hamlet._budget import Budget
 from hamlet.cli import cli, main
 from hamlet.engine.executor import executor_of
 from hamlet.engine.memory_limit import bytes_of, size_text
 from hamlet.engine.options import Options
 from hamlet.errors import MemoryLimitError, OptionError
 from hamlet.input.columns import StringPool
+from hamlet.kernel.memory import Budget
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Clock, Schema
 

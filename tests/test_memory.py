@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hamlet._budget import Budget
 from hamlet._core import Kernel
 from hamlet.engine.sharing import Sharing
 from hamlet.input.columns import StringPool
+from hamlet.kernel.memory import Budget
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Clock, Schema
 from hamlet.planner.compile import compile_workload

@@ -161,3 +161,116 @@ def test_periods_of_integer_times(tmp_path: Path, capsys: pytest.CaptureFixture[
         hamlet.run(WORKLOAD, path, since=2, until=1)
     with pytest.raises(hamlet.OptionError, match="--from is 'noon'; it must be"):
         hamlet.run(WORKLOAD, path, since="noon")
+
+
+LINES = [
+    '{"time": 1, "type": "A", "k": "x"}',
+    "no json",
+    '{"type": "B", "k": "x"}',
+    '{"time": null, "type": "B"}',
+    '{"time": "soon", "type": "B"}',
+    "[1, 2]",
+    '{"time": 3, "type": "B", "k": 7}',
+    '{"time": 99999999999999999999999, "type": "B", "k": "x"}',
+    '{"time": 3, "type": "B", "k": "x"}',
+]
+
+
+def test_bad_lines_of_json(tmp_path: Path) -> None:
+    path = tmp_path / "e.jsonl"
+    path.write_text("\n".join(LINES) + "\n")
+    with pytest.raises(hamlet.DataError, match=r"e\.jsonl:2: the line is no JSON"):
+        hamlet.run(WORKLOAD, path)
+    results = hamlet.run(WORKLOAD, path, bad_rows="drop")
+    assert [row["count"] for row in results.rows()] == [1]
+    assert results.stats["events"] == 2
+    assert results.warnings[0] == (
+        "7 bad rows dropped: line 2: no JSON, Expecting value (column 1); line 3: there is no 'time'; "
+        "line 4: 'time' is NULL, ..."
+    )
+    for bad in LINES[1:-1]:  # each alone, in the first place
+        path.write_text("\n".join([LINES[0], bad, LINES[-1]]))
+        results = hamlet.run(WORKLOAD, path, bad_rows="drop")
+        assert (results.stats["events"], len(results.warnings)) == (2, 1)
+    path.write_text("\n".join(LINES[1:4]))
+    with pytest.raises(hamlet.DataError, match="all its lines are bad"):
+        hamlet.run(WORKLOAD, path, bad_rows="drop")
+
+
+def test_bad_lines_of_json_in_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a good chunk has is known to later ones, and lines keep their numbers."""
+    path = tmp_path / "e.jsonl"
+    lines = [f'{{"time": "2024-03-05T10:00:{n % 60:02d}Z", "type": "A", "k": "x", "n": {n}}}' for n in range(60)]
+    lines[41] = '{"time": "2024-03-05T10:00:41", "type": "A", "k": "x", "n": 41}'
+    lines[50] = '{"time": "2024-03-05T10:00:50Z", "type": "A", "k": "x", "n": "fifty"}'
+    path.write_text("\n".join(lines))
+    monkeypatch.setattr("hamlet.input.jsonfile._CHUNK", 500)
+    results = hamlet.run(hamlet.Workload.parse("RETURN COUNT(*) PATTERN A WITHIN 1 min"), path, bad_rows="drop")
+    assert [row["count"] for row in results.rows()] == [58]
+    assert results.warnings[0] == (
+        "2 bad rows dropped: line 42: 'time' is \"2024-03-05T10:00:41\", without a zone; "
+        "line 51: 'n' is \"fifty\", and a number in the lines before"
+    )
+
+
+def test_rows_without_time_in_columns(tmp_path: Path) -> None:
+    table = pa.table({"time": pa.array([1, None, 2], pa.int64()), "type": ["A", "B", "B"], "k": ["x"] * 3})
+    pq.write_table(table, tmp_path / "e.parquet")
+    stream = pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
+    for source in (tmp_path / "e.parquet", table, table.to_pylist(), stream):
+        results = hamlet.run(WORKLOAD, source, bad_rows="drop")
+        assert [row["count"] for row in results.rows()] == [1]
+        assert results.warnings == ("1 bad row dropped: row 2: time is NULL",)
+    with pytest.raises(hamlet.DataError, match="NULL in row 2"):
+        hamlet.run(WORKLOAD, tmp_path / "e.parquet")
+    assert "time is ''" in hamlet.run(WORKLOAD, csv(tmp_path / "e.csv", "1,A,x", ",B,x"), bad_rows="drop").warnings[0]
+
+
+def test_several_inputs_are_one_stream(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    csv(Path("a.csv"), "1,A,x", "5,B,x")
+    Path("b.jsonl").write_text('{"time": 3, "type": "B", "name": "x"}\nbad\n')
+    csv(Path("more/c.csv"), "4,B,x", ",B,x")
+    Path("w.sase").write_text(str(WORKLOAD))
+    inputs = ["a.csv", "b.jsonl", "more", "more/*.csv"]
+    expected = hamlet.run(WORKLOAD, inputs, bad_rows="drop")
+    assert [row["count"] for row in expected.rows()] == [2 * 2 * 3 - 1]  # B at 3, two at 4, 5
+    given = [each for name in inputs for each in ("--input", name)]
+    assert main(["run", "w.sase", *given, "--bad-rows", "drop", "--output", "-"]) == 0
+    said = capsys.readouterr()
+    assert '"count": 11' in said.out
+    assert (
+        "3 bad rows dropped: b.jsonl: line 2: no JSON, Expecting value (column 1); more/c.csv: time is ''" in said.err
+    )
+    for command in ("check", "explain", "trends"):
+        assert main([command, "w.sase", *given, "--bad-rows", "drop"]) == 0
+        assert main([command, "w.sase", *given]) == 2
+    capsys.readouterr()
+    Path("s.lola").write_text('input name: String\ntrigger name == "x" "is x"\n')
+    assert main(["monitor", "s.lola", "-i", "more", "-i", "a.csv", "--bad-rows", "drop", "--late", "drop"]) == 0
+    assert "note: 1 bad row dropped: more/c.csv: there is no time" in capsys.readouterr().err
+    Path("p.mfotl").write_text("A(x) AND NOT B(x)")
+    Path("p.sig").write_text("A(name: string)\nB(name: string)")
+    rest = ["p.mfotl", "--signature", "p.sig", "--output", "-"]
+    assert main(["monitor", *rest, "-i", "a.csv", "-i", "more", "--bad-rows", "drop"]) == 0
+    said = capsys.readouterr()
+    assert said.out == '{"policy": "p", "time": 1, "time_point": 0, "x": "x"}\n'
+    assert "1 bad row dropped" in said.err
+    assert main(["monitor", *rest, "-i", "a.log", "-i", "b.log"]) == 2
+    assert "a log of MonPoly is one" in capsys.readouterr().err
+
+
+def test_bad_time_points_of_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "p.mfotl").write_text("A(x)")
+    (tmp_path / "p.sig").write_text("A(name: string)")
+    log = tmp_path / "e.log"
+    log.write_text('@1 A("a")\n@2 A("b"\n@3 A("c")\n@2 A(d)\n@4\nA("e")(,)\n@5 B(1)\n@6 A("f")\n')
+    rest = ["monitor", str(tmp_path / "p.mfotl"), "--signature", str(tmp_path / "p.sig"), "-i", str(log), "-o", "-"]
+    assert main(rest) == 2
+    capsys.readouterr()
+    assert main([*rest, "--bad-rows", "drop"]) == 0
+    said = capsys.readouterr()
+    assert [line.rpartition('"x": ')[2] for line in said.out.splitlines()] == ['"a"}', '"c"}', '"f"}']
+    assert "note: 4 bad rows dropped: line 3: expected ',' or ')' and found '@'; line 4: the time goes back" in said.err

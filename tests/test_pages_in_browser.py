@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,10 +10,13 @@ import numpy as np
 import pytest
 
 import hamlet
+from hamlet.cli import main
 from hamlet.engine.options import Options
 from hamlet.input.events import open_events
 from hamlet.pages.explained import write_explanation
 from hamlet.pages.report import Report
+from hamlet.streams import Specification
+from hamlet.streams.page import write_specification
 from tests.traces import burst, table
 
 if TYPE_CHECKING:
@@ -24,6 +28,12 @@ WORKLOAD = """
 trends: RETURN g, COUNT(*), AVG(B.x) PATTERN SEQ(A, B+) WHERE [g] GROUP-BY g WITHIN 500 s;
 others: RETURN g, COUNT(*) PATTERN SEQ(C, B+) WHERE [g] GROUP-BY g WITHIN 100 s;
 """
+
+# Whether something other than nothing was drawn on a canvas.
+PAINTED = (
+    "canvas => new Uint32Array(canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data.buffer)"
+    ".some(pixel => pixel !== 0)"
+)
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -55,6 +65,44 @@ def explanation(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page that explains the ridesharing workload."""
     path = tmp_path_factory.mktemp("explain") / "explain.html"
     write_explanation(hamlet.Workload.from_file(ROOT / "workloads" / "ridesharing.sase"), path)
+    return path
+
+
+TRENDS = "document.querySelector('[data-query=trends] .chart').plot"
+
+
+@pytest.fixture(scope="module")
+def violations(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of two policies, one of them never violated."""
+    folder = tmp_path_factory.mktemp("policies")
+    (folder / "w.sig").write_text("withdraw(user: string, amount: int)")
+    (folder / "limit.mfotl").write_text("ALWAYS FORALL u, a. withdraw(u, a) IMPLIES a < 100")
+    (folder / "never.mfotl").write_text("ALWAYS FORALL u, a. withdraw(u, a) IMPLIES a < 10000")
+    lines = [f"{place * 10},withdraw,{'ab'[place % 2]},{place}" for place in range(500)]
+    (folder / "e.csv").write_text("\n".join(["time,type,user,amount", *lines, ""]))
+    policies = [str(folder / "limit.mfotl"), str(folder / "never.mfotl"), "-s", str(folder / "w.sig")]
+    page = folder / "v.html"
+    assert main(["monitor", *policies, "-i", str(folder / "e.csv"), "--report", str(page), "-q", "--limit", "1"]) == 0
+    return page
+
+
+@pytest.fixture(scope="module")
+def triggers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a specification with a trigger and a stream of numbers."""
+    folder = tmp_path_factory.mktemp("triggers")
+    (folder / "w.lola").write_text('input a: Int64\noutput twice := a * 2\ntrigger twice > 100 "large"\n')
+    (folder / "e.csv").write_text("\n".join(["time,a", *(f"{place},{place % 70}" for place in range(500)), ""]))
+    page = folder / "t.html"
+    arguments = [str(folder / "w.lola"), "-i", str(folder / "e.csv"), "--values", "--report", str(page), "-q"]
+    assert main(["monitor", *arguments, "--limit", "1"]) == 0
+    return page
+
+
+@pytest.fixture(scope="module")
+def dependencies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page that explains a specification."""
+    path = tmp_path_factory.mktemp("graph") / "s.html"
+    write_specification(Specification.from_file(ROOT / "workloads" / "shop.lola"), path)
     return path
 
 
@@ -92,10 +140,19 @@ def numbers(browser: Chrome, script: str) -> Any:
     return browser.execute_script(script)  # type: ignore[no-untyped-call]
 
 
+def bars(browser: Chrome, selector: str) -> int:
+    """How many values the series of a chart have."""
+    script = (
+        "return document.querySelector('{} .chart').plot.data.slice(1).flat().filter(value => value !== null).length"
+    )
+    found: int = numbers(browser, script.format(selector))
+    return found
+
+
 # ------------------------------------------------------------------------------------------------------- both pages
 
 
-@pytest.mark.parametrize("name", ["report", "explanation"])
+@pytest.mark.parametrize("name", ["report", "explanation", "violations", "triggers", "dependencies"])
 @pytest.mark.parametrize("width", [1280, 420])
 def test_a_page_draws_complains_of_nothing_and_loads_nothing(
     browser: Chrome, request: pytest.FixtureRequest, name: str, width: int
@@ -105,9 +162,10 @@ def test_a_page_draws_complains_of_nothing_and_loads_nothing(
     assert browser.get_log("browser") == []
     assert numbers(browser, "return performance.getEntriesByType('resource').length") == 0
     assert numbers(browser, "return document.documentElement.scrollWidth <= innerWidth")
-    drawn = [element.size for element in all_of(browser, "main svg")]
-    assert len(drawn) >= 6
+    drawn = [element.size for element in all_of(browser, "main svg, main canvas")]
+    assert len(drawn) >= {"report": 6, "explanation": 17, "triggers": 2}.get(name, 1)
     assert all(size["width"] > 20 and size["height"] > 4 for size in drawn)
+    assert numbers(browser, f"return [...document.querySelectorAll('canvas')].every({PAINTED})")
     assert numbers(
         browser, "return [...document.querySelectorAll('path')].every(p => !/NaN|undefined/.test(p.getAttribute('d')))"
     )
@@ -120,7 +178,7 @@ def test_a_page_draws_complains_of_nothing_and_loads_nothing(
 def test_a_tool_tip_names_window_groups_and_values(browser: Chrome, report: Path) -> None:
     opened(browser, report)
     assert tip(browser) is None
-    point_at(browser, one(browser, "[data-query=trends] .chart svg"))
+    point_at(browser, one(browser, "[data-query=trends] .chart .u-over"))
     shown = tip(browser)
     assert shown is not None
     assert {"north", "south", "east"} <= set(shown.split("\n"))
@@ -168,7 +226,8 @@ def test_groups_are_found_by_a_part_of_their_name(browser: Chrome, report: Path)
     opened(browser, report)
 
     def lines() -> int:
-        return len(all_of(browser, "[data-query=trends] [data-line]"))
+        drawn: int = numbers(browser, f"return {TRENDS}.series.length - 1")
+        return drawn
 
     assert lines() == 3
     one(browser, "#search").send_keys("OUT")
@@ -182,7 +241,8 @@ def test_the_axis_is_logarithmic_or_linear(browser: Chrome, report: Path) -> Non
     opened(browser, report)
 
     def scale() -> list[str]:
-        return [text.text for text in all_of(browser, "[data-query=trends] .chart text[x='45']")]
+        ticks: list[str] = numbers(browser, f"return {TRENDS}.axes[1]._values")
+        return ticks
 
     assert all(text.startswith("10") for text in scale())
     one(browser, "#linear").click()
@@ -190,12 +250,13 @@ def test_the_axis_is_logarithmic_or_linear(browser: Chrome, report: Path) -> Non
     assert "·10" in scale()[-1]
     one(browser, "[data-query=trends] select").send_keys("avg_B_x")
     assert 2 < float(scale()[-1]) < 7
+    assert numbers(browser, f"return {TRENDS}.scales.y.max") > 2
 
 
 def test_bursts_are_shown_one_by_one(browser: Chrome, report: Path) -> None:
     opened(browser, report)
     strip = one(browser, "#bursts .chart")
-    assert len(all_of(browser, "#bursts svg rect")) == 40
+    assert bars(browser, "#bursts") == 40
     assert "All 40 bursts" in one(browser, "#thinned").text
     press(browser, strip, "\ue010")  # End: the 40th burst stands alone
     shown = tip(browser)
@@ -209,11 +270,38 @@ def test_bursts_are_shown_one_by_one(browser: Chrome, report: Path) -> None:
     for button in all_of(browser, "#bursts .legend button"):
         if button.text == "alone":
             button.click()
-    assert len(all_of(browser, "#bursts svg rect")) == 30
+    assert bars(browser, "#bursts") == 30
     assert [each.get_attribute("aria-pressed") for each in all_of(browser, "#timeline [data-kind]")][-1] == "false"
-    bars = all_of(browser, "#timeline rect")
+    before, most = bars(browser, "#timeline"), "return document.querySelector('#timeline .chart').plot.scales.y.max"
+    height = numbers(browser, most)
     one(browser, "#measure").send_keys("events")
-    assert 0 < len(bars) == len(all_of(browser, "#timeline rect"))
+    assert 0 < before == bars(browser, "#timeline")
+    assert numbers(browser, most) > 2 * height
+
+
+def test_a_key_of_the_legend_puts_a_line_in_front(browser: Chrome, report: Path) -> None:
+    opened(browser, report)
+    key = next(button for button in all_of(browser, "[data-query=trends] .legend button") if button.text == "south")
+    key.click()
+    line = f"{TRENDS}.series.find(series => series.label === 'south')"
+    assert numbers(browser, f"return {line}._focus") is True
+    press(browser, one(browser, "[data-query=trends] .chart"), "\ue010")  # End
+    assert one(browser, "#tip .on").text.startswith("south")
+    assert key.get_attribute("aria-pressed") == "true"
+
+
+def test_charts_follow_the_change_from_light_to_dark(browser: Chrome, report: Path) -> None:
+    opened(browser, report)
+    pixel = f"return {TRENDS}.axes[0].stroke({TRENDS}, 0)"
+    drawn = "return document.querySelector('canvas').toDataURL()"
+    seen = []
+    for scheme in ("light", "dark"):
+        features = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", features)
+        seen.append((numbers(browser, pixel), numbers(browser, drawn)))
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    assert seen[0][0] != seen[1][0]
+    assert seen[0][1] != seen[1][1]
 
 
 def test_a_run_without_an_event_has_a_page_too(browser: Chrome, tmp_path: Path) -> None:
@@ -224,6 +312,29 @@ def test_a_run_without_an_event_has_a_page_too(browser: Chrome, tmp_path: Path) 
     shown = one(browser, "main").text
     for text in ("No window of this query has a trend.", "The input has no event.", "There was nothing to decide"):
         assert text in shown
+
+
+# --------------------------------------------------------------------------------------- policies and specifications
+
+
+def test_bars_and_lines_say_what_they_are(browser: Chrome, violations: Path, triggers: Path) -> None:
+    opened(browser, violations)
+    assert one(browser, ".lead").text == "500 events checked against 2 policies: 1 violated, 400 violations in all."
+    assert one(browser, "main table").text.splitlines()[1:] == ["limit 400 1000 4990", "never 0"]
+    press(browser, one(browser, ".chart"), "\ue010")  # End
+    shown = tip(browser)
+    assert shown is not None
+    assert shown.splitlines()[1] == "violations"
+    opened(browser, triggers)
+    assert one(browser, ".lead").text == "500 events, 1 trigger: 1 fired, 133 times in all."
+    assert "trigger twice > 100 " in one(browser, "main table").text
+    bars_of, lines = all_of(browser, ".chart")
+    press(browser, lines, "\ue011")  # Home
+    shown = tip(browser)
+    assert shown is not None
+    assert "twice" in shown
+    press(browser, bars_of, "\ue011")
+    assert tip(browser) != shown
 
 
 # -------------------------------------------------------------------------------------------------- the explanation
@@ -250,6 +361,40 @@ def test_states_say_what_they_are(browser: Chrome, explanation: Path) -> None:
     assert {"Travel where speed < 10", "q1: T", "q3: T"} <= set(shown.split("\n"))
     point_at(browser, one(browser, "h1"))
     assert tip(browser) is None
+
+
+BOXES = """
+const box = rect => ['x', 'y', 'width', 'height'].map(name => Number(rect.getAttribute(name)));
+return [...document.querySelectorAll('svg.drawing')].map(svg => ({
+  box: [svg.viewBox.baseVal.width, svg.viewBox.baseVal.height],
+  states: [...svg.querySelectorAll('.body')].map(box),
+  circles: svg.querySelectorAll('circle').length,
+  arrows: svg.querySelectorAll('.way').length,
+}));
+"""
+
+
+def test_no_state_of_a_graph_lies_on_another(browser: Chrome, explanation: Path) -> None:
+    opened(browser, explanation)
+    drawn = numbers(browser, BOXES)
+    assert len(drawn) >= 17
+    for each in drawn:
+        assert each["circles"] == 1
+        assert each["arrows"] >= len(each["states"]) > 0
+        for x, y, wide, high in each["states"]:
+            assert 0 <= x <= x + wide <= each["box"][0]
+            assert 0 <= y <= y + high <= each["box"][1]
+        for (x, y, wide, high), (x2, y2, wide2, _) in combinations(each["states"], 2):
+            assert abs(y - y2) >= high or x + wide <= x2 or x2 + wide2 <= x
+
+
+def test_a_sequence_runs_from_left_to_right_on_one_line(browser: Chrome, tmp_path: Path) -> None:
+    query = "RETURN COUNT(*) PATTERN SEQ(A, B, C+) WITHIN 1 s"
+    write_explanation(hamlet.Workload.parse(query), tmp_path / "w.html")
+    opened(browser, tmp_path / "w.html")
+    (graph,) = numbers(browser, BOXES)
+    assert len({y for _, y, _, _ in graph["states"]}) == 1
+    assert sorted(graph["states"]) == graph["states"]
 
 
 def test_arrow_keys_go_from_state_to_state(browser: Chrome, explanation: Path) -> None:

@@ -320,5 +320,3 @@ def test_verdicts_without_a_future_come_at_once() -> None:
     ]
     assert [(row["time_point"], row["x"]) for row in monitor.push([event(2, "B", x=3)])] == [(1, 2), (1, 3)]
     assert [(row["time_point"], row["x"]) for row in monitor.close()] == [(2, 1), (2, 2), (2, 3)]
-    with pytest.raises(HamletError, match="cannot be saved"):
-        Monitor(policy("E()"), verdicts="all").save()

@@ -44,6 +44,13 @@ def test_a_log_reads_alike_however_it_is_cut(tmp_path: Path, chunk_bytes: int) -
     }
 
 
+@pytest.mark.parametrize("chunk_bytes", [1, 3, 1 << 20])
+def test_a_mistake_has_its_place_however_a_log_is_cut(tmp_path: Path, chunk_bytes: int) -> None:
+    (tmp_path / "x.log").write_text('@1 @2 q("é",1)\n@3 q("é",1) @4 e(7)')
+    with pytest.raises(DataError, match=r"x.log:2:17: a tuple of 1 field for e"):
+        read(tmp_path / "x.log", chunk_bytes=chunk_bytes)
+
+
 def test_compressed_logs_and_empty_ones(tmp_path: Path) -> None:
     (tmp_path / "x.log.gz").write_bytes(gzip.compress(GOOD.encode()))
     assert read(tmp_path / "x.log.gz")[0] == [1, 1, 2, 3, 10, 11]

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from hamlet.parallel.routing.closed import cut_chunks, own, ranges, reach
 from hamlet.parallel.routing.joint import JointSlicer
 from hamlet.parallel.routing.rates import dimensions_of, rates_of
-from hamlet.policies import Policy, PolicyError
+from hamlet.policies import Policy, PolicyError, run
 from hamlet.policies.logs import LogChunk
 from hamlet.policies.rewriting import goal
 from hamlet.policies.serving import Serving
@@ -74,6 +77,56 @@ def test_slices_give_the_rows_of_one_process(seed: int) -> None:
         compared += 1
         for slices in (1, 2, 5):
             assert sliced(policy, chunks, slices) == expected, (str(policy), chunks)
+
+
+BLOCKS = [
+    "(ONCE[0,3] p(x)) AND q(x) AND EVENTUALLY[1,2] p(x)",
+    "p(x) AND NOT PREV[0,9] (NOT q(x) SINCE[0,5] p(x))",
+    "(EXISTS x. p(x)) AND NOT EVENTUALLY[0,4] EXISTS x. q(x)",
+    "p(x) AND tp(i)",
+    "p(x) AND ONCE q(x)",
+    "NEXT[0,1] p(x)",
+    "ALWAYS FORALL x. p(x) IMPLIES EVENTUALLY[0,3] q(x)",
+]
+
+
+@pytest.mark.parametrize("text", BLOCKS)
+@pytest.mark.parametrize("time_points", ["step", "event"])
+def test_files_are_cut_by_time_and_by_values(text: str, time_points: str, tmp_path: Path) -> None:
+    """Blocks of time, cells of valuations, and both: row groups that a task does not need change nothing."""
+    tasks = pytest.importorskip("hamlet.spark.policy_tasks")
+    policy = Policy.parse(text, "p(x: int) q(x: int)")
+    draw = random.Random(5)
+    times = sorted(draw.randrange(60) for _ in range(90))
+    table = pa.table(
+        {
+            "time": times,
+            "type": [draw.choice("pqo") for _ in times],
+            "x": [draw.choice([1, 2, 3, 4, None]) for _ in times],
+        }
+    )
+    for number, begin in enumerate((0, 40)):
+        part = table.slice(begin, 40 if begin == 0 else None)
+        pq.write_table(part, tmp_path / f"{1 - number}.parquet", row_group_size=7)  # the earlier file comes later
+    one = run(policy, table, time_points=time_points)
+    expected = sorted(str(row) for row in one.table().to_pylist())
+    assert expected
+    kinds = set()
+    for slices in (1, 2, 4, 16):
+        shipment = tasks.Shipment(text, "p(x: int) q(x: int)", "policy1", "policy", time_points=time_points)
+        ways = tasks.Reading(str(tmp_path), {})
+        shares = tasks.shares_of(shipment, ways, ways.open(policy, time_points), slices, None)
+        kinds |= {(share.block is not None, share.slicer is not None) for share in shares}
+        out = tmp_path / f".out{slices}"
+        (out / "policy=policy1").mkdir(parents=True)
+        found = [tasks.monitor_slice(shipment, ways, share, str(out), "json", at) for at, share in enumerate(shares)]
+        rows = [json.loads(line) for file in out.rglob("*.json*") for line in file.read_text().splitlines()]
+        assert sorted(map(str, rows)) == expected, slices
+        stats = tasks.summed(shares, found)
+        assert stats["rows"] == len(rows)
+        assert {**stats, "rows": 0, "slices": 0} == {**one.stats, "rows": 0, "slices": 0}
+        assert len(stats["slices"]["loads"]) == len(shares) <= slices
+    assert (True, False) in kinds or text in BLOCKS[3:5]
 
 
 CLOSED = [

@@ -19,7 +19,7 @@ TEXT = README.read_text(encoding="utf-8")
 
 
 def test_commands_and_lines_print_what_is_shown(tmp_path: Path) -> None:
-    assert Reader(README, tmp_path).read() == 4  # the workload, the command, the Python lines, their output
+    assert Reader(README, tmp_path).read() == 6  # the workload, the command, Python lines twice, their outputs
 
 
 def test_the_command_runs_in_a_process_of_its_own(tmp_path: Path) -> None:

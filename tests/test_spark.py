@@ -276,7 +276,7 @@ def test_mistakes(
 
 def test_what_is_no_batch_of_events(spark: SparkSession) -> None:
     workload = hamlet.Workload.parse(TRENDS)
-    with pytest.raises(OptionError, match=r"events is a pyarrow Table; hamlet\.spark\.run takes a DataFrame"):
+    with pytest.raises(OptionError, match=r"events is a pyarrow Table; hamlet\.spark\.run takes a DataFrame of Spark"):
         hamlet.spark.run(workload, GOOD)
     with pytest.raises(OptionError, match=r"the DataFrame is a stream: .*hamlet\.spark\.stream"):
         hamlet.spark.run(workload, spark.readStream.format("rate").load())

@@ -52,6 +52,30 @@ def test_slices_give_the_rows_of_one_process(tmp_path: Path, spark: SparkSession
     assert [row["time"] for row in rows] == sorted(row["time"] for row in rows)
 
 
+@pytest.mark.usefixtures("spark")
+def test_events_are_chosen_by_condition_and_period(tmp_path: Path, spark: SparkSession) -> None:
+    assert spark is not None
+    folder = tmp_path / "events"
+    folder.mkdir()
+    lines = [f"{place / 4},u{place % 5},{place % 7}.5,{'web' if place % 3 else 'shop'}" for place in range(120)]
+    for part in range(2):
+        (folder / f"{part}.csv").write_text("\n".join(["time,user,amount,place", *lines[60 * part : 60 * part + 60]]))
+    spec = Specification.parse(SPEC, "spend.lola")
+    where = {"where": "place = 'web' AND amount > 1", "since": "3.5", "until": "22"}
+    settings = Settings(source=str(folder), values=True, columns={"time_unit": "s"}, **where)
+    out = tmp_path / "out"
+    found = submit(spec, settings, {"output": str(out), "output_format": "json", "partitions": 3})
+    events = [
+        {"time": time, "user": f"u{place % 5}", "amount": place % 7 + 0.5}
+        for place, time in ((place, place / 4) for place in range(120))
+        if place % 3 and place % 7 >= 1 and 3.5 <= time < 22
+    ]
+    wanted = run(spec, events, values=True).rows()
+    assert found == {"events": len(events), "rows": len(wanted)}
+    written = (out / "specification=spend" / "part-00000.json").read_text().splitlines()
+    assert sorted_rows([json.loads(line) for line in written]) == sorted_rows(wanted)
+
+
 def test_what_cannot_be_cut_is_refused_before_spark_starts(tmp_path: Path) -> None:
     spec = Specification.parse(SPEC + "output total @1Hz := amount.aggregate(over: 5s, using: sum)")
     with pytest.raises(UnsupportedError, match="total has no parameter"):

@@ -176,7 +176,12 @@ def test_the_graph_in_all_forms() -> None:
     assert "output c(p: Int64): Int64  @a" in said
     assert "reads     go (now in spawn), a (pctl90 over exactly 5s)" in said
     html = page(specification)
-    assert html.count("<rect") == len(facts["streams"])
+    graph = json.loads(html.split('id="data">', 1)[1].split("</script>", 1)[0])["graphs"][0]
+    assert [each["title"] for each in graph["states"]] == [each["name"] for each in facts["streams"]]
+    drawn_edges = {
+        (graph["states"][each["source"]]["title"], graph["states"][each["target"]]["title"]) for each in graph["arrows"]
+    }
+    assert drawn_edges == {(reader, target) for reader, target, _, _ in edges}
     assert not re.search(r"<b>(?!\d|no|[a-z]+(\(p: Int64\))?( 1)?</b>)", html)
 
 

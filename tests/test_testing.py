@@ -110,5 +110,5 @@ def test_lines_of_a_wrong_length_are_refused() -> None:
 
 
 def test_a_time_that_is_no_integer() -> None:
-    with pytest.raises(DataError, match="the time of the event 'A@x' is no integer; write type@time"):
+    with pytest.raises(DataError, match="the time of the event 'A@x' is not an integer; write type@time"):
         events_of("B A@x")

@@ -1,6 +1,6 @@
 """Draw the picture of README.md from a file of bench/results: events per second on real streams, one thread.
 
-``python tools/draw_results.py bench/results/2026-11-21/amd-epyc-2-cores-37.json docs/images/throughput.svg``
+``python tools/draw_results.py bench/results/amd-epyc-avx512-2-cores.json docs/images/throughput.svg``
 """
 
 from __future__ import annotations

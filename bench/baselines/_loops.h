@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "../../hamlet/_targets.h"
+#include "../../hamlet/kernel/cpu_targets.h"
 
 #define HB_LARGE 0x1p300 /* a sum that passes it is scaled down ... */
 #define HB_DOWN 0x1p-300 /* ... by this much, with all others of its window */

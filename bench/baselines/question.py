@@ -192,6 +192,8 @@ class Question:
         return within, ticks(query.query.slide.seconds) if query.query.slide else within
 
     def _plain(self, query: AnalysedQuery) -> PlainQuery:
+        if query.query.offset is not None:
+            raise UnsupportedError("the baselines know no OFFSET")
         if len(query.patterns) != 1:
             raise UnsupportedError("the baselines know no AND of patterns")
         template = templates(query.patterns)[0]

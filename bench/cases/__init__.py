@@ -14,6 +14,7 @@ from bench.cases import (
     limits,
     peers,
     policies,
+    policy_growth,
     questions,
     ranges,
     real,
@@ -43,6 +44,7 @@ CASES: dict[str, Case] = {
     **less.CASES,
     **verdicts.CASES,
     **policies.CASES,
+    **policy_growth.CASES,
     **slices.CASES,
     **campaigns.CASES,
 }

@@ -6,7 +6,7 @@ key, type, pane`` with count and sum on the same Arrow table, once by type name 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -165,8 +165,8 @@ class OneWindow:
         }
 
 
-def _groups(events: int, text: str) -> Subject:
-    return Beside(text, streams.many_groups(events), count_type="int64")
+def _groups(events: int, text: str, weights: Sequence[float] | None = None) -> Subject:
+    return Beside(text, streams.many_groups(events, weights=weights), count_type="int64")
 
 
 def _bursts(events: int, text: str, **options: Any) -> Subject:
@@ -176,10 +176,17 @@ def _bursts(events: int, text: str, **options: Any) -> Subject:
 FLOAT: dict[str, Any] = {"numbers": "float", "count_type": "double"}
 EXACT: dict[str, Any] = {"arrow": False}
 ONE = "RETURN key, COUNT(*) PATTERN SEQ(A, B+) GROUP-BY key {within}"
+SKEWED = (10, 70, 10, 5, 5)  # percent of the types
 SHAPES: dict[str, tuple[str, Callable[[int, str], Subject], Callable[[str], str], str]] = {
     "many-groups": (
         "W1: 5,000 keys over a day, 300 s windows, NOT, COUNT, SUM, AVG, MIN and MAX, exact, int64, Arrow tables",
         _groups,
+        workloads.many_groups_fifty,
+        FIVE_MINUTES,
+    ),
+    "skewed-groups": (
+        "W1 with other types: 70 % of the events are of one type, and 5 % of two",
+        lambda events, text: _groups(events, text, SKEWED),
         workloads.many_groups_fifty,
         FIVE_MINUTES,
     ),

@@ -24,11 +24,11 @@ from bench import answers, machine
 from bench.answers import WrongAnswer
 from bench.subject import Answer, Case, Contender, Rows, plain, rows_written
 from bench.workloads import RIDES
-from hamlet._budget import Budget
 from hamlet.engine.executor import executor_of
 from hamlet.engine.options import Options
 from hamlet.input.columns import StringPool
 from hamlet.input.events import open_events
+from hamlet.kernel.memory import Budget
 from hamlet.planner.memory import bound
 
 ROW_GROUP = 1_000_000

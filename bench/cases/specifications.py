@@ -1,7 +1,10 @@
 """Stream specifications after Faymonville et al. (2019), Sections 5.1 and 5.2, beside a plain Python loop and polars.
 
 Averages of three inputs over five seconds, at any input rate: memory must not grow with it. Reviews: a counter per
-product, of products whose popularity follows a power law.
+product, of products whose popularity follows a power law. Three questions that users of RTLola's interpreter ask: a sum
+of two inputs, three windows, windows of a hundred instances (`bench.cases.specification_questions`).
+
+``event by event`` is Hamlet without columns, segments, and instances found by cell.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import polars as pl
 import pyarrow as pa
 
 from bench.answers import WrongAnswer, digest
+from bench.cases import specification_questions as questions
 from bench.subject import Answer, Case, Contender, Rows
 from datasets import reviews
 from hamlet.streams import Specification, run
@@ -72,12 +76,13 @@ class Averages:
         """Specification, loop, and polars."""
         return {
             "hamlet": Contender(self._hamlet, self._rows, metrics=lambda found: {"held_bytes": found.stats["bytes"]}),
+            "event by event": Contender(partial(self._hamlet, features=""), self._rows),
             "python loop": Contender(self._loop, lambda rows: rows),
             "polars": Contender(self._polars, lambda rows: rows),
         }
 
-    def _hamlet(self) -> Any:
-        return run(self.spec, self.table, values=True, time_unit="ns")
+    def _hamlet(self, features: str | None = None) -> Any:
+        return run(self.spec, self.table, values=True, time_unit="ns", features=features)
 
     @staticmethod
     def _rows(found: Any) -> Rows:
@@ -144,17 +149,19 @@ class Reviews:
         """Specification, loop, and polars."""
         return {
             "hamlet": Contender(self._hamlet, self._rows, metrics=self._memory),
+            "event by event": Contender(partial(self._hamlet, features=""), self._rows),
             "python loop": Contender(self._loop, lambda rows: rows),
             "polars": Contender(self._polars, lambda rows: rows),
         }
 
     @staticmethod
     def _memory(found: Any) -> Mapping[str, float]:
-        held, instances = found.stats["bytes"], found.stats["instances"]
-        return {"held_bytes": held, "bytes_per_instance": held / max(1, instances)}
+        held, taken = found.stats["bytes"], found.stats["allocated"]
+        products = max(1, found.stats["instances"] // 2)  # a counter and a trigger each
+        return {"held_bytes": held, "held_bytes_per_product": held / products, "bytes_per_product": taken / products}
 
-    def _hamlet(self) -> Any:
-        return run(self.spec, self.table)
+    def _hamlet(self, features: str | None = None) -> Any:
+        return run(self.spec, self.table, features=features)
 
     @staticmethod
     def _rows(found: Any) -> Rows:
@@ -193,4 +200,5 @@ CASES: dict[str, Case] = {
         {"5,000 products": partial(Reviews, 100_000, 5_000)},
         (240, 10),
     ),
+    **questions.CASES,
 }

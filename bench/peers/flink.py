@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 
 from bench.machine import ROOT
@@ -47,6 +48,12 @@ class Flink:
             [str(self.environment / "bin" / "python"), str(HERE / "flink_sql.py"), str(events), str(width)]
         )
 
+    def strict(self, events: Path, width: int) -> dict[str, Any]:
+        """``query_s`` and ``rows`` (key, window start, trends) of ``flink_strict.py``."""
+        return self._run(
+            [str(self.environment / "bin" / "python"), str(HERE / "flink_strict.py"), str(events), str(width)]
+        )
+
     def cep(self, events: Path, width: int) -> dict[str, Any]:
         """``query_s`` and ``rows`` (key, window start, trends) of ``FlinkTrends.java``."""
         self.compile()
@@ -75,6 +82,21 @@ class Flink:
 def write_csv(events: pa.Table, file: Path) -> Path:
     """Time (milliseconds), type and key as Flink reads them: no header, no quotes."""
     table = pa.table({"ts": events["time"], "type": events["type"].cast(pa.string()), "k": events["key"]})
+    options = pyarrow.csv.WriteOptions(include_header=False, quoting_style="none")
+    pyarrow.csv.write_csv(table, file, options)
+    return file
+
+
+def write_strict_csv(events: pa.Table, width: int, file: Path) -> Path:
+    """As `write_csv`, times doubled, with an event of the type ``end`` behind the last of each window and key."""
+    starts = pa.table({"k": events["key"], "start": pc.multiply(pc.divide(events["time"], width), width)})
+    last = starts.group_by(["k", "start"]).aggregate([])
+    time = pc.subtract(pc.multiply(pc.add(last["start"], width), 2), 1)
+    ends = pa.table({"ts": time, "type": pa.repeat("end", len(last)), "k": last["k"]})
+    doubled = pa.table(
+        {"ts": pc.multiply(events["time"], 2), "type": events["type"].cast(pa.string()), "k": events["key"]}
+    )
+    table = pa.concat_tables([doubled, ends]).sort_by("ts")
     options = pyarrow.csv.WriteOptions(include_header=False, quoting_style="none")
     pyarrow.csv.write_csv(table, file, options)
     return file

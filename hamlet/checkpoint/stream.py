@@ -57,7 +57,7 @@ def options_of(description: Json) -> dict[str, Any]:
     if not isinstance(description, dict) or not all(
         value is None or isinstance(value, (str, int)) for value in description.values()
     ):
-        raise ValueError("the options are no options")
+        raise ValueError("the options are not valid")
     for name in ("time_column", "type_column", "time_unit"):
         text(description.get(name))
     if description.get("order_column") is not None:
@@ -76,7 +76,7 @@ def described_promise(time: Any, blobs: BlobWriter) -> Json:
     if isinstance(time, np.datetime64):
         return ["numpy", time.dtype.str, int(time.astype(np.int64))]
     if time is not None and not isinstance(time, datetime.date):
-        raise OptionError(f"the engine cannot be saved: {time!r} was given to advance(), and is no time")
+        raise OptionError(f"the engine cannot be saved: {time!r} was given to advance(), and is not a time")
     return None if time is None else ["python", blobs.keys([(time,)], 1)]
 
 
@@ -132,7 +132,7 @@ def schema_of(workload: Workload, description: Json, options: Mapping[str, Any])
         elif found[name] is AttributeType.TIMESTAMP:
             raise ValueError(f"the column {name!r} has no unit")
     unit = arrow.unit if pa.types.is_timestamp(arrow) else options["time_unit"]
-    clock = Clock(options["time_column"], unit, arrow)
+    clock = Clock(options["time_column"], unit, arrow, options.get("timezone"))
     schema = Schema(found, clock, options["type_column"], options.get("order_column"), closed, units, arrows)
     names = columns_read(workload, schema)
     if not set(found) <= set(names) or (closed and len(found) < len(names)):

@@ -1,7 +1,7 @@
 """The command line: one module per command, each with its `command`.
 
-Exit codes: 0 done; 2 the workload, the data or the options are wrong (the message says how); 130 interrupted; 1
-anything else. Results go to standard output, all else to standard error.
+Exit codes: 0 done; 2 the workload, the data or the options are wrong (the message says how); 1 anything else, an
+interrupt among it. Results go to standard output, all else to standard error.
 """
 
 from __future__ import annotations

@@ -25,19 +25,19 @@ _PRICES = ("coefficient", "spread", "application", "join", "snapshot", "event", 
       hamlet calibrate --reset
     """,
 )
-@click.option("--dry-run", is_flag=True, help="Measure and print, and keep nothing.")
-@click.option("--reset", is_flag=True, help="Forget what was measured; the shipped constants count again.")
+@click.option("--dry-run", is_flag=True, help="Measure and print, but do not store the result.")
+@click.option("--reset", is_flag=True, help="Delete what was measured; the shipped constants apply again.")
 @click.option("--quiet", "-q", is_flag=True, help="Print errors only.")
 def command(dry_run: bool, reset: bool, quiet: bool) -> None:
     """Measure what sharing costs on this machine, for the decisions of later runs.
 
-    Takes some seconds, in which the machine should do nothing else. Results of queries never depend on it, only the
-    time that they take.
+    Takes a few seconds, during which the machine should be idle. Results of queries never depend on it, only their run
+    time.
     """
     if reset:
         found = calibration.forget()
         if not quiet:
-            click.echo(f"{calibration.path()}: {'removed' if found else 'there was none'}; the shipped constants count")
+            click.echo(f"{calibration.path()}: {'removed' if found else 'there was none'}; the shipped constants apply")
         return
     started = time.perf_counter()
     with run_bar(quiet, "measuring") as progress:

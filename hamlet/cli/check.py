@@ -2,25 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import (
+    Any,
+)
 
 import click
 
-from hamlet.cli.loading import chosen_events, load
-from hamlet.cli.monitor import NEGATE, SIGNATURE
-from hamlet.cli.notations import extension_of, notation_of, only_for, only_for_queries, settings_of
+from hamlet.cli.loading import (
+    chosen_events,
+    load,
+)
+from hamlet.cli.monitor import (
+    NEGATE,
+    SIGNATURE,
+)
+from hamlet.cli.notations import (
+    extension_of,
+    notation_of,
+    only_for,
+    only_for_queries,
+    refuse_timezone,
+    settings_of,
+)
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     FILE,
     PERIOD_OPTIONS,
     QUIET,
     READING_OPTIONS,
+    TIMEZONE,
     WHERE,
+    Input,
     input_option,
     with_options,
 )
-from hamlet.findings import Watch, found_by, see_unread
-from hamlet.planner.skipping import leave_out_useless
+from hamlet.findings import (
+    Watch,
+    found_by,
+    see_unread,
+)
+from hamlet.planner.skipping import (
+    leave_out_useless,
+)
 
 
 @click.command(
@@ -41,6 +64,7 @@ from hamlet.planner.skipping import leave_out_useless
     WHERE,
     *PERIOD_OPTIONS,
     *COLUMN_OPTIONS,
+    TIMEZONE,
     *READING_OPTIONS,
     QUIET,
 )
@@ -48,7 +72,7 @@ def command(
     workload: str,
     signature: str | None,
     negate: bool,
-    source: str | None,
+    source: Input | None,
     where: str | None,
     since: str | None,
     until: str | None,
@@ -65,6 +89,7 @@ def command(
     only_for([extension or ""], {"signature": signature, "negate": negate}, ".mfotl", "policies")
     only_for_queries(extension, {"where": where, "from": since, "to": until})
     if extension is not None:
+        refuse_timezone(workload, columns)
         own = {"signature": signature, "negate": negate, "source": source, "quiet": quiet}
         said = notation_of(extension).check(workload, settings_of({**own, **columns}))
     else:

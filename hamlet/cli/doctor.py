@@ -200,7 +200,7 @@ def _compare_with_spark() -> str:
 
 @click.command(
     "doctor",
-    short_help="Look at this machine and test that it counts right.",
+    short_help="Check this machine, and test that it counts correctly.",
     epilog="""\b
     Examples:
       hamlet doctor
@@ -209,7 +209,7 @@ def _compare_with_spark() -> str:
 )
 @click.option("--spark", "spark_too", is_flag=True, help="Also start Spark and run a job.")
 def command(spark_too: bool) -> int:
-    """Look at Python, compiler, memory, Java and Spark, and test that trends are counted right on this machine."""
+    """Check Python, compiler, memory, Java and Spark, and test that trends are counted correctly on this machine."""
     wrong = 0
     for finding in examine(spark_too):
         first, *more = finding.text.splitlines()

@@ -2,16 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import (
+    Any,
+)
 
 import click
 
-from hamlet.cli.loading import chosen_events, load
-from hamlet.cli.monitor import NEGATE, SIGNATURE
-from hamlet.cli.notations import extension_of, notation_of, only_for, only_for_queries, settings_of
-from hamlet.cli.options import COLUMN_OPTIONS, FILE, PERIOD_OPTIONS, QUERY, QUIET, WHERE, input_option, with_options
-from hamlet.planner.explain import explain as explain_workload
-from hamlet.planner.skipping import leave_out_useless
+from hamlet.cli.loading import (
+    chosen_events,
+    load,
+)
+from hamlet.cli.monitor import (
+    NEGATE,
+    SIGNATURE,
+)
+from hamlet.cli.notations import (
+    extension_of,
+    notation_of,
+    only_for,
+    only_for_queries,
+    refuse_timezone,
+    settings_of,
+)
+from hamlet.cli.options import (
+    COLUMN_OPTIONS,
+    FILE,
+    PERIOD_OPTIONS,
+    QUERY,
+    QUIET,
+    READING_OPTIONS,
+    TIMEZONE,
+    WHERE,
+    Input,
+    input_name,
+    input_option,
+    with_options,
+)
+from hamlet.planner.explain import (
+    explain as explain_workload,
+)
+from hamlet.planner.skipping import (
+    leave_out_useless,
+)
 
 
 @click.command(
@@ -38,7 +70,7 @@ from hamlet.planner.skipping import leave_out_useless
         "--html",
         metavar="FILE.html",
         type=click.Path(),
-        help="Write a page that draws the templates instead of printing; needs pip install 'hamlet-cep[draw]'.",
+        help="Write a page that draws the templates, instead of printing.",
     ),
     SIGNATURE,
     NEGATE,
@@ -47,6 +79,8 @@ from hamlet.planner.skipping import leave_out_useless
     WHERE,
     *PERIOD_OPTIONS,
     *COLUMN_OPTIONS,
+    TIMEZONE,
+    *READING_OPTIONS,
     QUIET,
 )
 def command(
@@ -55,7 +89,7 @@ def command(
     html: str | None,
     signature: str | None,
     negate: bool,
-    source: str | None,
+    source: Input | None,
     quiet: bool,
     queries: tuple[str, ...],
     where: str | None,
@@ -65,8 +99,8 @@ def command(
 ) -> None:
     """Show how a file will run.
 
-    Of a workload the templates, sharing groups, panes, cost and memory class of each query; of a policy its formula as
-    it is evaluated, and what each node keeps; of a specification its streams, and what is kept of each.
+    For a workload: templates, who can share with whom, panes, cost and memory class of each query. For a policy: its
+    formula as it is evaluated, and what each node keeps. For a specification: its streams, and what is kept of each.
     """
     extension = extension_of(workload)
     only_for([extension or ""], {"signature": signature, "negate": negate}, ".mfotl", "policies")
@@ -76,11 +110,12 @@ def command(
     if extension is not None:
         if queries:
             raise click.UsageError("--query chooses from the queries of a workload (.sase)")
+        refuse_timezone(workload, columns)
         own = {"signature": signature, "negate": negate, "source": source, "quiet": quiet}
         notation_of(extension).explain(workload, settings_of({**own, **columns}), shown_as or "text", html)
         return
     checked, events = load(workload, source, quiet, columns, queries)
-    schema = None if events is None else events.schema
+    schema, zone = None if events is None else events.schema, columns["timezone"]
     if events is not None:
         chosen = chosen_events(events, since, until, where)
         leave_out_useless(checked, chosen)
@@ -88,8 +123,8 @@ def command(
         if said is not None and not quiet:
             click.echo(f"note: {said}", err=True)
     if html is None:
-        click.echo(explain_workload(checked, schema, shown_as or "text"))
+        click.echo(explain_workload(checked, schema, shown_as or "text", timezone=zone))
         return
-    from hamlet.pages.explained import write_explanation  # brings in jinja2 and igraph, which nothing else needs
+    from hamlet.pages.explained import write_explanation  # brings in jinja2, which nothing else needs
 
-    write_explanation(checked, html, schema, source)
+    write_explanation(checked, html, schema, input_name(source) or None, timezone=zone)

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 import click
 
+from hamlet.cli.options import Input, inputs_of
 from hamlet.engine.where import FilteredEvents
 from hamlet.errors import DataError, Diagnostic, HamletError, OptionError, WorkloadError, one_of
 from hamlet.findings.texts import with_values
@@ -24,7 +25,7 @@ _OF_EVENTS = (".csv", ".parquet", ".pq", ".json", ".jsonl", ".ndjson", ".gz", ".
 
 def load(
     workload: str,
-    source: str | None,
+    source: Input | None,
     quiet: bool,
     columns: dict[str, Any],
     queries: Sequence[str] = (),
@@ -54,6 +55,8 @@ def load(
             raise WorkloadError(found)
     if queries:
         loaded = loaded.select(queries)
+    if source is None:
+        loaded.check_zone(columns.get("timezone"))
     warnings = list(loaded.warnings)
     events = None
     if source is not None:
@@ -74,15 +77,16 @@ def chosen_events(events: EventSource, since: str | None, until: str | None, whe
     return events if where is None else FilteredEvents(events, where)
 
 
-def _refuse_swapped(workload: str, source: str | None) -> None:
+def _refuse_swapped(workload: str, source: Input | None) -> None:
     """Raise OptionError where the workload is a file of events: reading it as queries would give an error per line."""
     named = Path(workload).suffix.lower()
     if named in _OF_EVENTS:
-        hint = f"; is it the input, and {source} the workload?" if source and source.endswith(".sase") else ""
+        swapped = next((each for each in inputs_of(source) if each.endswith(".sase")), None)
+        hint = f"; is it the input, and {swapped} the workload?" if swapped else ""
         raise OptionError(f"{workload} is a file of events by its name, and a workload is expected here{hint}")
 
 
-def _with_columns(error: WorkloadError, workload: str, source: str, columns: dict[str, Any]) -> WorkloadError:
+def _with_columns(error: WorkloadError, workload: str, source: Input, columns: dict[str, Any]) -> WorkloadError:
     """The errors of a text together with those against the input's columns, if there is such an input."""
     try:
         schema = open_events(lasting(source, columns.get("input_format")), **columns).schema
@@ -91,18 +95,24 @@ def _with_columns(error: WorkloadError, workload: str, source: str, columns: dic
     return WorkloadError([*error.diagnostics, *mistakes(workload, schema)])
 
 
-def lasting(source: str, input_format: str | None, more_formats: Sequence[str] = ()) -> str:
+def lasting(source: Input, input_format: str | None, more_formats: Sequence[str] = ()) -> Input:
     """The name of an input that can be read twice; that of a copy, kept while the command runs, where it cannot.
 
     Parameters
     ----------
-    source : str
-        As the user named it; ``-`` is standard input.
+    source : str or list of str
+        As the user named it, or them; ``-`` is standard input.
     input_format : str or None
         As the user named it.
     more_formats : sequence of str
         Formats that can be read besides those of every command, for messages.
     """
+    if isinstance(source, list):
+        return [_lasting(each, input_format, more_formats) for each in source]
+    return _lasting(source, input_format, more_formats)
+
+
+def _lasting(source: str, input_format: str | None, more_formats: Sequence[str]) -> str:
     if source == "-":
         if input_format is None:
             raise click.UsageError(f"--input - needs --input-format: {one_of((*FORMATS, *more_formats))}")

@@ -10,7 +10,17 @@ from typing import Any
 import click
 
 from hamlet.cli.notations import Part, by_notation, notation_of, only_for, settings_of
-from hamlet.cli.options import COLUMN_OPTIONS, QUIET, WHERE, input_option, max_memory_option, with_options
+from hamlet.cli.options import (
+    COLUMN_OPTIONS,
+    PERIOD_OPTIONS,
+    QUIET,
+    READING_OPTIONS,
+    WHERE,
+    input_option,
+    inputs_of,
+    max_memory_option,
+    with_options,
+)
 from hamlet.cli.progress import progress_bar, summary_line
 from hamlet.cli.show import SHOWN_ROWS
 from hamlet.cli.sinks import DirectorySink, Sink, StreamSink, TableSink
@@ -24,7 +34,7 @@ SIGNATURE = click.option(
     "-s",
     metavar="FILE.sig",
     type=click.Path(),
-    help="The predicates that policies speak of: name(attribute: type, ...), one or more a line.",
+    help="The predicates that policies use: name(attribute: type, ...), one or more per line.",
 )
 NEGATE = click.option("--negate", is_flag=True, help="Rows of what satisfies the negation of a policy.")
 POLICY_OPTIONS = (
@@ -56,13 +66,13 @@ POLICY_OPTIONS = (
         show_default=True,
         help="What a time-point is: all events of one time, or each event.",
     ),
-    click.option("--ignore-unknown", is_flag=True, help="Count events that the signature does not know, and go on."),
+    click.option("--ignore-unknown", is_flag=True, help="Count events that the signature does not declare, and go on."),
 )
 
 
 @click.command(
     "monitor",
-    short_help="Say where policies are broken, and what stream specifications compute.",
+    short_help="Find where policies are broken, and run stream specifications.",
     epilog="""\b
     Examples:
       hamlet monitor reported.mfotl --signature bank.sig --input bank.log
@@ -82,7 +92,7 @@ POLICY_OPTIONS = (
         "--max-deadlines",
         metavar="N",
         type=click.IntRange(min=1),
-        help="Most deadlines of a specification that are run between two events (10,000,000 unless told).",
+        help="Most deadlines of a specification that are run between two events (default: 10,000,000).",
     ),
     click.option(
         "--workload",
@@ -100,6 +110,7 @@ POLICY_OPTIONS = (
     ),
     click.option("--output-format", type=click.Choice(FORMATS), help="Format of the rows; monpoly is MonPoly's lines."),
     WHERE,
+    *PERIOD_OPTIONS,
     click.option(
         "--limit", metavar="N", type=click.IntRange(min=0), help="At most N rows in a table; files get all rows."
     ),
@@ -111,16 +122,17 @@ POLICY_OPTIONS = (
         help="How far behind the latest time events may be: '5 s', or ticks of the time column.",
     ),
     click.option(
-        "--late", type=click.Choice(["error", "drop"]), default="error", help="What becomes of events later than that."
+        "--late", type=click.Choice(["error", "drop"]), default="error", help="What happens to events later than that."
     ),
     click.option(
         "--report",
         metavar="FILE.html",
         type=click.Path(),
-        help="Write a page about the run: rows over time, of policies which valuations have the most, of "
+        help="Write a page about the run: rows over time; for policies the most frequent values, for "
         "specifications (with --values) their streams as lines.",
     ),
     *COLUMN_OPTIONS,
+    *READING_OPTIONS,
     click.option("--overwrite", is_flag=True, help="Replace an output directory that is not empty."),
     QUIET,
 )
@@ -142,16 +154,14 @@ def command(
     own["verdicts"] = options["verdicts"] != "satisfied"
     own["time-points"] = options["time_points"] != "step"
     only_for(list(grouped), own, ".mfotl", "policies")
-    only_for(
-        list(grouped),
-        {name: options[name] for name in ("values", "start", "max_deadlines", "trends")},
-        ".lola",
-        "stream specifications",
-    )
+    own = {name: options[name] for name in ("values", "start", "max_deadlines", "trends")}
+    only_for(list(grouped), own, ".lola", "stream specifications")
+    if ".mfotl" in grouped:
+        only_for([], {"from": options["since"], "to": options["until"]}, ".lola", "stream specifications alone")
     settings = settings_of(options)
     if settings.report is not None and len(grouped) > 1:
         raise click.UsageError("--report is a page about policies or about specifications; monitor them in two calls")
-    kept = [*files, *(each for each in (settings.source, settings.signature) if each is not None)]
+    kept = [*files, *(each for each in (*inputs_of(settings.source), settings.signature) if each is not None)]
     if output not in (None, "-"):
         check_destination(str(output), overwrite, keep=kept)
         check_beside(settings.report, "--report", str(output))

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from hamlet.cli.loading import lasting
 from hamlet.cli.notations import Advance, Part, Settings, Write
+from hamlet.cli.options import input_name, inputs_of
 from hamlet.cli.progress import task_bar
 from hamlet.engine.memory_limit import bytes_of, size_text
 from hamlet.engine.where import FilteredEvents
@@ -91,7 +92,7 @@ def submit(paths: Sequence[str], settings: Settings, options: Mapping[str, Any])
     with task_bar(settings.quiet) as progress:
         return policies.submit(
             policy,
-            str(settings.source),
+            settings.source or "",
             given["output"],
             slices=given["slices"] or given["partitions"],
             statistics=rates,
@@ -118,9 +119,17 @@ def _follow(policy: Policy, settings: Settings, given: Mapping[str, Any]) -> Map
     from hamlet.spark.policy_stream import submit_stream  # brings in pyspark, which nothing else needs
 
     columns = dict(settings.columns)
+    if columns.pop("bad_rows", "error") == "drop":
+        raise click.UsageError(
+            "--bad-rows drop is not supported for a policy with --stream, whose files are read by Spark"
+        )
+    if columns.pop("delimiter", None) is not None:
+        raise click.UsageError("--delimiter is not supported for a policy with --stream, whose files are read by Spark")
+    if not isinstance(settings.source, str):
+        raise click.UsageError("--stream of a policy follows one folder; give one --input")
     return submit_stream(
         policy,
-        str(settings.source),
+        settings.source,
         given["output"],
         given["checkpoint"],
         output_format=given["output_format"],
@@ -237,7 +246,7 @@ class PreparedPolicies:
         stats: dict[str, Any] = dict(self._source.stats)
         if watch is not None:
             settings = [("time-points", self._settings.time_points), ("verdicts", self._settings.verdicts)]
-            watch.write(str(self._settings.source), settings, stats, time.perf_counter() - started)
+            watch.write(input_name(self._settings.source), settings, stats, time.perf_counter() - started)
         stats["notes"] = list(self._notes(stats))
         return stats
 
@@ -252,7 +261,7 @@ class PreparedPolicies:
             (policy.name, policy.text, f"{part.title}s", [name for name in part.schema.names if name not in fixed])
             for policy, part in zip(self._policies, self.parts, strict=True)
         ]
-        return ViolationReport(about, self._settings.report, [str(self._settings.source)])
+        return ViolationReport(about, self._settings.report, inputs_of(self._settings.source))
 
     def _decided(self, progress: Advance | None) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Verdicts."""
@@ -283,6 +292,7 @@ class PreparedPolicies:
         unknown, nulls = stats.get("unknown_events", 0), stats.get("null_events", 0)
         if not stats.get("time_points"):
             yield "there are no events"
+        yield from self._source.notes()
         if unknown:
             yield f"{_events(unknown)} of no predicate of the signature and left out"
         if nulls:

@@ -11,20 +11,26 @@ from typing import Any
 import click
 import pyarrow as pa
 
-from hamlet.cli.chosen import ChosenFeed
 from hamlet.cli.loading import lasting, load
 from hamlet.cli.notations import Advance, Part, Settings, Write
+from hamlet.cli.options import input_name, inputs_of
 from hamlet.engine.where import FilteredEvents
 from hamlet.errors import DataError, WorkloadError
+from hamlet.input.csvform import CsvForm
 from hamlet.input.events import open_events
+from hamlet.input.period import PeriodEvents
 from hamlet.parallel.run import run as run_workload
 from hamlet.streams import Monitor, Specification, ir
 from hamlet.streams.against import column_errors
+from hamlet.streams.analysis import Checked
+from hamlet.streams.chosen import ChosenFeed, PeriodFeed
 from hamlet.streams.clock import StreamClock, Times
+from hamlet.streams.memory import declaration_text
 from hamlet.streams.monitor import time_column_of
-from hamlet.streams.results import Found
+from hamlet.streams.results import Found, RowForm
 from hamlet.streams.run import prepare as prepare_monitor
 from hamlet.streams.sources import Feed, open_feed
+from hamlet.streams.together import Together, can_run_together
 from hamlet.streams.trends import TIME, trend_events
 
 
@@ -74,27 +80,43 @@ def ir_family(stream: ir.Stream) -> str:
 
 def _opened(settings: Settings, inputs: Sequence[ir.Stream]) -> Feed:
     """The input, by what the command line says of it."""
-    assert settings.source is not None
     if settings.trends is not None:
         return open_feed(_trends(settings, settings.trends), inputs, time_column=TIME)
+    feed = _unbounded(settings, inputs)
+    if settings.since is None and settings.until is None:
+        return feed
+    unit = settings.columns.get("time_unit", "s")
+    return PeriodFeed(feed, settings.since, settings.until, time_column=_time_column(settings), time_unit=unit)
+
+
+def _unbounded(settings: Settings, inputs: Sequence[ir.Stream]) -> Feed:
+    """The input, of all times."""
+    assert settings.source is not None
     columns = dict(settings.columns)
     input_format = columns.pop("input_format", None)
     source: Any = lasting(settings.source, input_format)
+    form = CsvForm(columns.pop("delimiter", None), columns.pop("bad_rows", None) or "error")
     if settings.where is not None and columns.get("order_column") is None and _without_types(source, inputs, settings):
-        return ChosenFeed(source, inputs, settings.where, time_column=_time_column(settings), input_format=input_format)
+        return ChosenFeed(
+            source, inputs, settings.where, time_column=_time_column(settings), input_format=input_format, form=form
+        )
     if settings.where is not None or columns.get("order_column") is not None:
-        source = open_events(source, input_format=input_format, **columns)
+        source = open_events(
+            source, input_format=input_format, delimiter=form.delimiter, bad_rows=form.bad_rows, **columns
+        )
         if settings.where is not None:
             source = FilteredEvents(source, settings.where)
-    return open_feed(source, inputs, time_column=columns.get("time_column"), input_format=input_format)
+    return open_feed(source, inputs, time_column=columns.get("time_column"), input_format=input_format, form=form)
 
 
-def _without_types(source: str, inputs: Sequence[ir.Stream], settings: Settings) -> bool:
+def _without_types(source: Any, inputs: Sequence[ir.Stream], settings: Settings) -> bool:
     """Whether a file has no column of event types, or times that queries do not read."""
     input_format = settings.columns.get("input_format")
-    if not inputs or not Path(source).is_file():
+    if not inputs or not isinstance(source, str) or not Path(source).is_file():
         return False
-    feed = open_feed(source, inputs, time_column=settings.columns.get("time_column"), input_format=input_format)
+    form = CsvForm(settings.columns.get("delimiter"), settings.columns.get("bad_rows") or "error")
+    time_column = settings.columns.get("time_column")
+    feed = open_feed(source, inputs, time_column=time_column, input_format=input_format, form=form)
     names = feed.names
     if names is None:
         return False
@@ -108,6 +130,8 @@ def _trends(settings: Settings, workload: str) -> pa.Table:
     """The rows of trend queries over the input, as events."""
     checked, events = load(workload, settings.source, settings.quiet, dict(settings.columns))
     assert events is not None
+    if settings.since is not None or settings.until is not None:
+        events = PeriodEvents(events, settings.since, settings.until)
     events = FilteredEvents(events, settings.where) if settings.where is not None else events
     return trend_events(run_workload(checked, events))
 
@@ -123,7 +147,14 @@ class PreparedSpecifications:
         self._specs, self._settings = specs, settings
         self._watch = _report(specs, settings)
         self._feed = feed_of(specs, settings)
-        self._monitors = [_monitor(spec, settings) for spec in specs]
+        self._forms = [RowForm(spec.program, settings.values) for spec in specs]
+        self._together: Together | None = None
+        if len(specs) > 1 and can_run_together([spec.program for spec in specs]):
+            self._together = Together([spec.program for spec in specs])
+            common = Checked(specs[0].checked.text, self._together.program, ())
+            self._monitors = [_monitor(Specification(common), settings)]
+        else:
+            self._monitors = [_monitor(spec, settings) for spec in specs]
         for monitor in self._monitors:
             prepare_monitor(monitor, self._feed)
         self._batches, self._clock = _with_clock(self._feed, self._monitors[0])
@@ -131,12 +162,12 @@ class PreparedSpecifications:
             Part(
                 name=Path(spec.source).stem,
                 kind="specification",
-                schema=monitor.form.schema(self._clock),
+                schema=form.schema(self._clock),
                 named=len(specs) > 1,
                 sparse=True,
                 title="row",
             )
-            for spec, monitor in zip(specs, self._monitors, strict=True)
+            for spec, form in zip(specs, self._forms, strict=True)
         ]
 
     @property
@@ -150,20 +181,30 @@ class PreparedSpecifications:
         for batch in self._batches:
             for place, monitor in enumerate(self._monitors):
                 monitor.take(batch, self._feed.closed)
-                self._write(write, place, monitor, monitor.evaluator.take())
+                self._hand_out(write, place, monitor, monitor.evaluator.take())
             if progress is not None:
                 progress(self._monitors[0].arrived)
         for place, monitor in enumerate(self._monitors):
-            self._write(write, place, monitor, monitor.close_found())
-        stats = _together([monitor.stats for monitor in self._monitors])
+            self._hand_out(write, place, monitor, monitor.close_found())
+        stats: dict[str, Any] = dict(_together([monitor.stats for monitor in self._monitors]))
+        stats["notes"] = self._feed.notes()
         if self._watch is not None:
             settings = [("start", self._settings.start)] if self._settings.start is not None else []
-            self._watch.write(str(self._settings.source), settings, stats, time.perf_counter() - started)
+            self._watch.write(input_name(self._settings.source), settings, stats, time.perf_counter() - started)
         return stats
+
+    def _hand_out(self, write: Write, place: int, monitor: Monitor, found: list[Found]) -> None:
+        """Write rows; those of a common monitor to the specifications whose streams they are of."""
+        if self._together is None:
+            self._write(write, place, monitor, found)
+            return
+        for which, numbers in enumerate(self._together.numbers):
+            mine = [(time, numbers[row], key, value) for time, row, key, value in found if row in numbers]
+            self._write(write, which, monitor, mine)
 
     def _write(self, write: Write, place: int, monitor: Monitor, found: list[Found]) -> None:
         if found:
-            write(place, monitor.form.batch(found, self._clock, monitor.start_at or 0))
+            write(place, self._forms[place].batch(found, self._clock, monitor.start_at or 0))
             if self._watch is not None and self._clock is not None:
                 self._watch.see(place, found, monitor.start_at or 0, self._clock.text)
 
@@ -178,7 +219,7 @@ def _report(specs: Sequence[Specification], settings: Settings) -> Any:
         (
             Path(spec.source).stem,
             spec.text,
-            {each.id: each.name for each in spec.program.triggers},
+            {each.id: (each.name, declaration_text(spec.program, each)) for each in spec.program.triggers},
             {
                 each.id: each.name
                 for each in spec.program.streams
@@ -187,7 +228,7 @@ def _report(specs: Sequence[Specification], settings: Settings) -> Any:
         )
         for spec in specs
     ]
-    return SpecificationReport(about, settings.report, [str(settings.source), *(spec.source for spec in specs)])
+    return SpecificationReport(about, settings.report, [*inputs_of(settings.source), *(spec.source for spec in specs)])
 
 
 def feed_of(specs: Sequence[Specification], settings: Settings) -> Feed:

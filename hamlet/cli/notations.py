@@ -22,6 +22,7 @@ from typing import Any, Protocol, cast
 import click
 import pyarrow as pa
 
+from hamlet.cli.options import Input
 from hamlet.errors import OptionError, one_of
 
 Write = Callable[[int, pa.RecordBatch], None]
@@ -37,13 +38,15 @@ class Settings:
 
     Attributes
     ----------
-    source : str or None
-        The input as the user named it; ``-`` is standard input.
+    source : str, list of str or None
+        The input as the user named it, or several; ``-`` is standard input.
     columns : mapping
-        ``input_format, time_column, type_column, order_column, time_unit``, as `hamlet.input.events.open_events`
-        takes them.
+        ``input_format, time_column, type_column, order_column, time_unit, delimiter, bad_rows``, as
+        `hamlet.input.events.open_events` takes them.
     where : str or None
         The condition that events must fulfil.
+    since, until : str or None
+        The first time whose events a specification reads, and the first whose events it does not read any more.
     signature : str or None
         The file of a policy's predicates.
     negate, open_end, ignore_unknown, values : bool
@@ -67,9 +70,11 @@ class Settings:
     quiet : bool
     """
 
-    source: str | None = None
+    source: Input | None = None
     columns: Mapping[str, Any] = field(default_factory=dict)
     where: str | None = None
+    since: str | None = None
+    until: str | None = None
     signature: str | None = None
     negate: bool = False
     open_end: bool = False
@@ -185,13 +190,19 @@ def by_notation(paths: Sequence[str]) -> dict[str, list[str]]:
 
 def settings_of(options: dict[str, Any]) -> Settings:
     """Settings from the options of a command, which are taken out of `options`; others keep their defaults."""
-    columns = ("input_format", "time_column", "type_column", "order_column", "time_unit")
+    columns = ("input_format", "time_column", "type_column", "order_column", "time_unit", "delimiter", "bad_rows")
     chosen = {name: options.pop(name) for name in columns if name in options}
     own = {name: options.pop(name) for name in Settings.__dataclass_fields__ if name in options}
     lateness = own.get("lateness")
     if isinstance(lateness, str) and lateness.isdecimal():
         own["lateness"] = int(lateness)
     return Settings(columns=chosen, **own)
+
+
+def refuse_timezone(path: str, options: dict[str, Any]) -> None:
+    """Take the option --timezone out of `options`; refuse it for a file that has no windows of days."""
+    if options.pop("timezone", None) is not None:
+        raise click.UsageError(f"--timezone is for workloads of trend queries (.sase), and {path} is none")
 
 
 def only_for(extensions: Sequence[str], given: Mapping[str, Any], wanted: str, what: str) -> None:

@@ -13,14 +13,25 @@ WORKLOAD = click.argument("workload", type=click.Path(), metavar="WORKLOAD.sase"
 FILE = click.argument("workload", type=click.Path(), metavar="WORKLOAD.sase|POLICY.mfotl|SPEC.lola")
 
 
-def _only_one(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> str | None:  # noqa: ARG001
-    """Of an option that click would take the last of; a user who gives several means all of them."""
+Input = str | list[str]  # a path, a pattern or a URL, or several of them
+
+
+def _inputs(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> Input | None:  # noqa: ARG001
+    """What an option that may be repeated names: one input as it is, several as a list."""
     if len(given) > 1:
-        raise click.UsageError(
-            f"{option.opts[0]} is given {len(given)} times; give one file, a folder that has them all, or a pattern in "
-            "quotes"
-        )
+        return list(given)
     return given[0] if given else None
+
+
+def inputs_of(source: Input | None) -> list[str]:
+    """The inputs of a command, one by one."""
+    return [source] if isinstance(source, str) else list(source or ())
+
+
+def input_name(source: Input | None) -> str:
+    """What an input is called in a title."""
+    names = inputs_of(source)
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more" if names else ""
 
 
 def input_option(
@@ -30,15 +41,16 @@ def input_option(
     forms = "a Parquet, CSV or JSON lines file, a folder of them, or a pattern such as 'logs/*.csv'" + (
         ", or MonPoly's log (.log)" if monpoly else ""
     )
+    but = " (specifications read them one after the other)" if monpoly else ""
     return click.option(
         "--input",
         "-i",
         "source",
         metavar=metavar,
         multiple=True,
-        callback=_only_one,
+        callback=_inputs,
         required=required,
-        help=f"Events: {forms}.{more}",
+        help=f"Events: {forms}; may be repeated: all are one stream, merged by time{but}.{more}",
     )
 
 
@@ -48,7 +60,7 @@ def max_memory_option(more: str = "") -> Callable[[Any], Any]:
         "--max-memory",
         metavar="SIZE",
         help="Stop, and say which query and group holds the most, before the run takes more: '2 GiB', '500 MB'. "
-        f"Counted is what queries keep between events, not the input batch or the results.{more}",
+        f"This counts what queries keep between events, not the input batch or the results.{more}",
     )
 
 
@@ -58,7 +70,7 @@ QUERY = click.option(
 WHERE = click.option(
     "--where",
     metavar="CONDITION",
-    help="Only events for which this is true, whatever the queries say: \"speed < 10 AND district = 'Soho'\". "
+    help="Only events for which this is true, beside what the queries say: \"speed < 10 AND district = 'Soho'\". "
     "Conditions are those of the language, over columns.",
 )
 REPORT = click.option(
@@ -72,29 +84,35 @@ COLUMN_OPTIONS = (
     click.option(
         "--input-format",
         type=click.Choice(["parquet", "csv", "json", "monpoly"]),
-        help="Format of the input; by default its extension says. monpoly is for policies.",
+        help="Format of the input; by default the one of its extension. monpoly is for policies.",
     ),
     click.option("--time-column", metavar="COLUMN", default="time", show_default=True, help="The time of the event."),
     click.option("--type-column", metavar="COLUMN", default="type", show_default=True, help="The type of the event."),
     click.option(
-        "--order-column", metavar="COLUMN", help="What orders events of equal time; without it they have no order."
+        "--order-column", metavar="COLUMN", help="Orders events with equal times; without it they are unordered."
     ),
     click.option(
         "--time-unit",
         type=click.Choice(["s", "ms", "us", "ns"]),
         default="s",
         show_default=True,
-        help="What 1 means in an integer time column; timestamps know their own unit.",
+        help="What 1 means in an integer time column; timestamps carry their own unit.",
     ),
 )
+TIMEZONE = click.option(
+    "--timezone",
+    metavar="ZONE",
+    help="Where windows of days and weeks begin at midnight, such as Europe/Berlin; else by UTC.",
+)
 READING_OPTIONS = (
-    click.option("--delimiter", metavar="CHARACTER", help="What separates the fields of CSV; else the header tells."),
+    click.option("--delimiter", metavar="CHARACTER", help="Separates the fields of CSV; by default from its header."),
     click.option(
         "--bad-rows",
         type=click.Choice(["error", "drop"]),
         default="error",
         show_default=True,
-        help="CSV rows with too many or too few fields, or no time: an error, or left out, counted and shown.",
+        help="Rows without a time, CSV rows with too many or too few fields, lines that are no JSON object or have "
+        "text where numbers were: an error, or left out, counted and the first three shown.",
     ),
 )
 PERIOD_OPTIONS = (
@@ -145,7 +163,7 @@ RUN_OPTIONS = (
         type=click.Choice(["keep", "drop"]),
         default="keep",
         show_default=True,
-        help="Events without a value of an equivalence or GROUP-BY attribute: a partition of their own, or left out.",
+        help="Events without a value of an equivalence or GROUP-BY attribute: a partition of their own, or dropped.",
     ),
     click.option("--overwrite", is_flag=True, help="Replace an output directory that is not empty."),
     QUIET,

@@ -20,9 +20,12 @@ from hamlet.cli.options import (
     READING_OPTIONS,
     REPORT,
     RUN_OPTIONS,
+    TIMEZONE,
     WHERE,
     WORKLOAD,
+    Input,
     input_option,
+    inputs_of,
     max_memory_option,
     with_options,
 )
@@ -65,7 +68,7 @@ from hamlet.planner.workload import Workload
         "--limit",
         metavar="N",
         type=click.IntRange(min=0),
-        help="At most N rows of each query. A table shows 20 unless told; files get all.",
+        help="At most N rows of each query. Without it, a table shows 20 and files get all.",
     ),
     click.option(
         "--dates",
@@ -82,12 +85,13 @@ from hamlet.planner.workload import Workload
     REPORT,
     *PERIOD_OPTIONS,
     *COLUMN_OPTIONS,
+    TIMEZONE,
     *READING_OPTIONS,
     *RUN_OPTIONS,
 )
 def command(
     workload: str,
-    source: str,
+    source: Input,
     output: str | None,
     output_format: str | None,
     queries: tuple[str, ...],
@@ -106,14 +110,14 @@ def command(
     overwrite, quiet = options.pop("overwrite"), options.pop("quiet")
     chosen = check_format(output_format or ("json" if output == "-" else "parquet"), to_stream=output == "-")
     if output not in (None, "-"):
-        check_destination(str(output), overwrite, keep=[source, workload])
+        check_destination(str(output), overwrite, keep=[*inputs_of(source), workload])
         for name in ("trace", "report"):
             check_beside(options[name], f"--{name}", str(output))
         doubt = folder_doubt(str(output), output_format)
         if doubt is not None and not quiet:
             click.echo(f"note: {doubt}", err=True)
     started = time.perf_counter()
-    columns = {name: options[name] for name in ("time_column", "type_column", "order_column", "time_unit")}
+    columns = {name: options[name] for name in ("time_column", "type_column", "order_column", "time_unit", "timezone")}
     columns |= {name: options.pop(name) for name in ("input_format", "delimiter", "bad_rows")}
     checked, events = load(workload, source, quiet, columns, queries)
     assert events is not None
@@ -128,7 +132,7 @@ def command(
     elif output == "-":
         _stream_out(results.dated() if dates else results, chosen)
     else:
-        write(results, output, chosen, overwrite, keep=[source, workload])
+        write(results, output, chosen, overwrite, keep=[*inputs_of(source), workload])
     sys.stdout.flush()  # before the summary
     if not quiet:
         if output not in (None, "-") and chosen == "parquet":

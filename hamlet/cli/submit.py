@@ -9,15 +9,18 @@ import click
 
 from hamlet.cli.loading import load
 from hamlet.cli.monitor import POLICY_OPTIONS, SIGNATURE
-from hamlet.cli.notations import extension_of, notation_of, only_for, settings_of
+from hamlet.cli.notations import extension_of, notation_of, only_for, refuse_timezone, settings_of
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     FILE,
     PERIOD_OPTIONS,
     QUERY,
+    READING_OPTIONS,
     REPORT,
     RUN_OPTIONS,
+    TIMEZONE,
     WHERE,
+    Input,
     input_option,
     max_memory_option,
     with_options,
@@ -51,6 +54,7 @@ _WORKLOAD_DEFAULTS = {
     "trace": None,
     "report": None,
     "products": "auto",
+    "semijoin": "auto",
     "sharing": "dynamic",
     "benefit": "measured",
     "numbers": "exact",
@@ -73,13 +77,13 @@ _STREAM_OPTIONS = (
         type=click.Choice(["error", "drop"]),
         default=_STREAM_DEFAULTS["late"],
         show_default=True,
-        help="What becomes of later events of a --stream.",
+        help="What happens to later events of a --stream.",
     ),
     click.option("--trigger", metavar="INTERVAL", help="Time between micro-batches of a --stream: '10 seconds'."),
     click.option(
         "--files-per-batch", metavar="N", type=click.IntRange(min=1), help="Most files that a --stream takes at once."
     ),
-    click.option("--available-now", is_flag=True, help="Stop a --stream when what is there has been read."),
+    click.option("--available-now", is_flag=True, help="Stop a --stream when all present files have been read."),
 )
 
 
@@ -117,7 +121,7 @@ _STREAM_OPTIONS = (
         is_flag=True,
         help="Count keys and times first, in one more pass, so that tasks get equal work (heavy keys, giant groups).",
     ),
-    max_memory_option(" It holds for each task, and there for each class of queries that are partitioned alike."),
+    max_memory_option(" It applies to each task, and there to each set of queries with the same partition attributes."),
     click.option(
         "--trace",
         metavar="DIR",
@@ -130,7 +134,15 @@ _STREAM_OPTIONS = (
         type=click.Choice(["auto", "always", "never"]),
         default="auto",
         show_default=True,
-        help="Whether tasks whose events are a range of time send matrices in place of events, which are fewer.",
+        help="Whether tasks whose events are a time range send matrices instead of events, which is less.",
+    ),
+    click.option(
+        "--semijoin",
+        type=click.Choice(["auto", "on", "off"]),
+        default="auto",
+        show_default=True,
+        help="Leave events behind, before they are sent to their tasks, whose keys lack what every pattern needs. Such "
+        "keys are found in one more pass: with --balance (auto), always, or never. The results are the same.",
     ),
     *_STREAM_OPTIONS,
     SIGNATURE,
@@ -148,11 +160,13 @@ _STREAM_OPTIONS = (
         help="Slices of a policy's valuations; by default one for each task.",
     ),
     *COLUMN_OPTIONS,
+    TIMEZONE,
+    *READING_OPTIONS,
     *RUN_OPTIONS,
 )
 def command(
     workload: str,
-    source: str,
+    source: Input,
     output: str,
     queries: tuple[str, ...],
     quiet: bool,
@@ -170,10 +184,16 @@ def command(
     extension = extension_of(workload)
     changed = {name: own[name] != default for name, default in _POLICY_DEFAULTS.items()}
     only_for([extension or ""], changed, ".mfotl", "policies")
+    period = {"since": options.pop("since"), "until": options.pop("until")}
+    only_for(
+        [extension or ""], {"from": period["since"], "to": period["until"]}, ".lola", "stream specifications on Spark"
+    )
     if extension is not None:
+        refuse_timezone(workload, options)
         if not stream:
             _refuse_streaming(options)
-        _monitor(extension, workload, {**options, **own, "source": source, "quiet": quiet}, output, stream, queries)
+        given = {**options, **own, **period, "source": source, "quiet": quiet}
+        _monitor(extension, workload, given, output, stream, queries)
         return
     streaming = {name: options.pop(name) for name in _STREAM_DEFAULTS}
     if stream:
@@ -183,12 +203,12 @@ def command(
     from hamlet import spark  # brings in pyspark, which nothing else needs
 
     started = time.perf_counter()
-    checked, _ = load(workload, None, quiet, {}, queries)
+    checked, _ = load(workload, None, quiet, {"timezone": options["timezone"]}, queries)
     options["output_format"] = options["output_format"] or "parquet"
     with task_bar(quiet) as progress:
         stats = spark.submit(checked, source, output, keep=[workload], progress=progress, **options)
     if not quiet:
-        for note in stats["notes"]:
+        for note in [*stats["notes"], *stats["warnings"]]:
             click.echo(f"note: {note}", err=True)
         if options["products"] == "always" and not stats["products"]["used"]:
             click.echo(f"note: events were shuffled, for {stats['products']['reason']}", err=True)
@@ -211,8 +231,9 @@ def _monitor(
     extension: str, path: str, options: dict[str, Any], output: str, stream: bool, queries: tuple[str, ...]
 ) -> None:
     """A job for a policy or a specification."""
-    given = {name: options.pop(name) for name in _WORKLOAD_DEFAULTS}
-    other = next((name for name, default in _WORKLOAD_DEFAULTS.items() if given[name] != default), None)
+    known = [name for name in _WORKLOAD_DEFAULTS if name != "where" or extension != ".lola"]
+    given = {name: options.pop(name) for name in known}
+    other = next((name for name in known if given[name] != _WORKLOAD_DEFAULTS[name]), None)
     if other is not None or queries:
         raise click.UsageError(f"--{_option(other or 'query')} is for workloads of trend queries (.sase)")
     settings = settings_of(options)
@@ -221,12 +242,14 @@ def _monitor(
     options["output_format"] = options.get("output_format") or "parquet"
     stats = notation_of(extension).submit([path], settings, options)
     if not settings.quiet:
+        for note in stats.get("notes", ()):
+            click.echo(f"note: {note}", err=True)
         click.echo(summary_line(stats, time.perf_counter() - started), err=True)
 
 
 def _follow(
     workload: str,
-    source: str,
+    source: Input,
     output: str,
     queries: tuple[str, ...],
     quiet: bool,
@@ -248,6 +271,8 @@ def _follow(
             raise click.UsageError(f"{option} belongs to a batch; --where can compare the time of a --stream")
     if options.pop("products") != "auto":
         raise click.UsageError("--products belongs to a batch; --stream sends every event to its slice")
+    if options.pop("semijoin") == "on":
+        raise click.UsageError("--semijoin belongs to a batch; --stream does not know what keys will have")
     checkpoint = streaming.pop("checkpoint")
     if checkpoint is None:
         raise click.UsageError("--stream needs --checkpoint DIR, where the job keeps its place and its state")
@@ -256,7 +281,7 @@ def _follow(
     lateness = streaming.pop("lateness")
     options["output_format"] = options["output_format"] or "parquet"
     options["lateness"] = int(lateness) if lateness.isdecimal() else lateness
-    checked, _ = load(workload, None, quiet, {}, queries)
+    checked, _ = load(workload, None, quiet, {"timezone": options["timezone"]}, queries)
     if not quiet and options["output_format"] == "parquet" and options["count_type"] == "auto":
         click.echo(
             "note: COUNT and SUM are text in the files of a --stream, unless --count-type says what fits", err=True
@@ -264,4 +289,6 @@ def _follow(
     found = spark.submit_stream(checked, source, output, checkpoint, **streaming, **options)
     if not quiet:
         late = f", {found['late_events']:,} late" if found["late_events"] else ""
+        for note in found["notes"]:
+            click.echo(f"note: {note}", err=True)
         click.echo(f"{found['events']:,} events in {found['batches']:,} micro-batches{late}", err=True)

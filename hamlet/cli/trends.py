@@ -11,8 +11,10 @@ from hamlet.cli.options import (
     COLUMN_OPTIONS,
     PERIOD_OPTIONS,
     READING_OPTIONS,
+    TIMEZONE,
     WHERE,
     WORKLOAD,
+    Input,
     input_option,
     with_options,
 )
@@ -36,8 +38,8 @@ _LONGEST = 40  # events of a trend that are shown
 @WORKLOAD
 @with_options(
     input_option(required=True),
-    click.option("--query", metavar="NAME", help="The query; may be left out where there is only one."),
-    click.option("--window", metavar="TIME", help="When the row's window begins; by default the first row counts."),
+    click.option("--query", metavar="NAME", help="The query; may be left out if there is only one."),
+    click.option("--window", metavar="TIME", help="When the row's window begins; by default that of the first row."),
     click.option("--group", metavar="VALUE", help="The row's group: a value, or 'name=value,name=value'."),
     click.option(
         "--limit", metavar="N", type=click.IntRange(min=1), default=5, show_default=True, help="How many trends."
@@ -45,11 +47,12 @@ _LONGEST = 40  # events of a trend that are shown
     WHERE,
     *PERIOD_OPTIONS,
     *COLUMN_OPTIONS,
+    TIMEZONE,
     *READING_OPTIONS,
 )
 def command(
     workload: str,
-    source: str,
+    source: Input,
     query: str | None,
     window: str | None,
     group: str | None,
@@ -72,7 +75,7 @@ def command(
             refuse_others(each)
     chosen = checked.select([query] if query is not None else checked.names)
     given = chosen_events(events, since, until, where)
-    options = {name: columns[name] for name in ("time_column", "type_column", "order_column", "time_unit")}
+    options = {name: columns[name] for name in ("time_column", "type_column", "order_column", "time_unit", "timezone")}
     sample = run_workload(chosen, given, **options).trends(chosen.names[0], window, group, limit)
     _show(sample, columns["type_column"])
 

@@ -4,7 +4,7 @@ Contract
 --------
 **Form.** A head of fixed length: magic, format, lengths, and the BLAKE2b digest of all that is behind it. Then a
 description in JSON, and the blobs that it describes (`hamlet.checkpoint.columns`). Little-endian, but for the states of
-the kernels, which are in the order of the machine (``_saved.pyx``).
+the kernels, which are in the order of the machine (``checkpoint.pyx``).
 **Saved** are the options, the place in the stream, held events, the types learned so far, strings and partition keys by
 number, and the states of open windows. Derived, and made anew, are the compiled workload, groups and indexes.
 **Refused** are bytes that are cut short or changed, of another format, of another workload (by the digest of its

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import gcd
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet._budget import Budget
-from hamlet._core import Kernel, KernelOverflow
-from hamlet._expression import Program
-from hamlet._order import in_bytes, looked_up, sifted
+from hamlet._core import OPERATORS, Kernel, KernelOverflow
 from hamlet.engine import trace
 from hamlet.engine.broadcast import Broadcast
 from hamlet.engine.closed_windows import ClosedRows
@@ -23,11 +19,15 @@ from hamlet.engine.sharing import Sharing
 from hamlet.engine.workers import Workers
 from hamlet.input.buffers import from_numpy
 from hamlet.input.columns import BatchColumns, Int64Array
+from hamlet.kernel.expression import Program
+from hamlet.kernel.memory import Budget
+from hamlet.kernel.radix_sort import in_bytes, looked_up, sifted
 from hamlet.language.query import AttributeType
 from hamlet.planner.classify import FOREIGN, Coded, Role, Signature, overflow_error
 from hamlet.planner.compiled import CompiledClass, CompiledWorkload
 from hamlet.planner.paths import EVERY, Paths
 from hamlet.planner.tables import QueryTables
+from hamlet.planner.timeline import pane_of
 
 WHOLE_FROM = 1024  # events of a batch; in smaller ones few windows are whole
 MOST_UNMATCHED = 8  # times as many rows as match are read with those that match
@@ -83,7 +83,8 @@ class ClassRunner:
         self.index = KeyIndex(compiled.attributes)
         self.tables = [compiled.tables(number) for number in range(compiled.kernel_queries)]
         floating = [int(type is AttributeType.DOUBLE) for _, type in compiled.columns]
-        self.pane = gcd(*(ticks for each in self.tables for ticks in (each.within, each.slide)))
+        self.line = compiled.line
+        self.pane = pane_of(self.line, [(each.within, each.slide) for each in self.tables])
         self.kernels: Sequence[Any] = self._made_kernels(floating, sharing, budget, paths)
         self.closed = ClosedRows(compiled, workload.schema, self.kernels, self.index, workload.strings)
         self.broadcast = _broadcast(compiled, self.index) if compiled.broadcasts else None
@@ -97,8 +98,9 @@ class ClassRunner:
         """What runs the queries, one for each thread."""
         compiled = self.compiled
         allowed = paths.operator_bits, paths.feature_bits
+        alone = [OPERATORS[paths.alone(each)] for each in self.tables]
         return [
-            Kernel(self.tables, floating, sharing, budget, compiled.bands, WHOLE_FROM, compiled.listed, *allowed)
+            Kernel(self.tables, floating, sharing, budget, compiled.bands, WHOLE_FROM, compiled.listed, *allowed, alone)
             for _ in range(self._workers.threads)
         ]
 
@@ -189,6 +191,7 @@ class ClassRunner:
         whole = parts == 1 and self.kernels[0].takes_whole(len(keys))
         sequence = self.closed.sequence(len(keys)) if whole else None
         more = self._more()
+        until = self.line.place(until)
         arguments = (keys, times, orders, classes, columns, self.workload.strings.ranks, count)
         return [
             lambda kernel=kernel, part=part: self._process(  # type: ignore[misc]
@@ -211,8 +214,8 @@ class ClassRunner:
         return None if keys is None else (keys, classes, matched)
 
     def times(self, batch: BatchColumns) -> Int64Array:
-        """The time of each row, as the kernels get it."""
-        return batch.integers(self.workload.schema.clock.column)
+        """The time of each row, as the kernels get it: its place on the line of the class."""
+        return self.line.places(batch.integers(self.workload.schema.clock.column))
 
     def _delivered(
         self,
@@ -227,7 +230,7 @@ class ClassRunner:
         rows = np.nonzero(classes != FOREIGN)[0]
         types = [known[signature].type if signature >= 0 else "" for signature in signatures[rows].tolist()]
         part = batch.batch.take(from_numpy(rows))
-        times = batch.integers(clock)[rows]
+        times = self.times(batch)[rows]
         live = np.nonzero(self.live())[0]
         given = broadcast.deliver(part, types, times, classes[rows], clock, live)
         found = BatchColumns(given.batch.take(from_numpy(given.rows)), self.workload.strings)

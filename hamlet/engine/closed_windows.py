@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from hamlet._core import Kernel
-from hamlet._delivery import by_window
-from hamlet._listing import Listing
 from hamlet.engine.group_order import Ranks
 from hamlet.engine.keys import KeyIndex
 from hamlet.input.columns import Int64Array, StringPool
-from hamlet.kernel.operators.matching import Matching
+from hamlet.kernel.column_builder import by_window
+from hamlet.kernel.dicts import Listing
+from hamlet.kernel.operators.matching.operator import Matching
 from hamlet.language.schema import Schema
 from hamlet.output.components import Column, columned, decoded, in_columns, listed, merged_runs, taken
 from hamlet.output.distinct import below, set_columns

@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet import _core
-from hamlet._budget import Budget, BudgetExceeded
 from hamlet.engine import trace
 from hamlet.engine.class_runner import ClassRunner, RunnerState
 from hamlet.engine.closed_windows import Orders
@@ -31,6 +30,7 @@ from hamlet.engine.stages import Stages
 from hamlet.engine.workers import Workers
 from hamlet.errors import HamletError
 from hamlet.input.columns import BatchColumns, StringPool
+from hamlet.kernel.memory import Budget, BudgetExceeded
 from hamlet.language.schema import Schema
 from hamlet.output.query_rows import QueryRows, dicts_of
 from hamlet.output.rows import Closed, GroupRows, group_rows, piece_of, result_columns, selected
@@ -171,7 +171,7 @@ class Executor:
         with self._limited(), self.stages.measured("kernel"):
             for runner in self._classes:
                 for number, kernel in enumerate(runner.kernels):
-                    self._workers.do(number, partial(kernel.advance, time))
+                    self._workers.do(number, partial(kernel.advance, runner.line.place(time)))
         for runner in self._classes:
             runner.forget()
 
@@ -369,7 +369,7 @@ def executor_of(
 
     Attributes may still widen their types where they are not `settled`.
     """
-    paths = options.paths
+    paths, schema = options.paths, schema.in_zone(options.timezone)
     exact, together = options.numbers == "exact", options.sharing != "never" and paths.uses("merged_queries")
     budget = Budget(bytes_of(options.max_memory)) if budget is None else budget
     with resting():

@@ -13,7 +13,7 @@ import pyarrow as pa
 from hamlet.engine.executor import BEGINNING_OF_TIME, Executor
 from hamlet.input.columns import Int64Array, integers
 from hamlet.input.ordering import PIECE_ROWS
-from hamlet.input.ticks import MOST_TICKS, refuse_far, times_of
+from hamlet.input.ticks import MOST_TICKS, refuse_far, refuse_outside, times_of
 from hamlet.input.widening import in_batches
 from hamlet.output.query_rows import QueryRows
 
@@ -100,6 +100,7 @@ class Feed:
         times = integers(batch.column(self._time), self._time)[0]
         first, last = int(times[0]), int(times[-1])
         refuse_far(self._time, first, last)
+        refuse_outside(self.executor.workload.schema.clock, first, last)
         wait = wait and self.executor.budget.limit is None
         if wait and self._is_whole(first):
             cut = 0

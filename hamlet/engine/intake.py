@@ -106,6 +106,7 @@ class Intake:
         if not plain.num_rows:
             return [], known
         found = schema_of(plain.schema, self._key, options.type_column, options.time_unit, closed=closed)
+        found = found.in_zone(options.timezone)
         schema = found if known is None else widened(known, found, self._attributes)
         part = conformed(plain, schema, self._wanted)
         direct = all(field.type.equals(plain.schema.field(field.name).type) for field in part.schema)

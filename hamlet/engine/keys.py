@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet._keys import KeyTable
 from hamlet.errors import DataError
 from hamlet.input.buffers import filled, from_numpy, to_numpy
 from hamlet.input.columns import Int64Array, as_dictionary, column, doubles, integers, validity
+from hamlet.kernel.keys import KeyTable
 from hamlet.language.schema import timestamp
 from hamlet.output.components import Values
 

@@ -9,17 +9,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet._budget import Budget
-from hamlet._expression import Program
 from hamlet.engine.class_runner import ClassRunner, Columns
+from hamlet.engine.matching_bursts import BurstRecords
 from hamlet.engine.sharing import Sharing
 from hamlet.engine.workers import Workers
-from hamlet.kernel.operators.matching import Matching, hash_texts
+from hamlet.kernel.expression import Program
+from hamlet.kernel.memory import Budget
+from hamlet.kernel.operators.matching.operator import Matching, hash_texts
 from hamlet.language.query import AttributeType
 from hamlet.planner.classify import FOREIGN, Signature
 from hamlet.planner.compiled import CompiledClass, CompiledWorkload
 from hamlet.planner.matching_tables import MatchingTables
 from hamlet.planner.paths import EVERY, Paths
+from hamlet.planner.unordered_rows import RANK
 
 
 class MatchingRunner(ClassRunner):
@@ -39,6 +41,8 @@ class MatchingRunner(ClassRunner):
         self._hashes = np.zeros(0, np.uint64)  # of strings, by number
         self._hashes_texts = any(each[2] and each[4] for tables in self.matching for each in tables.sets)
         self._passive: list[int] = []  # classes of events that only lie between others
+        gaps = max(tables.gap for tables in self.matching)  # sessions have no panes
+        self._bursts = BurstRecords(max(gaps, self.pane)) if sharing.trace else None
         if compiled.sees_all:
             self._stranger = self._add(None)
 
@@ -49,7 +53,8 @@ class MatchingRunner(ClassRunner):
         budget: Budget,
         paths: Paths,  # noqa: ARG002
     ) -> Sequence[Any]:
-        return [Matching(self.matching, budget) for _ in range(self._workers.threads)]
+        apart = self.workload.schema.order_column == RANK
+        return [Matching(self.matching, budget, apart) for _ in range(self._workers.threads)]
 
     def _register(self, signature: Signature) -> int:
         return self._add(signature)
@@ -63,6 +68,8 @@ class MatchingRunner(ClassRunner):
         numbers: set[int] = {kernel.add_class(entries, 0) for kernel in self.kernels}
         assert len(numbers) == 1, "the kernels of a class register alike"
         number = numbers.pop()
+        if self._bursts is not None:
+            self._bursts.add_class(None if signature is None else signature.type, entries)
         if not any(arrivals or guards for _, arrivals, guards, _ in entries):
             self._passive.append(number)
         return number
@@ -84,9 +91,22 @@ class MatchingRunner(ClassRunner):
     def _program(self, query: int, predicate: int) -> Program:
         return self.matching[query].predicates[predicate][0]
 
+    def _process(self, kernel: Any, batch: pa.RecordBatch, *arguments: Any, **more: Any) -> None:
+        if self._bursts is not None and kernel is self.kernels[0]:  # all kernels get the same events
+            keys, times, _, classes, *_ = arguments
+            rows = arguments[-3]
+            self._bursts.watch(keys, *(each if rows is None else each[rows] for each in (times, classes)))
+        super()._process(kernel, batch, *arguments, **more)
+
     def trace(self) -> list[pa.RecordBatch]:
-        """No records: there are no bursts."""
-        return []
+        """Take the records of bursts since the last call."""
+        if self._bursts is None:
+            return []
+        names = [[self.compiled.queries[place].name for place in users] for users in self.compiled.kept_by]
+        return self._bursts.taken(lambda keys: self._key_texts(self.index.tuples(keys)), names)
+
+    def _key_texts(self, keys: Sequence[tuple[Any, ...]]) -> list[str]:
+        return [", ".join(map("{}={}".format, self.compiled.attributes, key)) for key in keys]
 
     def _widened(self, other: ClassRunner) -> list[Any]:
         assert isinstance(other, MatchingRunner)

@@ -1,6 +1,6 @@
 """The most memory that a run may take: how it is written, and what is said where a run needs more.
 
-Counted is what grows with the data between two batches: exactly, what the kernels allocate (states of queries and
+It counts what grows with the data between two batches: exactly, what the kernels allocate (states of queries and
 groups, single events that predicates look back at, their indexes, rows of closed windows that nobody has taken yet);
 by estimate, the values of partition attributes, events that are held back because earlier ones may still come, and
 events that are delivered to several partitions. Not counted are the interpreter and its libraries (about 100 MiB), the

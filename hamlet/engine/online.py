@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet._budget import Budget
 from hamlet.engine import trace
 from hamlet.engine.executor import END_OF_TIME, Executor, paths_taken
 from hamlet.engine.feed import Feed, process
@@ -31,7 +30,8 @@ from hamlet.errors import HamletError, UnsupportedError
 from hamlet.input.columns import StringPool, values_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.stream_schema import check_zones
-from hamlet.input.ticks import Lateness, refuse_far, time_in_ticks
+from hamlet.input.ticks import Lateness, refuse_far, refuse_outside, time_in_ticks
+from hamlet.kernel.memory import Budget
 from hamlet.language.schema import Clock, Schema
 from hamlet.output.query_rows import QueryRows
 from hamlet.planner.workload import Workload, workload_of
@@ -353,7 +353,7 @@ class Engine:
             Names and types that do not fit the columns.
         """
         self._settled = True
-        self._compile(schema)
+        self._compile(schema.in_zone(self.options.timezone))
 
     def drain(self) -> list[QueryRows]:
         """The rows of windows that have closed and were not given yet; queries without any are left out."""
@@ -432,6 +432,7 @@ class Engine:
         keyed = [self._key.columns_of(batch) for batch in batches]
         times = keyed[0][0] if len(keyed) == 1 else np.concatenate([times for times, _ in keyed])
         refuse_far(self.options.time_column, int(times.min()), int(times.max()))
+        refuse_outside(schema.clock, int(times.min()), int(times.max()))
         if self._promise is not None:
             disorder.promise(time_in_ticks(self._promise, schema.clock))
             self._promise = None

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypedDict, cast, get_args
 from hamlet.engine.memory_limit import Size, bytes_of
 from hamlet.engine.sharing import Model, Policy, Sharing
 from hamlet.errors import OptionError, near_miss, one_of
+from hamlet.language.zones import zone_of
 from hamlet.planner.paths import FEATURES, OPERATORS, Paths, names_of, paths_of
 from hamlet.planner.workload import Workload
 
@@ -34,6 +35,7 @@ class RunOptions(TypedDict, total=False):
     type_column: str
     order_column: str | None
     time_unit: TimeUnit
+    timezone: str | None
     null_keys: NullKeys
     max_memory: Size | None
     operators: str | Iterable[str] | None
@@ -62,7 +64,10 @@ class Options:
     order_column : str or None
         Of what orders events of equal time; without it they have no order.
     time_unit : {'s', 'ms', 'us', 'ns'}
-        What 1 means in an integer time column; timestamps know their own unit.
+        What 1 means in an integer time column; timestamps carry their own unit.
+    timezone : str or None
+        The time zone in which windows of days and weeks begin at midnight, such as ``'Europe/Berlin'``; a day of its
+        calendar may have 23 or 25 hours. Without it they begin by UTC, and weeks on Thursdays, as 1970 did.
     null_keys : {'keep', 'drop'}
         What becomes of events that have no value of an equivalence or GROUP-BY attribute: NULL is a value like any
         other, or a query does not take such events.
@@ -92,6 +97,7 @@ class Options:
     type_column: str = "type"
     order_column: str | None = None
     time_unit: str = "s"
+    timezone: str | None = None
     null_keys: str = "keep"
     max_memory: Size | None = None
     trace: bool = False
@@ -104,6 +110,8 @@ class Options:
             if value not in choices:
                 raise OptionError(f"{name} is {value!r}; it must be {one_of([repr(choice) for choice in choices])}")
         bytes_of(self.max_memory)
+        if self.timezone is not None:
+            zone_of(self.timezone)
         for name in ("time_column", "type_column", "order_column"):
             value = getattr(self, name)
             if not (isinstance(value, str) and value) and not (name == "order_column" and value is None):

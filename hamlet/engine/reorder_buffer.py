@@ -16,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet._order import ascending
 from hamlet.errors import DataError, OptionError
 from hamlet.input.columns import Int64Array
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import Lateness, seconds_of, ticks_of
 from hamlet.input.widening import in_batches, joined
+from hamlet.kernel.radix_sort import ascending
 from hamlet.language.schema import Clock
 from hamlet.output.query_rows import time_text
 

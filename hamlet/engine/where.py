@@ -14,12 +14,12 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from hamlet._expression import OverflowInExpression
 from hamlet.errors import Diagnostic, Reports, WorkloadError, near_miss
 from hamlet.input.buffers import from_numpy
 from hamlet.input.columns import StringPool, values
 from hamlet.input.events import EventSource, Progress
 from hamlet.input.row_groups import RowGroups, Useless
+from hamlet.kernel.expression import OverflowInExpression
 from hamlet.language.conditions import conjuncts, is_condition, parts, references, walk
 from hamlet.language.cursor import Cursor, UnreadableError
 from hamlet.language.meaning import AnalysedQuery, Analysis
@@ -83,7 +83,7 @@ class Filter:
             lambda _: True,
             self._strings,
             lambda reference: UNITS_PER_SECOND[schema.units.get(reference.attribute, ("s", None))[0]],
-            lambda reference: schema.units.get(reference.attribute, ("s", None))[1],
+            lambda reference: schema.zone_of(reference.attribute),
         ).program(query.local[EVENT])
         self.columns = self._program.vector_columns
         self._types = [type_of_attribute(EVENT, name, query, schema) for name in self.columns]

@@ -9,15 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hamlet.findings.large import doubts_of_counts
-from hamlet.findings.reasons import reasons
+from hamlet.findings.large import Tally, doubts_of_counts, tally_of
+from hamlet.findings.reasons import Again, reasons
 from hamlet.findings.watch import Watch, named
 from hamlet.input.events import EventSource
 from hamlet.output.query_rows import QueryRows
 from hamlet.planner.skipping import OF_NO_USE
 from hamlet.planner.workload import Workload
 
-__all__ = ["Watch", "found_by", "of_results", "see_unread"]
+__all__ = [
+    "Again",
+    "Tally",
+    "Watch",
+    "doubts_of_counts",
+    "found_by",
+    "of_results",
+    "of_tallies",
+    "see_unread",
+    "tally_of",
+]
 
 
 def see_unread(watch: Watch, source: EventSource, unread: int) -> None:
@@ -55,10 +65,22 @@ def of_results(workload: Workload, source: EventSource, watch: Watch, rows: Sequ
     rows : sequence of QueryRows
         Of each query, in the order of the workload.
     """
+    pairs = zip(workload.analysis.queries, rows, strict=True)
+    return of_tallies(workload, source, watch, [tally_of(query.query, found) for query, found in pairs])
+
+
+def of_tallies(workload: Workload, source: Again, watch: Watch, tallies: Sequence[Tally]) -> list[str]:
+    """What to know of rows that stand elsewhere, as `of_results`.
+
+    Parameters
+    ----------
+    tallies : sequence of Tally
+        Of the rows of each query, in the order of the workload.
+    """
     if not watch.events:
         return ["there are no events"]
-    pairs = zip(workload.analysis.queries, rows, strict=True)
-    why = reasons([query for query, found in pairs if not len(found)], source, watch)
+    pairs = zip(workload.analysis.queries, tallies, strict=True)
+    why = reasons([query for query, found in pairs if not found.rows], source, watch)
     because: dict[str, list[str]] = {}
     for query, text in why.items():
         because.setdefault(text, []).append(query)
@@ -70,4 +92,4 @@ def of_results(workload: Workload, source: EventSource, watch: Watch, rows: Sequ
     if not source.schema.closed:  # dicts: a name that none of them has may be right
         unknown = [name for name in workload.attributes if name not in source.schema.columns]
         sentences += [f"no event has the attribute '{name}', so it is NULL everywhere" for name in unknown]
-    return [*sentences, *doubts_of_counts(workload, source.schema, rows)]
+    return [*sentences, *doubts_of_counts(workload, source.schema, tallies)]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from hamlet.language.printing import name_text
-from hamlet.language.query import Aggregate
+from hamlet.language.query import Aggregate, Query
 from hamlet.language.schema import Schema
 from hamlet.output.digits import short_text
 from hamlet.output.fitting import largest_of
@@ -20,7 +21,37 @@ _KEY = re.compile(
 )
 
 
-def doubts_of_counts(workload: Workload, schema: Schema, rows: Sequence[QueryRows]) -> Iterator[str]:
+@dataclass(frozen=True)
+class Tally:
+    """What is to be known of the rows of a query.
+
+    Attributes
+    ----------
+    rows : int
+    most : int
+        The largest COUNT among them, 0 without any.
+    """
+
+    rows: int = 0
+    most: int = 0
+
+    def plus(self, other: Tally) -> Tally:
+        """Of the rows of both."""
+        return Tally(self.rows + other.rows, max(self.most, other.most))
+
+
+def tally_of(query: Query, rows: QueryRows) -> Tally:
+    """What is to be known of some rows of a query."""
+    counts = [
+        place
+        for place, item in enumerate(query.items)
+        if isinstance(item.value, Aggregate) and item.value.function == "COUNT" and rows.columns[place].kind == "count"
+    ]
+    largest = [largest_of(piece.values[place]) for place in counts for piece in rows.pieces]
+    return Tally(len(rows), max((each for each in largest if each is not None), default=0))
+
+
+def doubts_of_counts(workload: Workload, schema: Schema, tallies: Sequence[Tally]) -> Iterator[str]:
     """A sentence for each query that counts more than 2^64 trends, over events that somebody could have told apart.
 
     Parameters
@@ -28,28 +59,19 @@ def doubts_of_counts(workload: Workload, schema: Schema, rows: Sequence[QueryRow
     workload : Workload
     schema : Schema
         Of the input.
-    rows : sequence of QueryRows
-        The results.
+    tallies : sequence of Tally
+        Of the results of each query.
     """
     special = {schema.clock.column, schema.type_column, schema.order_column}
     keys = [name for name in schema.columns if name not in special and _KEY.fullmatch(name)]
     if not keys:
         return
-    for query, found in zip(workload.analysis.queries, rows, strict=True):
+    for query, found in zip(workload.analysis.queries, tallies, strict=True):
         if query.equivalence or set(query.grouping) & set(keys):
             continue
-        counts = [
-            place
-            for place, item in enumerate(query.query.items)
-            if isinstance(item.value, Aggregate)
-            and item.value.function == "COUNT"
-            and found.columns[place].kind == "count"
-        ]
-        largest = [largest_of(piece.values[place]) for place in counts for piece in found.pieces]
-        most = max((each for each in largest if each is not None), default=0)
-        if most >= LARGE:
+        if found.most >= LARGE:
             shown = ", ".join(name_text(name, free=True) for name in keys[:3])
             yield (
-                f"{found.name}: counts up to {short_text(most)}, because trends combine the events of all {keys[0]} "
-                f"values; the input has {shown}: WHERE [{name_text(keys[0], free=True)}] counts within each"
+                f"{query.query.name}: counts up to {short_text(found.most)}, because trends combine the events of all "
+                f"{keys[0]} values; the input has {shown}: WHERE [{name_text(keys[0], free=True)}] counts within each"
             )

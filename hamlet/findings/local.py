@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hamlet._expression import OverflowInExpression
 from hamlet.input.buffers import filled, scalar, to_numpy
 from hamlet.input.columns import StringPool, column, values
+from hamlet.kernel.expression import OverflowInExpression
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.schema import UNITS_PER_SECOND, Schema
 from hamlet.language.typecheck import type_of_attribute
@@ -40,7 +40,7 @@ class LocalPredicate:
             lambda _: True,
             self._strings,
             lambda reference: UNITS_PER_SECOND[schema.units.get(reference.attribute, ("s", None))[0]],
-            lambda reference: schema.units.get(reference.attribute, ("s", None))[1],
+            lambda reference: schema.zone_of(reference.attribute),
         ).program(query.local[variable])
         self._columns = [
             (name, type_of_attribute(variable, name, query, schema)) for name in self._program.vector_columns

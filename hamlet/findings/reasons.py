@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,27 +14,48 @@ from hamlet.findings.local import LocalPredicate, of_type
 from hamlet.findings.watch import Watch
 from hamlet.input.buffers import from_numpy, to_numpy
 from hamlet.input.columns import Int64Array, column, integers
-from hamlet.input.events import EventSource
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import name_text
 from hamlet.language.query import Alternation, Atom, Conjunction, Duration, Negation, Pattern, Repetition, Sequence
 from hamlet.language.schema import Schema
+from hamlet.planner.timeline import line_of
 
 MOST_EVENTS = 2_000_000  # of a source that is read again
 MOST_QUERIES = 20  # that are looked at
 _MOST_WINDOWS = 1000  # that one event may lie in
 
-_Places = dict[str, list[pa.Table]]
+
+class Again(Protocol):
+    """Events that can perhaps be read again.
+
+    Attributes
+    ----------
+    schema : Schema
+    rows : int or None
+        How many there are, where that is known.
+    repeatable : bool
+    """
+
+    @property
+    def schema(self) -> Schema: ...  # noqa: D102
+    @property
+    def rows(self) -> int | None: ...  # noqa: D102
+    @property
+    def repeatable(self) -> bool: ...  # noqa: D102
+
+    def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        """The events with these columns, and their times and types; in any order."""
+        ...
 
 
-def reasons(queries: Iterable[AnalysedQuery], source: EventSource, watch: Watch) -> dict[str, str]:
+def reasons(queries: Iterable[AnalysedQuery], source: Again, watch: Watch) -> dict[str, str]:
     """The first reason why each of some queries has no rows, as a clause.
 
     Parameters
     ----------
     queries : iterable of AnalysedQuery
         Those without rows.
-    source : EventSource
+    source : Again
         The events; where they cannot be read again, or are many, only what `watch` knows is said.
     watch : Watch
         Has seen all events.
@@ -84,7 +105,7 @@ def _unmet(query: AnalysedQuery, watch: Watch) -> str | None:
     return None
 
 
-def _together(query: AnalysedQuery, source: EventSource) -> str:
+def _together(query: AnalysedQuery, source: Again) -> str:
     """Where events occur and trends do not: what keeps the events apart."""
     needed = list(required(query.query.pattern))
     windows = _windows(query, source.schema)
@@ -93,6 +114,11 @@ def _together(query: AnalysedQuery, source: EventSource) -> str:
         names = [name_text(each) for each in needed]
         listed = f"both {names[0]} and {names[1]}" if len(names) == 2 else f"all of {one_of(names, 'and')}"
         length = _length(query.query.within)
+        line = line_of(query.query, source.schema.clock)[0]
+        events = {
+            name: table.set_column(0, "0", pa.array(line.places(table.column(0).to_numpy())))
+            for name, table in events.items()
+        }
         if not _common(events, windows, ()):
             return f"no window of {length} has {listed}; perhaps WITHIN is too short"
         carried = all(v not in query.declared or set(query.partition) <= set(query.declared[v]) for v in needed)
@@ -112,16 +138,15 @@ def _length(duration: Duration) -> str:
 
 
 def _windows(query: AnalysedQuery, schema: Schema) -> tuple[int, int] | None:
-    """Length and slide in ticks; None where an event lies in too many windows to look at."""
+    """Length and slide on the query's line of time; None where an event lies in too many windows to look at."""
     text = query.query
     if getattr(text, "session", False) or getattr(text, "longest", None) is not None:
         return None
-    within = text.within.ticks(schema.clock.ticks_per_second)[0]
-    slide = within if text.slide is None else text.slide.ticks(schema.clock.ticks_per_second)[0]
+    _, within, slide = line_of(text, schema.clock)
     return (within, slide) if within <= _MOST_WINDOWS * slide else None
 
 
-def _events(query: AnalysedQuery, variables: list[str], source: EventSource) -> Mapping[str, pa.Table]:
+def _events(query: AnalysedQuery, variables: list[str], source: Again) -> Mapping[str, pa.Table]:
     """Per variable the events that may be bound to it: times and keys."""
     schema = source.schema
     predicates = {each: LocalPredicate(query, each, schema) for each in variables if query.local.get(each)}

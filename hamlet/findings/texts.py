@@ -38,7 +38,7 @@ def _told(diagnostic: Diagnostic, source: EventSource) -> Diagnostic:
         place = pc.index(other, True).as_py()
         if place >= 0:
             text = texts[place].as_py()
-            hint = f"the first value of {name} that is no number is {text!r}, in row {row + place} by time"
+            hint = f"the first value of {name} that is not a number is {text!r}, in row {row + place} by time"
             return replace(diagnostic, hint=hint if diagnostic.hint is None else f"{hint}; {diagnostic.hint}")
         row += batch.num_rows
     return diagnostic

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -146,6 +146,48 @@ class Watch:
             if self.settled:
                 break
         return seen
+
+    def told(
+        self,
+        events: int,
+        types: Mapping[str, int],
+        met: Collection[tuple[str, str]],
+        without: Mapping[str, Mapping[str, int]],
+    ) -> None:
+        """Take what others have seen of all events in place of looking at them.
+
+        Parameters
+        ----------
+        events : int
+        types : mapping of str to int
+            How many events of each type there are: all types of the workload that occur, and some others.
+        met : collection of (str, str)
+            Queries and variables of them that some event may be bound to.
+        without : mapping of str to mapping of str to int
+            For each attribute in `keys` the events of each type that have no value.
+        """
+        self.events += events
+        self._seen.update(dict.fromkeys(list(types)[:MOST_TYPES]))
+        self._missing.difference_update(types)
+        for place, each in list(self._variables.items()):
+            each.events += types.get(each.type, 0)
+            if any((query, variable) in met for query, variable in each.users.items()):
+                del self._variables[place]
+        for name, key in self._keys.items():
+            for kind in key.types:
+                rows, missing = types.get(kind, 0), without.get(name, {}).get(kind, 0)
+                key.without += missing
+                key.some = key.some or missing < rows
+
+    @property
+    def types(self) -> list[str]:
+        """The types of events that the workload names."""
+        return list(self._users)
+
+    @property
+    def keys(self) -> list[str]:
+        """The attributes by which events are partitioned."""
+        return list(self._keys)
 
     def _see_variable(self, batch: pa.RecordBatch, place: tuple[str, tuple[str, ...]]) -> None:
         wanted = self._variables[place]

@@ -89,7 +89,7 @@ SASE = Language(
     (r"'[^']*'",),
     (r'"[^"]*"',),
     r"<>|!=|<=|>=|==|[-+*/%=<>?|&≠≤≥∨∧]",
-    r"\b[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?(?:\s*(?:ms|s|sec|seconds?|min|minutes?|h|hours?|d|days?|weeks?)\b)?",
+    r"\b[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?(?:\s*(?:ms|s|sec|seconds?|min|minutes?|h|hours?|d|days?|w|weeks?)\b)?",
 )  # fmt: skip
 MFOTL = Language(
     "mfotl",

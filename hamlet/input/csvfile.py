@@ -21,7 +21,7 @@ import pyarrow.csv as pa_csv
 
 from hamlet.errors import DataError
 from hamlet.input.buffers import scalar
-from hamlet.input.csvform import CsvForm, Dropped
+from hamlet.input.csvform import CsvForm, Dropped, fields
 from hamlet.input.input_schema import missing_column, other_type
 from hamlet.input.ordering import OrderCheck, SortKey
 from hamlet.input.widening import is_clock, is_text, widen
@@ -40,6 +40,7 @@ _BAD_ROW = re.compile(r"CSV parse error: (?:Row #(?P<line>\d+): )?(?P<problem>.*
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?", re.ASCII)
 _LONG_INTEGER = r"^\s*[+-]?\d{19,}\s*$"
 _BEYOND_64_BITS = 2.0**63
+_TIGHT = (pa.int64(), pa.float64(), pa.bool_())  # of columns whose bad values are told one by one
 
 
 class CsvFile:
@@ -101,7 +102,7 @@ class CsvFile:
             if told:
                 line = f"line {row.number}: " if row.number is not None else ""
                 text = row.text if len(row.text) <= 60 else f"{row.text[:57]}..."
-                self.dropped.add(f"{line}{row.actual_columns} fields in place of {row.expected_columns}, {text!r}")
+                self.dropped.add(f"{line}{fields(row.actual_columns)} in place of {row.expected_columns}, {text!r}")
             return "skip"
 
         handler = bad if self._drops else None
@@ -142,11 +143,12 @@ class CsvFile:
             place = batch.schema.get_field_index(name)
             texts = batch.column(place)
             values = pa.array([_key_of(text, kind) for text in texts.to_pylist()], kind)
-            if told:
-                for text, there in zip(texts.to_pylist(), values.is_valid().to_pylist(), strict=True):
-                    if not there:
-                        self.dropped.add(f"{name} is {text!r}")
             good = values.is_valid()
+            if name not in self._key.names:  # a value that is not there is none that is wrong
+                good = pc.or_(good, pc.is_in(texts, pa.array(_NULLS)))
+            if told:
+                for text in texts.filter(pc.invert(good)).to_pylist():
+                    self.dropped.add(f"{name} is {text!r}")
             batch = batch.set_column(place, pa.field(name, kind), values).filter(good)
         return batch
 
@@ -215,13 +217,17 @@ class CsvFile:
             check = OrderCheck(self._key)
             self.dropped = Dropped()
             try:
-                for batch in self._scan(self._types, threads=not self._drops, told=True):
-                    self._look_at(batch, check)
-                return check.rows, check.ordered
+                if all(self._look_at(batch, check) for batch in self._scan(self._types, not self._drops, told=True)):
+                    return check.rows, check.ordered
             except pa.ArrowException as error:
                 self._widen(error)
 
-    def _look_at(self, batch: pa.RecordBatch, check: OrderCheck) -> None:
+    def _look_at(self, batch: pa.RecordBatch, check: OrderCheck) -> bool:
+        """Look at rows; false where some have no time, and shall be left out."""
+        absent = [name for name in self._key.names if name in batch.schema.names and batch.column(name).null_count]
+        if self._drops and absent and all(is_clock(self._types[name]) for name in absent):
+            self._loose |= {name: self._types[name] for name in absent}
+            return False
         if all(is_clock(self._types.get(name, pa.null())) for name in self._key.names):
             check.feed(batch)
         else:
@@ -231,6 +237,7 @@ class CsvFile:
                 largest = pc.max(pc.abs(column)).as_py()
                 if largest is not None and largest >= _BEYOND_64_BITS:
                     self._huge.append(name)
+        return True
 
     def _widen(self, error: pa.ArrowException) -> None:
         """Make the type of the column that an error names wide enough for the value that it names."""
@@ -244,6 +251,9 @@ class CsvFile:
         name = list(self._types)[int(found["column"])]
         value = found["value"] or found["zoned"] or ""
         known = self._types[name]
+        if name in self._known and self._drops and known in _TIGHT:
+            self._loose[name] = known
+            return
         if name in self._known:
             self._raise_other_type(name, value)
         wide = widen(known, _preferred(_type_of(value)))

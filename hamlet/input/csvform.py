@@ -1,4 +1,4 @@
-"""How CSV text is read: what separates fields, and what becomes of rows that cannot be read."""
+"""How files are read: what separates the fields of CSV, and what becomes of rows that cannot be read."""
 
 from __future__ import annotations
 
@@ -19,18 +19,24 @@ SHOWN = 3  # rows that were dropped
 
 @dataclass(frozen=True)
 class CsvForm:
-    """The options of CSV files.
+    """The options of files.
 
     Attributes
     ----------
     delimiter : str or None
-        One character; by default the header tells.
+        Of CSV: one character; by default the header tells.
     bad_rows : {'error', 'drop'}
-        What becomes of a row with too many or too few fields, or with a time that is none.
+        What becomes of rows without a time, of CSV rows with too many or too few fields, and of lines that are no JSON
+        object or have a value of another kind than the attribute had before (`hamlet.input.jsonbad`).
     """
 
     delimiter: str | None = None
     bad_rows: str = "error"
+
+    @property
+    def drops(self) -> bool:
+        """Whether bad rows are left out."""
+        return self.bad_rows == "drop"
 
     def __post_init__(self) -> None:
         if self.delimiter is not None and len(self.delimiter) != 1:
@@ -65,6 +71,11 @@ def _opened(path: Path) -> IO[bytes]:
     return path.open("rb")
 
 
+def fields(count: int) -> str:
+    """A number of fields."""
+    return "1 field" if count == 1 else f"{count:,} fields"
+
+
 @dataclass
 class Dropped:
     """Rows that were left out.
@@ -84,6 +95,11 @@ class Dropped:
         self.rows += 1
         if len(self.examples) < SHOWN:
             self.examples.append(example)
+
+    def plus(self, other: Dropped, name: str | None = None) -> Dropped:
+        """Those of both; the examples of the other with the name of what they are from."""
+        more = [f"{name}: {each}" if name is not None else each for each in other.examples]
+        return Dropped(self.rows + other.rows, [*self.examples, *more][:SHOWN])
 
     def sentence(self) -> str | None:
         """How many rows were dropped, and the first three."""

@@ -17,17 +17,18 @@ import pyarrow as pa
 
 from hamlet.errors import DataError, OptionError, one_of
 from hamlet.input.columns import values_of
-from hamlet.input.csvfile import CsvFile
-from hamlet.input.csvform import CsvForm
-from hamlet.input.files import Folder, open_path, open_paths
+from hamlet.input.csvform import CsvForm, Dropped
+from hamlet.input.files import open_path, open_paths
 from hamlet.input.files_protocol import Reader
 from hamlet.input.input_schema import missing_column, plain_schema, schema_of, unreadable_column
 from hamlet.input.moments import needs_reading, with_moments
 from hamlet.input.ordering import PIECE_ROWS, SPILL_ROWS, OrderCheck, SortKey, ordered_batches, slices, sorted_batches
 from hamlet.input.records import table_of_columns, table_of_records
 from hamlet.input.row_groups import RowGroups, Useless
+from hamlet.input.timed import Timed, dropped_by, timed
 from hamlet.input.widening import cast, conform, is_readable, validate
 from hamlet.language.schema import UNITS_PER_SECOND, Schema
+from hamlet.language.zones import zone_of
 
 Progress = Callable[[int], None]
 SAMPLE_ROWS = 1000
@@ -109,10 +110,11 @@ class EventSource:
                     progress(done)
 
     def notes(self) -> list[str]:
-        """What to know of the input: rows that were dropped, and row groups of Parquet that were not read."""
-        readers = self._reader.readers if isinstance(self._reader, Folder) else (self._reader,)
-        found = [each.dropped.sentence() for each in readers if isinstance(each, CsvFile)]
-        found += [self.row_groups.sentence()]
+        """What to know of the input: rows dropped, row groups not read, and times without the zone asked for."""
+        found = [dropped_by(self._reader).sentence(), self.row_groups.sentence()]
+        clock = self.schema.clock
+        if clock.zone is not None and clock.is_timestamp and clock.type.tz is None:
+            found.append(f"the times of '{clock.column}' have no time zone; they are read as UTC")
         return [each for each in found if each is not None]
 
     @cached_property
@@ -154,7 +156,7 @@ class EventSource:
     @property
     def repeatable(self) -> bool:
         """Whether the events can be read again."""
-        return not isinstance(self._reader, _Stream)
+        return not _is_stream(self._reader)
 
     @property
     def distinct(self) -> bool:
@@ -186,7 +188,7 @@ class EventSource:
             self._check = OrderCheck(self._key)
             return sorted_batches(_plain_table(reader.table, narrow), self._key, pane=pane, check=self._check)
         plain = (conform(batch, schema) for batch in reader.batches(names))
-        if not isinstance(reader, _Stream) and self._is_ordered():
+        if not _is_stream(reader) and self._is_ordered():
             return plain
         return ordered_batches(plain, schema, self._key, self._spill_rows)
 
@@ -208,6 +210,7 @@ class _Table:
     ordered: bool | None = None
 
     def __init__(self, name: str, table: pa.Table) -> None:
+        self.dropped = Dropped()
         self.name = name
         self.table = table
         self.schema: pa.Schema = table.schema.remove_metadata()
@@ -266,6 +269,11 @@ class _Stream:
             raise DataError(f"the Arrow stream broke off: {error}") from error
 
 
+def _is_stream(reader: Reader) -> bool:
+    """Whether a reader can be read once."""
+    return isinstance(reader.reader if isinstance(reader, Timed) else reader, _Stream)
+
+
 def open_events(
     source: Any,
     *,
@@ -273,6 +281,7 @@ def open_events(
     type_column: str = "type",
     order_column: str | None = None,
     time_unit: str = "s",
+    timezone: str | None = None,
     input_format: str | None = None,
     delimiter: str | None = None,
     bad_rows: str = "error",
@@ -293,12 +302,15 @@ def open_events(
         Names of the columns; without an order column events of equal time are unordered.
     time_unit : {'s', 'ms', 'us', 'ns'}
         What one step of an integer time column means; timestamps carry their own unit.
+    timezone : str, optional
+        Where windows of days and weeks begin at midnight (`hamlet.planner.timeline`).
     input_format : {'parquet', 'csv', 'json'}, optional
         The format of a file; by default its extension says.
     delimiter : str, optional
         What separates the fields of CSV; by default the header tells.
     bad_rows : {'error', 'drop'}
-        What becomes of CSV rows that have too many or too few fields, or no time.
+        What becomes of rows without a time, CSV rows with too many or too few fields, and lines that are no JSON object
+        or have a value of another kind than the attribute had before.
     spill_rows : int
         How many rows of disordered files and streams are sorted in memory at once.
     wide_integers : bool
@@ -315,6 +327,8 @@ def open_events(
         return source
     if time_unit not in UNITS_PER_SECOND:
         raise OptionError(f"time unit {time_unit!r} is unknown; it must be {one_of(tuple(UNITS_PER_SECOND))}")
+    if timezone is not None:
+        zone_of(timezone)
     if order_column is not None and order_column == time_column:
         raise OptionError(f"the order column is the time column ({time_column!r}); it must be another one, or none")
     key = SortKey(time_column, order_column)
@@ -330,7 +344,7 @@ def open_events(
         empty=reader.rows == 0,
         source=reader.name,
     )
-    return EventSource(reader, key, schema, spill_rows)
+    return EventSource(reader, key, schema.in_zone(timezone), spill_rows)
 
 
 def _reader_of(
@@ -350,27 +364,40 @@ def _reader_of(
     if isinstance(source, (list, tuple)) and source and all(isinstance(each, (str, os.PathLike)) for each in source):
         return open_paths([Path(each) for each in source], key, type_column, input_format, form), True
     if type(source).__module__ == "pyarrow._dataset":  # whose import brings much that nothing else needs
-        return _Dataset(source), True
+        return (timed(_Dataset(source), key) if form.drops else _Dataset(source)), True
     if type(source).__module__.startswith("polars") and hasattr(source, "collect"):
         source = source.collect()
     if isinstance(source, pa.RecordBatchReader):
-        return _stream_of(source, key.time, time_unit), True
+        return _stream_of(source, key, time_unit, form.drops), True
     if hasattr(source, "__arrow_c_stream__") and not isinstance(source, (pa.Table, pa.RecordBatch)):
         try:
-            return _stream_of(pa.RecordBatchReader.from_stream(source), key.time, time_unit), True
+            return _stream_of(pa.RecordBatchReader.from_stream(source), key, time_unit, form.drops), True
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise DataError(f"cannot read the {type(source).__name__} as an Arrow stream: {error}") from error
     table, closed = table_of(source, wide=wide)
-    return _Table("the table" if closed else "the events", with_moments(table, key.time, time_unit)), closed
+    table = with_moments(table, key.time, time_unit)
+    return _in_memory("the table" if closed else "the events", table, key, form.drops), closed
 
 
-def _stream_of(reader: pa.RecordBatchReader, time_column: str, time_unit: str) -> Reader:
+def _in_memory(name: str, table: pa.Table, key: SortKey, drops: bool) -> _Table:
+    """A table, without its rows that have no time where these are to be dropped."""
+    found = _Table(name, table)
+    rest = timed(found, key) if drops else found
+    if isinstance(rest, Timed):
+        batches = [each.replace_schema_metadata() for each in rest.batches(table.schema.names)]
+        found = _Table(name, pa.Table.from_batches(batches, found.schema))
+        found.dropped = rest.dropped
+    return found
+
+
+def _stream_of(reader: pa.RecordBatchReader, key: SortKey, time_unit: str, drops: bool) -> Reader:
     """A stream, or a table of all its rows where times are text or floats, which are looked at as a whole."""
-    place = reader.schema.get_field_index(time_column)
+    place = reader.schema.get_field_index(key.time)
     if place < 0 or not needs_reading(reader.schema.field(place).type):
-        return _Stream(reader)
+        stream = _Stream(reader)
+        return Timed(stream, key) if drops and all(name in stream.schema.names for name in key.names) else stream
     with reader:
-        return _Table("the Arrow stream", with_moments(reader.read_all(), time_column, time_unit))
+        return _in_memory("the Arrow stream", with_moments(reader.read_all(), key.time, time_unit), key, drops)
 
 
 def table_of(source: Any, first_event: int = 0, wide: bool = False) -> tuple[pa.Table, bool]:
@@ -475,4 +502,4 @@ def check(data: pa.Table | pa.RecordBatch) -> None:
     try:
         validate(data)
     except pa.ArrowException as error:
-        raise DataError(f"the events are no valid Arrow data: {error}") from error
+        raise DataError(f"the events are not valid Arrow data: {error}") from error

@@ -8,6 +8,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from hamlet.input.hive import InFolders, types_of, values_in
 from hamlet.input.input_schema import missing_column, other_type
 from hamlet.input.jsonfile import JsonFile
 from hamlet.input.ordering import BATCH_ROWS, SortKey
+from hamlet.input.timed import Timed, timed
 from hamlet.input.widening import conform, merged_schema, validate, widen
 
 if TYPE_CHECKING:
@@ -68,9 +70,10 @@ def open_paths(
     paths: Sequence[Path], key: SortKey, type_column: str, input_format: str | None = None, form: CsvForm | None = None
 ) -> Reader:
     """A reader of several files and folders, one after the other; raises as `open_path`."""
-    readers = [open_path(path, key, type_column, input_format, form) for path in paths]
+    opened = [open_path(path, key, type_column, input_format, form) for path in paths]
+    readers = [each for reader in opened for each in (reader.readers if isinstance(reader, Folder) else [reader])]
     shown = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
-    return readers[0] if len(readers) == 1 else Folder(shown, readers)
+    return opened[0] if len(opened) == 1 else Folder(shown, readers)
 
 
 def matching(pattern: Path) -> list[Path]:
@@ -98,6 +101,8 @@ def open_path(
     type_column : str
     input_format : {'parquet', 'csv', 'json'}, optional
         By default the extension says.
+    form : CsvForm, optional
+        How text is read, and what becomes of bad rows.
     known : mapping of str to pyarrow.DataType, optional
         Of a file that comes after others: the types that columns have there. A value of another type is an error.
 
@@ -127,8 +132,11 @@ def open_path(
         with path.open("rb") as file:
             _check_first_bytes(path, file.read(2), kind)
         if kind == "parquet":
-            return ParquetFile(path, known)
-        return CsvFile(path, key, type_column, form, known) if kind == "csv" else JsonFile(path, key, known)
+            found = ParquetFile(path, known)
+            return timed(found, key) if form is not None and form.drops and found.may_lack(key.names) else found
+        if kind == "csv":
+            return CsvFile(path, key, type_column, form, known)
+        return JsonFile(path, key, known, drops=form is not None and form.drops)
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from error
 
@@ -178,6 +186,39 @@ def similar_file(path: Path) -> str:
     others = (each.name for each in files if each.suffix != path.suffix)
     meant = alike[stem] if stem is not None else near_miss(path.name, others)
     return f"; did you mean {path.parent / meant}?" if meant is not None else ""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A file of an input, for whoever opens it again.
+
+    Attributes
+    ----------
+    path : str
+    is_parquet : bool
+    folders : InFolders or None
+        What knows the columns that its folders say.
+    whole : bool
+        Whether no row of it is left out.
+    """
+
+    path: str
+    is_parquet: bool
+    folders: InFolders | None
+    whole: bool
+
+
+def leaves(reader: Reader) -> Iterator[Leaf]:
+    """The files that a reader reads, in their order."""
+    if isinstance(reader, Folder):
+        for each in reader.readers:
+            yield from leaves(each)
+        return
+    folders = reader if isinstance(reader, InFolders) else None
+    inner: Reader = reader.reader if isinstance(reader, InFolders) else reader
+    whole = not isinstance(inner, Timed)
+    inner = inner.reader if isinstance(inner, Timed) else inner
+    yield Leaf(str(Path(inner.name).resolve()), isinstance(inner, ParquetFile), folders, whole)
 
 
 def _open_folder(path: Path, key: SortKey, type_column: str, input_format: str | None, form: CsvForm | None) -> Reader:
@@ -234,6 +275,16 @@ class ParquetFile:
             wide = widen(kind, found)
             if wide is None or not wide.equals(kind):
                 raise DataError(f"{path}: {other_type(name, f'values of the type {found}', kind)}")
+
+    def may_lack(self, names: Sequence[str]) -> bool:
+        """Whether some row may have no value in one of these columns, by what the file says of itself."""
+        for number in self.groups:
+            group = self.metadata.row_group(number)
+            for column in (group.column(place) for place in range(group.num_columns)):
+                known = column.statistics if column.is_stats_set else None
+                if column.path_in_schema in names and (known is None or not known.has_null_count or known.null_count):
+                    return True
+        return False
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of the row groups that are read, in their order."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -61,6 +62,10 @@ class InFolders:
         more = [pa.field(name, types[name]) for name in self._values]
         self.schema = pa.schema([*reader.schema, *more])
 
+    def again(self, reader: Reader) -> InFolders:
+        """A reader of the file that was opened anew, with the columns of its folders."""
+        return InFolders(reader, self._values, self._types)
+
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of the file, with the columns of its folders."""
         own = [name for name in columns if name in self.reader.schema.names]
@@ -78,6 +83,10 @@ class InFolders:
         """The values of the further columns, None for NULL."""
         whole = {name for name, kind in self._types.items() if pa.types.is_int64(kind)}
         return {name: int(text) if text and name in whole else text for name, text in self._values.items()}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the reader, for a task that opens the file itself."""
+        return vars(self) | {"reader": None}
 
     def _constant(self, name: str, rows: int) -> pa.Array:
         value, kind = self.constants[name], self._types[name]

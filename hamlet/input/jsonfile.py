@@ -6,6 +6,7 @@ the number of rows and whether these are in time order; then each chunk is read 
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import re
@@ -18,13 +19,14 @@ import pyarrow.compute as pc
 import pyarrow.json as pa_json
 
 from hamlet.errors import DataError
+from hamlet.input.csvform import Dropped
 from hamlet.input.input_schema import other_type
+from hamlet.input.jsonbad import MOST_BRACKETS, BadLines
 from hamlet.input.ordering import OrderCheck, SortKey
 from hamlet.input.widening import is_clock, is_text, widen
 
 _CHUNK = 1 << 23  # bytes
 _LONGEST_LINE = 1 << 28  # bytes
-_MANY_BRACKETS = 400  # in one line; Arrow's reader recurses, and a deep enough line would crash the process
 _NO_OBJECT = re.compile(rb"^[ \t\r]*[^{\s]", re.MULTILINE)  # a first line with a bare null crashes Arrow's reader
 _LONG_INTEGER = re.compile(rb"\d{19}")
 _BEYOND_64_BITS = 2.0**63
@@ -45,9 +47,13 @@ class JsonFile:
         else. Arrow's reader knows those of whole seconds only, and forgets their zones.
     known : mapping of str to pyarrow.DataType, optional
         Types of attributes in files that were read before: a value of another type is an error.
+    drops : bool
+        Whether bad lines (`hamlet.input.jsonbad`) are left out, in place of an error.
     """
 
-    def __init__(self, path: Path, key: SortKey, known: Mapping[str, pa.DataType] | None = None) -> None:
+    def __init__(
+        self, path: Path, key: SortKey, known: Mapping[str, pa.DataType] | None = None, *, drops: bool = False
+    ) -> None:
         self.name = str(path)
         self._key = key
         self._parsed: dict[str, pa.DataType] = {}  # columns that come as text: the timestamps that it means
@@ -55,13 +61,18 @@ class JsonFile:
         self._seconds: set[str] = set()  # columns that a chunk holds as timestamps
         self._types: dict[str, pa.DataType] = {}  # as Arrow reads them
         self._absent: dict[str, int] = {}  # key columns that a whole chunk lacks: the chunk's first line
+        self._bad = BadLines(key) if drops else None
         check = OrderCheck(key)
         for line, chunk in self._chunks():
-            self._survey(chunk, line, check)
+            if self._bad is None:
+                self._survey(chunk, line, check)
+            else:
+                check = self._survey_good(self._bad, chunk, line, check, known or {})
         self.rows: int | None = check.rows
         self.ordered: bool | None = check.ordered
         if not check.rows:
-            raise DataError(f"{self.name} holds no events: all its lines are blank")
+            blank = "all its lines are bad" if self.dropped.rows else "all its lines are blank"
+            raise DataError(f"{self.name} holds no events: {blank}")
         for name, line in self._absent.items():
             if not pa.types.is_null(self._types.get(name, pa.null())):
                 raise DataError(f"{self.name}:{line}: the column {name!r}, which orders the events, is NULL")
@@ -69,6 +80,33 @@ class JsonFile:
         for name, kind in (known or {}).items():
             self._keep_to(name, kind)
         self.schema = pa.schema([(name, self._parsed.get(name, kind)) for name, kind in self._types.items()])
+
+    @property
+    def dropped(self) -> Dropped:
+        """Lines that are left out."""
+        return Dropped() if self._bad is None else self._bad.dropped
+
+    def _survey_good(
+        self, bad: BadLines, chunk: bytes, line: int, check: OrderCheck, known: Mapping[str, pa.DataType]
+    ) -> OrderCheck:
+        """Survey the good lines of a chunk, whose bad ones are looked for only where something is wrong with it."""
+        state = ("_parsed", "_moments", "_seconds", "_types", "_absent")
+        before = {name: copy.copy(getattr(self, name)) for name in state}
+        tried = copy.copy(check)
+        try:
+            if known:  # what is right in itself may be of other types than in the files before
+                raise DataError(self.name)
+            self._survey(chunk, line, tried)
+            if not self._absent:
+                return tried
+        except DataError:
+            pass
+        vars(self).update(before)
+        bad.find(chunk, line, {**self._types, **self._parsed, **known})
+        chunk = bad.without(chunk, line)
+        if not chunk.isspace() and chunk:
+            self._survey(chunk, line, check)
+        return check
 
     def _keep_to(self, name: str, kind: pa.DataType) -> None:
         """Read an attribute as the type that it has in the files before; raises DataError where a value is another."""
@@ -108,13 +146,18 @@ class JsonFile:
                     chunk, rest = (rest + block[:end], block[end:]) if end else (b"", rest + block)
                     if len(rest) > _LONGEST_LINE:
                         raise DataError(f"{self.name}:{line}: the line is longer than {_LONGEST_LINE} bytes")
-                    if not chunk.isspace() and chunk:
-                        yield line, chunk
+                    good = self._good(chunk, line)
+                    if not good.isspace() and good:
+                        yield line, good
                     line += chunk.count(b"\n")
         except OSError as error:
             raise DataError(f"cannot read {self.name}: {error}") from error
+        rest = self._good(rest, line)
         if rest and not rest.isspace():
             yield line, rest
+
+    def _good(self, chunk: bytes, line: int) -> bytes:
+        return chunk if self._bad is None else self._bad.without(chunk, line)
 
     def _survey(self, chunk: bytes, line: int, check: OrderCheck) -> None:
         self._check_text(chunk, line)
@@ -236,10 +279,10 @@ class JsonFile:
             for number, text in enumerate(chunk[: last if last >= 0 else None].split(b"\n"), line):
                 if text.strip():
                     self._object_at(text, number)  # the first line that is wrong, perhaps one before
-        if chunk.count(b"[") + chunk.count(b"{") <= chunk.count(b"\n") + _MANY_BRACKETS:
+        if chunk.count(b"[") + chunk.count(b"{") <= chunk.count(b"\n") + MOST_BRACKETS:
             return
         for number, text in enumerate(chunk.split(b"\n"), line):
-            if text.count(b"[") + text.count(b"{") > _MANY_BRACKETS:
+            if text.count(b"[") + text.count(b"{") > MOST_BRACKETS:
                 self._object_at(text, number)
 
     def _raise_unreadable(self, chunk: bytes, line: int, error: pa.ArrowException) -> NoReturn:

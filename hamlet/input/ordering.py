@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet._order import ascending, ascent
 from hamlet.errors import DataError
 from hamlet.input.buffers import from_numpy, to_numpy
 from hamlet.input.columns import Int64Array
 from hamlet.input.widening import cast, clock_type, unified
+from hamlet.kernel.radix_sort import ascending, ascent
 
 BATCH_ROWS = 65_536  # rows that are read at once
 PIECE_ROWS = 262_144  # rows that the kernels get at once: with fewer the calls cost more than the cache saves

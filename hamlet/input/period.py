@@ -25,7 +25,9 @@ _FAR = 1 << 62
 
 
 def in_ticks(time: Any, clock: Clock, option: str) -> int:
-    """A time as the user gives it, in ticks: a time of the column or, of a timestamp, text.
+    """A time as the user gives it, in ticks: a time of the column, or text.
+
+    Text without a zone is the time of the clock by which days begin, if there is one, else that of the column's zone.
 
     Raises
     ------
@@ -35,7 +37,7 @@ def in_ticks(time: Any, clock: Clock, option: str) -> int:
     if isinstance(time, str):
         if not clock.is_timestamp and time.strip().lstrip("-").isdecimal():
             return int(time)
-        zone = clock.type.tz if clock.is_timestamp else None
+        zone = clock.zone or (clock.type.tz if clock.is_timestamp else None)
         seconds = seconds_of(time, zone)
         if seconds is None:
             what = "a whole number of ticks, or a time since 1970" if not clock.is_timestamp else "a time"

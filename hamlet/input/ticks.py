@@ -18,12 +18,15 @@ from hamlet.input.columns import Int64Array, integers
 from hamlet.input.moments import moment
 from hamlet.language.query import SECONDS
 from hamlet.language.schema import Clock
+from hamlet.language.zones import BEYOND, FIRST
 
 MOST_TICKS = 1 << 61  # of a time; beyond it, window edges could pass 64 bits
 
 Lateness = int | float | str | datetime.timedelta
 
-_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|sec|seconds?|min|minutes?|h|hours?|d|days?)\s*", re.IGNORECASE)
+_DURATION = re.compile(
+    r"\s*(\d+(?:\.\d+)?)\s*(ms|s|sec|seconds?|min|minutes?|h|hours?|d|days?|w|weeks?)\s*", re.IGNORECASE
+)
 
 
 def seconds_of(lateness: Lateness) -> Fraction | None:
@@ -35,7 +38,7 @@ def seconds_of(lateness: Lateness) -> Fraction | None:
         If it is neither.
     """
     if isinstance(lateness, str) and (match := _DURATION.fullmatch(lateness)):
-        unit = next(name for name in ("ms", "min", "s", "h", "d") if match[2].lower().startswith(name))
+        unit = next(name for name in ("ms", "min", "s", "h", "d", "w") if match[2].lower().startswith(name))
         return Fraction(match[1]) * SECONDS[unit]
     if isinstance(lateness, datetime.timedelta) and lateness >= datetime.timedelta(0):
         return Fraction(lateness // datetime.timedelta(microseconds=1), 10**6)
@@ -89,6 +92,19 @@ def refuse_far(column: str, first: int, last: int) -> None:
         raise DataError(
             f"the time column '{column}' holds a time beyond 2^61 ticks\n"
             "hint: is it in a coarser unit than the data (nanoseconds read as seconds)?"
+        )
+
+
+def refuse_outside(clock: Clock, first: int, last: int) -> None:
+    """Raise DataError unless times from `first` to `last` have a place in the time zone of windows, if there is one."""
+    if clock.zone is None:
+        return
+    per_second = clock.ticks_per_second
+    if first < FIRST * per_second or last >= BEYOND * per_second:
+        raise DataError(
+            f"with the time zone {clock.zone}, times must be from 1970 on and before 2200\n"
+            f"hint: integers in '{clock.column}' count from 1970 in the unit of --time-unit; leave --timezone out "
+            "where they do not"
         )
 
 

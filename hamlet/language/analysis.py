@@ -15,8 +15,10 @@ from hamlet.language.meaning import AnalysedQuery, Analysis, Declared, Pair
 from hamlet.language.parser import read
 from hamlet.language.pattern_checks import Variables, check_shape, variables_of, warn_of_reluctance
 from hamlet.language.predicates import Predicates, take_apart
+from hamlet.language.printing import to_text
 from hamlet.language.query import (
     NOWHERE,
+    SECONDS,
     Atom,
     AttributeType,
     Conjunction,
@@ -281,10 +283,22 @@ class _Check:
             if isinstance(duration, Duration) and duration.amount <= 0:
                 message = f"{clause} needs a duration above zero"
                 self.reports.error(message, duration.span, f"write {clause} 10 min, for instance")
+        offset = query.offset
+        if offset is not None and offset.amount < 0:
+            self.reports.error("OFFSET cannot be below zero", offset.span, self._same_offset(offset))
         slide = self.query.slide
         if slide is not None and slide.amount > 0 and self.query.within.seconds > MOST_WINDOWS * slide.seconds:
             message = f"one event would be in more than {MOST_WINDOWS:,} windows"
             self.reports.error(message, slide.span, "use a longer SLIDE, or a shorter WITHIN")
+
+    def _same_offset(self, offset: Duration) -> str | None:
+        """A hint with the offset that gives the same windows and is not below zero."""
+        step = self.query.slide or self.query.within
+        if step.amount <= 0:
+            return None
+        unit = min((step.unit, offset.unit), key=SECONDS.__getitem__)
+        same = Duration(offset.seconds % step.seconds / SECONDS[unit], unit)
+        return f"the same windows have OFFSET {to_text(same)}"
 
     def _check_keys(self, templates: list[Template], predicates: Predicates, variables: Variables) -> None:
         """Report words of the pattern that leave a key without a value."""

@@ -6,20 +6,20 @@ statement around it, where the parser goes on, so that one run finds them all. S
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
-from hamlet.errors import Diagnostic, one_of
+from hamlet.errors import Diagnostic, near_miss, one_of
 from hamlet.language.query import Expression, Span
 from hamlet.language.tokens import Kind, Token
 
-CLAUSES = ("PATTERN", "SEMANTICS", "WHERE", "GROUP-BY", "HAVING", "TOP", "SPAN", "WITHIN", "SLIDE")
+CLAUSES = ("PATTERN", "SEMANTICS", "WHERE", "GROUP-BY", "HAVING", "TOP", "SPAN", "WITHIN", "SLIDE", "OFFSET")
 MAX_DEPTH = 100  # nesting of patterns, of conditions and of arithmetic
 MAX_PROBLEMS = 1000  # a file that is no workload at all is not listed to its end
 
 Part = TypeVar("Part")
 
+_ALIKE = 0.75  # how alike a word and the keyword that it was meant to be are; names of users are words, too
 _LONGEST_QUOTE = 40  # characters of the text that a message repeats
 
 
@@ -84,7 +84,7 @@ class Cursor:
         if word == "GROUP":
             dashed = int(self.at("-", offset=offset + 1))
             return ("GROUP-BY", 2 + dashed) if self.at_word("BY", offset=offset + 1 + dashed) else None
-        if word in ("SPAN", "TOP"):  # before a number only: they are common names
+        if word in ("SPAN", "TOP", "OFFSET"):  # before a number only: they are common names
             signed = int(self.at("-", offset=offset + 1))
             return (word, 1) if self.at_kind(Kind.NUMBER, offset=offset + 1 + signed) else None
         if word in ("SEMANTICS", "HAVING") and self._is_name_here(offset):
@@ -204,8 +204,7 @@ class Cursor:
         token = self.peek()
         if token.kind is not Kind.WORD or token.value.upper() in words:
             return None
-        close = difflib.get_close_matches(token.value.upper(), sorted(words), n=1, cutoff=0.75)
-        return close[0] if close else None
+        return near_miss(token.value, sorted(words), _ALIKE)
 
     # --------------------------------------------------------------------------------------------- depth
 

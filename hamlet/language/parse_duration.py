@@ -10,7 +10,7 @@ from hamlet.language.query import Duration
 from hamlet.language.tokens import Kind, Token
 
 _UNITS = {"ms": ("ms",), "s": ("s", "sec", "second", "seconds"), "min": ("min", "minute", "minutes")}
-_UNITS |= {"h": ("h", "hour", "hours"), "d": ("d", "day", "days")}
+_UNITS |= {"h": ("h", "hour", "hours"), "d": ("d", "day", "days"), "w": ("w", "week", "weeks")}
 _UNIT_OF = {spelling: unit for unit, spellings in _UNITS.items() for spelling in spellings}
 _UNIT_MEANT = {"m": "min", "mins": "min", "secs": "s", "hr": "h", "hrs": "h", "msec": "ms", "millisecond": "ms"}
 _UNIT_MEANT |= {"milliseconds": "ms", "millis": "ms"}
@@ -19,12 +19,12 @@ _LONGEST_MANTISSA, _LARGEST_EXPONENT = 40, 30  # where it has an exponent
 
 
 def unit_of(word: str) -> str | None:
-    """The unit of time that a word names: ms, s, min, h or d."""
+    """The unit of time that a word names: ms, s, min, h, d or w."""
     return _UNIT_OF.get(word.lower())
 
 
 def parse_duration(cursor: Cursor, clause: str) -> Duration:
-    """Read the length of WITHIN, SLIDE or SPAN; raises UnreadableError with the message recorded.
+    """Read the length of WITHIN, SLIDE, OFFSET or SPAN; raises UnreadableError with the message recorded.
 
     A minus is read here and refused by the analysis, which says what a duration must be.
     """
@@ -52,11 +52,11 @@ def _unit_hint(unit: Token, number: Token) -> str:
     meant = _UNIT_MEANT.get(word)
     if meant is not None:
         return f"write {number.value} {meant}"
-    if word.startswith("week"):
-        return "the longest unit is a day: a week is 7 d"
     if word.startswith(("event", "row")):
         return "windows are measured in time, not in events"
-    return "the units are ms, s, min, h and d"
+    if word.startswith(("month", "year", "quarter")):
+        return "months and years have no one length: the longest unit is a week, written w"
+    return "the units are ms, s, min, h, d and w"
 
 
 def _amount(cursor: Cursor, number: Token) -> Fraction:

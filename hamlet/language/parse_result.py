@@ -138,7 +138,7 @@ def _aggregate(cursor: Cursor) -> Aggregate:
         if cursor.at_word("DISTINCT") and cursor.at_kind(Kind.WORD, Kind.NAME, offset=1):
             if function != "COUNT":
                 hint = "values are counted once by COUNT(DISTINCT T.driver)"
-                raise cursor.fail(f"{function} knows no DISTINCT", cursor.peek().span, hint)
+                raise cursor.fail(f"{function} does not support DISTINCT", cursor.peek().span, hint)
             cursor.advance()
             function, usage = "COUNT_DISTINCT", "write COUNT(DISTINCT T.driver)"
         if not cursor.at_kind(Kind.WORD, Kind.NAME):

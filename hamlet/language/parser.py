@@ -6,8 +6,9 @@
     event     = EVENT Name "(" name TYPE { "," name TYPE } ")" ";"        TYPE = INT DOUBLE STRING BOOLEAN TIMESTAMP
     query     = [ name ":" ] RETURN item {"," item} PATTERN pattern [SEMANTICS semantics] [WHERE condition]
                 [GROUP-BY attr {"," attr}] [HAVING hcond] [TOP k BY rexpr [ASC | DESC]]
-                WITHIN ( duration [SLIDE duration] | SESSION duration ) [";"]
-                and SPAN duration, right before WITHIN or right after WITHIN and SLIDE; HAVING and TOP may come last
+                WITHIN ( duration [SLIDE duration] [OFFSET duration] | SESSION duration ) [";"]
+                and SPAN duration, right before WITHIN or right after WITHIN, SLIDE and OFFSET;
+                HAVING and TOP may come last
     semantics = skip-till-any-match | skip-till-next-match | contiguous | ANY | NEXT
     item      = rexpr [AS name]
     aggregate = COUNT "(" "*" ")" | COUNT "(" var ")" | (SUM|AVG|MIN|MAX|APPROX_COUNT_DISTINCT) "(" var "." name ")"
@@ -69,7 +70,7 @@ _SQL = {
 }
 
 
-_RARE = ("SEMANTICS", "HAVING", "TOP", "SPAN")  # clauses that messages do not list
+_RARE = ("SEMANTICS", "HAVING", "TOP", "SPAN", "OFFSET")  # clauses that messages do not list
 
 
 def parse(text: str, source: str = "<workload>") -> WorkloadText:
@@ -157,6 +158,7 @@ class _Draft:
     longest: Duration | None = None
     having: Condition | None = None
     top: Top | None = None
+    offset: Duration | None = None
     seen: list[str] = field(default_factory=list)
     last: Span | None = None  # of what the last clause read
 
@@ -186,7 +188,7 @@ def _query(cursor: Cursor, place: int) -> Query | None:
         return None
     return Query(
         name, draft.items, draft.pattern, draft.condition, draft.group_by, draft.within, draft.slide,
-        draft.semantics, draft.session, draft.longest, draft.having, draft.top,
+        draft.semantics, draft.session, draft.longest, draft.having, draft.top, draft.offset,
         span=span, name_span=name_span,
     )  # fmt: skip
 
@@ -263,6 +265,11 @@ def _read_clause(cursor: Cursor, draft: _Draft, name: str) -> None:
         case "WITHIN":
             draft.session = cursor.take_word("SESSION") is not None
             draft.within = parse_duration(cursor, "WITHIN SESSION" if draft.session else name)
+        case "OFFSET":
+            draft.offset = parse_duration(cursor, name)
+            if draft.session:
+                hint = "leave OFFSET out: a session begins and ends with its events"
+                cursor.report("sessions have no offset", cursor.since(start), hint)
         case _:
             draft.slide = parse_duration(cursor, name)
             if draft.session:
@@ -279,6 +286,7 @@ def _check_order(cursor: Cursor, name: str, keyword: Span, draft: _Draft) -> Non
         order = "the order is RETURN, PATTERN, WHERE, GROUP-BY, WITHIN, SLIDE"
         if {name, later[0][1]} & {"SEMANTICS", "HAVING", "TOP", "SPAN"}:
             order = "the order is RETURN, PATTERN, SEMANTICS, WHERE, GROUP-BY, HAVING, TOP, SPAN, WITHIN, SLIDE"
+        order += ", OFFSET" * ("OFFSET" in (name, later[0][1]))
         cursor.report(f"{name} must stand before {min(later)[1]}", keyword, order)
 
 
@@ -314,7 +322,7 @@ def _stray(cursor: Cursor, draft: _Draft) -> None:
         hint = part_hint(cursor, draft.last)
     if hint is None and last in ("WHERE", "HAVING"):
         hint = condition_hint(cursor)
-    if hint is None and last in ("WITHIN", "SLIDE"):
+    if hint is None and last in ("WITHIN", "SLIDE", "OFFSET"):
         hint = _window_hint(cursor)
     raise cursor.expected(expected, draft.last, hint)
 

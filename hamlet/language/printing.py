@@ -52,7 +52,7 @@ Printable = Union[WorkloadText, Query, Pattern, Condition, Expression, Clause]
 # Words that a name is quoted for where the parser might take it for a keyword.
 _KEYWORDS = frozenset({"EVENT", "RETURN", "PATTERN", "WHERE", "GROUP", "GROUPBY", "WITHIN", "SLIDE", "AS", "SEQ"})
 _KEYWORDS |= {"OR", "AND", "NOT", "IN", "BETWEEN", "IS", "NULL", "TRUE", "FALSE"}
-_KEYWORDS |= {"SEMANTICS", "HAVING", "TOP", "SPAN", "SESSION", "DISTINCT", "BY", "ASC", "DESC"}
+_KEYWORDS |= {"SEMANTICS", "HAVING", "TOP", "SPAN", "OFFSET", "SESSION", "DISTINCT", "BY", "ASC", "DESC"}
 # Binding, loosest first: patterns and conditions count from 1 on their own.
 _ANY, _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _PREFIX = 0, 1, 2, 3, 4, 5, 6, 7
 _POSTFIX = 4
@@ -133,7 +133,8 @@ def _query(query: Query) -> str:
         lines.append(f"    {_clause(query.top)}")
     longest = f"SPAN {_clause(query.longest)} " if query.longest is not None else ""
     slide = f" SLIDE {_clause(query.slide)}" if query.slide is not None else ""
-    lines.append(f"    {longest}WITHIN {'SESSION ' * query.session}{_clause(query.within)}{slide};")
+    offset = f" OFFSET {_clause(query.offset)}" if query.offset is not None else ""
+    lines.append(f"    {longest}WITHIN {'SESSION ' * query.session}{_clause(query.within)}{slide}{offset};")
     return "\n".join(lines)
 
 

@@ -345,6 +345,7 @@ SECONDS = {
     "min": Fraction(60),
     "h": Fraction(3600),
     "d": Fraction(86400),
+    "w": Fraction(604800),
 }
 
 
@@ -353,7 +354,7 @@ class Duration:
     """A positive length of time, exact: ``1.5 min`` is 90 seconds."""
 
     amount: Fraction
-    unit: str  # ms, s, min, h or d
+    unit: str  # ms, s, min, h, d or w
     span: Span = _span()
 
     @property
@@ -377,6 +378,8 @@ class Query:
         The length of windows; of sessions, the gap that ends one.
     slide : Duration or None
         None is `within`.
+    offset : Duration or None
+        How long after time 0 a window begins; None where the text says nothing.
     semantics : Semantics
         ANY where the text says nothing.
     session : bool
@@ -400,6 +403,7 @@ class Query:
     longest: Duration | None = None
     having: Condition | None = None
     top: Top | None = None
+    offset: Duration | None = None
     span: Span = _span()
     name_span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
 

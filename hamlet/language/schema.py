@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -31,11 +31,14 @@ class Clock:
         ``s``, ``ms``, ``us`` or ``ns``: what one step of the integer means.
     type : pyarrow.DataType
         An integer type or a timestamp type (with its zone).
+    zone : str or None
+        The time zone in which days and weeks begin; None for UTC.
     """
 
     column: str
     unit: str
     type: pa.DataType
+    zone: str | None = None
 
     @property
     def ticks_per_second(self) -> int:
@@ -119,3 +122,15 @@ class Schema:
     def type_of(self, attribute: str) -> AttributeType | None:
         """The type of an attribute; None where it is not known."""
         return self.columns.get(attribute)
+
+    def zone_of(self, attribute: str) -> str | None:
+        """The zone of the clock that a text without a zone is read by beside a timestamp; None where it has none.
+
+        Where days begin in a time zone, that is it, but for columns that are not in any.
+        """
+        known = self.units.get(attribute, ("s", None))[1]
+        return self.clock.zone or known if known is not None or attribute == self.clock.column else None
+
+    def in_zone(self, zone: str | None) -> Schema:
+        """These columns where days and weeks begin in a time zone."""
+        return self if self.clock.zone == zone else replace(self, clock=replace(self.clock, zone=zone))

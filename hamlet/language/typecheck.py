@@ -29,12 +29,14 @@ from hamlet.language.query import (
     Literal,
     Log2,
     Membership,
+    Query,
     Reference,
     Span,
     Unary,
 )
 from hamlet.language.result_checks import result_parts
 from hamlet.language.schema import Schema
+from hamlet.language.zones import zone_of
 
 INT, DOUBLE = AttributeType.INT, AttributeType.DOUBLE
 NUMBERS = (INT, DOUBLE)
@@ -68,6 +70,7 @@ def check(analysis: Analysis, schema: Schema | None, *, special: Collection[str]
         _check_types(query, schema, reports)
         if schema is not None:
             _check_durations(query, schema, reports)
+            check_zone(query.query, schema.clock.zone, reports)
             _check_rows(query, schema, reports)
     return list(in_order(reports.errors))
 
@@ -502,7 +505,7 @@ def _check_number(
         hint = "timestamps are compared, or subtracted from each other: B.at - PREV(A).at < 10 min"
     if isinstance(operand, Literal) and operand.bare:
         hint = f"an attribute needs its variable, as in T.{operand.value}"
-    reports.error(f"{_described(operand, known)} is no number", operand.span, hint)
+    reports.error(f"{_described(operand, known)} is not a number", operand.span, hint)
 
 
 def _check_aggregate(aggregate: Aggregate, query: AnalysedQuery, schema: Schema | None, reports: Reports) -> None:
@@ -541,7 +544,7 @@ def _check_key(key: str, span: Span, query: AnalysedQuery, reports: Reports) -> 
 def _check_durations(query: AnalysedQuery, schema: Schema, reports: Reports) -> None:
     """Report edges of windows that the time column cannot hold."""
     clock = schema.clock
-    for duration in (query.query.within, query.query.slide, query.query.longest):
+    for duration in (query.query.within, query.query.slide, query.query.offset, query.query.longest):
         if duration is None:
             continue
         ticks, rest = duration.ticks(clock.ticks_per_second)
@@ -556,3 +559,16 @@ def _check_durations(query: AnalysedQuery, schema: Schema, reports: Reports) -> 
             message = f"{text} is longer than the time column '{clock.column}' can hold in {units}"
             hint = f"use at most {_LARGEST_TICKS // clock.ticks_per_second} s"
         reports.error(message, duration.span, hint)
+
+
+def check_zone(query: Query, name: str | None, reports: Reports) -> None:
+    """Report windows that have no place in the days of a time zone."""
+    within, slide = query.within.seconds, (query.slide or query.within).seconds
+    if name is None or query.session or min(within, slide) <= 0:
+        return
+    try:
+        zone_of(name).is_calendar(within, slide)
+    except ValueError:
+        step = query.slide or query.within
+        message = f"windows that begin every {to_text(step)} fit no day of {name}, whose clock is changed now and then"
+        reports.error(message, step.span, "use whole days, or a part of a day such as 6 h; or leave --timezone out")

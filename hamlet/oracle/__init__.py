@@ -26,6 +26,7 @@ from hamlet.language.query import (
     atoms,
 )
 from hamlet.oracle.aggregates import Occurrences, aggregate, log2, presented
+from hamlet.oracle.calendar import windows_in
 from hamlet.oracle.conditions import kind
 from hamlet.oracle.results import Group, best
 from hamlet.oracle.search import Binding, Key, Search, Window
@@ -67,6 +68,7 @@ def evaluate(
     type_column: str = "type",
     order_column: str | None = None,
     ticks_per_second: int = 1,
+    zone: str | None = None,
     shown: Shown = aggregate,
 ) -> list[dict[str, Any]]:
     """All result rows of a workload, by query, window and group.
@@ -81,6 +83,8 @@ def evaluate(
         Which attributes are the time, the type and the order among equal times (None: there is none).
     ticks_per_second : int
         The unit of the time column.
+    zone : str or None
+        The time zone whose clock says where windows begin, with times from 1970.
     shown : callable, optional
         What stands in a row for an aggregate. Tests ask for sums of absolute values; HAVING, TOP and queries about rows
         see the aggregates themselves.
@@ -107,7 +111,7 @@ def evaluate(
             columns={name: _columns(named[name]) for name in asked},
         )
         found: list[dict[str, Any]] = []
-        for window in windows(query, stream, ticks_per_second):
+        for window in windows(query, stream, ticks_per_second, zone):
             found += _window_rows(query, stream, window, ticks_per_second, shown)
         if query.session:  # sessions of different groups are different windows
             found.sort(key=lambda row: row["window_start"])
@@ -125,11 +129,12 @@ def trends(
     type_column: str = "type",
     order_column: str | None = None,
     ticks_per_second: int = 1,
+    zone: str | None = None,
 ) -> list[Trend]:
     """The trends of one query, window by window; the other parameters are those of `evaluate`."""
     stream = Stream(events, declarations, time_column, type_column, order_column)
     found = []
-    for window in windows(query, stream, ticks_per_second):
+    for window in windows(query, stream, ticks_per_second, zone):
         for operand, pattern in enumerate(operands(query)):
             for bindings, key in _search(query, stream, window, ticks_per_second).trends(pattern):
                 pairs = tuple((event.index, variable) for event, variable in bindings)
@@ -140,8 +145,8 @@ def trends(
 # ------------------------------------------------------------------------------------------------------ windows
 
 
-def windows(query: Query, stream: Stream, ticks_per_second: int) -> Iterator[Window]:
-    """All windows that hold an event, in order: ``[k*s, k*s + w)``, or sessions."""
+def windows(query: Query, stream: Stream, ticks_per_second: int, zone: str | None = None) -> Iterator[Window]:
+    """All windows that hold an event, in order: ``[k*s + o, k*s + o + w)`` by a clock, or sessions."""
     width = _ticks(query.within, ticks_per_second)
     if query.session:
         yield from _sessions(query, stream, width)
@@ -150,8 +155,19 @@ def windows(query: Query, stream: Stream, ticks_per_second: int) -> Iterator[Win
     times = [event.time for event in stream.events]
     if not times:
         return
-    for k in range((min(times) - width) // slide, max(times) // slide + 1):
-        start, end = k * slide, k * slide + width
+    offset = None if query.offset is None else _ticks(query.offset, ticks_per_second)
+    first, last = min(times), max(times)
+    if zone is None:
+        starts = (k * slide + (offset or 0) % slide for k in range((first - width) // slide - 1, last // slide + 1))
+        edges = ((start, start + width) for start in starts)
+    else:
+        seconds = [each / ticks_per_second for each in (width, slide, offset or 0)]
+        if any(each != int(each) for each in seconds):
+            raise ValueError("windows by a clock are of whole seconds")
+        lengths = int(seconds[0]), int(seconds[1]), None if offset is None else int(seconds[2])
+        found = windows_in(zone, *lengths, first // ticks_per_second, last // ticks_per_second)
+        edges = ((start * ticks_per_second, end * ticks_per_second) for start, end in found)
+    for start, end in edges:
         if any(start <= time < end for time in times):
             yield Window(start, end)
 

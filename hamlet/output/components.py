@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hamlet._delivery import gathered, logarithms
 from hamlet.input.columns import Int64Array
+from hamlet.kernel.column_builder import gathered, logarithms
 from hamlet.language.query import Aggregate, ReturnItem
 from hamlet.output.distinct import Sets, estimates
 from hamlet.output.numbers import Bools, Doubles, Integers, ScaledDoubles
@@ -30,7 +30,7 @@ from hamlet.planner.aggregates import REGISTERS, SCALED, SIZES, Component, Compo
 
 Column = Any  # one of the forms above
 
-_FORMS = {  # of kinds other than extrema (`hamlet._delivery.FORMS`)
+_FORMS = {  # of kinds other than extrema (`hamlet.kernel.column_builder.FORMS`)
     **dict.fromkeys(("count", "occurrences", "sum_int"), "integer"),
     **dict.fromkeys(SCALED, "pair"),
     "present": "flag",
@@ -102,7 +102,7 @@ def decoded(
 def in_columns(
     layout: Layout, gathers: Sequence[tuple[Any, Any]], words: npt.NDArray[np.uint64] | None = None
 ) -> list[Column]:
-    """Components as the kernel gives them (`hamlet._delivery.gathered`) as columns; `words` has their limbs, if any."""
+    """Components as columns, from what `hamlet.kernel.column_builder.gathered` takes; `words` has their limbs."""
     found: list[Column] = []
     limbs: npt.NDArray[np.uint64] | None = None
     for key, (first, second) in zip(layout.keys, gathers, strict=True):

@@ -1,4 +1,4 @@
-"""How result rows become dicts straight from the kernel, one plan per query (`hamlet._listing`)."""
+"""How result rows become dicts straight from the kernel, one plan per query (`hamlet.kernel.dicts`)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from hamlet._listing import Listing
+from hamlet.kernel.dicts import Listing
 from hamlet.language.query import Aggregate, ReturnItem
 from hamlet.language.schema import Schema
 from hamlet.output.components import read_one
@@ -25,6 +25,8 @@ def listings(compiled: CompiledClass, schema: Schema) -> dict[tuple[int, ...], l
     Queries that a kernel's query serves together are left out unless all of them have the same groups.
     """
     found: dict[tuple[int, ...], list[Listing]] = {}
+    if not compiled.line.is_plain:
+        return found  # the kernel gives windows that begin at multiples of the slide
     for part, users in enumerate(compiled.users_of):
         groups = {compiled.queries[place].group for place in users}
         plain = (len(compiled.parts_of[place]) == 1 and not compiled.queries[place].is_calculated for place in users)

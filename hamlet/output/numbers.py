@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hamlet import _delivery
 from hamlet.input.columns import Int64Array, fresh
+from hamlet.kernel import column_builder
 from hamlet.planner import scaled
 
 Doubles = npt.NDArray[np.float64]
@@ -53,7 +53,7 @@ class Runs:
         """The number of each row; made once."""
         if self._rows is None:
             self._rows = fresh(len(self), np.int64)
-            _delivery.repeated(self.values, self.counts, self._rows)
+            column_builder.repeated(self.values, self.counts, self._rows)
             self._rows.flags.writeable = False
         return self._rows
 
@@ -109,15 +109,15 @@ class Integers:
 
     def doubles(self) -> Doubles:
         """The nearest doubles, infinite beyond their range."""
-        return _delivery.doubles_of(self.words, self.starts, self.sizes)
+        return column_builder.doubles_of(self.words, self.starts, self.sizes)
 
     def scaled(self) -> ScaledDoubles:
         """The values as scaled doubles; all are at least 0."""
-        return ScaledDoubles(*_delivery.scaled_of(self.words, self.starts, self.sizes))
+        return ScaledDoubles(*column_builder.scaled_of(self.words, self.starts, self.sizes))
 
     def logarithms(self) -> tuple[Doubles, Bools]:
         """Binary logarithms, and where there is one."""
-        return _delivery.logarithms_of_limbs(self.words, self.starts, self.sizes)
+        return column_builder.logarithms_of_limbs(self.words, self.starts, self.sizes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,12 +150,12 @@ class ScaledDoubles:
 
     def presented(self) -> Doubles | BeyondDoubles:
         """The values as plain doubles where all are in their range, else with the scaled ones beside them."""
-        found, beyond = _delivery.presented(self.mantissas, self.exponents)
+        found, beyond = column_builder.presented(self.mantissas, self.exponents)
         return BeyondDoubles(found, self) if beyond else found
 
     def logarithms(self) -> tuple[Doubles, Bools]:
         """Binary logarithms, and where there is one."""
-        return _delivery.logarithms(self.mantissas, self.exponents)
+        return column_builder.logarithms(self.mantissas, self.exponents)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

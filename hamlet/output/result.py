@@ -93,7 +93,7 @@ class Results:
         ----------
         query : str
         window : int, str or datetime, optional
-            When the row's window begins; by default the first row counts.
+            When the row's window begins; by default that of the first row.
         group : optional
             The row's GROUP-BY values: a dict or, of one attribute, its value.
         limit : int

@@ -142,6 +142,8 @@ def piece_of(query: CompiledQuery, columns: tuple[ResultColumn, ...], closed: Cl
             column = Values([present(value) for value in column.tolist()])
         values.append(column)
     begin, end = closed.windows.edges(*query.window)
+    if not query.line.is_plain:
+        begin, end = (Runs(query.line.times(each.values), each.counts) for each in (begin, end))
     if query.analysed.query.session:
         last = closed.components[query.layout.keys.index(ComponentKey("greatest_int", None, SESSION_END))]
         end = Runs.of(last[0] + query.window[0])

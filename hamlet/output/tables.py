@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet._delivery import placed
 from hamlet.errors import OptionError, OutputError, one_of
 from hamlet.input.buffers import from_list, from_numpy, scalar, to_numpy
 from hamlet.input.columns import fresh
 from hamlet.input.widening import plain_type
+from hamlet.kernel.column_builder import placed
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Clock
 from hamlet.output.components import Values

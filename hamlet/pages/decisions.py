@@ -52,7 +52,8 @@ class Decisions:
 
     def add(self, records: pa.Table) -> None:
         """Take records of `hamlet.engine.trace.SCHEMA`, in their order."""
-        several = records.filter(pc.greater(records.column("k"), 1))
+        priced = pc.is_valid(records.column("shared_cost"))  # the matching operator has nothing to decide
+        several = records.filter(pc.and_(pc.greater(records.column("k"), 1), priced))
         self.single += records.num_rows - several.num_rows
         for batch in several.to_batches():
             if batch.num_rows:

@@ -1,7 +1,8 @@
 """The page that shows how a workload will run: what `hamlet explain --html` writes.
 
-It draws the merged template of every sharing group and the template of every query, and shows panes, the rung of the
-ladder and the memory class. Source: HAMLET (SIGMOD'21) Fig. 3 (drawn templates), §3.1 (panes).
+It opens with what is asked and who shares with whom; then it draws the merged template of every sharing group and the
+template of every query, and shows panes, granularity and memory class. Source: HAMLET (SIGMOD'21) Fig. 3 (drawn
+templates), §3.1 (panes).
 """
 
 from __future__ import annotations
@@ -13,14 +14,21 @@ from typing import Any
 
 from hamlet.language.schema import Schema
 from hamlet.output.place import check_place
-from hamlet.pages.drawing import Arrow, Drawing, State, draw
-from hamlet.pages.page import EXAMPLE, render, write
+from hamlet.pages.drawing import Arrow, State, drawing
+from hamlet.pages.page import EXAMPLE, GRAPHS, render, write
 from hamlet.planner.explain import view
 from hamlet.planner.workload import Workload
 from optimizer.explain import READS, QueryView, Steps, WorkloadView, duration_text, negated_texts
 from optimizer.explain_sharing import REASONS, kleene_text
-from optimizer.explain_sharing_text import benefit_text
-from optimizer.explain_text import maps_lines, memory_lines, operator_lines, partition_text, rung_lines, window_text
+from optimizer.explain_sharing_text import benefit_text, single_text
+from optimizer.explain_text import (
+    granularity_lines,
+    memory_lines,
+    operator_lines,
+    parallel_lines,
+    partition_text,
+    window_text,
+)
 from optimizer.merge import SharingGroup
 from optimizer.pasts import Place
 from optimizer.roles import Part
@@ -30,9 +38,10 @@ OPTION = "--html"
 _COLOURS = 6  # of shared parts, as the style has them
 _WIDEST = 26  # letters of a label
 _WINDOWS = 3  # drawn of each query
+_MOST_ASKED = 30  # queries in the table at the top
 _MOST_PANES = 90  # drawn one by one
 
-_RUNGS = (
+_GRANULARITIES = (
     ("state-grained", "one sum per state and open window; events are forgotten at once"),
     ("indexed", "looks back at single events by a search among sorted ones: O(log n) for an event"),
     ("event-grained", "looks back at single events one by one: O(n) for an event"),
@@ -40,7 +49,12 @@ _RUNGS = (
 
 
 def write_explanation(
-    workload: Workload, path: str | os.PathLike[str], schema: Schema | None = None, source: str | None = None
+    workload: Workload,
+    path: str | os.PathLike[str],
+    schema: Schema | None = None,
+    source: str | None = None,
+    *,
+    timezone: str | None = None,
 ) -> None:
     """Write the page.
 
@@ -52,39 +66,48 @@ def write_explanation(
         Of the input, as for `hamlet.planner.explain.explain`.
     source : str or None
         The input's name, where there is one.
+    timezone : str, optional
+        As for `hamlet.planner.explain.explain`.
 
     Raises
     ------
     OutputError
         The page cannot be written there.
-    UnsupportedError
-        igraph is not installed.
     WorkloadError
         Names, types or durations that do not fit the schema.
     """
     named = workload.analysis.text.source
     check_place(path, OPTION, keep=(named, source) if source is not None else (named,), example=EXAMPLE)
-    write(page(workload, schema, source), path, OPTION)
+    write(page(workload, schema, source, timezone), path, OPTION)
 
 
-def page(workload: Workload, schema: Schema | None = None, source: str | None = None) -> str:
+def page(
+    workload: Workload, schema: Schema | None = None, source: str | None = None, timezone: str | None = None
+) -> str:
     """The page as text; parameters and errors as those of `write_explanation`."""
-    shown = view(workload, schema)
+    shown = view(workload, schema, timezone)
     sharing = shown.shared.sharing
     names = [query.name for query in shown.queries]
+    graphs: list[dict[str, Any]] = []
+    groups = [_group(number, group, shown, graphs) for number, group in enumerate(sharing.groups, 1)]
+    queries = [_query(place, query, shown, graphs) for place, query in enumerate(shown.queries)]
     return render(
         "explain.html",
-        "explain.css",
-        "explain.js",
-        {"queries": names},
+        (*GRAPHS[0], "explain.css"),
+        (*GRAPHS[1], "explain.js"),
+        {"queries": names, "graphs": graphs},
         workload=workload.analysis.text.source,
         source=source,
         names=names,
-        rungs=[
+        most_asked=_MOST_ASKED,
+        asked=[_asked(place, query, shown) for place, query in enumerate(shown.queries)],
+        sharing_queries=len({place for each in shown.sharing_sets for place in each}),
+        granularities=[
             (name, meaning, [(place, query.name) for place, query in enumerate(shown.queries) if query.rung == name])
-            for name, meaning in _RUNGS
+            for name, meaning in _GRANULARITIES
         ],
-        groups=[_group(number, group, shown) for number, group in enumerate(sharing.groups, 1)],
+        groups=groups,
+        bursts=[(kind, shown.names(places)) for kind, places in shown.bursts],
         left_out=[names[place] for place in sharing.left_out],
         apart=[
             (
@@ -98,7 +121,7 @@ def page(workload: Workload, schema: Schema | None = None, source: str | None = 
         constants=shown.shared.constants.text,
         same=[[names[place] for place in each] for each in sharing.same],
         classes=[_class(number, each, shown) for number, each in enumerate(shown.plan.classes, 1)],
-        queries=[_query(place, query, shown) for place, query in enumerate(shown.queries)],
+        queries=queries,
         reads=[(name, meaning) for name, meaning in READS.items() if name != "start"],
     )
 
@@ -106,8 +129,23 @@ def page(workload: Workload, schema: Schema | None = None, source: str | None = 
 # ----------------------------------------------------------------------------------------------------------- groups
 
 
-def _group(number: int, group: SharingGroup, shown: WorkloadView) -> dict[str, Any]:
-    drawing = _merged(group, shown)
+def _asked(place: int, query: QueryView, shown: WorkloadView) -> dict[str, Any]:
+    """What a query asks, and which others it may share work with."""
+    others = {other for each in shown.sharing_sets if place in each for other in each}
+    return {
+        "place": place,
+        "name": query.name,
+        "pattern": query.pattern,
+        "returns": ", ".join(query.returns),
+        "window": window_text(query, shown),
+        "per": ", ".join(query.grouping),
+        "shares": [(other, shown.queries[other].name) for other in sorted(others - {place})],
+    }
+
+
+def _group(number: int, group: SharingGroup, shown: WorkloadView, graphs: list[dict[str, Any]]) -> dict[str, Any]:
+    drawing = _merged(number, group, shown)
+    graphs.append(drawing)
     return {
         "number": number,
         "queries": [(place, shown.queries[place].name) for place in group.queries],
@@ -117,16 +155,17 @@ def _group(number: int, group: SharingGroup, shown: WorkloadView) -> dict[str, A
                 "colour": place % _COLOURS,
                 "text": kleene_text(each),
                 "variants": [(", ".join(names), text) for names, text in shown.shared.variants(each)],
+                "single": single_text(shown.names(single), each) if (single := shown.single(each)) else "",
                 "benefits": [benefit_text(found) for found in shown.shared.benefits(each)],
             }
             for place, each in enumerate(group.sub_patterns)
         ],
-        "drawing": drawing,
-        "together": any("together" in each["classes"] for each in drawing.states),
+        "drawing": len(graphs) - 1,
+        "together": any("together" in each["classes"] for each in drawing["states"]),
     }
 
 
-def _merged(group: SharingGroup, shown: WorkloadView) -> Drawing:
+def _merged(group_number: int, group: SharingGroup, shown: WorkloadView) -> dict[str, Any]:
     """The merged template, shared Kleene sub-patterns coloured, each transition labelled with its queries (Fig. 3)."""
     template = group.template
     colours: dict[Place, int] = {}
@@ -144,7 +183,6 @@ def _merged(group: SharingGroup, shown: WorkloadView) -> Drawing:
         classes += ["variant"] * bool(shared and len(queries) == 1)
         states.append(
             State(
-                number,
                 each.type,
                 _cut(conditions),
                 tuple(_cut(f"no {text} after", 34) for text in _end_guards(ends.get(number, ()), number, group, shown)),
@@ -170,7 +208,7 @@ def _merged(group: SharingGroup, shown: WorkloadView) -> Drawing:
                 _attribute(queries),
             )
         )
-    return draw(states, arrows)
+    return drawing(f"merged template of group {group_number}", states, arrows)
 
 
 def _way_label(guards: tuple[str, ...], parts: Sequence[Part], group: SharingGroup, shown: WorkloadView) -> str:
@@ -249,7 +287,7 @@ def _cut(text: str, widest: int = _WIDEST) -> str:
 
 
 def _class(number: int, each: Any, shown: WorkloadView) -> dict[str, Any]:
-    """A class of queries, and where its panes cut the windows."""
+    """Queries with the same partition attributes, and where its panes cut the windows."""
     windows: dict[tuple[int, int], list[int]] = {}
     for place in each.queries:
         window = shown.queries[place].window
@@ -283,7 +321,10 @@ def _class(number: int, each: Any, shown: WorkloadView) -> dict[str, Any]:
 # ---------------------------------------------------------------------------------------------------------- queries
 
 
-def _query(place: int, query: QueryView, shown: WorkloadView) -> dict[str, Any]:
+def _query(place: int, query: QueryView, shown: WorkloadView, graphs: list[dict[str, Any]]) -> dict[str, Any]:
+    first = len(graphs)
+    titled = [*_drawings(query.templates, f"template of {query.name}")]
+    graphs += [graph for _, graph in titled]
     return {
         "place": place,
         "name": query.name,
@@ -292,34 +333,34 @@ def _query(place: int, query: QueryView, shown: WorkloadView) -> dict[str, Any]:
         "variables": query.variables,
         "partition": partition_text(query),
         "window": window_text(query, shown),
-        "rung": query.rung,
-        "why": rung_lines(query),
+        "granularity": query.rung,
+        "why": granularity_lines(query),
         "operator": operator_lines(query),
         "memory": memory_lines(query.memory, query.window),
-        "maps": maps_lines(query),
-        "drawings": [*_drawings(query.templates)],
+        "parallel": parallel_lines(query),
+        "drawings": [(about, first + number) for number, (about, _) in enumerate(titled)],
     }
 
 
-def _drawings(templates: Iterable[Steps], about: str = "") -> Iterable[tuple[str, Drawing]]:
+def _drawings(templates: Iterable[Steps], label: str, about: str = "") -> Iterable[tuple[str, dict[str, Any]]]:
     """The templates of a query, then those of its longer negated patterns, each with what it is."""
     for steps in templates:
-        yield steps.part or about, _template(steps)
+        yield steps.part or about, _template(steps, label)
         for guard, inner in zip(steps.template.guards, steps.guards, strict=True):
             if inner.template.size > 2:  # of a single event there is nothing to draw
-                yield from _drawings([inner], f"NOT {guard.text}")
+                yield from _drawings([inner], f"{label}, NOT {guard.text}", f"NOT {guard.text}")
 
 
-def _template(steps: Steps) -> Drawing:
+def _template(steps: Steps, label: str) -> dict[str, Any]:
     template = steps.template
     ends = {final.state: final.guards for final in template.finals}
-    states = [State(START, "", tip="start")]
+    states = [State("", tip="start")]
     for number in range(1, template.size):
         name, type = template.variable(number), template.types[template.labels[number]]
         below = tuple(_cut(f"no {text} after", 34) for text in negated_texts(template, ends.get(number, frozenset())))
         classes = "kleene" * (number in template.kleene_states) + " final" * (number in ends)
         tip = f"{type} {name}" + "\na trend may end here" * (number in ends)
-        states.append(State(number, type, name if name != type else "", below, classes, tip))
+        states.append(State(type, name if name != type else "", below, classes, tip))
     found: dict[tuple[int, int], list[tuple[str, str, str]]] = {}
     for step, done in zip(template.transitions, steps.steps, strict=True):
         no = ", ".join(f"no {text}" for text in negated_texts(template, step.guards))
@@ -337,4 +378,4 @@ def _template(steps: Steps) -> Drawing:
         )
         for (begin, end), ways in found.items()
     ]
-    return draw(states, arrows)
+    return drawing(label, states, arrows)

@@ -6,6 +6,7 @@ import datetime
 import json
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +19,22 @@ from hamlet.version import __version__
 
 EXAMPLE = "page.html"  # what a page may be called
 
+CHARTS = ("uPlot.min.css",), ("uPlot.iife.min.js", "charts.js")  # styles and scripts of a page with charts
+GRAPHS = ("graph.css",), ("dagre.min.js", "graph.js")  # and of one with graphs
+
 _FOLDER = Path(__file__).parent / "templates"
+_VENDOR = Path(__file__).parent / "vendor"
 
 
-def render(template: str, style: str, script: str, data: Any, **values: Any) -> str:
+def render(template: str, styles: Sequence[str], scripts: Sequence[str], data: Any, **values: Any) -> str:
     """A page as text.
 
     Parameters
     ----------
-    template, style, script : str
-        Files of the folder ``templates``.
+    template : str
+        A file of the folder ``templates``.
+    styles, scripts : sequence of str
+        Files of the folders ``templates`` and ``vendor`` that the page holds behind those of every page, in this order.
     data : Any
         What the script reads, as JSON has it.
     **values
@@ -41,8 +48,8 @@ def render(template: str, style: str, script: str, data: Any, **values: Any) -> 
         undefined=StrictUndefined,
     )
     return environment.get_template(template).render(
-        style=_source("page.css") + _source(style),
-        script=_source("page.js") + _source(script),
+        style=_sources("page.css", *styles),
+        script=_sources("page.js", *scripts),
         data=_json(data),
         version=__version__,
         made=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -70,9 +77,10 @@ def _umask() -> int:
     return mask
 
 
-def _source(name: str) -> Markup:
-    """A file of this project that stands in the page as it is."""
-    return Markup((_FOLDER / name).read_text(encoding="utf-8"))
+def _sources(*names: str) -> Markup:
+    """Files of this package that stand in the page as they are."""
+    places = (_FOLDER / name if (_FOLDER / name).exists() else _VENDOR / name for name in names)
+    return Markup("\n".join(place.read_text(encoding="utf-8").rstrip() for place in places))
 
 
 def _json(data: Any) -> Markup:

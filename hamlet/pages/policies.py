@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from hamlet.output.columnar import csv_texts
 from hamlet.output.place import check_place
-from hamlet.pages.page import EXAMPLE, render, write
+from hamlet.pages.page import CHARTS, EXAMPLE, render, write
 from hamlet.policies.explaining import CLASSES, Shown, worst
 
+_WORST = dict(zip(CLASSES, ("nothing", *(f"memory {each}" for each in CLASSES[1:-1]), "unbounded memory"), strict=True))
 _BARS = 120
 _TOP = 15
 _MOST_KEPT = 1_000_000  # valuations that are counted; rarer ones beyond that are forgotten
@@ -43,7 +44,7 @@ def explanation(
         {
             "name": name,
             "text": text.strip(),
-            "rows": "violations" if violations else "satisfying valuations",
+            "row": "a violation" if violations else "values that satisfy it",
             "columns": ["time", "time_point", *columns],
             "memory": worst(tree),
             "nodes": list(tree.walk()),
@@ -53,12 +54,13 @@ def explanation(
     names = ", ".join(each["name"] for each in shown)
     page = render(
         "policy.html",
-        "policy.css",
-        "policy.js",
-        {"policies": []},
+        ("watched.css",),
+        (),
+        {},
         workload=names,
         signature=signature,
         policies=shown,
+        worst=_WORST[max((each["memory"] for each in shown), key=CLASSES.index)],
         classes=CLASSES,
     )
     write(page, path, "--html")
@@ -90,16 +92,21 @@ class ViolationReport:
         self._path = path
         self._counts = [0] * len(policies)
         self._times: list[Counter[int]] = [Counter() for _ in policies]
+        self._spans: list[tuple[int, int] | None] = [None] * len(policies)  # ticks of the first and the last row
         self._steps = [1] * len(policies)
         self._types: list[pa.DataType] = [pa.int64() for _ in policies]
         self._top: list[Counter[tuple[str, ...]]] = [Counter() for _ in policies]
 
     def see(self, place: int, rows: pa.RecordBatch) -> None:
         """Count the rows of a policy."""
+        if not rows.num_rows:
+            return
         self._counts[place] += rows.num_rows
         times = rows.column("time")
         self._types[place] = times.type
         ticks = times.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        before = self._spans[place] or (int(ticks[0]), int(ticks[0]))
+        self._spans[place] = min(before[0], int(ticks.min())), max(before[1], int(ticks.max()))
         values, counts = np.unique(ticks // self._steps[place], return_counts=True)
         self._times[place].update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
         while len(self._times[place]) > 64 * _BARS:  # coarser, so that memory does not grow
@@ -117,19 +124,29 @@ class ViolationReport:
     def write(self, source: str, settings: Sequence[tuple[str, str]], stats: Mapping[str, Any], seconds: float) -> None:
         """Write the page."""
         shown = []
+        charts: list[dict[str, Any]] = []
         for place, (name, text, what, columns) in enumerate(self._policies):
-            count = self._counts[place]
+            top = [(values, f"{number:,}") for values, number in self._top[place].most_common(_TOP)]
+            often = bool(top) and top[0][1] != "1"
+            span = self._spans[place]
+            first, last = csv_texts(pa.array(span).cast(self._types[place])) if span else ("", "")
             shown.append(
                 {
                     "name": name,
                     "text": text.strip(),
                     "what": what,
                     "columns": columns,
-                    "count": f"{count:,} {what}",
-                    "bars": self._bars(place),
-                    "top": [(values, f"{number:,}") for values, number in self._top[place].most_common(_TOP)],
+                    "rows": self._counts[place],
+                    "first": first,
+                    "last": last,
+                    "most": ", ".join(map(" = ".join, zip(columns, top[0][0], strict=True))) if often else "",
+                    "most_rows": top[0][1] if often else "",
+                    "chart": len(charts) if span else None,
+                    "top": top,
                 }
             )
+            if span:
+                charts.append({"label": f"{what} of {name} over time", "what": what, **self._bars(place)})
         counters = [
             (f"{stats[key]:,}", caption)
             for key, caption in (
@@ -142,34 +159,28 @@ class ViolationReport:
             if key in stats
         ]
         counters += [(f"{sum(self._counts):,}", "rows"), (f"{seconds:.2f} s", "run time")]
-        data = {"policies": [{"what": each["what"], "bars": each["bars"]} for each in shown]}
         page = render(
             "violations.html",
-            "policy.css",
-            "policy.js",
-            data,
+            (*CHARTS[0], "watched.css"),
+            (*CHARTS[1], "watched.js"),
+            {"charts": charts},
             workload=", ".join(name for name, *_ in self._policies),
             source=source,
             settings=settings,
             counters=counters,
+            events=stats.get("events"),
             policies=shown,
+            kind=kinds.pop() if len(kinds := {what for _, _, what, _ in self._policies}) == 1 else "rows",
         )
         write(page, self._path, "--report")
 
-    def _bars(self, place: int) -> list[dict[str, Any]]:
-        """Counts of equal lengths of time."""
+    def _bars(self, place: int) -> dict[str, Any]:
+        """Counts of equal lengths of time: ``bars``, and the ``times`` where they begin and end."""
         times, step = self._times[place], self._steps[place]
-        if not times:
-            return []
         first, last = min(times), max(times)
         width = max(1, -(-(last - first + 1) // _BARS))
         counts = [0] * (-(-(last - first + 1) // width))
         for value, count in times.items():
             counts[(value - first) // width] += count
-        most = max(counts)
         edges = [(first + number * width) * step for number in range(len(counts) + 1)]
-        texts = csv_texts(pa.array(edges).cast(self._types[place]))
-        return [
-            {"first": texts[number], "last": texts[number + 1], "count": count, "height": 100 * count / most}
-            for number, count in enumerate(counts)
-        ]
+        return {"bars": counts, "times": csv_texts(pa.array(edges).cast(self._types[place]))}

@@ -20,12 +20,13 @@ from hamlet.output.place import check_place
 from hamlet.output.result import Results
 from hamlet.pages.activity import Activity
 from hamlet.pages.decisions import Decisions
-from hamlet.pages.page import EXAMPLE, render, write
+from hamlet.pages.page import CHARTS, EXAMPLE, render, write
 from hamlet.pages.series import MOST_POINTS, Sample, query_lines
-from hamlet.pages.timeline import axis
+from hamlet.pages.timeline import axis, tick_text
 from hamlet.planner.workload import Workload
 
 OPTION = "--report"
+_MOST_ASKED = 30  # queries in the table at the top
 REST = "rest"  # the stage of all that lies between the others
 
 # What a run counted: key of `Results.stats`, caption, what it means.
@@ -146,14 +147,20 @@ def page(
         "events": events,
         "decisions": found,
     }
+    answered = sorted(queries, key=lambda query: not query["rows"])
     return render(
         "report.html",
-        "report.css",
-        "report.js",
+        (*CHARTS[0], "report.css"),
+        (*CHARTS[1], "report.js"),
         data,
         workload=workload.analysis.text.source,
         source=source,
         settings=settings,
+        asked=[_asked(query, shown_as) for query in answered[:_MOST_ASKED]],
+        left_out=len(answered[_MOST_ASKED:]),
+        answered=sum(bool(query["rows"]) for query in queries),
+        rows=sum(query["rows"] for query in queries),
+        read=results.stats.get("events"),
         counters=_counters(results.stats),
         largest=largest(results.stats.get("largest_count_bits", 0)),
         seconds=results.stats["seconds"],
@@ -166,6 +173,23 @@ def page(
         events=events,
         decisions=found,
     )
+
+
+def _asked(query: Mapping[str, Any], axis: dict[str, Any]) -> dict[str, Any]:
+    """A line of the table at the top: a query and its largest result."""
+    top = query["top"]
+    window = f"{tick_text(top['start'], axis)} – {tick_text(top['end'], axis)}" if top else ""
+    return {
+        "name": query["name"],
+        "pattern": query["pattern"],
+        "rows": query["rows"],
+        "groups": query["groups"] if query["groupedBy"] else None,
+        "measure": query["measures"][query["first"]],
+        "value": top["value"] if top else "",
+        "window": window,
+        "group": top["group"] if top else "",
+        "sample": query["sample"],
+    }
 
 
 def settings_of(options: Options, **others: object) -> list[tuple[str, str]]:

@@ -19,8 +19,9 @@ import numpy as np
 from hamlet.language.printing import to_text
 from hamlet.language.query import AttributeType, Query
 from hamlet.language.schema import Clock
-from hamlet.output.digits import leading
+from hamlet.output.digits import leading, short_text
 from hamlet.output.query_rows import QueryRows, ResultColumn
+from hamlet.planner.timeline import line_of
 
 MOST_POINTS = 30_000  # of a page: about 6 bytes each
 MOST_BINS = 150
@@ -89,7 +90,8 @@ def query_lines(
     -------
     dict
         ``name``, ``pattern``; ``groupedBy``: attributes; ``measures``: names; ``first``: the one to show first, by
-        place; ``logarithms``: those that are LOG2, by place; ``rows``, ``groups``: how many there are; ``starts``:
+        place; ``top``: the row of its largest value (``value`` as text, ``start``, ``end``, ``group``), or None;
+        ``logarithms``: those that are LOG2, by place; ``rows``, ``groups``: how many there are; ``starts``:
         ticks of the first window of each bin; ``joined``: most windows in a bin; ``within``, ``slide``: ticks;
         ``lines``: of the groups with the largest values of the first measure (``label``; ``bins``, left out where it
         has all; ``values`` per measure); ``band``: per measure the least and greatest values of all groups by bin,
@@ -101,7 +103,7 @@ def query_lines(
     keys = [place for place, column in enumerate(rows.columns) if column.kind == "attribute"]
     starts = sorted({start for piece in rows.pieces for start in np.unique(piece.starts).tolist()})
     bin_of, first_starts, joined = _bins(starts)
-    lines = _lines(rows, keys, places, bin_of)
+    lines, top = _lines(rows, keys, places, bin_of, first)
     names = [rows.columns[place].name for place in places] or ["trends exist"]
     kept = _kept(lines[:], first, points // len(names))
     return {
@@ -117,25 +119,49 @@ def query_lines(
         "starts": first_starts,
         "joined": joined,
         "within": int(query.within.seconds * clock.ticks_per_second),
-        "slide": int((query.slide or query.within).seconds * clock.ticks_per_second),
+        "top": top,
+        "slide": line_of(query, clock)[2]
+        if clock.zone
+        else int((query.slide or query.within).seconds * clock.ticks_per_second),
+        "ends": _ends(rows, first_starts) if clock.zone else None,
         "lines": [_shown(line, len(first_starts)) for line in kept],
         "band": _band(lines, len(first_starts), len(names)) if len(kept) < len(lines) else None,
     }
 
 
-def _lines(rows: QueryRows, keys: Sequence[int], places: Sequence[int], bin_of: Callable[[int], int]) -> list[_Line]:
-    """The line of every group; of neighbouring windows in one bin the largest values."""
+def _lines(
+    rows: QueryRows, keys: Sequence[int], places: Sequence[int], bin_of: Callable[[int], int], first: int
+) -> tuple[list[_Line], dict[str, Any] | None]:
+    """The line of every group, of neighbouring windows in one bin the largest values; the row of the largest value."""
     lines: dict[tuple[Any, ...], _Line] = {}
+    top: tuple[Value, int, int, str] = (None, 0, 0, "")
     for row in chain.from_iterable(piece.tuples() for piece in rows.pieces):
         group = tuple(row[2 + place] for place in keys)
         line = lines.get(group)
         if line is None:
             line = lines[group] = _Line(", ".join(map(_label, group)), {})
         values = [row[2 + place] for place in places] or [1]
+        if values[first] is not None and (top[0] is None or values[first] > top[0]):
+            top = (values[first], row[0], row[1], line.label)
         number = bin_of(row[0])
         before = line.points.get(number)
         line.points[number] = values if before is None else [*map(_larger, before, values)]
-    return [*lines.values()]
+    shown = {"value": _text(top[0]), "start": top[1], "end": top[2], "group": top[3]}
+    return [*lines.values()], None if top[0] is None or not places else shown
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, int):
+        return f"{value:,}" if abs(value) < 10**15 else short_text(value)
+    return "" if value is None else f"{value:.6g}"
+
+
+def _ends(rows: QueryRows, starts: Sequence[int]) -> list[int]:
+    """When the windows end that begin at some times: by the clock of a time zone they are not equally long."""
+    ends: dict[int, int] = {}
+    for piece in rows.pieces:
+        ends.update(zip(np.asarray(piece.starts).tolist(), np.asarray(piece.ends).tolist(), strict=True))
+    return [ends[start] for start in starts]
 
 
 def _is_measure(column: ResultColumn) -> bool:

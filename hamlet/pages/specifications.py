@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hamlet.output.place import check_place
-from hamlet.pages.page import EXAMPLE, render, write
+from hamlet.pages.page import CHARTS, EXAMPLE, render, write
 
 _BARS = 120
+_SECOND = 1_000_000_000  # ns
 _MOST_BINS = 16 * _BARS  # kept of one chart; more are put together two by two
 _TOP = 5
 _MOST_MESSAGES = 10_000  # counted of one trigger; rarer ones beyond that are forgotten
 _MOST_LINES = 8  # of one stream: more cannot be told apart
-_HEIGHT = 100.0
 
 Span = tuple[float, float, float]  # least, greatest, newest value
 
@@ -67,6 +67,9 @@ def _later(one: Span, other: Span) -> Span:
 @dataclass
 class _Trigger:
     name: str
+    text: str
+    first: int = 0
+    last: int = 0
     times: Binned = field(default_factory=lambda: Binned(lambda one, other: one + other))
     messages: Counter[str] = field(default_factory=Counter)
     count: int = 0
@@ -95,8 +98,8 @@ class SpecificationReport:
 
     Parameters
     ----------
-    specifications : sequence of (str, str, mapping of int to str, mapping of int to str)
-        Name, text, and the names of the triggers and of the streams of numbers, by their number.
+    specifications : sequence of (str, str, mapping of int to (str, str), mapping of int to str)
+        Name, text, and by their number the triggers (name, text) and the names of the streams of numbers.
     path : path
         Where the page goes.
     keep : sequence of str
@@ -110,7 +113,7 @@ class SpecificationReport:
 
     def __init__(
         self,
-        specifications: Sequence[tuple[str, str, Mapping[int, str], Mapping[int, str]]],
+        specifications: Sequence[tuple[str, str, Mapping[int, tuple[str, str]], Mapping[int, str]]],
         path: str | os.PathLike[str],
         keep: Sequence[str],
     ) -> None:
@@ -120,7 +123,7 @@ class SpecificationReport:
             _Watched(
                 name,
                 text.strip(),
-                {number: _Trigger(each) for number, each in triggers.items()},
+                {number: _Trigger(*each) for number, each in triggers.items()},
                 {number: _Stream(each) for number, each in streams.items()},
             )
             for name, text, triggers, streams in specifications
@@ -151,6 +154,8 @@ class SpecificationReport:
             watched.last = max(watched.last, at)
             trigger = watched.triggers.get(number)
             if trigger is not None:
+                trigger.first = trigger.first if trigger.count else at
+                trigger.last = at
                 trigger.count += 1
                 trigger.times.add(at, 1)
                 trigger.messages[str(value)] += 1
@@ -163,8 +168,8 @@ class SpecificationReport:
 
     def write(self, source: str, settings: Sequence[tuple[str, str]], stats: Mapping[str, Any], seconds: float) -> None:
         """Write the page."""
-        bars: list[dict[str, Any]] = []
-        shown = [self._shown(each, bars) for each in self._watched]
+        charts: list[dict[str, Any]] = []
+        shown = [self._shown(each, charts) for each in self._watched]
         counters = [
             (f"{stats[key]:,}", caption)
             for key, caption in (
@@ -178,41 +183,51 @@ class SpecificationReport:
         counters += [(f"{triggered:,}", "rows of triggers"), (f"{seconds:.2f} s", "run time")]
         page = render(
             "watched.html",
-            "policy.css",
-            "policy.js",
-            {"policies": bars},
+            (*CHARTS[0], "watched.css"),
+            (*CHARTS[1], "watched.js"),
+            {"charts": charts},
             workload=", ".join(each.name for each in self._watched),
             source=source,
             settings=settings,
             counters=counters,
+            events=stats.get("events"),
+            rows=triggered,
             specifications=shown,
+            triggers=[each for one in shown for each in one["triggers"]],
         )
         write(page, self._path, "--report")
 
-    def _shown(self, watched: _Watched, bars: list[dict[str, Any]]) -> dict[str, Any]:
+    def _shown(self, watched: _Watched, charts: list[dict[str, Any]]) -> dict[str, Any]:
         first, last = watched.first or 0, watched.last
         width = max(1, -(-(last - first + 1) // _BARS))
+        if width >= _SECOND:  # then bins begin at whole seconds
+            width, first = -(-width // _SECOND) * _SECOND, first // _SECOND * _SECOND
         count = -(-(last - first + 1) // width)
         texts = [watched.clock_text(first + number * width) for number in range(count)] + [watched.clock_text(last)]
         triggers = []
         for trigger in watched.triggers.values():
-            heights = trigger.times.over(first, width, count) if trigger.count else []
-            most = max((each or 0 for each in heights), default=1)
-            drawn = [
-                {"first": texts[n], "last": texts[n + 1], "count": each or 0, "height": _HEIGHT * (each or 0) / most}
-                for n, each in enumerate(heights)
-            ]
+            top = [(message, f"{number:,}") for message, number in trigger.messages.most_common(_TOP)]
             triggers.append(
                 {
+                    "specification": watched.name,
                     "name": trigger.name,
-                    "count": f"{trigger.count:,} time{'s' * (trigger.count != 1)}",
-                    "bars": drawn,
-                    "number": len(bars),
-                    "top": [(message, f"{number:,}") for message, number in trigger.messages.most_common(_TOP)],
+                    "text": trigger.text,
+                    "count": trigger.count,
+                    "first": watched.clock_text(trigger.first) if trigger.count else "",
+                    "last": watched.clock_text(trigger.last) if trigger.count else "",
+                    "chart": len(charts) if trigger.count else None,
+                    "top": top,
                 }
             )
-            bars.append({"what": "rows", "bars": drawn})
-        streams = [_drawn(each, first, width, count) for each in watched.streams.values() if each.lines]
+            if trigger.count:
+                bars = [each or 0 for each in trigger.times.over(first, width, count)]
+                charts.append({"label": f"{trigger.name} over time", "what": "rows", "bars": bars, "times": texts})
+        streams = []
+        for each in watched.streams.values():
+            if each.lines:
+                streams.append({"name": each.name, "others": each.others, "chart": len(charts)})
+                charts.append({"label": f"{each.name} over time", "lines": _lines(each, first, width, count)})
+                charts[-1]["times"] = texts
         span = f"{texts[0]} to {texts[-1]}" if watched.first is not None else ""
         return {"name": watched.name, "text": watched.text, "triggers": triggers, "streams": streams, "span": span}
 
@@ -229,24 +244,12 @@ def _see_value(stream: _Stream, at: int, key: Any, value: float) -> None:
     line.add(at, (value, value, value))
 
 
-def _drawn(stream: _Stream, first: int, width: int, count: int) -> dict[str, Any]:
-    """A stream as polylines through the newest value of each bin, and the range of all values."""
-    lines = [(key, line.over(first, width, count)) for key, line in stream.lines.items()]
-    spans = [each for _, bins in lines for each in bins if each is not None]
-    least, greatest = min(each[0] for each in spans), max(each[1] for each in spans)
-    size = (greatest - least) or 1.0
-    drawn = []
-    for key, bins in lines:
-        points = [
-            f"{number + 0.5:.1f},{_HEIGHT - _HEIGHT * (each[2] / size - least / size):.2f}"
-            for number, each in enumerate(bins)
-            if each is not None
-        ]
-        drawn.append({"label": "" if key is None or key == () else str(key), "points": points})
-    return {
-        "name": stream.name,
-        "lines": drawn,
-        "bins": count,
-        "range": f"{least:g} to {greatest:g}",
-        "others": stream.others,
-    }
+def _lines(stream: _Stream, first: int, width: int, count: int) -> list[dict[str, Any]]:
+    """Each instance of a stream: the newest value of each bin."""
+    return [
+        {
+            "label": stream.name if key is None or key == () else str(key),
+            "values": [None if each is None else each[2] for each in line.over(first, width, count)],
+        }
+        for key, line in stream.lines.items()
+    ]

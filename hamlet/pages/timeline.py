@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from fractions import Fraction
 from typing import Any
 
@@ -36,6 +37,26 @@ def axis(clock: Clock, first: int, last: int) -> dict[str, Any]:
     dates = clock.is_timestamp or (_DATES[0] * seconds <= first and last <= _DATES[1] * seconds)
     zone = "UTC" if clock.is_timestamp and clock.type.tz is not None else ""
     return {"dates": dates, "perSecond": seconds, "unit": clock.unit, "zone": zone, "column": clock.column}
+
+
+def tick_text(ticks: int, axis: dict[str, Any]) -> str:
+    """A tick as people read it, as the page's script writes it too.
+
+    Examples
+    --------
+    >>> dates = {"dates": True, "perSecond": 1000, "unit": "ms"}
+    >>> tick_text(1_357_034_400_000, dates), tick_text(1_357_034_401_250, dates)
+    ('2013-01-01 10:00', '2013-01-01 10:00:01.250')
+    >>> tick_text(2_500, {"dates": False, "perSecond": 1, "unit": "s"})
+    '2 500 s'
+    """
+    if not axis["dates"]:
+        return f"{ticks:,}".replace(",", " ") + f" {axis['unit']}"
+    seconds, rest = divmod(ticks, axis["perSecond"])
+    moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=seconds)
+    text = f"{moment:%Y-%m-%d %H:%M}" + (f":{moment:%S}" if moment.second or rest else "")
+    share = rest / axis["perSecond"]
+    return text + (f"{share:.3f}"[1:] if share > 5e-4 else "")
 
 
 class Bins:

@@ -62,7 +62,8 @@ def run(
     delimiter : str, optional
         What separates the fields of CSV; by default the header tells.
     bad_rows : {'error', 'drop'}
-        What becomes of CSV rows that have too many or too few fields, or no time.
+        What becomes of rows without a time, CSV rows with too many or too few fields, and lines that are no JSON object
+        or have a value of another kind than the attribute had before.
     since, until : int, str or datetime, optional
         Only events from a time on, and before another one; row groups of Parquet without any are not read.
     trace : path, optional
@@ -73,8 +74,8 @@ def run(
         sharing decisions. A file that is there is replaced.
     **options
         `hamlet.engine.options.Options`: sharing, benefit, numbers, count_type, threads, time_column, type_column,
-        order_column, time_unit, max_memory. Threads compute stretches of time side by side where windows do not
-        overlap, or there is one group only; else groups.
+        order_column, time_unit, timezone, max_memory. Threads compute stretches of time side by side where windows
+        do not overlap, or there is one group only; else groups.
 
     Returns
     -------
@@ -104,6 +105,7 @@ def run(
         type_column=chosen.type_column,
         order_column=chosen.order_column,
         time_unit=chosen.time_unit,
+        timezone=chosen.timezone,
         input_format=input_format,
         delimiter=delimiter,
         bad_rows=bad_rows,

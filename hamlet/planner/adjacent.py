@@ -3,7 +3,7 @@
 A conjunction of equalities and at most one comparison, each with the earlier event on one side and the later on the
 other, is a search among sorted keys. ``<>`` is both ``<`` and ``>``. Everything else is a scan.
 
-The sums are those of ``hamlet/_index.pyx``.
+The sums are those of ``hamlet/kernel/operators/event_store/index.pyx``.
 """
 
 from __future__ import annotations

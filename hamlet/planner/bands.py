@@ -1,4 +1,4 @@
-"""Bands: queries that the kernel runs side by side, one vector element each (``_lanes.h``, ``_bands.pyx``).
+"""Bands: queries that the kernel runs side by side, one vector element each (``lanes.h``, ``programs.pyx``).
 
 A band holds queries of equal windows whose transitions read sums and no single events (the rung "state-grained"), and
 whose negated patterns kill at once. Their cells lie in one block per key, so the block must not be larger than what the
@@ -17,7 +17,7 @@ from hamlet._core import COMPONENTS, SOURCES
 from hamlet.planner.memory import WORD, bound
 from hamlet.planner.tables import NONE, QueryTables
 
-MOST_PLANES = 16  # as in _lanes.h
+MOST_PLANES = 16  # as in lanes.h
 WIDTH = 8  # lanes of the widest vectors
 FEW_WINDOWS = 2  # open at once; so few that one band of unlike queries costs less than several of like ones
 
@@ -52,7 +52,7 @@ class Band:
     vectors : int
         Of a cell: planes, and under ``numbers=float`` an exponent for each that is a double.
     maps : int
-        Windows' worth of room for a pane map (``hamlet/_panes.pyx``); 0 where there is none.
+        Windows' worth of room for a pane map (`hamlet.kernel.operators.pane_matrix`); 0 where there is none.
     places : tuple of tuple of int
         Per lane the plane of each component.
     starts : tuple of tuple of int

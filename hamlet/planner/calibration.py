@@ -70,7 +70,7 @@ class Constants:
         if self.origin == "calibrated" and self.measured_at is not None:
             return f"calibrated on this machine on {self.measured_at:%Y-%m-%d %H:%M} UTC ({self.path})"
         return {"paper": "Eq. 7 of the paper, in operations"}.get(
-            self.origin, "shipped; hamlet calibrate measures those of this machine"
+            self.origin, "as shipped; hamlet calibrate measures those of this machine"
         )
 
 

@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet._expression import OverflowInExpression, Program
-from hamlet._order import looked_up
 from hamlet.errors import DataError
 from hamlet.input.buffers import filled, to_numpy
 from hamlet.input.columns import BatchColumns, Int64Array, KernelColumn, StringPool, column, take
+from hamlet.kernel.expression import OverflowInExpression, Program
+from hamlet.kernel.radix_sort import looked_up
 from hamlet.language.conditions import rewritten
 from hamlet.language.printing import to_text
 from hamlet.language.query import AttributeType, Condition

@@ -1,6 +1,6 @@
 """From an analysed workload and a schema to what an executor runs (`hamlet.planner.compiled`).
 
-What the tables mean is in ``_tables.pxd``; ARCHITECTURE.md has the steps before and after.
+What the tables mean is in ``plan.pxd``; ARCHITECTURE.md has the steps before and after.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from hamlet._expression import Program
 from hamlet.input.columns import StringPool
+from hamlet.kernel.expression import Program
 from hamlet.language.automaton import templates
 from hamlet.language.conditions import references
 from hamlet.language.meaning import AnalysedQuery, Analysis, Pair
@@ -19,6 +19,7 @@ from hamlet.language.query import (
     Condition,
     Duration,
     Expression,
+    Query,
     Reference,
     Shift,
     atoms,
@@ -43,6 +44,7 @@ from hamlet.planner.predicate_facts import adjacent_predicates, local_predicates
 from hamlet.planner.program import ProgramWriter
 from hamlet.planner.roles import role_keys
 from hamlet.planner.tables import QueryTables, TableWriter
+from hamlet.planner.timeline import line_of
 from hamlet.planner.together import alone, find_together, names_in
 from optimizer.plan import GRAPHLETS, MATCHING, MATCHING_ALL, AggregateFacts, Plan, QueryFacts, plan
 from optimizer.template import Template
@@ -56,18 +58,29 @@ def ticks(duration: Duration, schema: Schema) -> int:
 
 
 def window(query: AnalysedQuery, schema: Schema) -> tuple[int, int]:
-    """(within, slide) in ticks; SLIDE defaults to WITHIN. Of sessions the gap, and 1, for any time may begin one."""
-    within = ticks(query.query.within, schema)
-    if query.query.session:
+    """(within, slide) on the query's line of time; SLIDE defaults to WITHIN. Of sessions the gap, and 1."""
+    _, within, slide = line_of(query.query, schema.clock)
+    return within, slide
+
+
+def window_as_written(query: Query, schema: Schema) -> tuple[int, int]:
+    """(within, slide) in ticks of the time column; SLIDE defaults to WITHIN. Of sessions the gap, and 1."""
+    within = ticks(query.within, schema)
+    if query.session:
         return within, 1
-    return within, ticks(query.query.slide, schema) if query.query.slide else within
+    return within, within if query.slide is None else ticks(query.slide, schema)
+
+
+def lengths(analysis: Analysis, schema: Schema) -> list[tuple[int, int]]:
+    """`window_as_written` of all queries."""
+    return [window_as_written(query.query, schema) for query in analysis.queries]
 
 
 def reach_of(query: AnalysedQuery, schema: Schema) -> Reach:
     """How far the trends of a query reach in time."""
-    within, slide = window(query, schema)
+    line, within, slide = line_of(query.query, schema.clock)
     span = -1 if query.query.longest is None else ticks(query.query.longest, schema)
-    return Reach(within, slide, span, within if query.query.session else -1)
+    return Reach(within, slide, span, within if query.query.session else -1, line)
 
 
 def facts(analysis: Analysis, schema: Schema) -> list[QueryFacts]:
@@ -86,6 +99,7 @@ def _facts(analysis: Analysis, query: AnalysedQuery, schema: Schema) -> QueryFac
         local_predicates(query, type_of),
         adjacent_predicates(query, type_of),
         GRAPHLETS if not is_matching(query) else MATCHING_ALL if sees_all(query) else MATCHING,
+        line_of(query.query, schema.clock)[0],
     )
 
 
@@ -155,7 +169,9 @@ def compile_workload(
             queries, hosts = compiler.queries(given, together)
         else:
             queries = compiler.matching(given, together, carried, rows)
-        classes.append(CompiledClass(each.attributes, queries, hosts, tuple(compiler.columns), carried))
+        line, _, _ = line_of(given[0][0].query, schema.clock)
+        queries = tuple(replace(query, line=line) for query in queries) if not line.is_plain else queries
+        classes.append(CompiledClass(each.attributes, queries, hosts, tuple(compiler.columns), carried, line))
     return CompiledWorkload(tuple(classes), classifier, strings, schema)
 
 
@@ -383,7 +399,7 @@ class _ClassCompiler:
             is_vector,
             self.strings,
             lambda reference: UNITS_PER_SECOND[self.schema.units.get(reference.attribute, ("s", None))[0]],
-            lambda reference: self.schema.units.get(reference.attribute, ("s", None))[1],
+            lambda reference: self.schema.zone_of(reference.attribute),
         )
 
     def pair_program(self, analysed: AnalysedQuery, pair: Pair) -> Program:

@@ -16,6 +16,7 @@ from hamlet.planner.classify import Classifier, Role, Signature
 from hamlet.planner.matching import Reach, sees_all
 from hamlet.planner.matching_tables import MatchingTables
 from hamlet.planner.tables import QueryTables
+from hamlet.planner.timeline import Line, Shifted
 from optimizer.template import Template
 
 Entry = tuple[int, list[int], list[int], Role]  # as of `CompiledClass.entries`
@@ -50,6 +51,8 @@ class CompiledQuery:
         Of such a query.
     hidden : frozenset of str
         Event types that are no part of its stream: the rows of queries that it does not ask about.
+    line : Line
+        The line of time on which its windows begin at multiples of its slide.
     """
 
     analysed: AnalysedQuery
@@ -64,6 +67,7 @@ class CompiledQuery:
     matching: tuple[MatchingTables, ...] = ()
     reach: Reach | None = None
     hidden: frozenset[str] = frozenset()
+    line: Line = Shifted()
 
     def with_tables(self, tables: tuple[QueryTables, ...]) -> CompiledQuery:
         """This query with its tables."""
@@ -106,7 +110,7 @@ class CompiledQuery:
 
     @property
     def window(self) -> tuple[int, int]:
-        """(within, slide) in ticks."""
+        """(within, slide) in ticks of the query's line."""
         return self.tables[0].within, self.tables[0].slide
 
     @property
@@ -148,6 +152,8 @@ class CompiledClass:
         The event columns that the kernel reads, in its order.
     carried : dict of str to tuple of int
         Event type -> places of the partition attributes that its events carry.
+    line : Line
+        The line of time on which the windows of the queries begin at multiples of their slides.
     """
 
     attributes: tuple[str, ...]
@@ -155,6 +161,7 @@ class CompiledClass:
     hosts: tuple[CompiledHost, ...]
     columns: tuple[tuple[str, AttributeType | None], ...]
     carried: dict[str, tuple[int, ...]]
+    line: Line = Shifted()
 
     @property
     def broadcasts(self) -> bool:

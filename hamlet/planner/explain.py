@@ -6,6 +6,8 @@ Source: §5.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from html import escape
 from itertools import groupby
 
 import pyarrow as pa
@@ -17,15 +19,19 @@ from hamlet.language.meaning import AnalysedQuery, Analysis, Pair
 from hamlet.language.printing import name_text, to_text
 from hamlet.language.query import DISTINCT, NOWHERE, And, AttributeType, Condition, Duration, Query, Semantics
 from hamlet.language.schema import UNITS_PER_SECOND, Clock, Schema
+from hamlet.language.zones import WEEK, zone_of
 from hamlet.planner.calibration import constants
-from hamlet.planner.compile import compile_workload, facts
-from hamlet.planner.compiled import CompiledClass, CompiledQuery
+from hamlet.planner.compile import compile_workload, facts, lengths, window_as_written
+from hamlet.planner.compiled import CompiledClass, CompiledQuery, CompiledWorkload
 from hamlet.planner.coordinates import refusal
 from hamlet.planner.layers_shown import with_layers
 from hamlet.planner.matching import is_matching, sees_all
+from hamlet.planner.matching_memory import matching_bound
 from hamlet.planner.memory import bound
 from hamlet.planner.physical import physical_plan
+from hamlet.planner.shared_bursts import shared_bursts
 from hamlet.planner.tables import QueryTables
+from hamlet.planner.timeline import Calendar, Line, line_of
 from hamlet.planner.together import find_together, names_in
 from hamlet.planner.workload import Workload
 from optimizer.explain import (
@@ -44,7 +50,7 @@ from optimizer.explain import (
 from optimizer.explain_dot import as_dot
 from optimizer.explain_json import as_json
 from optimizer.explain_sharing import Prices, SharingView
-from optimizer.explain_text import as_text
+from optimizer.explain_text import as_text, window_text
 from optimizer.plan import QueryFacts, plan
 from optimizer.template import START, Template
 
@@ -55,8 +61,20 @@ _MERGING = {0: "scan", 1: "sums", 2: "scan"}
 _SOURCE_NAMES = {number: name for name, number in SOURCES.items()}
 
 
-def explain(workload: Workload, schema: Schema | None = None, shown_as: str = "text") -> str:
-    """Show templates, classes, panes, the rung of the ladder and the memory class of every query.
+class Explanation(str):
+    """What `explain` says: a text, which a notebook shows under a table of the queries."""
+
+    table: str = ""
+
+    def _repr_html_(self) -> str:
+        """The table of the queries and the text, for a notebook."""
+        return f"{self.table}<pre>{escape(str(self))}</pre>"
+
+
+def explain(
+    workload: Workload, schema: Schema | None = None, shown_as: str = "text", *, timezone: str | None = None
+) -> Explanation:
+    """Show templates, partitionings, panes, granularity and the memory class of every query.
 
     Parameters
     ----------
@@ -66,6 +84,8 @@ def explain(workload: Workload, schema: Schema | None = None, shown_as: str = "t
         numbers.
     shown_as : {'text', 'dot', 'json'}
         The JSON document is described in `optimizer.explain_json`.
+    timezone : str, optional
+        The time zone in which days and weeks begin, where the schema does not say so.
 
     Raises
     ------
@@ -77,7 +97,7 @@ def explain(workload: Workload, schema: Schema | None = None, shown_as: str = "t
     Examples
     --------
     >>> text = explain(Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, NOT C, B+) WITHIN 10 min SLIDE 4 min"))
-    >>> print(text[text.index("    window") : text.index("    rung")])
+    >>> print(text[text.index("    window") : text.index("    granularity")])
         window      10 min, a new one every 4 min; up to 3 are open at a time
         template    start -> 1 A
                     1 A   -> 2 B  if no C between
@@ -87,21 +107,45 @@ def explain(workload: Workload, schema: Schema | None = None, shown_as: str = "t
     """
     if shown_as not in RENDERINGS:
         raise OptionError(f"the format is {shown_as!r}; it must be {one_of([repr(name) for name in RENDERINGS])}")
-    return with_layers(RENDERINGS[shown_as](view(workload, schema)), workload.analysis, shown_as)
+    shown = view(workload, schema, timezone)
+    found = Explanation(with_layers(RENDERINGS[shown_as](shown), workload.analysis, shown_as))
+    found.table = _table(shown)
+    return found
 
 
-def view(workload: Workload, schema: Schema | None) -> WorkloadView:
+def _table(shown: WorkloadView) -> str:
+    """Every query with what it asks for, its windows, and with whom it can share work."""
+    sets = [set(each) for each in shown.sharing_sets]
+    rows = []
+    for place, query in enumerate(shown.queries):
+        others = sorted({other for each in sets if place in each for other in each} - {place})
+        cells = (query.name, query.pattern, window_text(query, shown), ", ".join(shown.names(others)))
+        rows.append("".join(f"<td>{escape(cell)}</td>" for cell in cells))
+    heads = "".join(f"<th>{head}</th>" for head in ("query", "pattern", "window", "can share with"))
+    return f"<table><tr>{heads}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
+
+
+def view(workload: Workload, schema: Schema | None, timezone: str | None = None) -> WorkloadView:
     """What there is to show of a workload; raises as `explain`."""
     analysis = workload.analysis
     read = _open_schema(workload) if schema is None else schema
+    if timezone is not None:
+        zone_of(timezone)
+        read = read.in_zone(timezone)
     workload.check(read)
     exact, scaled = (compile_workload(analysis, read, StringPool(), exact=numbers) for numbers in (True, False))
-    known = facts(analysis, read)
+    known = [
+        replace(each, within=within, slide=slide)
+        for each, (within, slide) in zip(facts(analysis, read), lengths(analysis, read), strict=True)
+    ]
     maps = {name: found for each in scaled.classes for name, found in _maps(each)}
     lacks = {query.name: _lacks(each, query) for each in exact.classes for query in each.queries}
-    whole, plain = (_served(analysis, read, numbers) for numbers in (True, False))
+    together, floating = (
+        compile_workload(analysis, read, StringPool(), exact=numbers, together=True) for numbers in (True, False)
+    )
+    whole, plain = _served(together), _served(floating)
     queries = tuple(
-        _query(analysis, one, other, lacks[one.name], maps[one.name], (whole[number], plain[number]))
+        _query(analysis, read, one, other, lacks[one.name], maps[one.name], (whole[number], plain[number]))
         for number, (one, other) in enumerate(zip(exact.queries, scaled.queries, strict=True))
     )
     return WorkloadView(
@@ -111,14 +155,14 @@ def view(workload: Workload, schema: Schema | None) -> WorkloadView:
         None if schema is None else schema.clock.unit,
         _sharing(analysis, known, queries),
         tuple(some for each in exact.classes for some in _together(each)),
+        tuple(found for each in together.classes for found in shared_bursts(each).items()),
     )
 
 
-def _served(analysis: Analysis, schema: Schema, exact: bool) -> dict[int, Served]:
+def _served(compiled: CompiledWorkload) -> dict[int, Served]:
     """Which operator computes each query, by number: those of a run with default options."""
-    compiled = compile_workload(analysis, schema, StringPool(), exact=exact, together=True)
     found = physical_plan(compiled).served
-    return {number: Served(each.operator, each.instead, each.reason) for number, each in found.items()}
+    return {number: Served(each.operator, each.instead, each.reason, each.beyond) for number, each in found.items()}
 
 
 def _together(each: CompiledClass) -> Iterator[tuple[int, ...]]:
@@ -159,7 +203,7 @@ def _all(conditions: tuple[Condition, ...]) -> str:
 def _open_schema(workload: Workload) -> Schema:
     """A schema in the coarsest unit from ms on that holds all durations; it takes undeclared attributes for numbers."""
     queries = workload.queries
-    durations = [each for query in queries for each in (query.within, query.slide) if each]
+    durations = [each for query in queries for each in (query.within, query.slide, query.offset) if each]
     unit = next((unit for unit in ("ms", "us") if all(_is_whole(duration, unit) for duration in durations)), "ns")
     columns = dict.fromkeys((*workload.attributes, "time"), AttributeType.INT) | {"type": AttributeType.STRING}
     for declared in workload.analysis.declared.values():
@@ -183,7 +227,7 @@ def _maps(each: CompiledClass) -> Iterator[tuple[str, LinearMaps]]:
     refused = refusal(each)
     mapped = {number for band in each.bands if band.maps for number in band.queries}
     for query, parts in zip(each.queries, each.parts_of, strict=True):
-        yield query.name, LinearMaps(bool(parts) and mapped.issuperset(parts), refused)
+        yield query.name, LinearMaps(not each.matching and bool(parts) and mapped.issuperset(parts), refused)
 
 
 def _lacks(each: CompiledClass, query: CompiledQuery) -> dict[str, tuple[str, ...]]:
@@ -196,6 +240,7 @@ def _lacks(each: CompiledClass, query: CompiledQuery) -> dict[str, tuple[str, ..
 
 def _query(
     analysis: Analysis,
+    schema: Schema,
     exact: CompiledQuery,
     scaled: CompiledQuery,
     lacks: Mapping[str, tuple[str, ...]],
@@ -211,7 +256,7 @@ def _query(
         variables=tuple(_variable(query, name, lacks[name]) for name in query.types),
         grouping=query.grouping,
         equivalence=query.equivalence,
-        window=_window(analysis, query.query, *exact.window),
+        window=_window(analysis, query.query, schema),
         templates=tuple(
             _steps(part, template, query, tables)
             for part, template, tables in zip(_PARTS[len(exact.templates)], exact.templates, exact.tables, strict=True)
@@ -219,9 +264,10 @@ def _query(
         memory=Memory(
             _causes(exact),
             tuple(dict.fromkeys(query.types[name] for name, attributes in lacks.items() if attributes)),
-            bound(exact.tables) if exact.reach is None else None,
-            bound(scaled.tables) if scaled.reach is None else None,
+            bound(exact.tables) if exact.reach is None else matching_bound(exact.matching),
+            bound(scaled.tables) if scaled.reach is None else matching_bound(scaled.matching),
             () if exact.reach is None else tuple(_grows(query)),
+            _lane(query),
         ),
         maps=maps,
         exact=served[0],
@@ -230,10 +276,16 @@ def _query(
     )
 
 
+def _lane(query: AnalysedQuery) -> str:
+    """What partial trends are kept apart by."""
+    asked = query.query
+    return "open session" if asked.session else "open start of a trend" if asked.longest is not None else "open window"
+
+
 def _matching(query: AnalysedQuery) -> Matching:
     """What is asked beside the pattern, and what an event costs then."""
     asked = query.query
-    lanes = "open start of a trend" if asked.longest is not None else "open session" if asked.session else "open window"
+    lanes = _lane(query)
     rung = f"state-grained: one addition per event, transition and {lanes}"
     if query.adjacent:
         rung = f"event-grained: looks back at single events, one by one, per {lanes}"
@@ -268,14 +320,31 @@ def _variable(query: AnalysedQuery, name: str, lacks: tuple[str, ...]) -> Variab
     )
 
 
-def _window(analysis: Analysis, query: Query, within: int, slide: int) -> Window:
+def _window(analysis: Analysis, query: Query, schema: Schema) -> Window:
     def written(duration: Duration) -> str:
         if duration.span == NOWHERE:
             return to_text(duration)
         return " ".join(analysis.text.text[duration.span.start : duration.span.end].split())
 
+    within, slide = window_as_written(query, schema)
     most = 1 if query.session else -(-within // slide)
-    return Window(written(query.within), written(query.slide or query.within), within, slide, most)
+    offset = None if query.offset is None else written(query.offset)
+    zone = None if query.session else schema.clock.zone
+    begin = _begin(query, line_of(query, schema.clock)[0], offset, zone)
+    return Window(written(query.within), written(query.slide or query.within), within, slide, most, offset, zone, begin)
+
+
+def _begin(query: Query, line: Line, offset: str | None, zone: str | None) -> str | None:
+    """What to say of the times at which windows begin; None where they are multiples of the slide."""
+    if zone is None:
+        return None if offset is None else f"one of them begins {offset} after 1970 did (UTC)"
+    slide = (query.slide or query.within).seconds
+    if offset is not None:
+        first = f"{offset} after the first midnight of 1970"
+    else:
+        first = "on a Monday" if slide % WEEK == 0 else "at midnight"
+    changed = ", so that they may be shorter or longer where it is changed" if isinstance(line, Calendar) else ""
+    return f"one of them begins {first} by the clock of {zone}{changed}"
 
 
 # ----------------------------------------------------------------------------------------------------- transitions

@@ -1,8 +1,8 @@
 """Queries for the matching operator: which they are, how far their trends reach, and their automata.
 
 The kernel's graphlets, bands and whole windows serve queries of skip-till-any-match over windows of fixed length. The
-matching operator (`hamlet.kernel.operators.matching`) serves all others: other semantics, bounds on the trend itself,
-sessions, and distinct values.
+matching operator (`hamlet.kernel.operators.matching`) serves all others: other semantics,
+bounds on the trend itself, sessions, and distinct values.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from hamlet.language.automaton import intersection, template
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import to_text
 from hamlet.language.query import DISTINCT, Semantics
+from hamlet.planner.timeline import Line, Shifted
 from optimizer.template import START, Final, Template, Transition
 
 NONE = -1
@@ -55,12 +56,15 @@ class Reach:
         The most that a trend may last.
     gap : int
         Of sessions.
+    line : Line
+        Where windows begin at multiples of the slide.
     """
 
     within: int
     slide: int
     span: int = NONE
     gap: int = NONE
+    line: Line = Shifted()
 
     @property
     def stays(self) -> bool:

@@ -1,4 +1,4 @@
-"""The integer tables of the matching operator (`hamlet.kernel.operators.matching`).
+"""The integer tables of the matching operator (`hamlet.kernel.operators.matching.operator`).
 
 Field by field they mirror the structs of ``matching_tables.pxd``.
 """
@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import gcd
+from typing import Any
 
-from hamlet._expression import Program
-from hamlet.kernel.operators.matching import SEMANTICS
+from hamlet.kernel.expression import Program
+from hamlet.kernel.operators.matching.operator import SEMANTICS
 from hamlet.language.meaning import AnalysedQuery, Pair
 from hamlet.language.query import AttributeType
 from hamlet.planner.aggregates import SETS, Layout, Types
 from hamlet.planner.matching import NONE, SESSION_END, Automaton, Reach
+from hamlet.planner.timeline import Calendar
 from optimizer.template import START, Guard
 
 
@@ -49,6 +51,7 @@ class MatchingTables:
     guard_first: list[int] = field(default_factory=lambda: [0])
     arrivals_of: dict[str, list[int]] = field(default_factory=dict)
     guard_arrivals_of: dict[str, list[int]] = field(default_factory=dict)
+    calendar: tuple[Any, ...] | None = None  # `hamlet.planner.timeline.Calendar.table`, where times stay what they are
 
     def kept(self) -> list[tuple[int, int, int]]:
         """(list, place, event column) of the attributes that nodes keep."""
@@ -269,4 +272,5 @@ def empty_tables(
         cells.wide,
         sets,
         len(variables),
+        calendar=reach.line.table if isinstance(reach.line, Calendar) and reach.line.apart else None,
     )

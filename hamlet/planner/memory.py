@@ -1,6 +1,6 @@
 """Static memory analysis: what the kernel allocates for a query at most, read from its tables before any event comes.
 
-The sizes below are those of the structs of ``_state.pxd`` and ``_kernel.pxd`` on a 64-bit machine; tests compare the
+The sizes below are those of the structs of ``state.pxd`` and ``core.pxd`` on a 64-bit machine; tests compare the
 bound with what the C allocator says. Source: docs/numbers.md; Faymonville et al. 2017 (static
 bounds of RTLola).
 """

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from hamlet._expression import COMPARISONS, Program
 from hamlet.input.columns import StringPool
+from hamlet.kernel.expression import COMPARISONS, Program
 from hamlet.language.moments import is_difference, is_duration, is_text, seconds_of
 from hamlet.language.printing import to_text
 from hamlet.language.query import (

@@ -1,7 +1,7 @@
 """Doubles with an exponent of their own: sums weighted with counts of any size neither overflow nor vanish.
 
 The pair (m, e) stands for m * 2^e, with e a multiple of 512 and 2^-257 <= |m| < 2^256, or m = 0. The kernel computes
-with the same pairs (``_limbs.h``); this is what Python does with them once windows have closed. Each operation has a
+with the same pairs (``bignum.h``); this is what Python does with them once windows have closed. Each operation has a
 relative error of some 2^-53.
 """
 

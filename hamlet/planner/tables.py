@@ -1,6 +1,6 @@
 """The integer tables of a query: what the kernel reads instead of names, patterns and predicates.
 
-Field by field the tables mirror the structs of ``_tables.pxd``.
+Field by field the tables mirror the structs of ``plan.pxd``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hamlet._core import SOURCES
-from hamlet._expression import Program
+from hamlet.kernel.expression import Program
 from hamlet.language.meaning import Pair
 from hamlet.language.query import Condition, Expression
 from hamlet.planner.adjacent import Keys

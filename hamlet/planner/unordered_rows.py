@@ -1,7 +1,8 @@
 """Rows as events beside events that an order column orders: a row precedes no event of its own time, and follows none.
 
 A row is then two events, one before all events of its time and one behind them. A pattern takes both, one directly
-after the other: what comes before the first came before the row, and what follows the second follows the row.
+after the other: what comes before the first came before the row, and what follows the second follows the row. So it is
+where any events may be skipped; the matching operator takes rows as they are (`hamlet.kernel.operators.matching`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from hamlet.planner.workload import Workload
 
 ROW = " row"  # the number of a row among those that are given together
 ORDER = " order"  # the order among events of equal time, in place of the input's
+RANK = " rank"  # as ORDER, where rows are single events: 0 for them, and more for all others
 
 
 def end_of(name: str) -> str:

@@ -9,8 +9,9 @@ from dataclasses import replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
+from typing import Any
 
-from hamlet.errors import Diagnostic, OptionError, WorkloadError, near_miss
+from hamlet.errors import Diagnostic, OptionError, Reports, WorkloadError, near_miss
 from hamlet.input.columns import StringPool
 from hamlet.input.files import similar_file
 from hamlet.language.analysis import analyse_text, column_errors, row_name_errors
@@ -19,7 +20,7 @@ from hamlet.language.meaning import Analysis
 from hamlet.language.printing import to_text
 from hamlet.language.query import NullTest, Query, Reference
 from hamlet.language.schema import Schema
-from hamlet.language.typecheck import check
+from hamlet.language.typecheck import check, check_zone
 from hamlet.language.unknown import misspelled
 from hamlet.planner.compile import compile_workload
 from hamlet.planner.compiled import CompiledWorkload
@@ -186,11 +187,58 @@ class Workload:
             raise WorkloadError(errors)
         return found
 
+    def check_zone(self, timezone: str | None) -> None:
+        """Check whether windows have a place in a time zone, without an input.
+
+        Raises
+        ------
+        OptionError
+            There is none of the name.
+        WorkloadError
+            With every mistake.
+        """
+        reports = Reports(self.analysis.text.text, self.analysis.text.source)
+        for query in self.queries:
+            check_zone(query, timezone, reports)
+        if reports.errors:
+            raise WorkloadError(reports.errors)
+
     def refuse_misspelled(self, schema: Schema, types: Collection[str]) -> None:
         """Raise WorkloadError at attributes that no dict has, though events of these types have nearly such ones."""
         found = [] if schema.closed else misspelled(self.analysis, schema, types)
         if found:
             raise WorkloadError(found)
+
+    def explain(self, events: Any = None, **columns: Any) -> str:
+        """How the workload will run: templates, who can share with whom, operators and memory.
+
+        Parameters
+        ----------
+        events : optional
+            The events to be read, as for `hamlet.run`; their columns say which attributes are numbers.
+        **columns
+            The options of `hamlet.run` that say how they are read: ``time_column``, ``type_column``, ``time_unit`` ...
+
+        Returns
+        -------
+        str
+            The text of ``hamlet explain``. A notebook shows it with a table of the queries.
+
+        Raises
+        ------
+        WorkloadError
+            Names, types or durations that do not fit the events.
+
+        Examples
+        --------
+        >>> text = Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 min").explain()
+        >>> text.splitlines()[0]
+        '1 query in 1 partitioning'
+        """
+        from hamlet.input.events import open_events  # these two are seldom needed, and take long to load
+        from hamlet.planner.explain import explain
+
+        return explain(self, None if events is None else open_events(events, **columns).schema)
 
     def compiled(
         self, schema: Schema, strings: StringPool, *, exact: bool, together: bool, settled: bool, indexed: bool = True

@@ -24,6 +24,23 @@ class Stream:
     def copy(self) -> Stream: ...
     def feed(self, times: npt.NDArray[np.int64], atoms: npt.NDArray[np.int32]) -> None: ...
     def finish(self) -> None: ...
+    def saved(
+        self,
+    ) -> tuple[
+        list[int],
+        npt.NDArray[np.int64],
+        npt.NDArray[np.int64],
+        tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int8]],
+    ]: ...
+    def load(
+        self,
+        numbers: list[int],
+        slots: npt.NDArray[np.int64],
+        stretches: npt.NDArray[np.int64],
+        times: npt.NDArray[np.int64],
+        offsets: npt.NDArray[np.int64],
+        verdicts: npt.NDArray[np.int8],
+    ) -> None: ...
     def take(
         self,
     ) -> tuple[

@@ -589,6 +589,68 @@ cdef class Stream:
             self._open_for(max(self.open, 64))
         return found
 
+    def saved(self):
+        """All that a stream is, once its rows have been taken.
+
+        Returns
+        -------
+        (list of int, int64 array of shape (slots, 2), int64 array of shape (stretches, 3), tuple of arrays)
+            State, whether it has begun, last time-stamp, next offset, time-points and the first open one; time and
+            offset of each slot; slot, first time-point and length of each stretch; and of the time-points from the
+            first open one on time-stamps, offsets and verdicts.
+        """
+        cdef Py_ssize_t place
+        cdef int32_t at
+        slots = [(self.slots[place].time, self.slots[place].offset) for place in range(self.count)]
+        stretches = []
+        for place in range(self.count):
+            at = self.slots[place].head if self.automaton.all_points else -1
+            while at >= 0:
+                stretches.append((place, self.stretches[at].first, self.stretches[at].count))
+                at = self.stretches[at].next
+        numbers = [self.state, int(self.begun), self.time, self.offset, self.points, self.base]
+        return (
+            numbers,
+            np.array(slots, np.int64).reshape(-1, 2),
+            np.array(stretches, np.int64).reshape(-1, 3),
+            (
+                _copied(<char*> self.open_times, self.open, np.int64),
+                _copied(<char*> self.open_offsets, self.open, np.int64),
+                _copied(<char*> self.open_verdicts, self.open, np.int8),
+            ),
+        )
+
+    def load(self, numbers, const int64_t[:, ::1] slots, const int64_t[:, ::1] stretches,
+             const int64_t[::1] times, const int64_t[::1] offsets, const int8_t[::1] verdicts):
+        """Be the stream that `saved` told of; this one is new, and everything has been checked."""
+        cdef Py_ssize_t place
+        cdef int32_t at
+        cdef Slot* slot
+        self.state, self.begun, self.time, self.offset, self.points, self.base = numbers
+        while self.slots_room < slots.shape[0]:
+            self._more_slots()
+        self.count = slots.shape[0]
+        for place in range(self.count):
+            slot = &self.slots[place]
+            slot.time, slot.offset, slot.head, slot.tail = slots[place, 0], slots[place, 1], -1, -1
+        while self.stretches_room < stretches.shape[0]:
+            self._more_stretches()
+        self.stretches_used = stretches.shape[0]
+        for at in range(self.stretches_used):
+            slot = &self.slots[stretches[at, 0]]
+            self.stretches[at].first, self.stretches[at].count = stretches[at, 1], stretches[at, 2]
+            self.stretches[at].next = -1
+            if slot.tail >= 0:
+                self.stretches[slot.tail].next = at
+            else:
+                slot.head = at
+            slot.tail = at
+        self._open_for(times.shape[0])
+        self.open = times.shape[0]
+        for place in range(self.open):
+            self.open_times[place], self.open_offsets[place] = times[place], offsets[place]
+            self.open_verdicts[place] = verdicts[place]
+
     cdef int _release_rows(self) noexcept:
         """Give up the room for rows, all of which have been taken."""
         free(self.row_times)

@@ -4,7 +4,7 @@ Contract: the Python side gives contiguous int64 arrays of equal lengths; where 
 by (id, first). Nothing is checked again here.
 """
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 
 import numpy as np
@@ -232,3 +232,163 @@ def group_max(const int64_t[::1] ids, const int64_t[::1] values, Py_ssize_t grou
         if values[i] > result[ids[i]]:
             result[ids[i]] = values[i]
     return result_array
+
+
+cdef class Index:
+    """Rows of a table that grows, by the values of some columns.
+
+    Rows are numbered from 0; those of a hash are a chain, the newest first. Dead ones are forgotten when they are met.
+
+    Attributes
+    ----------
+    rows : int
+        Rows that are in it.
+    steps : int
+        Links of chains that were followed so far, and rows that were put in: the work that was done.
+    """
+
+    cdef int64_t* heads     # [size] the newest row of a hash, or -1
+    cdef int64_t* links     # [room] the next older one
+    cdef uint64_t* hashes   # [room]
+    cdef Py_ssize_t size
+    cdef Py_ssize_t room
+    cdef readonly Py_ssize_t rows
+    cdef readonly int64_t steps
+
+    def __cinit__(self):
+        cdef Py_ssize_t i
+        self.size, self.room = 64, 64
+        self.heads = <int64_t*>malloc(self.size * sizeof(int64_t))
+        self.links = <int64_t*>malloc(self.room * sizeof(int64_t))
+        self.hashes = <uint64_t*>malloc(self.room * sizeof(uint64_t))
+        if self.heads == NULL or self.links == NULL or self.hashes == NULL:
+            raise MemoryError
+        for i in range(self.size):
+            self.heads[i] = -1
+
+    def __dealloc__(self):
+        free(self.heads)
+        free(self.links)
+        free(self.hashes)
+
+    @property
+    def nbytes(self):
+        """Bytes that are held."""
+        return self.size * 8 + self.room * 16
+
+    def add(self, list columns, Py_ssize_t end):
+        """Put in the rows from `rows` on and before `end` of some columns."""
+        cdef Py_ssize_t begin = self.rows, i, place
+        cdef void* fresh
+        cdef uint64_t[::1] hashed
+        cdef const int64_t[::1] column
+        if end <= begin:
+            return
+        if end > self.room:
+            while self.room < end:
+                self.room *= 2
+            fresh = realloc(self.links, self.room * sizeof(int64_t))
+            if fresh == NULL:
+                raise MemoryError
+            self.links = <int64_t*>fresh
+            fresh = realloc(self.hashes, self.room * sizeof(uint64_t))
+            if fresh == NULL:
+                raise MemoryError
+            self.hashes = <uint64_t*>fresh
+        hashed = np.zeros(end - begin, np.uint64)
+        for column in columns:
+            for i in range(begin, end):
+                hashed[i - begin] = _mix(hashed[i - begin] ^ <uint64_t>column[i])
+        for i in range(begin, end):
+            self.hashes[i] = hashed[i - begin]
+        self.rows = end
+        self.steps += end - begin
+        if end > self.size:
+            self._grow()
+            return
+        for i in range(begin, end):
+            place = self.hashes[i] & <uint64_t>(self.size - 1)
+            self.links[i] = self.heads[place]
+            self.heads[place] = i
+
+    cdef int _grow(self) except -1:
+        cdef Py_ssize_t i, place
+        while self.size < self.rows:
+            self.size *= 4
+        free(self.heads)
+        self.heads = <int64_t*>malloc(self.size * sizeof(int64_t))
+        if self.heads == NULL:
+            raise MemoryError
+        for i in range(self.size):
+            self.heads[i] = -1
+        for i in range(self.rows):
+            place = self.hashes[i] & <uint64_t>(self.size - 1)
+            self.links[i] = self.heads[place]
+            self.heads[place] = i
+        self.steps += self.rows
+        return 0
+
+    def find(self, list keys, list columns, const uint8_t[::1] alive, Py_ssize_t count):
+        """The rows that are equal to some keys, and alive.
+
+        Parameters
+        ----------
+        keys, columns : list of int64 arrays
+            Of the keys, `count` each, and of the table.
+        alive : uint8 array
+            Of the table's rows.
+
+        Returns
+        -------
+        (int64 array, int64 array)
+            Places of keys, ascending, and rows.
+        """
+        cdef Py_ssize_t i
+        cdef int64_t row
+        cdef int64_t* link
+        cdef int width = len(keys), c
+        cdef bint same
+        cdef int failed = 0
+        cdef Pairs pairs = Pairs(NULL, NULL, 0, 0)
+        cdef uint64_t[::1] hashed = np.zeros(count, np.uint64)
+        cdef const int64_t[::1] column
+        cdef const int64_t** ours = <const int64_t**>malloc((width + 1) * sizeof(int64_t*))
+        cdef const int64_t** theirs = <const int64_t**>malloc((width + 1) * sizeof(int64_t*))
+        if ours == NULL or theirs == NULL:
+            free(ours)
+            free(theirs)
+            raise MemoryError
+        if count and self.rows:
+            for c in range(width):
+                column = columns[c]
+                ours[c] = &column[0]
+                column = keys[c]
+                theirs[c] = &column[0]
+                for i in range(count):
+                    hashed[i] = _mix(hashed[i] ^ <uint64_t>column[i])
+            for i in range(count):
+                link = &self.heads[hashed[i] & <uint64_t>(self.size - 1)]
+                while link[0] >= 0:
+                    row = link[0]
+                    self.steps += 1
+                    if not alive[row]:
+                        link[0] = self.links[row]
+                        continue
+                    if self.hashes[row] == hashed[i]:
+                        same = True
+                        for c in range(width):
+                            if ours[c][row] != theirs[c][i]:
+                                same = False
+                                break
+                        if same:
+                            failed |= _push(&pairs, i, row)
+                    link = &self.links[row]
+                if failed:
+                    break
+        free(ours)
+        free(theirs)
+        if failed:
+            free(pairs.left)
+            free(pairs.right)
+            raise MemoryError
+        return _arrays(&pairs)

@@ -53,31 +53,32 @@ class EvaluatedAtom:
     predicates : frozenset of (str, int)
     types : mapping of str to pyarrow.DataType
         Of the variables.
+    evaluation : Evaluation
     """
 
     def __init__(self, formula: Formula, signature: Signature, key: tuple[str, ...], per_second: int = 1) -> None:
         try:
-            self._evaluation = Evaluation([Policy(formula, signature)], per_second=per_second)
+            self.evaluation = Evaluation([Policy(formula, signature)], per_second=per_second)
         except PolicyError as error:
             raise _unsupported(error) from None
-        (goal,) = self._evaluation.goals
+        (goal,) = self.evaluation.goals
         if goal.violations:  # an unbounded ALWAYS below a LET; its rows are not where it holds
             raise _unsupported()
         self._order = [goal.names.index(name) for name in key]
         self._kinds = goal.types
-        self.predicates = self._evaluation.wanted
+        self.predicates = self.evaluation.wanted
         self.types = {name: _TYPES[kind] for name, kind in zip(goal.names, goal.types, strict=True)}
 
     def hits(self, chunk: LogChunk) -> Hits:
         """Where the atom is true, as far as that is decided with a chunk: counted from its first time-point."""
-        before = self._evaluation.points
-        (answer,) = self._evaluation.feed(chunk.times, chunk.relations)
+        before = self.evaluation.points
+        (answer,) = self.evaluation.feed(chunk.times, chunk.relations)
         return self._hits(answer, before)
 
     def close(self) -> Hits:
         """Where the atom is true by the end of the input; counted from the end."""
-        (answer,) = self._evaluation.close()
-        return self._hits(answer, self._evaluation.points)
+        (answer,) = self.evaluation.close()
+        return self._hits(answer, self.evaluation.points)
 
     def _hits(self, answer: Answer, before: int) -> Hits:
         chosen = [(answer.columns[place], _TYPES[self._kinds[place]]) for place in self._order]
@@ -86,12 +87,12 @@ class EvaluatedAtom:
     @property
     def decided(self) -> int:
         """How many time-points of the stream are decided."""
-        return min(self._evaluation.points, self._evaluation.goals[0].built.node.done)
+        return min(self.evaluation.points, self.evaluation.goals[0].built.node.done)
 
     @property
     def nbytes(self) -> int:
         """Bytes that are kept between chunks."""
-        return self._evaluation.nbytes
+        return self.evaluation.nbytes
 
 
 class Condition:

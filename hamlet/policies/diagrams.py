@@ -6,7 +6,7 @@ variable is smaller than those of both branches. Variables are numbered from 0 a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 FALSE, TRUE = 0, 1
 _LAST = 1 << 62  # behind all variables, where the constants stand
@@ -74,6 +74,23 @@ class Diagrams:
     def either(self, left: int, right: int) -> int:
         """Or."""
         return self.choice(left, TRUE, right)
+
+    def below(self, expressions: Iterable[int]) -> list[tuple[int, int, int, int]]:
+        """Expressions and their parts as (expression, variable, low, high), parts first; without true and false."""
+        found: dict[int, tuple[int, int, int, int]] = {}
+        for root in expressions:
+            todo = [root]
+            while todo:
+                each = todo[-1]
+                variable, low, high = self._nodes[each]
+                parts = [part for part in (low, high) if part > TRUE and part not in found]
+                if each <= TRUE or each in found or not parts:
+                    todo.pop()
+                    if each > TRUE:
+                        found.setdefault(each, (each, variable, low, high))
+                else:
+                    todo += parts
+        return list(found.values())
 
     def replaced(self, expression: int, value: Callable[[int], int], known: dict[int, int]) -> int:
         """The expression with another one in place of each variable.

@@ -63,16 +63,31 @@ class Answer:
     ----------
     times, points : int64 arrays of shape (rows,)
         Time-stamps and time-points.
-    columns : list of list
-        Values, a list per free variable.
+    codes : list of int64 arrays of shape (rows,)
+        An array per free variable, of the codes of its values.
+    types : tuple of str
+        Of the free variables.
+    pool : Pool
+        Whose codes they are.
     """
 
     times: Ints
     points: Ints
-    columns: list[list[Any]]
+    codes: list[Ints]
+    types: tuple[Type, ...]
+    pool: Pool
 
     def __len__(self) -> int:
         return len(self.points)
+
+    @property
+    def columns(self) -> list[list[Any]]:
+        """Values, a list per free variable."""
+        return [self.pool.decode(codes, kind) for codes, kind in zip(self.codes, self.types, strict=True)]
+
+    def column(self, place: int, part: slice) -> pa.Array | list[Any]:
+        """Values of a free variable in some rows; a list where one of them is an integer of more than 64 bits."""
+        return self.pool.array(self.codes[place][part], self.types[place])
 
 
 class Evaluation:
@@ -118,7 +133,10 @@ class Evaluation:
         self.nodes: list[Node] = _needed(planner.nodes, [goal.built.node for goal in self.goals])
         self._distance = planner.longest + 1
         self._depth = _nesting(self.nodes)
-        self._by_key = {each.key for each in self.nodes if isinstance(each, Event)}
+        self._by_key: dict[tuple[str, int], set[int]] = {}  # the places that are read, by predicate
+        for each in self.nodes:
+            if isinstance(each, Event):
+                self._by_key.setdefault(each.key, set()).update(each.places)
 
     def _plan(self, policy: Policy, planner: Planner, reports: Reports) -> None:
         asked, names, violations = goal(policy.formula, self.negate)
@@ -161,9 +179,13 @@ class Evaluation:
         signature = _merged(self.policies)
         for key, (points, fields) in tables.items():
             if key in self._by_key and len(points):
-                types = signature[key].types
-                columns = [self.pool.encode(each, kind) for each, kind in zip(fields, types, strict=True)]
-                found[key] = columns, np.asarray(points, np.int64) + first
+                types, read = signature[key].types, self._by_key[key]
+                places = np.asarray(points, np.int64) + first
+                columns = [
+                    self.pool.encode(each, kind) if place in read else places  # any numbers: nobody reads them
+                    for place, (each, kind) in enumerate(zip(fields, types, strict=True))
+                ]
+                found[key] = columns, places
         return found
 
     def feed(self, times: Ints, tables: Tables, bound: int | None = None) -> list[Answer]:
@@ -181,7 +203,7 @@ class Evaluation:
         line = self._line
         line.fresh = line.known
         line.tables = self.encode(tables, line.known)
-        line.times = np.concatenate([line.times, np.asarray(times, np.int64)])
+        line.extend(np.asarray(times, np.int64))
         line.known += len(times)
         self.points = line.known
         if len(times):
@@ -198,7 +220,7 @@ class Evaluation:
         extra = self._depth + 1
         line.tables, line.fresh = {}, real
         beyond = last + self._distance * np.arange(1, extra + 1, dtype=np.int64)
-        line.times = np.concatenate([line.times, beyond])
+        line.extend(beyond)
         line.known += extra
         line.bound = NEVER
         answers = self._advance(real)
@@ -219,9 +241,8 @@ class Evaluation:
         line = self._line
         oldest = min((each.oldest for each in self.nodes if each.oldest is not None), default=line.known)
         oldest = min(oldest, *(goal.built.node.done for goal in self.goals), line.known - 1)
-        if oldest - line.base > len(line.times) // 2 or oldest - line.base > 1 << 16:
-            line.times = line.times[oldest - line.base :].copy()
-            line.base = oldest
+        if oldest - line.base > len(line.times) // 2:
+            line.forget(oldest)
 
     def _answer(self, node: Node, types: tuple[Type, ...], limit: int | None) -> Answer:
         rows = node.output
@@ -238,8 +259,7 @@ class Evaluation:
         if len(points) > 1:
             order = np.lexsort([*(self._ranks(*each) for each in zip(columns[::-1], types[::-1], strict=True)), points])
             points, columns = points[order], [column[order] for column in columns]
-        decoded = [self.pool.decode(column, kind) for column, kind in zip(columns, types, strict=True)]
-        return Answer(self._line.at(points) if len(points) else points, points, decoded)
+        return Answer(self._line.at(points) if len(points) else points, points, columns, types, self.pool)
 
     def _ranks(self, codes: Ints, kind: Type) -> Ints:
         """Numbers that order a column as its values."""
@@ -263,7 +283,7 @@ class Evaluation:
     @property
     def kept_rows(self) -> int:
         """Periods that are kept between batches."""
-        return sum(len(each) for node in self.nodes for each in node.kept.values())
+        return sum(node.standing + sum(map(len, node.kept.values())) for node in self.nodes)
 
 
 def _needed(nodes: list[Node], roots: list[Node]) -> list[Node]:

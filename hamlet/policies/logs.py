@@ -22,6 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.errors import DataError, near_miss, one_of
+from hamlet.input.csvform import Dropped
 from hamlet.input.files import similar_file
 from hamlet.policies._logs import LogMistake, LogScanner
 
@@ -29,9 +30,11 @@ Predicate = tuple[str, int]  # a name and a number of fields
 
 _CHUNK = 1 << 22  # bytes read at once
 _LARGEST = (1 << 31) - 1  # bytes of a time-point; offsets into texts have 32 bits
+_LINE = b"\n"
 _MARK = b"\xef\xbb\xbf"  # what UTF-8 files may begin with
 _KINDS = {"int": 0, "float": 1, "string": 2, "bool": 3}
 _ARROW = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
+_OF_TIMES = ("back", "time", "huge time")  # mistakes of the beginning of a time-point
 _NOUNS = {"int": "an integer", "float": "a number", "bool": "true or false"}
 
 
@@ -72,6 +75,9 @@ class LogFile:
         The predicates whose tuples are kept; by default all. Others are checked all the same.
     ignore_unknown : bool
         Whether tuples of names that the signature lacks are counted and left out; else they are mistakes.
+    drops : bool
+        Whether time-points with a mistake are left out as a whole, in place of an error: from the line that begins with
+        their ``@`` up to the next such line.
     chunk_bytes : int
         Bytes that are read at once.
 
@@ -80,6 +86,8 @@ class LogFile:
     name : str
     unknown : int
         Tuples left out so far.
+    dropped : Dropped
+        Time-points left out so far.
 
     Raises
     ------
@@ -94,10 +102,13 @@ class LogFile:
         *,
         wanted: Any = None,
         ignore_unknown: bool = False,
+        drops: bool = False,
         chunk_bytes: int = _CHUNK,
     ) -> None:
         self.name = str(path)
         self.unknown = 0
+        self.dropped = Dropped()
+        self._drops = drops
         self._path = Path(path)
         self._predicates = dict(predicates)
         self._wanted = self._predicates if wanted is None else wanted
@@ -105,6 +116,7 @@ class LogFile:
         self._chunk = chunk_bytes
         self._rest: memoryview[int] = memoryview(b"")
         self._grown = False
+        self._before = 0  # characters of the line in which the rest begins
         if not self._path.exists():
             raise DataError(f"no such file: {path}{similar_file(self._path)}")
         if not self._path.is_file():
@@ -124,15 +136,22 @@ class LogFile:
             self._ignore_unknown,
         )
         first, lines, offset = 0, 0, 0
+        self._before = 0
         try:
             with _opened(self._path) as file:
                 for block, final in self._blocks(file):
                     if offset == 0 and block.startswith(_MARK):  # of a file that some editor has saved
                         block, offset = block[len(_MARK) :], len(_MARK)
-                    try:
-                        taken = _scanned(scanner, block, final)
-                    except LogMistake as mistake:
-                        raise self._error(mistake, block, lines) from None
+                    while True:
+                        try:
+                            taken = _scanned(scanner, block, final)
+                            break
+                        except LogMistake as mistake:
+                            if not self._drops:
+                                raise self._error(mistake, block, lines) from None
+                            block = self._without(mistake, block, lines)
+                            scanner.widen()  # which forgets what it has read of the block
+                    self._before = _column_behind(block, taken, self._before)
                     self._rest = memoryview(block)[taken:]
                     self._grown = taken == 0
                     self.unknown = scanner.unknown
@@ -146,6 +165,19 @@ class LogFile:
             raise DataError(f"cannot read {self.name}: {error.strerror or error}") from error
         except EOFError as error:
             raise DataError(f"{self.name}: the compressed file breaks off") from error
+
+    def _without(self, mistake: LogMistake, block: bytes, lines: int) -> bytes:
+        """A block with blanks in place of the time-point that has a mistake; lines keep their numbers."""
+        kind, offset, detail = mistake.args
+        # What breaks off is told at the sign that should not be there, which may begin the next time-point.
+        at = offset if kind in _OF_TIMES or offset == 0 else offset - 1
+        start = block.rfind(b"\n@", 0, at + 1) + 1
+        end = block.find(b"\n@", at)
+        end = len(block) if end < 0 else end
+        message = self._words(kind, detail.decode(errors="replace"))[0]
+        self.dropped.add(f"line {lines + block.count(_LINE, 0, offset) + 1}: {message}")
+        blank = b"\n".join(b" " * len(each) for each in block[start:end].split(b"\n"))
+        return block[:start] + blank + block[end:]
 
     def _blocks(self, file: BinaryIO) -> Iterator[tuple[bytes, bool]]:
         """What was left of the last block with what follows in the file, and whether it is the end."""
@@ -200,7 +232,8 @@ class LogFile:
         message, hint = self._words(kind, detail.decode(errors="replace"))
         width = len(detail.decode(errors="replace")) if kind not in ("arity", "back") else 1
         shown, caret = _excerpt(text, len(before), width)
-        lines_said = [f"{self.name}:{line}:{len(before) + 1}: {message}", f"    {shown}", f"    {caret}"]
+        column = len(before) + 1 + (self._before if begin == 0 else 0)
+        lines_said = [f"{self.name}:{line}:{column}: {message}", f"    {shown}", f"    {caret}"]
         return DataError("\n".join(lines_said + ([f"hint: {hint}"] if hint else [])))
 
     def _words(self, kind: str, detail: str) -> tuple[str, str | None]:
@@ -233,6 +266,12 @@ class LogFile:
             "quote": ("the quoted value is not closed", None),
             "long": ("a tuple has more than 256 fields", None),
         }[kind]
+
+
+def _column_behind(block: bytes, taken: int, before: int) -> int:
+    """The characters of the last line in the first bytes of a block whose own first line has so many before it."""
+    begin = block.rfind(b"\n", 0, taken) + 1
+    return len(block[begin:taken].decode(errors="replace")) + (before if begin == 0 else 0)
 
 
 def _scanned(scanner: LogScanner, block: bytes, final: bool) -> int:

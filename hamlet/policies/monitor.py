@@ -38,7 +38,7 @@ class Monitor:
     ----------
     policy : Policy, or several
     negate, time_points, verdicts, mode, open_end, max_memory, time_column, type_column, order_column, time_unit
-        As of `run`. Verdicts cannot be saved.
+        As of `run`.
     lateness : int, float, str or datetime.timedelta
         How far behind the largest time seen an event may be: a number of ticks of the time column, or a duration such
         as ``'5 s'``.
@@ -77,6 +77,7 @@ class Monitor:
         if verdicts not in VERDICTS:
             raise OptionError(f"verdicts is {verdicts!r}; it must be {one_of([repr(each) for each in VERDICTS])}")
         self.policies = policies_of(policy)
+        self.verdicts, self.mode = verdicts, mode
         self._mode = None if verdicts == "satisfied" else mode_of(verdicts, mode)
         self.negate, self.time_points, self.open_end = negate, time_points, open_end
         self.options = options_of(
@@ -281,8 +282,6 @@ class Monitor:
         from hamlet.policies import saving
 
         self._refuse_closed()
-        if self._mode is not None:
-            raise HamletError("a monitor of verdicts cannot be saved; one of what satisfies a policy can")
         return saving.write(self)
 
     @classmethod

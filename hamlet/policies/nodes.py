@@ -13,10 +13,12 @@ per time-point is this project's own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from hamlet.policies._sweep import group
 from hamlet.policies.formula import Term, Type
 from hamlet.policies.relation import (
     NO_INTS,
@@ -29,6 +31,7 @@ from hamlet.policies.relation import (
     minus,
     whole,
 )
+from hamlet.policies.standing import Pending, is_small
 from hamlet.policies.values import Pool, compare, evaluate, matches, substring
 
 NEVER = 1 << 61  # a time beyond all others; sums of two such numbers fit 64 bits
@@ -50,6 +53,8 @@ class Timeline:
         The first time-point of the batch.
     tables : dict
         (name, arity) to the batch's tuples: columns of codes, and each tuple's time-point.
+    free : int
+        Room behind `times`.
     """
 
     times: Ints = field(default_factory=lambda: NO_INTS)
@@ -58,6 +63,27 @@ class Timeline:
     bound: int = -NEVER
     fresh: int = 0
     tables: dict[tuple[str, int], tuple[list[Ints], Ints]] = field(default_factory=dict)
+    free: int = 0
+
+    def extend(self, times: Ints) -> None:
+        """More time-stamps; room for as many again is kept, so that each is copied a few times at most."""
+        if not len(times):
+            return
+        held, count = len(self.times), len(self.times) + len(times)
+        room = self.times.base
+        if not isinstance(room, np.ndarray) or self.free < len(times):
+            room = np.empty(2 * count + 64, np.int64)
+            room[:held] = self.times
+            self.free = len(room) - held
+        end = len(room) - self.free
+        room[end : end + len(times)] = times
+        self.free -= len(times)
+        self.times = room[end - held : end + len(times)]
+
+    def forget(self, point: int) -> None:
+        """Drop the time-stamps before a time-point."""
+        self.times = self.times[point - self.base :].copy()
+        self.base, self.free = point, 0
 
     def at(self, points: Ints) -> Ints:
         """Time-stamps of time-points."""
@@ -89,9 +115,13 @@ class Node:
     output : Relation
         Of the last batch.
     kept : dict of str to Relation
-        What later batches need.
+        What later batches need; see `settle`.
+    standing : int
+        Rows that stand in a store, where `window` is not None.
     """
 
+    standing = 0
+    window: tuple[int, int] | None = None  # the time-points of an output that can be looked up
     reads_times = False  # whether time-stamps from the first undecided time-point on are needed
 
     def __init__(self, types: tuple[Type, ...], children: tuple[Node, ...]) -> None:
@@ -99,31 +129,66 @@ class Node:
         self.children = children
         self.done = 0
         self.seen = 0
-        self.output = empty(len(types))
+        self._output: Relation | None = empty(len(types))
         self.kept: dict[str, Relation] = {}
-        self.pending = [empty(len(child.types)) for child in children]
+        self.pending = [Pending(len(child.types)) for child in children]
 
     @property
     def width(self) -> int:
         """The number of columns."""
         return len(self.types)
 
+    @property
+    def output(self) -> Relation:
+        """The relation of the last batch."""
+        if self._output is None:
+            self._output = self._everything()
+        return self._output
+
     def step(self, line: Timeline) -> None:
         """Take the children's outputs of this batch and give one's own."""
         until = min((child.done for child in self.children), default=line.known)
-        batch = []
-        for place, child in enumerate(self.children):
-            all_rows = child.output
-            if len(self.pending[place]):  # a period that went on in the next batch is one period again
-                all_rows = coalesce(concat([self.pending[place], all_rows], child.width))
-            batch.append(all_rows.clip(self.seen, until))
-            later = child.done > until
-            self.pending[place] = all_rows.clip(until, child.done) if later else empty(child.width)
+        batch = self._batch(until)
         low, self.seen = self.seen, until
-        self.output, self.done = self._compute(line, low, until, batch)
+        self._output, self.done = self._compute(line, low, until, batch)
 
-    def _compute(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> tuple[Relation, int]:
-        """The relation of the batch, from the children's at time-points ``low <= i < high``; what is decided then."""
+    def _batch(self, until: int) -> list[Relation]:
+        """The children's relations up to a time-point."""
+        return [self._of_child(place, until) for place in range(len(self.children))]
+
+    def _of_child(self, place: int, until: int) -> Relation:
+        """A child's relation up to a time-point; what it has beyond is kept."""
+        child, pending = self.children[place], self.pending[place]
+        rows = child.output
+        now = rows.clip(self.seen, until)
+        if pending:  # a period that went on in the next batch is one period again
+            earlier = pending.take(until)
+            now = coalesce(concat([earlier, now], child.width)) if len(earlier) else now
+        if child.done > until:
+            pending.add(rows.clip(until, child.done))
+        return now
+
+    def _stands(self, place: int, until: int) -> bool:
+        """Whether a child's relation up to a time-point is that of its batch, and can be looked up."""
+        child = self.children[place]
+        return child.window == (self.seen, until) and child.done == until and not self.pending[place]
+
+    def matching(self, on: tuple[int, ...], keys: Sequence[Ints], count: int) -> Relation:
+        """Those rows of the last batch whose columns `on` are one of `count` keys, where `window` is not None."""
+        raise NotImplementedError
+
+    def _everything(self) -> Relation:
+        """All rows of the last batch, where `window` is not None."""
+        raise NotImplementedError
+
+    def settle(self) -> None:
+        """Let `kept` be all that is kept."""
+
+    def _compute(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> tuple[Relation | None, int]:
+        """The relation of the batch, from the children's at time-points ``low <= i < high``; what is decided then.
+
+        None is a relation that can be looked up.
+        """
         return self._relation(line, low, high, batch), high
 
     def _relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:
@@ -142,7 +207,7 @@ class Node:
     @property
     def nbytes(self) -> int:
         """Bytes of what is kept."""
-        return sum(each.nbytes for each in (*self.kept.values(), *self.pending))
+        return sum(each.nbytes for each in self.kept.values()) + sum(each.nbytes for each in self.pending)
 
 
 # ----------------------------------------------------------------------------------------- without children
@@ -161,6 +226,15 @@ class Event(Node):
     ) -> None:
         super().__init__(tuple(types[place] for place in columns), ())
         self.key, self.constants, self.equal, self.columns = key, constants, equal, columns
+
+    @property
+    def places(self) -> set[int]:
+        """The fields that are read."""
+        return {
+            *self.columns,
+            *(place for place, _ in self.constants),
+            *(place for pair in self.equal for place in pair),
+        }
 
     def _relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:  # noqa: ARG002
         found = line.tables.get(self.key)
@@ -289,6 +363,18 @@ def _named(rows: Relation, types: tuple[Type, ...]) -> tuple[dict[str, Ints], di
     return dict(zip(names, rows.columns, strict=True)), dict(zip(names, types, strict=True))
 
 
+def _looked_up(
+    node: Node, place: int, on: Sequence[int], others: Relation, keys: Sequence[int], until: int
+) -> Relation:
+    """A child's rows that fit some others: looked up where it can be, and where these are few."""
+    child = node.children[place]
+    if not node._stands(place, until) or not is_small(len(others), child.standing):
+        return node._of_child(place, until)
+    columns = [others.columns[each] for each in keys]
+    _, heads = group(columns, len(others))
+    return child.matching(tuple(on), [column[heads] for column in columns], len(heads))
+
+
 class Join(Node):
     """AND: the left columns, then those of the right side that are not shared."""
 
@@ -296,6 +382,13 @@ class Join(Node):
         rest = tuple(kind for place, kind in enumerate(right.types) if place not in on_right)
         super().__init__((*left.types, *rest), (left, right))
         self.on_left, self.on_right = on_left, on_right
+
+    def _batch(self, until: int) -> list[Relation]:
+        if self._stands(0, until):
+            right = self._of_child(1, until)
+            return [_looked_up(self, 0, self.on_left, right, self.on_right, until), right]
+        left = self._of_child(0, until)
+        return [left, _looked_up(self, 1, self.on_right, left, self.on_left, until)]
 
     def _relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:  # noqa: ARG002
         return join(batch[0], batch[1], self.on_left, self.on_right)
@@ -307,6 +400,10 @@ class Minus(Node):
     def __init__(self, left: Node, right: Node, on_left: tuple[int, ...], on_right: tuple[int, ...]) -> None:
         super().__init__(left.types, (left, right))
         self.on_left, self.on_right = on_left, on_right
+
+    def _batch(self, until: int) -> list[Relation]:
+        left = self._of_child(0, until)
+        return [left, _looked_up(self, 1, self.on_right, left, self.on_left, until)]
 
     def _relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:  # noqa: ARG002
         return minus(batch[0], batch[1], self.on_left, self.on_right)

@@ -12,12 +12,14 @@ states are one number. Source: Basin, Bhatt, Traytel (TACAS 2017), §3 (interval
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 from hamlet.policies.diagrams import FALSE, TRUE, Diagrams
 from hamlet.policies.propositions import Node, Skeleton
 
+_T = TypeVar("_T")
 Mode = Literal["all", "local", "global"]
 Entries = tuple[tuple[int, int], ...]  # (age, expression) of a SINCE, ages ascending
 Past = tuple[Entries | int, ...]  # of each SINCE its entries, of each PREV an expression; in the order of nodes
@@ -156,6 +158,78 @@ class Progression:
                 found[place] = self._table.replaced(expression, lambda _: FALSE, {}) == TRUE
         return [bool(value) for value in found]
 
+    def described(self, states: Sequence[int]) -> list[Any]:
+        """Some states as lists of numbers: obligations, expressions over these, and the states.
+
+        An expression is 0 (false), 1 (true), or two more than its place among those that are told.
+        """
+        roots = [each for state in states for each in _expressions(*self._states[state])]
+        below = self._table.below(roots)
+        variables = {variable: place for place, variable in enumerate(sorted({each[1] for each in below}))}
+        places = {FALSE: 0, TRUE: 1} | {each[0]: place for place, each in enumerate(below, 2)}
+        return [
+            [list(self._obligations[variable]) for variable in variables],
+            [[variables[variable], places[low], places[high]] for _, variable, low, high in below],
+            [_renumbered(*self._states[state], places) for state in states],
+        ]
+
+    def known(self, described: Sequence[Any]) -> list[int]:
+        """The numbers of states that `described` told of, here or in another process.
+
+        Raises
+        ------
+        ValueError
+            If they are no states of this formula.
+        """
+        obligations, nodes, states = described
+        variables = [self.obligation(*self._checked(*each)) for each in obligations]
+        expressions = [FALSE, TRUE]
+        tops = [len(variables), len(variables)]  # by expression its first variable; those of its parts come later
+        for variable, low, high in nodes:
+            place = _place_in(variables, variable)
+            then, otherwise = _place_in(expressions, high), _place_in(expressions, low)
+            if variable >= min(tops[high], tops[low]) or then == otherwise:
+                raise ValueError("an expression is not reduced")
+            expressions.append(self._table.choice(place, then, otherwise))
+            tops.append(variable)
+        return [self._place(self._state(past, slots, expressions)) for past, slots in states]
+
+    def _checked(self, node: int, low: int, high: int | None) -> tuple[int, int, int | None]:
+        """An obligation that this formula can have."""
+        of = _place_in(self.skeleton.nodes, node)
+        unbounded = high is None and (of.kind == "next" or of.high is None)
+        if of.kind == "next":
+            fits = low == 0 and unbounded
+        else:
+            fits = of.kind == "until" and type(low) is int and 0 <= low <= of.low
+            fits = fits and (unbounded or (of.high is not None and type(high) is int and 0 <= high <= of.high))
+        if not fits:
+            raise ValueError("an obligation is none of the formula")
+        return node, low, high
+
+    def _state(self, past: Sequence[Any], slots: Sequence[Any], expressions: Sequence[int]) -> tuple[Past, Slots]:
+        kept = [node for node in self.skeleton.nodes if node.kind in _KEEP]
+        if len(past) != len(kept):
+            raise ValueError("a state has another past")
+        found: list[Entries | int] = []
+        for node, each in zip(kept, past, strict=True):
+            if node.kind == "prev":
+                found.append(_place_in(expressions, each))
+                continue
+            entries = tuple((age, _place_in(expressions, place)) for age, place in each)
+            most = node.low if node.high is None else node.high
+            ages = [age for age, _ in entries]
+            if any(type(age) is not int or not 0 <= age <= most for age in ages) or ages != sorted(set(ages)):
+                raise ValueError("the ages of a state are out of order")
+            found.append(entries)
+        kept_slots = tuple((_place_in(expressions, place), group) for place, group in slots)
+        groups = {group for _, group in kept_slots} | {0}
+        if groups != set(range(len(groups))) or any(each <= TRUE for each, _ in kept_slots):
+            raise ValueError("the slots of a state are none")
+        if len(set(kept_slots)) != len(kept_slots) or (self.mode != "local" and len(groups) > 1):
+            raise ValueError("two slots of a state are equal")
+        return tuple(found), kept_slots
+
     def obligation(self, node: int, low: int, high: int | None) -> int:
         """The expression that a node, with this interval, holds at the next time-point."""
         key = (node, low, high)
@@ -176,6 +250,26 @@ class Progression:
 
 
 _KEEP = ("since", "prev")
+
+
+def _expressions(past: Past, slots: Slots) -> Iterator[int]:
+    """The expressions of a state."""
+    for each in past:
+        yield from [each] if isinstance(each, int) else [expression for _, expression in each]
+    yield from (expression for expression, _ in slots)
+
+
+def _renumbered(past: Past, slots: Slots, places: Mapping[int, int]) -> list[Any]:
+    """A state with other numbers for expressions."""
+    told = [places[each] if isinstance(each, int) else [[age, places[one]] for age, one in each] for each in past]
+    return [told, [[places[expression], group] for expression, group in slots]]
+
+
+def _place_in(values: Sequence[_T], place: Any) -> _T:
+    """The value at a place that somebody claims."""
+    if type(place) is not int or not 0 <= place < len(values):
+        raise ValueError("a number points nowhere")
+    return values[place]
 
 
 class _Moment:

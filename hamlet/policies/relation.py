@@ -43,6 +43,11 @@ class Relation:
         """Some of the rows."""
         return Relation([column[rows] for column in self.columns], self.first[rows], self.last[rows])
 
+    def cut(self, begin: int, end: int) -> Relation:
+        """The rows from one on and before another, without copies."""
+        part = slice(begin, end)
+        return Relation([column[part] for column in self.columns], self.first[part], self.last[part])
+
     def select(self, columns: Sequence[int]) -> Relation:
         """Some of the columns; periods may overlap then."""
         return Relation([self.columns[place] for place in columns], self.first, self.last)
@@ -176,6 +181,15 @@ def overlapping(
     lf, ll, rf, rl = left.first[lorder], left.last[lorder], right.first[rorder], right.last[rorder]
     one, two = overlaps(lid[lorder], lf, ll, rid[rorder], rf, rl)
     return lorder[one], rorder[two], np.maximum(lf[one], rf[two]), np.minimum(ll[one], rl[two])
+
+
+def having(relation: Relation, on: Sequence[int], keys: Sequence[Ints], count: int) -> npt.NDArray[np.bool_]:
+    """Which rows have one of `count` keys in some columns."""
+    if not len(relation) or not count:
+        return np.zeros(len(relation), bool)
+    ids, others = common_ids([relation.columns[each] for each in on], list(keys), len(relation), count)
+    found: npt.NDArray[np.bool_] = np.isin(ids, others)
+    return found
 
 
 def join(left: Relation, right: Relation, on_left: Sequence[int], on_right: Sequence[int]) -> Relation:

@@ -34,14 +34,17 @@ from hamlet.policies.formula import Type
 from hamlet.policies.nodes import NEVER, Node
 from hamlet.policies.policy import Policy
 from hamlet.policies.relation import Ints, Relation
+from hamlet.policies.saving_verdicts import described_verdicts, load_verdicts
 from hamlet.policies.serving import Serving
+from hamlet.policies.standing import Pending
 from hamlet.policies.values import Pool
+from hamlet.policies.verdicts import VerdictServing
 from hamlet.version import __version__
 
 if TYPE_CHECKING:
     from hamlet.policies.monitor import Monitor
 
-FORMAT = 1
+FORMAT = 2
 MAGIC = b"\x93HAMPOL\n"
 HEAD = struct.Struct("<8sIIQ32s")  # magic, format, length of the description, length of all behind the head, digest
 _DESCRIBED = (
@@ -53,9 +56,7 @@ _DESCRIBED = (
     "held",
     "schema",
     "counts",
-    "pool",
-    "line",
-    "nodes",
+    "serving",
 )
 _LOW = -(2**62)
 _POOLED = 1 << 62
@@ -65,8 +66,6 @@ def write(monitor: Monitor) -> bytes:
     """A monitor as bytes."""
     blobs = BlobWriter()
     place = monitor._disorder.place()
-    evaluation = _serving_of(monitor).evaluation
-    line = evaluation._line
     options = asdict(monitor.options)
     described = {
         "version": __version__,
@@ -79,6 +78,8 @@ def write(monitor: Monitor) -> bytes:
             "negate": monitor.negate,
             "time_points": monitor.time_points,
             "open_end": monitor.open_end,
+            "verdicts": monitor.verdicts,
+            "mode": monitor.mode,
             **_lateness(monitor._disorder.options),
         },
         "stream": [place.events, place.late_events, place.seen, place.promised],
@@ -86,14 +87,19 @@ def write(monitor: Monitor) -> bytes:
         "held": _table(place.held, blobs),
         "schema": None if monitor._schema is None else _columns(monitor, blobs),
         "counts": [monitor._counts[name] for name in ("events", "matched_events", "null_events")],
-        "pool": _pool(evaluation.pool),
-        "line": [line.base, line.known, line.bound, blobs.array(pa.array(line.times))],
-        "nodes": [_node(node, blobs) for node in evaluation.nodes],
+        "serving": _serving(monitor._serving, blobs),
     }
     description = json.dumps(described, separators=(",", ":")).encode()
     parts = [description, bytes(-len(description) % WORD), *blobs.parts]
     body = b"".join(bytes(part) for part in parts)
     return HEAD.pack(MAGIC, FORMAT, len(description), len(body), _seal(len(description), body)) + body
+
+
+def _serving(serving: Serving | VerdictServing, blobs: BlobWriter) -> Json:
+    """What evaluates the policies."""
+    if isinstance(serving, Serving):
+        return described_evaluation(serving.evaluation, blobs)
+    return described_verdicts(serving, blobs)
 
 
 def _seal(length: int, body: bytes | memoryview) -> bytes:
@@ -126,6 +132,16 @@ def _columns(monitor: Monitor, blobs: BlobWriter) -> Json:
     return [monitor._schema.closed, [[name, blobs.array(empty.column(name))] for name in empty.column_names]]
 
 
+def described_evaluation(evaluation: Evaluation, blobs: BlobWriter) -> Json:
+    """What the operators of an evaluation keep, its pool and its time-points."""
+    line = evaluation._line
+    return {
+        "pool": _pool(evaluation.pool),
+        "line": [line.base, line.known, line.bound, blobs.array(pa.array(line.times))],
+        "nodes": [_node(node, blobs) for node in evaluation.nodes],
+    }
+
+
 def _pool(pool: Pool) -> Json:
     """The pooled values: strings as they are, large integers as text."""
     kinds = {str: "s", int: "i"}
@@ -133,12 +149,13 @@ def _pool(pool: Pool) -> Json:
 
 
 def _node(node: Node, blobs: BlobWriter) -> Json:
+    node.settle()
     kept = {name: _relation(each, blobs) for name, each in node.kept.items()}
     return {
         "done": node.done,
         "seen": node.seen,
         "kept": kept,
-        "pending": [_relation(each, blobs) for each in node.pending],
+        "pending": [_relation(each.whole(), blobs) for each in node.pending],
     }
 
 
@@ -168,7 +185,16 @@ def read(kind: type[Monitor], policies: Sequence[Policy], data: bytes | bytearra
         return _restored(kind, policies, description, blobs)
     except RestoreError:
         raise
-    except (HamletError, ArithmeticError, ValueError, TypeError, KeyError, LookupError, pa.ArrowException) as error:
+    except (
+        HamletError,
+        ArithmeticError,
+        ValueError,
+        TypeError,
+        KeyError,
+        LookupError,
+        RecursionError,
+        pa.ArrowException,
+    ) as error:
         raise RestoreError(
             f"the save cannot be restored: {error}\n"
             "hint: its bytes fit their digest, so something else than monitor.save() has made them"
@@ -222,15 +248,12 @@ def _restored(kind: type[Monitor], policies: Sequence[Policy], description: Json
     elif held is not None:
         raise ValueError("there are events without columns")
     _load_stream(monitor, description, held)
-    _load(_serving_of(monitor).evaluation, description, blobs)
+    if isinstance(monitor._serving, Serving):
+        load_evaluation(monitor._serving.evaluation, description["serving"], blobs)
+    else:
+        load_verdicts(monitor._serving, description["serving"], blobs)
     blobs.end()
     return monitor
-
-
-def _serving_of(monitor: Monitor) -> Serving:
-    serving = monitor._serving
-    assert isinstance(serving, Serving), "monitors of verdicts are neither saved nor restored"
-    return serving
 
 
 def _adopt(monitor: Monitor, description: Json, blobs: BlobReader) -> None:
@@ -281,26 +304,27 @@ def _narrower(found: pa.DataType, known: pa.DataType) -> bool:
     return bool(pa.types.is_integer(found) and pa.types.is_floating(known))
 
 
-def _load(evaluation: Evaluation, description: Json, blobs: BlobReader) -> None:
+def load_evaluation(evaluation: Evaluation, description: Json, blobs: BlobReader) -> None:
     """The pool, the time-points, and what the operators keep."""
     pool = evaluation.pool
     own = list(pool.values)
-    values = [_pooled(each) for each in items(description["pool"])]
+    pooled, about_line, about_nodes = fields(description, "pool", "line", "nodes")
+    values = [_pooled(each) for each in items(pooled)]
     if values[: len(own)] != own:
         raise ValueError("the values of the policies are others")
     for value in values[len(own) :]:
         if pool.code(value) != _POOLED + len(pool.values) - 1:
             raise ValueError("two values are equal")
-    base, known, bound, times = items(description["line"], 4)
+    base, known, bound, times = items(about_line, 4)
     line = evaluation._line
     line.base, line.known, line.bound = whole(base), whole(known), whole(bound, -NEVER, NEVER)
-    line.times = _ints(times, blobs)
+    line.times = ints_of(times, blobs)
     evaluation.points = line.known
     if len(line.times) != line.known - line.base or (np.diff(line.times) < 0).any():
         raise ValueError("the time-stamps do not fit")
     if len(line.times) and (int(line.times[0]) <= -NEVER or int(line.times[-1]) > line.bound):
         raise ValueError("a time-stamp is out of bounds")
-    nodes = items(description["nodes"], len(evaluation.nodes))
+    nodes = items(about_nodes, len(evaluation.nodes))
     for node, about in zip(evaluation.nodes, nodes, strict=True):
         _load_node(node, about, blobs, line.known, pool)
         if node.oldest is not None and max(node.oldest, 0) < line.base:
@@ -320,12 +344,13 @@ def _load_node(node: Node, about: Json, blobs: BlobReader, known: int, pool: Poo
         node.kept[name] = _load_relation(kept[name], types, blobs, known, pool)
     parts = items(pending, len(node.children))
     node.pending = [
-        _load_relation(each, child.types, blobs, known, pool) for each, child in zip(parts, node.children, strict=True)
+        Pending(child.width, _load_relation(each, child.types, blobs, known, pool))
+        for each, child in zip(parts, node.children, strict=True)
     ]
 
 
 def _load_relation(about: Json, types: Sequence[Type | None], blobs: BlobReader, known: int, pool: Pool) -> Relation:
-    arrays = [_ints(each, blobs) for each in items(about, len(types) + 2)]
+    arrays = [ints_of(each, blobs) for each in items(about, len(types) + 2)]
     *columns, first, last = arrays
     if len({len(each) for each in arrays}) > 1:
         raise ValueError("columns of a relation have different lengths")
@@ -357,7 +382,8 @@ def _check_codes(column: Ints, kind: Type | None, pool: Pool) -> None:
             raise ValueError("a value has another type")
 
 
-def _ints(about: Json, blobs: BlobReader) -> Ints:
+def ints_of(about: Json, blobs: BlobReader) -> Ints:
+    """The next array of integers."""
     array = blobs.array(about)
     if array.type != pa.int64() or array.null_count:
         raise ValueError("a column of numbers is none")

@@ -160,8 +160,8 @@ class Serving:
         arrays.append(pa.array(answer.points[part] + first))
         schema = self.schemas[place]
         fields = [schema.field(0), schema.field(1)]
-        for column, field in zip(answer.columns, list(schema)[2:], strict=True):
-            array = _array(column[part], field.type, field.name)
+        for column, field in enumerate(list(schema)[2:]):
+            array = _array(answer.column(column, part), field.type, field.name)
             arrays.append(array)
             fields.append(field if array.type == field.type else pa.field(field.name, array.type))
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
@@ -182,6 +182,8 @@ class Serving:
 
 def _array(values: Any, kind: pa.DataType, name: str) -> pa.Array:
     """A column of values; integers of more than 64 bits make it one of decimals."""
+    if isinstance(values, pa.Array):
+        return values
     try:
         return pa.array(values, kind)
     except (OverflowError, pa.ArrowInvalid):

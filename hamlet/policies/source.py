@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet.errors import OptionError
-from hamlet.input.events import open_events
+from hamlet.input.csvform import CsvForm
+from hamlet.input.events import EventSource, open_events
 from hamlet.input.ordering import SortKey
 from hamlet.language.schema import UNITS_PER_SECOND
 from hamlet.policies.logs import LogChunk, LogFile, Predicate
@@ -48,6 +49,10 @@ class Source:
         """All time-points; `progress` hears of the events read so far."""
         raise NotImplementedError
 
+    def notes(self) -> list[str]:
+        """What to know of the input, when it has been read: rows that were dropped."""
+        return []
+
 
 class _LogSource(Source):
     """A log in MonPoly's format."""
@@ -67,11 +72,23 @@ class _LogSource(Source):
         if self._file.unknown:
             self.stats["unknown_events"] = self._file.unknown
 
+    def notes(self) -> list[str]:
+        """Time-points that were dropped."""
+        found = self._file.dropped.sentence()
+        return [] if found is None else [found]
 
-class _TableSource(Source):
+
+class TableSource(Source):
     """Events in columns."""
 
-    def __init__(self, events: Any, signature: Signature, wanted: Container[Predicate], time_points: str) -> None:
+    def __init__(
+        self,
+        events: EventSource,
+        signature: Signature,
+        wanted: Container[Predicate],
+        time_points: str,
+        counted: tuple[int, int] | None,
+    ) -> None:
         schema = events.schema
         clock = schema.clock
         kind = clock.type if clock.is_timestamp else pa.int64()
@@ -86,17 +103,28 @@ class _TableSource(Source):
             schema.type_column,
             time_points,
             open_columns=not schema.closed,
+            counted=counted,
         )
+
+    @property
+    def events(self) -> EventSource:
+        """The events that are read."""
+        return self._events
 
     def chunks(self, progress: Progress | None = None) -> Iterator[LogChunk]:
         """All time-points."""
         tables = self._tables
         for chunk in tables.chunks(self._events.batches(tables.columns, progress=progress)):
             yield chunk
-            self.stats["time_points"] += len(chunk.times)
-        self.stats |= {"events": tables.events, "matched_events": tables.matched}
+            self.stats["time_points"] = tables.points
+        self.stats |= {"events": tables.events, "time_points": tables.points, "matched_events": tables.matched}
         if tables.nulls:
             self.stats["null_events"] = tables.nulls
+
+    def notes(self) -> list[str]:
+        """Rows that were dropped."""
+        found: list[str] = self._events.notes()
+        return found
 
 
 def is_log(source: Any, input_format: str | None) -> bool:
@@ -109,6 +137,18 @@ def is_log(source: Any, input_format: str | None) -> bool:
     return ".log" in suffixes[-2:]
 
 
+def _the_log(source: Any, input_format: str | None) -> Any:
+    """A log in MonPoly's format, None where an input is none; raises OptionError where it is one of several inputs."""
+    if isinstance(source, (list, tuple)) and any(is_log(each, input_format) for each in source):
+        if len(source) > 1:
+            raise OptionError(
+                f"the input is {len(source)} files, and a log of MonPoly is one\n"
+                "hint: join the logs in the order of time (cat a.log b.log > all.log)"
+            )
+        return source[0]
+    return source if is_log(source, input_format) else None
+
+
 def open_source(
     source: Any,
     signature: Signature,
@@ -118,6 +158,7 @@ def open_source(
     ignore_unknown: bool = False,
     input_format: str | None = None,
     filtered: Callable[[Any], Any] | None = None,
+    counted: tuple[int, int] | None = None,
     **columns: Any,
 ) -> Source:
     """Open events as time-points.
@@ -136,8 +177,11 @@ def open_source(
     input_format : {'monpoly', 'parquet', 'csv', 'json'}, optional
     filtered : callable, optional
         What leaves out events: from an EventSource to one that has fewer.
+    counted : (int, int), optional
+        Of events in columns, the first and the last time that `Source.stats` count; by default all do.
     **columns
-        ``time_column, type_column, order_column, time_unit`` of `hamlet.input.events.open_events`.
+        ``time_column, type_column, order_column, time_unit, delimiter, bad_rows`` of
+        `hamlet.input.events.open_events`. A bad row of a log is a time-point with a mistake.
 
     Raises
     ------
@@ -145,16 +189,18 @@ def open_source(
     """
     if time_points not in ("step", "event"):
         raise OptionError(f"time_points is {time_points!r}; it must be 'step' or 'event'")
-    if is_log(source, input_format):
+    log = _the_log(source, input_format)
+    drops = CsvForm(columns.get("delimiter"), columns.get("bad_rows") or "error").drops
+    if log is not None:
         if filtered is not None:
             raise OptionError(
                 "a log of MonPoly has no columns that --where could read; put the condition in the policy"
             )
         types = types_of(signature)
-        file = LogFile(source, types, wanted=wanted, ignore_unknown=ignore_unknown)
+        file = LogFile(log, types, wanted=wanted, ignore_unknown=ignore_unknown, drops=drops)
         return _LogSource(file, columns.get("time_unit") or "s")
     events = open_events(source, input_format=input_format, wide_integers=True, **columns)
-    return _TableSource(events if filtered is None else filtered(events), signature, wanted, time_points)
+    return TableSource(events if filtered is None else filtered(events), signature, wanted, time_points, counted)
 
 
 def types_of(signature: Signature) -> Mapping[Predicate, tuple[str, ...]]:

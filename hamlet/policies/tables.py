@@ -57,6 +57,8 @@ class Tables:
         The time and the order column.
     type_column : str
     time_points : {'step', 'event'}
+    counted : (int, int), optional
+        The first and the last time whose events count in the attributes below; by default all do.
 
     Attributes
     ----------
@@ -65,6 +67,8 @@ class Tables:
     matched : int
         Events in relations.
     events : int
+    points : int
+        Time-points.
 
     Raises
     ------
@@ -82,8 +86,10 @@ class Tables:
         time_points: str = "step",
         *,
         open_columns: bool = False,
+        counted: tuple[int, int] | None = None,
     ) -> None:
-        self.nulls = self.matched = self.events = 0
+        self.nulls = self.matched = self.events = self.points = 0
+        self._counted = counted
         self._key = key
         self._type = type_column
         self._by_step = time_points == "step"
@@ -182,22 +188,37 @@ class Tables:
             stamps = times[new]
         else:
             points, stamps = np.arange(len(times)), times
-        self.events += batch.num_rows
+        inside = self._inside(times)
+        self.events += inside[1] - inside[0]
         relations = {}
         types = batch.column(self._type)
         codes, names = _types_of(types)
         for each in self._predicates:
             if each.name in names:
                 rows = np.nonzero(codes == names[each.name])[0]
-                found = self._relation(each, batch, rows, points)
+                found = self._relation(each, batch, rows, points, inside)
                 if found is not None:
                     relations[each.name, each.arity] = found
         chunk = LogChunk(self._first, np.ascontiguousarray(stamps), relations, 0)
         self._first += len(stamps)
+        low, high = self._inside(stamps)
+        self.points += high - low
         return chunk
 
+    def _inside(self, times: npt.NDArray[np.int64]) -> tuple[int, int]:
+        """From where on, and until where, what has these times counts."""
+        if self._counted is None:
+            return 0, len(times)
+        first, last = self._counted
+        return int(np.searchsorted(times, first)), int(np.searchsorted(times, last, side="right"))
+
     def _relation(
-        self, each: PredicateSchema, batch: pa.RecordBatch, rows: npt.NDArray[np.int64], points: npt.NDArray[np.int64]
+        self,
+        each: PredicateSchema,
+        batch: pa.RecordBatch,
+        rows: npt.NDArray[np.int64],
+        points: npt.NDArray[np.int64],
+        inside: tuple[int, int],
     ) -> tuple[npt.NDArray[np.int64], tuple[pa.Array, ...]] | None:
         """The tuples of a predicate."""
         if not len(rows):
@@ -219,10 +240,16 @@ class Tables:
                 keep = valid if keep is None else pc.and_(keep, valid)
         if keep is not None:
             kept = keep.to_numpy(zero_copy_only=False)
-            self.nulls += len(rows) - int(kept.sum())
+            self.nulls += _between(rows[~kept], inside)
             rows, columns = rows[kept], [column.filter(keep) for column in columns]
-        self.matched += len(rows)
+        self.matched += _between(rows, inside)
         return (points[rows], tuple(columns)) if len(rows) else None
+
+
+def _between(rows: npt.NDArray[np.int64], inside: tuple[int, int]) -> int:
+    """How many of some rows, which ascend, are among those from one on and before another."""
+    low, high = np.searchsorted(rows, inside).tolist()
+    return int(high - low)
 
 
 def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:

@@ -6,6 +6,8 @@ time-points from which on, a valuation still counts. Source: the semantics of Ba
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from hamlet.policies._sweep import group, group_max
@@ -24,6 +26,7 @@ from hamlet.policies.relation import (
     split_rows,
     within,
 )
+from hamlet.policies.standing_times import StandingSince, StandingUntil
 
 
 class Previous(Node):
@@ -99,17 +102,56 @@ class Since(Node):
         self.interval, self.negated, self.key = interval, negated, key
         # Valuations with two more columns: from what time on, and until what time, the right side's time counts.
         self.kept = {"alive": empty(self.width + 2)}
+        self._lookups = StandingSince(self)
 
     def kept_types(self) -> dict[str, tuple[Type | None, ...]]:
         """The types of the columns of what is kept; None is a time."""
         return {"alive": (*self.types, None, None)}
 
-    def _relation(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> Relation:
+    def _compute(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> tuple[Relation | None, int]:
+        self.window = None
         if low == high:
-            return empty(self.width)
+            return empty(self.width), high
+        if self._lookups.serves(low, batch):
+            self._lookups.step(line, low, high, batch)
+            self.window = low, high
+            return None, high
+        self.settle()
+        shown, self.kept["alive"] = self.swept(line, low, high, batch, self.kept["alive"])
+        return shown, high
+
+    def cuts(self, line: Timeline, low: int, high: int) -> Ints:
+        """The time-points behind which what a period reaches is not connected."""
+        return _cuts(line, low, high, self.interval)
+
+    def settle(self) -> None:
+        """Let `kept` be all that is kept."""
+        self._lookups.settle()
+
+    @property
+    def standing(self) -> int:  # type: ignore[override]
+        """Rows that stand in a store."""
+        return self._lookups.rows
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is kept."""
+        return super().nbytes + self._lookups.nbytes
+
+    def matching(self, on: tuple[int, ...], keys: Sequence[Ints], count: int) -> Relation:
+        """Those rows of the last batch whose columns `on` are one of `count` keys."""
+        return self._lookups.matching(on, keys, count)
+
+    def _everything(self) -> Relation:
+        return self._lookups.everything()
+
+    def swept(
+        self, line: Timeline, low: int, high: int, batch: list[Relation], alive: Relation
+    ) -> tuple[Relation, Relation]:
+        """The relation of a batch, and what is alive behind it, by going through all of what was alive before it."""
         width, least = self.width, self.interval[0]
         cuts = _cuts(line, low, high, self.interval)
-        alive, right = self.kept["alive"], batch[0]
+        right = batch[0]
         direct: list[Relation] = []
         candidates: list[Relation] = []
         if len(batch) == 1:
@@ -137,8 +179,8 @@ class Since(Node):
             if least <= 0:
                 direct.append(right)
             tip = right.take(right.last == high - 1)
-            candidates.append(self._pieces(line, Relation(tip.columns, tip.last, tip.last)))
-        pieces = concat([alive, self._pieces(line, fresh)], width + 2)
+            candidates.append(self.pieces(line, Relation(tip.columns, tip.last, tip.last)))
+        pieces = concat([alive, self.pieces(line, fresh)], width + 2)
         after, until = pieces.columns[width], pieces.columns[width + 1]
         begin = np.maximum(np.maximum(pieces.first, low), line.first_at_least(after))
         end = np.minimum(last, line.last_at_most(until))
@@ -148,17 +190,17 @@ class Since(Node):
         going_on = (last == high - 1) & (until >= now)
         ids, heads = group(pieces.columns[:width], len(pieces))
         if len(heads) == len(pieces) and not direct and not candidates:
-            self.kept["alive"] = pieces.take(going_on)
-            return shown
+            return shown, pieces.take(going_on)
         if candidates:
-            self.kept["alive"] = self._collapsed(concat([pieces.take(going_on), *candidates], width + 2), now, high)
+            alive = self.collapsed(concat([pieces.take(going_on), *candidates], width + 2), now, high)
         else:
-            self.kept["alive"] = self._collapsed(pieces.take(going_on), now, high, ids[going_on])
+            alive = self.collapsed(pieces.take(going_on), now, high, ids[going_on])
         if direct:
-            return coalesce(concat([shown, *direct], width))
-        return coalesce(shown, (ids[good], len(heads)))
+            return coalesce(concat([shown, *direct], width)), alive
+        return coalesce(shown, (ids[good], len(heads))), alive
 
-    def _pieces(self, line: Timeline, rows: Relation) -> Relation:
+    def pieces(self, line: Timeline, rows: Relation) -> Relation:
+        """Points of the right side, with the times from which on and until which they count."""
         least, most = self.interval
         after = line.at(rows.first) + least
         until = np.full(len(rows), NEVER, np.int64) if most is None else line.at(rows.last) + most
@@ -171,7 +213,7 @@ class Since(Node):
         keys = [np.concatenate([alive.columns[place], right.columns[place]]) for place in self.key]
         return _complement(left, keys, len(alive) + len(right), low, high)
 
-    def _collapsed(self, rows: Relation, now: int, high: int, ids: Ints | None = None) -> Relation:
+    def collapsed(self, rows: Relation, now: int, high: int, ids: Ints | None = None) -> Relation:
         """Of the pieces of a valuation that count already, the one that counts longest."""
         if not len(rows):
             return rows
@@ -211,20 +253,48 @@ class Until(Node):
         self.interval, self.negated, self.key = interval, negated, key
         # What holds at undecided time-points; of the left side its periods that go on, or where it last held.
         self.kept = {"undecided": empty(self.width), "left": empty(len(key))}
+        self._lookups = StandingUntil(self)
+
+    def settle(self) -> None:
+        """Let `kept` be all that is kept."""
+        self._lookups.settle()
+
+    @property
+    def standing(self) -> int:  # type: ignore[override]
+        """Rows that stand in a store."""
+        return self._lookups.rows
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what is kept."""
+        return super().nbytes + self._lookups.nbytes
+
+    def matching(self, on: tuple[int, ...], keys: Sequence[Ints], count: int) -> Relation:
+        """Those rows of the last batch whose columns `on` are one of `count` keys."""
+        return self._lookups.matching(on, keys, count)
+
+    def _everything(self) -> Relation:
+        return self._lookups.everything()
 
     def kept_types(self) -> dict[str, tuple[Type | None, ...]]:
         """The types of the columns of what is kept."""
         left = self.children[1].types if len(self.children) > 1 else ()
         return {"undecided": self.types, "left": left}
 
-    def _compute(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> tuple[Relation, int]:
-        width, (least, most) = self.width, self.interval
-        before = self.done
+    def _compute(self, line: Timeline, low: int, high: int, batch: list[Relation]) -> tuple[Relation | None, int]:
+        width, (least, most), before = self.width, self.interval, self.done
         decided = int(line.first_at_least(np.array([line.next_time(high) - most], np.int64))[0])
         done = max(before, min(high, decided))
         right = batch[0]
-        found: list[Relation] = [self.kept["undecided"]]
+        self.window = None
         cuts = _cuts(line, low, high, self.interval)
+        if self._lookups.serves(batch):
+            pieces = split_rows(right, cuts)
+            self._lookups.step(self._reached(line, pieces, np.full(len(pieces), before, np.int64)), before, done)
+            self.window = before, done
+            return None, done
+        self.settle()
+        found: list[Relation] = [self.kept["undecided"]]
         if len(batch) == 1:
             pieces = split_rows(right, cuts)
             first = np.full(len(pieces), before, np.int64)
@@ -239,14 +309,20 @@ class Until(Node):
             if least <= 0:
                 found.append(right)
             self._remember(batch[1], live, high, done)
-        if len(pieces):
-            begin = np.maximum(first, line.first_at_least(line.at(pieces.first) - most))
-            end = np.minimum(pieces.last, line.last_at_most(line.at(pieces.last) - least))
-            good = begin <= end
-            found.append(Relation([column[good] for column in pieces.columns[:width]], begin[good], end[good]))
+        found.append(self._reached(line, pieces, first))
         rows_all = coalesce(concat(found, width))
         self.kept["undecided"] = rows_all.clip(done, high) if high > done else empty(width)
         return rows_all.clip(before, done), done
+
+    def _reached(self, line: Timeline, pieces: Relation, first: Ints) -> Relation:
+        """Where some periods of the right side lie in the interval, from some time-points on."""
+        least, most = self.interval
+        if not len(pieces):
+            return empty(self.width)
+        begin = np.maximum(first, line.first_at_least(line.at(pieces.first) - most))
+        end = np.minimum(pieces.last, line.last_at_most(line.at(pieces.last) - least))
+        good = begin <= end
+        return Relation([column[good] for column in pieces.columns[: self.width]], begin[good], end[good])
 
     def _runs(self, left: Relation, right: Relation, low: int, high: int) -> Relation:
         """Where the left side holds, as far back as it matters; of a negated one for the keys that matter."""

@@ -33,7 +33,8 @@ class Pool:
 
     def __init__(self) -> None:
         self.values: list[Value] = []
-        self._places: dict[tuple[type, Value], int] = {}
+        self._texts: dict[str, int] = {}
+        self._numbers: dict[int, int] = {}
 
     def code(self, value: Value) -> int:
         """The code of a value."""
@@ -45,16 +46,27 @@ class Pool:
             plain = math.nan if value != value else value or 0.0  # one NaN, one zero
             code: int = _BITS.unpack(_DOUBLE.pack(plain))[0]
             return code
-        key = (type(value), value)
-        place = self._places.get(key)
-        if place is None:
-            place = self._places[key] = len(self.values)
+        known: dict[Any, int] = self._texts if isinstance(value, str) else self._numbers
+        code = known.get(value, -1)
+        if code < 0:
+            code = known[value] = _POOLED + len(self.values)
             self.values.append(value)
-        return _POOLED + place
+        return code
 
     def codes(self, values: Iterable[Value]) -> Codes:
         """The codes of some values."""
         return np.fromiter((self.code(value) for value in values), np.int64)
+
+    def _codes_of_texts(self, texts: Sequence[str]) -> Codes:
+        known = self._texts
+        found = [known.get(text, -1) for text in texts]
+        if -1 in found:
+            for text in texts:
+                if text not in known:
+                    known[text] = _POOLED + len(self.values)
+                    self.values.append(text)
+            found = [known[text] for text in texts]
+        return np.array(found, np.int64)
 
     def value(self, code: int, type: Type) -> Value:
         """The value of a code in a column of this type."""
@@ -77,6 +89,20 @@ class Pool:
         values = self.values
         return [values[code - _POOLED] if code >= _POOLED else code for code in plain]
 
+    def array(self, codes: Codes, type: Type) -> pa.Array | list[Any]:
+        """The values of a column as an Arrow array; as a list where an integer has more than 62 bits."""
+        match type:
+            case "float":
+                return pa.array(floats_of(codes))
+            case "bool":
+                return pa.array(codes != 0)
+            case "int" if not len(codes) or int(codes.max()) < _POOLED:
+                return pa.array(codes)
+            case "string":
+                kinds, places = np.unique(codes, return_inverse=True)
+                return pa.array(self.decode(kinds, type), pa.string()).take(pa.array(places))
+        return self.decode(codes, type)
+
     def encode(self, column: pa.Array | pa.ChunkedArray, type: Type) -> Codes:
         """The codes of an Arrow column without NULL, whose type fits."""
         if isinstance(column, pa.ChunkedArray):
@@ -94,7 +120,7 @@ class Pool:
         values = column.dictionary.to_pylist()
         if type == "int":
             values = [integer_of(each) if isinstance(each, str) else int(each) for each in values]
-        known = self.codes(values)
+        known = self._codes_of_texts(values) if type == "string" else self.codes(values)
         places = column.indices.to_numpy(zero_copy_only=False)
         return known[places] if len(known) else np.zeros(len(column), np.int64)
 
@@ -297,7 +323,7 @@ def _date(seconds: Any) -> datetime.datetime:
     try:
         return datetime.datetime.fromtimestamp(float(seconds), datetime.UTC)
     except (OverflowError, ValueError, OSError):
-        raise DataError(f"{seconds} seconds since 1970 is no date") from None
+        raise DataError(f"{seconds} seconds since 1970 is not a date") from None
 
 
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {

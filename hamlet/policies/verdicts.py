@@ -53,6 +53,20 @@ class Verdicts:
     ----------
     key : tuple of str
         The free variables.
+    types : dict of str to pyarrow.DataType
+        Theirs.
+    progression, automaton
+        What all streams share.
+    atoms, waiting
+        What finds where atoms are true, and what has been found of time-points that are not decided.
+    points : int
+        Time-points that streams have taken.
+    nobody : dict of int to Stream
+        By the bits of the conditions that are true, the stream of keys that have not come. A closed formula has one.
+    streams : dict of tuple to (Stream, int)
+        By key, each with the bits of the conditions that are true.
+    history : dict of int to list
+        Rows of `nobody` so far, where every time-point has one: those of each key to come.
 
     Raises
     ------
@@ -67,25 +81,24 @@ class Verdicts:
         found = skeleton(Not(body) if negate else body, per_second)
         self.mode = mode
         self.key = found.key
-        self._atoms = [atom_of(each, signature, found.key, per_second) for each in found.atoms]
-        self._waiting = _Waiting(len(self._atoms))
-        self._automaton = Automaton(Progression(found, mode), len(found.atoms))
-        self._conditions = [(1 << place, atom) for place, atom in enumerate(self._atoms) if isinstance(atom, Condition)]
+        self.atoms = [atom_of(each, signature, found.key, per_second) for each in found.atoms]
+        self.waiting = _Waiting(len(self.atoms))
+        self.progression = Progression(found, mode)
+        self.automaton = Automaton(self.progression, len(found.atoms))
+        self._conditions = [(1 << place, atom) for place, atom in enumerate(self.atoms) if isinstance(atom, Condition)]
         if self.key and len(self._conditions) > _MOST_CONDITIONS:
             raise UnsupportedError(
                 f"verdicts are for policies of at most {_MOST_CONDITIONS} comparisons of the key; this one has more\n"
                 "hint: leave out --verdicts; rows are then what satisfies the policy"
             )
-        # By the bits of the conditions that are true. A closed formula has one stream.
         ways = self._ways() if self.key else [self._bits(())]
-        self._nobody = {bits: Stream(self._automaton) for bits in ways}
-        self._points = 0
-        self._streams: dict[Key, tuple[Stream, int]] = {}  # with the bits of the conditions that are true
-        # Nobody's rows so far, where every time-point has one: those of each key to come.
-        self._history: dict[int, list[Any]] = {bits: [] for bits in ways}
+        self.nobody = {bits: Stream(self.automaton) for bits in ways}
+        self.points = 0
+        self.streams: dict[Key, tuple[Stream, int]] = {}
+        self.history: dict[int, list[Any]] = {bits: [] for bits in ways}
         self._new: dict[Key, list[Any]] = {}  # keys that have just come, with the rows from before
-        self._types = self._key_types()
-        unbound = [name for name in self.key if name not in self._types]
+        self.types = self._key_types()
+        unbound = [name for name in self.key if name not in self.types]
         if unbound:
             raise UnsupportedError(
                 f"verdicts for every time-point need a predicate that binds the key, and none binds {unbound[0]}\n"
@@ -105,14 +118,14 @@ class Verdicts:
 
     def _key_types(self) -> dict[str, pa.DataType]:
         found: dict[str, pa.DataType] = {}
-        for atom in self._atoms:
+        for atom in self.atoms:
             found |= atom.types
         return found
 
     def schema(self, time_type: pa.DataType) -> pa.Schema:
         """The columns of the rows."""
         fields = [("time", time_type), ("offset", pa.int64())]
-        fields += [(name, self._types[name]) for name in self.key]
+        fields += [(name, self.types[name]) for name in self.key]
         fields.append(("verdict", pa.bool_()))
         if self.mode != "all":
             fields += [("same_as_time", time_type), ("same_as_offset", pa.int64())]
@@ -121,27 +134,29 @@ class Verdicts:
     @property
     def predicates(self) -> set[tuple[str, int]]:
         """Name and arity of the predicates that are read."""
-        return {key for atom in self._atoms for key in atom.predicates}
+        return {key for atom in self.atoms for key in atom.predicates}
 
     @property
     def nbytes(self) -> int:
         """Bytes held for the streams of all keys, and for the automaton."""
-        history = sum(17 * len(rows[0]) for parts in self._history.values() for rows in parts)
-        evaluated = sum(each.nbytes for each in self._atoms if isinstance(each, EvaluatedAtom))
-        return (
-            self.held + history + 300 * len(self._streams) + self._automaton.nbytes + evaluated + self._waiting.nbytes
-        )
+        history = sum(17 * len(rows[0]) for parts in self.history.values() for rows in parts)
+        evaluated = sum(each.nbytes for each in self.atoms if isinstance(each, EvaluatedAtom))
+        return self.held + history + 300 * len(self.streams) + self.automaton.nbytes + evaluated + self.waiting.nbytes
 
     @property
     def held(self) -> int:
         """Bytes held for the streams alone."""
-        nobody = sum(each.nbytes for each in self._nobody.values())
-        return nobody + sum(each.nbytes for each, _ in self._streams.values())
+        nobody = sum(each.nbytes for each in self.nobody.values())
+        return nobody + sum(each.nbytes for each, _ in self.streams.values())
+
+    def adopt(self, key: Key, stream: Stream) -> None:
+        """Have a key's stream, which comes from a save."""
+        self.streams[key] = stream, self._bits(key)
 
     @property
     def keys(self) -> int:
         """How many keys have been met."""
-        return len(self._streams)
+        return len(self.streams)
 
     def feed(self, chunk: LogChunk, time_type: pa.DataType) -> Iterator[pa.RecordBatch]:
         """Read time-points, and give the rows that they decide.
@@ -153,9 +168,9 @@ class Verdicts:
         time_type : pyarrow.DataType
             Of the time in rows.
         """
-        self._waiting.add(chunk.times, [atom.hits(chunk) for atom in self._atoms])
-        decided = [atom.decided for atom in self._atoms if isinstance(atom, EvaluatedAtom)]
-        yield from self._decide(*self._waiting.take(min(decided, default=self._waiting.points)), time_type)
+        self.waiting.add(chunk.times, [atom.hits(chunk) for atom in self.atoms])
+        decided = [atom.decided for atom in self.atoms if isinstance(atom, EvaluatedAtom)]
+        yield from self._decide(*self.waiting.take(min(decided, default=self.waiting.points)), time_type)
 
     def _decide(
         self, times: npt.NDArray[np.int64], hits: Sequence[Hits], time_type: pa.DataType
@@ -165,11 +180,11 @@ class Verdicts:
             bits = np.zeros(len(times), np.int32)
             for place, (points, _) in enumerate(hits):
                 bits[points] |= 1 << place
-            ((always, stream),) = self._nobody.items()
+            ((always, stream),) = self.nobody.items()
             stream.feed(times, bits | np.int32(always))
             yield from self._rows({(): stream}, time_type)
             return
-        step = max(256, _MOST_ROWS // max(1, len(self._streams)))
+        step = max(256, _MOST_ROWS // max(1, len(self.streams)))
         by_key = self._by_key(hits)
         for begin in range(0, len(times), step):
             yield from self._feed_keys(times[begin : begin + step], begin, by_key, time_type)
@@ -202,44 +217,44 @@ class Verdicts:
                     bits[points[first:last] - begin] |= bit
         self._fork(times, here)
         nothing = np.zeros(len(times), np.int32)
-        for key, (stream, always) in self._streams.items():
-            if stream.points < self._points:
+        for key, (stream, always) in self.streams.items():
+            if stream.points < self.points:
                 stream.feed(times, here.get(key, nothing) | np.int32(always))
-        yield from self._rows({key: stream for key, (stream, _) in self._streams.items()}, time_type)
+        yield from self._rows({key: stream for key, (stream, _) in self.streams.items()}, time_type)
 
     def _fork(self, times: npt.NDArray[np.int64], here: Mapping[Key, npt.NDArray[np.int32]]) -> None:
         """Feed nobody's stream, and let each new key take over from it at the first time-point with an event of it."""
-        new = [(int(np.argmax(bits != 0)), key) for key, bits in here.items() if key not in self._streams]
+        new = [(int(np.argmax(bits != 0)), key) for key, bits in here.items() if key not in self.streams]
         nothing = np.zeros(len(times), np.int32)
         done = 0
         for first, key in sorted(new, key=lambda each: each[0]):
             self._feed_nobody(times[done:first], nothing[done:first])
             done = first
             always = self._bits(key)
-            stream = self._nobody[always].copy()
+            stream = self.nobody[always].copy()
             stream.feed(times[first:], here[key][first:] | np.int32(always))
-            self._streams[key] = stream, always
-            self._new[key] = list(self._history[always])
+            self.streams[key] = stream, always
+            self._new[key] = list(self.history[always])
         self._feed_nobody(times[done:], nothing[done:])
 
     def _feed_nobody(self, times: npt.NDArray[np.int64], bits: npt.NDArray[np.int32]) -> None:
-        self._points += len(times)
-        for always, stream in self._nobody.items():
+        self.points += len(times)
+        for always, stream in self.nobody.items():
             stream.feed(times, bits | np.int32(always))
             rows = stream.take()
             if self.mode == "all" and len(rows[0]):
-                self._history[always].append(rows)
+                self.history[always].append(rows)
 
     def close(self, time_type: pa.DataType, open_end: bool = False) -> Iterator[pa.RecordBatch]:
         """The rows that the end of the input decides; with an open end there are none."""
         if not open_end:
             nothing = np.zeros(0, np.int64)
-            rest = [atom.close() if isinstance(atom, EvaluatedAtom) else (nothing, []) for atom in self._atoms]
-            self._waiting.add(nothing, rest)
-            yield from self._decide(*self._waiting.take(self._waiting.points), time_type)
-        streams = {key: stream for key, (stream, _) in self._streams.items()}
+            rest = [atom.close() if isinstance(atom, EvaluatedAtom) else (nothing, []) for atom in self.atoms]
+            self.waiting.add(nothing, rest)
+            yield from self._decide(*self.waiting.take(self.waiting.points), time_type)
+        streams = {key: stream for key, (stream, _) in self.streams.items()}
         if not self.key:
-            streams[()] = next(iter(self._nobody.values()))
+            streams[()] = next(iter(self.nobody.values()))
         if not open_end:
             for stream in streams.values():
                 stream.finish()
@@ -261,7 +276,7 @@ class Verdicts:
         order = np.lexsort((keys, offsets, times)) if len(taken) > 1 else slice(None)
         columns = [_times(times[order], time_type), pa.array(offsets[order])]
         for place, name in enumerate(self.key):
-            values = array_of([key[place] for key, _ in taken], self._types[name])
+            values = array_of([key[place] for key, _ in taken], self.types[name])
             columns.append(values.take(pa.array(keys[order])))
         verdicts = verdicts[order]
         same = verdicts == 2
@@ -296,6 +311,8 @@ class VerdictServing:
         Name and arity of the predicates that are read.
     points : int
         Time-points so far.
+    verdicts : list of Verdicts
+        Of each policy.
     """
 
     def __init__(
@@ -309,7 +326,7 @@ class VerdictServing:
         open_end: bool = False,
         max_memory: Size | None = None,
     ) -> None:
-        self._made = [
+        self.verdicts = [
             Verdicts(each.formula, each.signature, mode, per_second=per_second, negate=negate) for each in policies
         ]
         self._names = [each.name for each in policies]
@@ -317,7 +334,7 @@ class VerdictServing:
         self._open_end = open_end
         self._limit = bytes_of(max_memory)
         self.points = 0
-        self.predicates = frozenset(key for each in self._made for key in each.predicates)
+        self.predicates = frozenset(key for each in self.verdicts for key in each.predicates)
 
     def feed(self, chunks: Sequence[LogChunk], bound: int | None) -> Iterator[tuple[int, pa.RecordBatch]]:  # noqa: ARG002
         """The rows that more time-points decide, each with the place of its policy.
@@ -326,27 +343,27 @@ class VerdictServing:
         """
         for chunk in chunks:
             self.points += len(chunk.times)
-            for place, each in enumerate(self._made):
+            for place, each in enumerate(self.verdicts):
                 for rows in each.feed(chunk, self._time_type):
                     yield place, rows
         if self._limit is not None and self.nbytes > self._limit:
-            most = max(range(len(self._made)), key=lambda place: self._made[place].nbytes)
+            most = max(range(len(self.verdicts)), key=lambda place: self.verdicts[place].nbytes)
             raise MemoryLimitError(
                 f"the run stops, since it needs more memory than its limit, {size_text(self._limit)}; policy "
-                f"'{self._names[most]}' holds the most, {size_text(self._made[most].nbytes)}\n"
+                f"'{self._names[most]}' holds the most, {size_text(self.verdicts[most].nbytes)}\n"
                 "hint: verdicts='equivalent' holds less, or raise the limit (max_memory=)"
             )
 
     def close(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The rows that the end of the stream decides; none where it is open."""
-        for place, each in enumerate(self._made):
+        for place, each in enumerate(self.verdicts):
             for rows in each.close(self._time_type, self._open_end):
                 yield place, rows
 
     @property
     def nbytes(self) -> int:
         """Bytes that are kept between chunks."""
-        return sum(each.nbytes for each in self._made)
+        return sum(each.nbytes for each in self.verdicts)
 
 
 class _Waiting:
@@ -354,41 +371,45 @@ class _Waiting:
 
     Attributes
     ----------
-    points : int
-        Time-points so far.
+    points, first : int
+        Time-points so far, and the first of them that waits.
+    times : list of int64 arrays
+        Of those that wait.
+    hits : list of list of Hits
+        For each atom.
     """
 
     def __init__(self, atoms: int) -> None:
         self.points = 0
-        self._first = 0  # the time-point that waits first
-        self._times: list[npt.NDArray[np.int64]] = []
-        self._hits: list[list[Hits]] = [[] for _ in range(atoms)]
+        self.first = 0
+        self.times: list[npt.NDArray[np.int64]] = []
+        self.hits: list[list[Hits]] = [[] for _ in range(atoms)]
 
     @property
     def nbytes(self) -> int:
         """Bytes that are kept."""
         hits: int = sum(
-            points.nbytes + sum(each.nbytes for each in columns) for parts in self._hits for points, columns in parts
+            points.nbytes + sum(each.nbytes for each in columns) for parts in self.hits for points, columns in parts
         )
-        return 8 * (self.points - self._first) + hits
+        return 8 * (self.points - self.first) + hits
 
     def add(self, times: npt.NDArray[np.int64], hits: Sequence[Hits]) -> None:
         """More time-points, and hits counted from the first of them."""
         if len(times):
-            self._times.append(times)
-        for known, (points, columns) in zip(self._hits, hits, strict=True):
+            self.times.append(times)
+        for known, (points, columns) in zip(self.hits, hits, strict=True):
             if len(points):
                 known.append((points + self.points, columns))
         self.points += len(times)
 
     def take(self, end: int) -> tuple[npt.NDArray[np.int64], list[Hits]]:
         """The time-points before one, and hits counted from the first of them."""
-        times = np.concatenate([*self._times, np.zeros(0, np.int64)])
-        first, count = self._first, end - self._first
-        hits = [_before(parts, first, end) for parts in self._hits]
-        self._times = [times[count:]] if count < len(times) else []
-        self._hits = [[each for each in (_from(part, end) for part in parts) if len(each[0])] for parts in self._hits]
-        self._first = end
+        times = np.concatenate([*self.times, np.zeros(0, np.int64)])
+        first, count = self.first, end - self.first
+        hits = [_before(parts, first, end) for parts in self.hits]
+        self.times = [times[count:]] if count < len(times) else []
+        self.hits = [[each for each in (_from(part, end) for part in parts) if len(each[0])] for parts in self.hits]
+        self.first = end
         return np.ascontiguousarray(times[:count]), hits
 
 

@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hamlet._expression import OverflowInExpression
 from hamlet.engine.keys import KeyIndex
 from hamlet.engine.options import Options, options_of
 from hamlet.errors import UnsupportedError
@@ -29,6 +28,7 @@ from hamlet.input.events import batch_of, open_events
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey
 from hamlet.input.stream_schema import conformed, has_columns
+from hamlet.kernel.expression import OverflowInExpression
 from hamlet.language.schema import Schema
 from hamlet.planner.classify import FOREIGN, Classifier, Signature, overflow_error
 from hamlet.planner.compile import compile_workload, facts
@@ -74,7 +74,7 @@ def symbolic(workload: Workload, events: Any, **options: Any) -> Symbolic:
     events : as for `hamlet.run`
         A file's are in the order of time.
     **options
-        time_column, type_column, order_column and time_unit of `hamlet.run`; others have no effect.
+        time_column, type_column, order_column and time_unit of `hamlet.run`; most others have no effect.
 
     Returns
     -------
@@ -100,6 +100,7 @@ def symbolic(workload: Workload, events: Any, **options: Any) -> Symbolic:
     """
     workload, chosen = workload_of(workload), options_of(options)
     table, schema, places = _table(workload, events, chosen)
+    schema = schema.in_zone(chosen.timezone)
     workload.check(schema)
     strings = StringPool()
     compiled = compile_workload(workload.analysis, schema, strings)
@@ -157,6 +158,10 @@ def _refuse(compiled: CompiledClass) -> None:
             raise UnsupportedError(
                 f"query {query.name} asks for other semantics than skip-till-any-match, SPAN, sessions or distinct "
                 "values, which are not shown as symbols"
+            )
+        if not query.line.is_plain:
+            raise UnsupportedError(
+                f"the windows of query {query.name} begin by OFFSET or in a time zone; leave that out"
             )
         if len(query.templates) > 1:
             raise UnsupportedError(f"query {query.name} counts pairs (AND); write its two patterns as two queries")

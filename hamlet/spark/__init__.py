@@ -11,13 +11,15 @@ import contextlib
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable
-from typing import Any, Literal, Unpack
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from hamlet.engine.online import Late
 from hamlet.engine.options import RunOptions, options_of
 from hamlet.engine.stages import Stages
 from hamlet.errors import OptionError, OutputError, UnsupportedError
+from hamlet.findings import Tally
+from hamlet.input.csvform import BadRows, CsvForm, Dropped
 from hamlet.input.ticks import Lateness
 from hamlet.output.files import check_destination, check_format, staged
 from hamlet.output.place import check_beside
@@ -34,12 +36,13 @@ except ModuleNotFoundError as error:
 
 from hamlet.spark.batch import measured, partial_rows, tracing
 from hamlet.spark.continuous import PROVIDER, ROCKSDB, Continuous, prepared
-from hamlet.spark.counters import StatsParam, events_seen, summed
+from hamlet.spark.counters import DroppedParam, StatsParam, events_seen, noted_of, summed, tallies_of
 from hamlet.spark.counts import as_numbers
+from hamlet.spark.findings import of_layers, unit_notes, warnings_of
 from hamlet.spark.frames import events_of
-from hamlet.spark.input import local_output, local_path, opened
+from hamlet.spark.input import local_output, local_path, opened, sources_of
 from hamlet.spark.job import Job, default_partitions
-from hamlet.spark.layers import is_layered, layers, refuse_options, union_of
+from hamlet.spark.layers import Done, is_layered, layers, refuse_options, union_of
 from hamlet.spark.look import Choice
 from hamlet.spark.output import written
 from hamlet.spark.policies import monitor
@@ -49,6 +52,16 @@ from hamlet.spark.session import Progress, at_the_end, check_pandas, session, tr
 __all__ = ["monitor", "run", "stream", "submit", "submit_stream"]
 
 Products = Literal["never", "auto", "always"]
+Semijoin = Literal["auto", "on", "off"]
+if TYPE_CHECKING:
+
+    class ResultFrame(DataFrame):
+        """A DataFrame of result rows; `run` says what its attributes are."""
+
+        stats: dict[str, Any]
+        warnings: tuple[str, ...]
+else:
+    ResultFrame = DataFrame
 _LOG = logging.getLogger("hamlet")
 
 
@@ -64,7 +77,7 @@ def run(
     since: Any = None,
     until: Any = None,
     **options: Unpack[RunOptions],
-) -> DataFrame:
+) -> ResultFrame:
     """Run a workload over the events of a DataFrame.
 
     Parameters
@@ -96,13 +109,16 @@ def run(
         files behind the DataFrame.
     **options
         Those of `hamlet.run`: sharing, benefit, numbers, count_type, threads, time_column, type_column, order_column,
-        time_unit.
+        time_unit, timezone.
 
     Returns
     -------
     DataFrame
         query, window_start, window_end, then the union of the RETURN names in first-use order, NULL where a query lacks
-        one. Rows are in no order. Nothing is set on the session.
+        one. Rows are in no order. Nothing is set on the session. Unless the job is `lazy`, the attribute ``stats`` of
+        this object has the counters of `Results.stats` added up over tasks (a group or a window that several slices
+        have had counts in each), and ``warnings`` the sentences of `Results.warnings`; a column of such a name is
+        reached by ``df["stats"]``.
 
     Raises
     ------
@@ -119,49 +135,76 @@ def run(
     chosen = options_of(options)
     if not isinstance(events, DataFrame):
         raise OptionError(
-            f"events is a {type(events).__module__.partition('.')[0]} {type(events).__name__}; hamlet.spark.run takes "
-            "a DataFrame of Spark (spark.createDataFrame makes one), hamlet.run takes everything else"
+            f"events is a {_kind(events)}; hamlet.spark.run takes a DataFrame of Spark (spark.createDataFrame makes "
+            "one of a pandas DataFrame, a pyarrow Table or rows), and hamlet.run takes everything else as it is"
         )
     if events.isStreaming:
         raise OptionError("the DataFrame is a stream: hamlet.spark.run takes a batch, hamlet.spark.stream a stream")
     check_choice(products)
     check_pandas()
+    began = time.perf_counter()
     with translated():
         choice = Choice(where, since, until)
         if is_layered(workload_of(workload)):
             refuse_options(where=where, **{"from": since, "to": until})
             done = list(layers(workload, events, chosen, _partitions(partitions)))
             found = union_of(done, workload.names)
-            return found if lazy else found.localCheckpoint(eager=True)
+            if lazy:
+                return cast(ResultFrame, found)
+            found = found.localCheckpoint(eager=True)
+            noted, tallies = of_layers(done, workload.names)
+            said = warnings_of(workload, done[0].job, noted, tallies)
+            return _told(found, dict(noted.paths) | {"rows": sum(each.rows for each in tallies)}, said, began)
         job = Job(workload, events_of(events, chosen), chosen, _partitions(partitions))
         if not choice.is_all:
             job.look(choice)
+        stats = None if lazy else events.sparkSession.sparkContext.accumulator({}, StatsParam())
         cut = decided(job, products).cut
         if balance and cut is None:
-            job.measure(prune=False)  # a DataFrame may give other rows when it is computed again
+            job.measure(balance=True, semijoin=False)  # a DataFrame may give other rows when it is computed again
         rows = None
         if cut is not None:
-            found = made(job, cut)
-            rows = put_together(job, cut, found if lazy else found.localCheckpoint(eager=True), None, held=not lazy)
-        results = job.results(rows)
-        if lazy:
-            return results
+            found = made(job, cut, stats)
+            found = found if lazy else found.localCheckpoint(eager=True)
+            rows = put_together(job, cut, found, stats, held=not lazy)
+        results = job.results(rows, stats=stats)
+        if stats is None:
+            return cast(ResultFrame, results)
         results = results.localCheckpoint(eager=True)
-        if chosen.count_type != "auto":
-            return results
-        results, notes = as_numbers(results, job.columns)
-    for note in notes:
-        _LOG.warning(note)
-    return results
+        tallies = tallies_of(stats.value, len(workload.names))
+        said = warnings_of(workload, job, noted_of(stats.value), tallies)
+        if chosen.count_type == "auto":
+            results, notes = as_numbers(results, job.columns)
+            said += notes
+    counters = summed(stats.value, job.partitions if cut is None else 0)
+    return _told(results, counters | {"rows": sum(each.rows for each in tallies)}, said, began)
+
+
+def _kind(events: object) -> str:
+    """What an object is, for a message: ``pandas DataFrame``, ``list``."""
+    package = type(events).__module__.partition(".")[0]
+    return type(events).__name__ if package == "builtins" else f"{package} {type(events).__name__}"
+
+
+def _told(frame: DataFrame, stats: dict[str, Any], warnings: Sequence[str], began: float) -> ResultFrame:
+    """A DataFrame of results with what the job counted and found."""
+    found = cast(ResultFrame, frame)
+    found.stats = stats | {"seconds": time.perf_counter() - began}
+    found.warnings = tuple(warnings)
+    for each in warnings:
+        _LOG.warning(each)
+    return found
 
 
 def submit(
     workload: Workload,
-    source: str,
+    source: str | Sequence[str],
     output: str,
     *,
     master: str | None = None,
     input_format: Format | None = None,
+    delimiter: str | None = None,
+    bad_rows: BadRows = "error",
     output_format: Format = "parquet",
     overwrite: bool = False,
     partitions: int | None = None,
@@ -172,6 +215,7 @@ def submit(
     report: str | os.PathLike[str] | None = None,
     trace: str | None = None,
     products: Products = "auto",
+    semijoin: Semijoin = "auto",
     keep: Iterable[str | os.PathLike[str]] = (),
     progress: Progress | None = None,
     **options: Unpack[RunOptions],
@@ -185,27 +229,30 @@ def submit(
     Parameters
     ----------
     workload : Workload
-    source : str
-        A path, or a URL of any file system that Spark knows. Local CSV and JSON files are read as `hamlet.run` reads
-        them, a task per file; elsewhere Spark reads them, and finds their types its own way.
+    source : str or sequence of str
+        A path (a file, a folder, a pattern), or a URL of any file system that Spark knows, or several of either kind.
+        Local CSV and JSON files are read as `hamlet.run` reads them, a task per file; elsewhere Spark reads them, and
+        finds their types its own way.
     output : str
         A directory that every machine of the cluster sees.
     master : str, optional
         ``local[*]`` by default; the active session's or spark-submit's where there is one.
     input_format : {'parquet', 'csv', 'json'}, optional
         By default the extension says.
+    delimiter, bad_rows
+        As for `hamlet.run`; rows are dropped from local files only.
     output_format : {'parquet', 'csv', 'json'}
     overwrite : bool
         Whether an output directory with something in it is replaced.
     partitions : int, optional
         As for `run`.
     balance : bool
-        As for `run`; partitions in which no query can have a trend are found, too, and left out.
+        As for `run`.
     where : str, optional
         Only events for which this condition over columns is true are read; as ``hamlet run --where``.
     since, until : int, str or datetime, optional
-        Only events from a time on, and before another one. Files, folders named ``day=2024-03-05`` and row groups of
-        Parquet that cannot have an event that is wanted are not read.
+        Only events from a time on, and before another one. Files and row groups of Parquet that cannot have an event
+        that is wanted are not read.
     report : path, optional
         Where to write an HTML page about the job, as `hamlet.run` does; a file of this machine. Tasks then look at all
         events before they are routed, and keep a record of their decisions.
@@ -213,6 +260,10 @@ def submit(
         A directory, as `output` is one, for the records of bursts (`hamlet.engine.trace`): a Parquet file per task.
     products : {'auto', 'always', 'never'}
         As for `run`; ``auto`` looks at Parquet only, whose times can be read without all else.
+    semijoin : {'auto', 'on', 'off'}
+        Whether events whose keys have no trend, since they lack an event that every pattern needs, stay behind before
+        the shuffle. Such keys are found in the scan of `balance`: under ``auto`` where that is asked for, under ``on``
+        always. Rows do not depend on it.
     keep : iterable of paths
         Files that `overwrite` must not delete, besides the input.
     progress : callable, optional
@@ -227,7 +278,9 @@ def submit(
         time, groups and windows count in each), rows, infinite_values, seconds by stage, and ``slices``: the events
         that each slice got (``loads``), ``max_over_mean`` of these, and ``replication``, the slices that an event was
         sent to on average; under ``products`` whether maps travelled in place of events (``used``), the ``ranges`` that
-        they were made of, or the ``reason`` why not.
+        they were made of, or the ``reason`` why not; under ``semijoin`` the ``keys`` that were counted and those that
+        are ``possible``, where some are not; ``left_behind``, the events of the others; ``warnings``, what is odd about
+        the rows, as `Results.warnings` says it, and ``notes`` about times and the types of columns.
 
     Raises
     ------
@@ -240,7 +293,10 @@ def submit(
     chosen = options_of(dict(options) if report is None and trace is None else {**options, "trace": True})
     check_format(output_format)
     check_choice(products)
-    precious = [str(path) for path in (*keep, local_path(source)) if path is not None]
+    if semijoin not in ("auto", "on", "off"):
+        raise OptionError(f"semijoin is {semijoin!r}; it must be 'auto', 'on' or 'off'")
+    paths = [local_path(each) for each in sources_of(source)]
+    precious = [str(path) for path in (*keep, *paths) if path is not None]
     place = check_destination(local_output(output), overwrite, precious)
     for name, beside in (("--report", report), ("--trace", trace)):
         check_beside(beside, name, place)
@@ -249,9 +305,10 @@ def submit(
     if report is not None:
         from hamlet.spark.report import JobReport  # brings in jinja2, which nothing else needs
 
-        about = JobReport(workload, source, chosen, report, where=where, balance=balance)
-    choice = Choice(where, since, until)
-    events = opened(source, input_format, chosen, workload, choice, watched=about is not None or trace is not None)
+        about = JobReport(workload, sources_of(source), chosen, report, where=where, balance=balance)
+    choice, form = Choice(where, since, until), CsvForm(delimiter, bad_rows)
+    watched_all = about is not None or trace is not None
+    events = opened(source, input_format, chosen, workload, choice, form, watched=watched_all)
     with session(master) as spark, translated():
         context = spark.sparkContext
         stages = Stages(())
@@ -262,17 +319,27 @@ def submit(
             frame = read.events.frame.toDF(*read.events.names)
             whole = stages.measured("compute")
             with whole, staged(place, output) as fresh, watched(context, "counting trends", progress):
-                counts = {"rows": 0, "infinite_values": 0}
+                counts: dict[str, Any] = {"rows": 0, "infinite_values": 0, "notes": []}
+                units: list[Done] = []
+                own: dict[str, Tally] = {}
                 for done in layers(workload, frame, chosen, _partitions(partitions)):
                     files = written(done.job, done.rows, done.rows.count(), fresh, output_format)
+                    units.append(done)
+                    own |= dict(zip(done.job.names, files.pop("tallies"), strict=True))
                     counts = {name: counts[name] + files[name] for name in counts}
+            noted, _ = of_layers(units, workload.names)
+            said = warnings_of(workload, units[0].job, noted, [own[name] for name in workload.names], read.schema)
             used = {"used": False, "reason": "queries ask about the rows of other queries"}
-            return {"events": read.rows, **counts, "products": used, "stages": stages.seconds}
-        job = Job(workload, read.events, chosen, _partitions(partitions), source)
+            told = {"notes": unit_notes(units[0].job.schema, noted) + counts.pop("notes")}
+            told["warnings"] = [*read.notes, *said]
+            return _logged(
+                {"events": read.rows, **counts, **noted.paths, "products": used, "stages": stages.seconds, **told}
+            )
+        job = Job(workload, read.events, chosen, _partitions(partitions), ", ".join(sources_of(source)))
         stats = context.accumulator({}, StatsParam())
         if not choice.is_all or about is not None:
             job.look(choice, stats, watch=about is not None)
-        decision = measured(job, read, products, balance, stages, progress)
+        decision, keys = measured(job, read, products, balance, semijoin, stages, progress)
         with contextlib.ExitStack() as held:
             if traced is not None:
                 held.enter_context(tracing(job, traced, str(trace)))
@@ -284,13 +351,25 @@ def submit(
                 files = written(job, rows, total, fresh, output_format)
             seen = read.rows if choice.is_all else events_seen(stats.value)
             found = summed(stats.value, job.partitions if decision.cut is None else 0)
+            noted, tallies = noted_of(stats.value), files.pop("tallies")
+            files["notes"] = unit_notes(job.schema, noted) + files["notes"]
             found |= {"events": seen, **files, "products": decision.stats, "stages": stages.seconds}
-            if events.left_out is not None and (said := events.left_out.sentence()) is not None:
+            if events.left_out is not None and (skipped := events.left_out.sentence()) is not None:
                 found["row_groups"] = {"all": events.left_out.all, "skipped": events.left_out.skipped()}
-                found["notes"] = [said, *found["notes"]]
+                found["notes"] = [skipped, *found["notes"]]
+            found["semijoin"] = keys
+            with watched(context, "looking for what never occurs", progress):
+                found["warnings"] = [*read.notes, *warnings_of(workload, job, noted, tallies, read.schema)]
             if about is not None:
                 with watched(context, "drawing", progress):
                     about.write(job, rows, stats.value, found, began)
+    return _logged(found)
+
+
+def _logged(found: dict[str, Any]) -> dict[str, Any]:
+    """What a job counted; what it found goes to the log."""
+    for each in found["warnings"]:
+        _LOG.warning(each)
     return found
 
 
@@ -347,12 +426,14 @@ def stream(
 
 def submit_stream(
     workload: Workload,
-    source: str,
+    source: str | Sequence[str],
     output: str,
     checkpoint: str,
     *,
     master: str | None = None,
     input_format: Format | None = None,
+    delimiter: str | None = None,
+    bad_rows: BadRows = "error",
     output_format: Format = "parquet",
     partitions: int | None = None,
     lateness: Lateness = 0,
@@ -390,13 +471,14 @@ def submit_stream(
         Most files of a micro-batch.
     started : callable, optional
         Called with the running query.
-    master, input_format, output_format, partitions, **options
+    master, input_format, delimiter, bad_rows, output_format, partitions, **options
         As for `submit`.
 
     Returns
     -------
     dict
-        Of this run: ``batches``, ``events``, and ``late_events`` that were dropped.
+        Of this run: ``batches``, ``events``, ``late_events`` that were dropped, and ``notes``: a sentence about bad
+        rows that were.
 
     Raises
     ------
@@ -408,15 +490,17 @@ def submit_stream(
     folder = local_output(output).resolve()
     if folder.is_dir() and any(folder.iterdir()) and not _holds_something(checkpoint):
         raise OutputError(f"{output} is not empty, and the checkpoint {checkpoint} is: rows would be there twice")
-    events = opened(source, input_format, chosen, workload, Choice(where), watched=True)
+    form = CsvForm(delimiter, bad_rows)
+    events = opened(source, input_format, chosen, workload, Choice(where), form, watched=True)
     ours = SparkSession.getActiveSession() is None
     with session(master) as spark, translated():
-        frame = events.follow(spark, files_per_batch)
+        dropped = spark.sparkContext.accumulator({}, DroppedParam())
+        frame = events.follow(spark, files_per_batch, lambda name, rows: dropped.add({name: rows}))
         partitions = default_partitions(frame) if partitions is None else partitions
         if ours:
             spark.conf.set(PROVIDER, ROCKSDB)
             spark.conf.set("spark.sql.shuffle.partitions", str(partitions))  # as many as there are slices
-        job = Job(workload, events_of(frame, chosen), chosen, _partitions(partitions), source)
+        job = Job(workload, events_of(frame, chosen), chosen, _partitions(partitions), ", ".join(sources_of(source)))
         if where is not None:
             job.look(Choice(where))
         plan = Continuous(job, frame, lateness, late)
@@ -432,7 +516,11 @@ def submit_stream(
         finally:
             with at_the_end():
                 query.stop()
-    return {"batches": plan.batches, "events": plan.events, "late_events": plan.late_events}
+    found = Dropped()
+    for name, rows in sorted(dropped.value.items()):
+        found = found.plus(rows, name)
+    notes = [each for each in [found.sentence()] if each is not None]
+    return {"batches": plan.batches, "events": plan.events, "late_events": plan.late_events, "notes": notes}
 
 
 def _holds_something(folder: str) -> bool:

@@ -18,7 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
+from hamlet.engine.executor import paths_taken
 from hamlet.engine.keys import Key
+from hamlet.findings.met import lacks_key, met_by
 from hamlet.input.ordering import OrderCheck, SortKey, ordered_batches
 from hamlet.output.partial import SCHEMA, GroupCodec
 from hamlet.output.rows import GroupRows
@@ -29,7 +31,7 @@ from hamlet.parallel.time.fold import Folds, other_events
 from hamlet.parallel.time.probes import coordinates_of
 from hamlet.parallel.time.ranges import Cut, Measure
 from hamlet.spark.events import check_times, engine_batches, time_steps
-from hamlet.spark.tasks import Shipment, codec_of, columns_of
+from hamlet.spark.tasks import Shipment, Shown, codec_of, columns_of
 
 BORDER = -(1 << 31)  # the query of events of a border
 
@@ -72,11 +74,18 @@ class ChunkTask:
         Events that came.
     stats : dict of int to dict
         Counters by class, when the rows have been read to their end.
+    shown : dict of int to Shown
+        What the events have shown of each class; by then, too.
+    first : int or None
+        The time of the first event, in ticks.
     """
 
     def __init__(self, shipment: Shipment, routes: Sequence[Route], cut: Cut) -> None:
         self.received = 0
         self.stats: dict[int, dict[str, int]] = {}
+        self.shown: dict[int, Shown] = {}
+        self.first: int | None = None
+        self._without: set[int] = set()
         self._shipment = shipment
         self._routes = routes
         self._cut = cut
@@ -151,7 +160,11 @@ class ChunkTask:
         return [Chunk(part, self._schema, options, opens=first < self._cut.opening) for part in parts]
 
     def _processed(self, chunks: Sequence[Chunk], batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        if self.first is None:
+            self.first = int(self._key.columns_of(batch)[0][0])
         for route, chunk in zip(self._routes, chunks, strict=True):
+            if route.number not in self._without and lacks_key(batch, chunk.compiled, self._schema.type_column):
+                self._without.add(route.number)
             chunk.process(batch)
             for query in route.queries:
                 yield from self._sender.rows(query, chunk.rows(query))
@@ -161,6 +174,9 @@ class ChunkTask:
             maps = chunk.finish()
             before = self.stats.get(route.number, {})
             self.stats[route.number] = {name: count + before.get(name, 0) for name, count in chunk.stats.items()}
+            shown = Shown(met_by(chunk.executor.workload), route.number in self._without, paths_taken([chunk.executor]))
+            known = self.shown.get(route.number)
+            self.shown[route.number] = shown if known is None else known.plus(shown)
             yield from self._sender.maps(route.number, maps)
 
 

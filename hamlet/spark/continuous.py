@@ -223,10 +223,11 @@ def _write_batch(shipment: Shipment, folder: Path, output_format: str, frame: Da
         assert context is not None
         rows, read, late = met(batches)
         yield from write(f"{batch:08}-{context.partitionId():05}", rows)
-        yield pa.RecordBatch.from_pylist([{"query": COUNTS, "rows": read, "infinite": late}], WRITTEN)
+        counts = {"query": COUNTS, "rows": read, "infinite": late, "most": "0"}
+        yield pa.RecordBatch.from_pylist([counts], WRITTEN)
 
     spread = frame.repartition(frame.sparkSession.sparkContext.defaultParallelism, col("bucket"))
-    written = mapped(spread, task, "query int, rows long, infinite long").collect()
+    written = mapped(spread, task, "query int, rows long, infinite long, most string").collect()
     for name in presenter.names:
         place = folder / folder_name(name)
         for old in place.glob(f"part-{batch:08}-*"):

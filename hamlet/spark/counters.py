@@ -3,19 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any, TypeVar
 
 from pyspark import TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 
+from hamlet.findings import Tally
+from hamlet.input.csvform import Dropped
 from hamlet.language.schema import Clock, Schema
 from hamlet.pages.activity import Activity
 from hamlet.pages.decisions import Decisions
 from hamlet.parallel.routing.placement import Balance
+from hamlet.parallel.time.mapped import added
 
 CLASS, SLICE, SENT, SEEN, DECIDED = "class", "slice", "sent", "seen", "decided"
 BORDERS, FOLDED = "borders", "folded"  # counters of a class, of other tasks
-Counters = Mapping[str, int] | Activity | Decisions  # by name; for a page, of SEEN and DECIDED
+NOTED, ROWS = "noted", "rows"  # what events and result rows have shown
+ROUTED = -(1 << 20)  # minus a class: what the events that tasks have routed have shown
+
+
+@dataclass(frozen=True)
+class Noted:
+    """What the events of a task have shown of a class of queries, besides its counters.
+
+    Attributes
+    ----------
+    met : frozenset of (str, str)
+        Queries and variables of them that some event may be bound to.
+    without : bool
+        Whether some event has no value of an attribute by which the class is partitioned.
+    first : int or None
+        A time of an event, in ticks.
+    paths : mapping
+        ``operators`` and ``features``, as in the stats of a run.
+    """
+
+    met: frozenset[tuple[str, str]] = frozenset()
+    without: bool = False
+    first: int | None = None
+    paths: Mapping[str, Any] = field(default_factory=dict)
+
+    def plus(self, other: Noted) -> Noted:
+        """What both have shown."""
+        return Noted(
+            self.met | other.met,
+            self.without or other.without,
+            other.first if self.first is None else self.first,
+            added(self.paths, other.paths),
+        )
+
+
+Counters = Mapping[str, int] | Activity | Decisions | Noted | Tally  # by name; for a page, of SEEN and DECIDED; others
 Stats = dict[tuple[str, int, int], Counters]  # (what, number, partition) -> counters of a task
 
 _Whole = TypeVar("_Whole", Activity, Decisions)
@@ -30,6 +70,19 @@ class StatsParam(AccumulatorParam[Stats]):
 
     def addInPlace(self, value1: Stats, value2: Stats) -> Stats:  # noqa: N802
         """The counters of both."""
+        value1.update(value2)
+        return value1
+
+
+class DroppedParam(AccumulatorParam[dict[str, Dropped]]):
+    """Rows that were left out, by file; a file that is read twice counts once."""
+
+    def zero(self, value: dict[str, Dropped]) -> dict[str, Dropped]:  # noqa: ARG002
+        """No file."""
+        return {}
+
+    def addInPlace(self, value1: dict[str, Dropped], value2: dict[str, Dropped]) -> dict[str, Dropped]:  # noqa: N802
+        """Those of both."""
         value1.update(value2)
         return value1
 
@@ -53,24 +106,26 @@ def summed(stats: Stats, slices: int) -> dict[str, Any]:
     Returns
     -------
     dict
-        The counters, and under ``slices`` the events of each slice (``loads``), ``max_over_mean``, and
-        ``replication``: the slices to which an event was sent on average.
+        The counters, ``operators`` and ``features`` among them; under ``slices`` the events of each slice (``loads``),
+        ``max_over_mean``, and ``replication``: the slices to which an event was sent on average; ``left_behind``, the
+        events that were not sent since their keys have no trend.
     """
     total: dict[str, int] = {}
     matched: dict[int, int] = {}
     needed: dict[int, int] = {}
     loads = [0] * max(slices, *(1 + number for what, number, _ in stats if what == SLICE), 0)
-    sent = 0
+    sent = behind = 0
     for (what, number, _), each in stats.items():
-        if what == SEEN or isinstance(each, Activity | Decisions):
+        if what == SEEN or isinstance(each, Activity | Decisions | Noted | Tally):
             continue
         if what == SLICE:
             loads[number] += each["received"]
             sent += each["sent"]
         elif what == SENT:
             sent += each["sent"]
+            behind += each.get("behind", 0)
             for place, events in each.items():
-                if place != "sent":
+                if place not in ("sent", "behind"):
                     needed[int(place)] = needed.get(int(place), 0) + events
         else:
             if what != FOLDED:
@@ -80,22 +135,43 @@ def summed(stats: Stats, slices: int) -> dict[str, Any]:
                 total[name] = max(total.get(name, 0), count) if larger else total.get(name, 0) + count
     balance = Balance(tuple(loads), sent)
     total["matched_events"] = max((needed or matched).values(), default=0)
-    return total | {
-        "slices": {
-            "loads": loads,
-            "max_over_mean": balance.max_over_mean,
-            "replication": balance.replication,
-        }
-    }
+    paths = dict(noted_of(stats).paths)
+    if paths:  # one is counted for the plan, not for each task
+        paths["features"] = paths["features"] | {"merged_queries": _merged_queries(stats)}
+    slicing = {"loads": loads, "max_over_mean": balance.max_over_mean, "replication": balance.replication}
+    return {**total, **paths, "slices": slicing, "left_behind": behind}
 
 
 def events_seen(stats: Stats) -> int:
     """How many events have gone on, where tasks were told to look at all of them."""
     seen = 0
     for (what, *_), each in stats.items():
-        if what == SEEN and not isinstance(each, Decisions):
+        if what == SEEN and not isinstance(each, Decisions | Noted | Tally):
             seen += each.events if isinstance(each, Activity) else each["events"]
     return seen
+
+
+def noted_of(stats: Stats) -> Noted:
+    """What the events of all tasks have shown."""
+    return reduce(Noted.plus, (each for each in stats.values() if isinstance(each, Noted)), Noted())
+
+
+def _merged_queries(stats: Stats) -> int:
+    """Queries that are computed with others, of all classes."""
+    found: dict[int, int] = {}
+    for (_, number, _), each in stats.items():
+        if isinstance(each, Noted) and each.paths and number >= 0:  # below 0 are other tasks of the same classes
+            found[number] = each.paths["features"]["merged_queries"]
+    return sum(found.values())
+
+
+def tallies_of(stats: Stats, queries: int) -> list[Tally]:
+    """What all tasks have seen of the rows of each query, by its place in the workload."""
+    found = [Tally() for _ in range(queries)]
+    for (_, number, _), each in stats.items():
+        if isinstance(each, Tally):
+            found[number] = found[number].plus(each)
+    return found
 
 
 def activity_of(stats: Stats, schema: Schema) -> Activity:

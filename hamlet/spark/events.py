@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,11 +12,12 @@ import pyarrow as pa
 from hamlet.engine.executor import END_OF_TIME
 from hamlet.errors import DataError
 from hamlet.input.columns import Int64Array
-from hamlet.input.files import open_path, own_columns
+from hamlet.input.csvform import CsvForm, Dropped
+from hamlet.input.files import Leaf, open_path, own_columns
 from hamlet.input.files_protocol import Reader
-from hamlet.input.hive import InFolders, values_in
 from hamlet.input.ordering import BATCH_ROWS, SortKey
 from hamlet.input.ticks import times_of
+from hamlet.input.timed import dropped_by
 from hamlet.input.widening import cast, conform
 from hamlet.language.schema import Schema
 
@@ -98,71 +100,61 @@ def check_times(batch: pa.RecordBatch, schema: Schema) -> Int64Array:
     """
     for name, role in ((schema.clock.column, "time"), (schema.order_column, "order")):
         if name is not None and batch.column(name).null_count:
-            raise DataError(f"the {role} column {name!r} is NULL in an event ({_shown(batch, name)})")
+            event = _without(batch, name)
+            shown = ", ".join(f"{each}={value!r}" for each, value in event.items())
+            text = f"the {role} column {name!r} is NULL in an event ({shown})"
+            raise DataError(text).about(column=name, event=event)
     return times_of(batch, schema.clock.column)
 
 
-def _shown(batch: pa.RecordBatch, null: str) -> str:
+def _without(batch: pa.RecordBatch, name: str) -> dict[str, Any]:
     """The values of the first event in which a column is NULL."""
-    row = batch.column(null).is_null().to_pylist().index(True)
+    row = batch.column(name).is_null().to_pylist().index(True)
     event = batch.slice(row, 1).to_pylist()[0]
-    return ", ".join(f"{name}={value!r}" for name, value in event.items() if value is not None)
-
-
-def _reader_of(
-    path: Path,
-    folders: Mapping[str, str | None],
-    schema: pa.Schema,
-    key: SortKey,
-    type_column: str,
-    input_format: str | None,
-    known: Mapping[str, pa.DataType] | None = None,
-) -> Reader:
-    """A reader of a file, with the columns that its folders say, in the types of a schema."""
-    own = None if known is None else {name: kind for name, kind in known.items() if name not in folders}
-    reader = open_path(path, key, type_column, input_format, known=own)
-    return InFolders(reader, folders, {name: schema.field(name).type for name in folders}) if folders else reader
+    return {each: value for each, value in event.items() if value is not None}
 
 
 def read_files(
-    files: Sequence[tuple[str, Mapping[str, str | None]]],
+    files: Sequence[Leaf],
     key: SortKey,
     type_column: str,
     input_format: str | None,
+    form: CsvForm,
     schema: pa.Schema,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """Text files of events, read as `hamlet.run` reads them.
+    """Files of events, read as `hamlet.run` reads them.
 
     Parameters
     ----------
-    files : sequence of (str, mapping of str to str or None)
-        All files of the job, with the columns that their folders say (`hamlet.input.hive`).
+    files : sequence of Leaf
+        All files of the job.
     key : SortKey
     type_column : str
-    input_format : {'csv', 'json'}, optional
+    input_format : {'parquet', 'csv', 'json'}, optional
         By default the extension says.
+    form : CsvForm
+        How text is read, and what becomes of bad rows.
     schema : pyarrow.Schema
         The columns to read, in the types that Spark takes.
     batches : iterable of pyarrow.RecordBatch
-        Their first column says which paths are this task's.
+        Their first column says which files are this task's.
     """
-    numbered = [f"c{place}" for place in range(len(schema))]
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            path, folders = files[number]
-            reader = _reader_of(Path(path), folders, schema, key, type_column, input_format)
-            for events in reader.batches(own_columns(reader, schema.names)):
-                yield pa.RecordBatch.from_arrays(conform(events, schema).columns, numbered)
+            file = files[number]
+            reader = open_path(Path(file.path), key, type_column, input_format, form)
+            yield from _read(reader if file.folders is None else file.folders.again(reader), schema)
 
 
 def read_arrivals(
     key: SortKey,
     type_column: str,
     input_format: str | None,
+    form: CsvForm,
+    told: Callable[[str, Dropped], None],
     known: pa.Schema,
     schema: pa.Schema,
-    root: str | None,
     batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     """Files that came to a folder after the job had begun, read as `hamlet.run` reads them.
@@ -173,12 +165,14 @@ def read_arrivals(
     type_column : str
     input_format : {'parquet', 'csv', 'json'}, optional
         By default the extension says.
+    form : CsvForm
+        How text is read, and what becomes of bad rows.
+    told : callable
+        Called with the name of a file, and the rows of it that were left out.
     known : pyarrow.Schema
         The columns to read, in the types that they had when the job began.
     schema : pyarrow.Schema
         The same in the types that Spark takes.
-    root : str or None
-        The folder below which folders say the values of columns, where they do.
     batches : iterable of pyarrow.RecordBatch
         Their first column holds the paths, as Hadoop writes them.
 
@@ -187,13 +181,19 @@ def read_arrivals(
     DataError
         A file cannot be read, lacks a column, or has a value of another type; the text says where.
     """
-    numbered = [f"c{place}" for place in range(len(schema))]
     types = {field.name: field.type for field in known}
     for batch in batches:
         for path in batch.column(0).to_pylist():
             place = Path("/" + path.removeprefix("file:").lstrip("/"))
-            found = {} if root is None else values_in(place, Path(root))
-            folders = {name: text for name, text in found.items() if name in types}
-            reader = _reader_of(place, folders, known, key, type_column, input_format, types)
-            for events in reader.batches(own_columns(reader, schema.names)):
-                yield pa.RecordBatch.from_arrays(conform(events, schema).columns, numbered)
+            reader = open_path(place, key, type_column, input_format, form, types)
+            yield from _read(reader, schema)
+            dropped = dropped_by(reader)
+            if dropped.rows:
+                told(place.name, dropped)
+
+
+def _read(reader: Reader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """The columns of a file that a job reads, in the types that Spark takes, numbered."""
+    numbered = [f"c{place}" for place in range(len(schema))]
+    for events in reader.batches(own_columns(reader, schema.names)):
+        yield pa.RecordBatch.from_arrays(conform(events, schema).columns, numbered)

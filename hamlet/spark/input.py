@@ -7,7 +7,7 @@ the same rows. Parquet is then read by Spark; CSV and JSON by the readers of `ha
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -38,13 +38,14 @@ from pyspark.sql.types import (
 
 from hamlet.engine.options import Options
 from hamlet.engine.where import Filter
-from hamlet.errors import DataError, OptionError
-from hamlet.input.files import event_files, format_of, open_path
-from hamlet.input.hive import values_in
+from hamlet.errors import DataError, OptionError, UnsupportedError, one_of
+from hamlet.input.csvform import CsvForm, Dropped
+from hamlet.input.files import format_of, leaves, open_paths
 from hamlet.input.input_schema import plain_schema, schema_of, unreadable_column
 from hamlet.input.ordering import SortKey
 from hamlet.input.period import leave_out_period
 from hamlet.input.row_groups import RowGroups
+from hamlet.input.timed import dropped_by
 from hamlet.input.widening import is_readable, is_text
 from hamlet.language.schema import Schema
 from hamlet.planner.skipping import BY_WHERE, OF_NO_USE, Needs
@@ -54,6 +55,8 @@ from hamlet.spark.frames import Events, arrow_schema, events_of
 from hamlet.spark.look import Choice
 from hamlet.spark.parts import Part, parts_of, row_groups
 from hamlet.spark.slices import mapped
+
+Told = Callable[[str, Dropped], None]
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")  # two letters at least: C:\ is a drive
 _TYPES: dict[pa.DataType, DataType] = {
@@ -88,11 +91,17 @@ class Loaded:
         How many there are.
     is_parquet : bool
         Whether one column can be read without the others.
+    schema : Schema or None
+        All columns of the input, where the events have only those that are read.
+    notes : sequence of str
+        What to know of the input: rows that were dropped.
     """
 
     events: Events
     rows: int
     is_parquet: bool
+    schema: Schema | None = None
+    notes: Sequence[str] = ()
 
 
 def local_path(source: str) -> Path | None:
@@ -104,24 +113,26 @@ def local_path(source: str) -> Path | None:
 
 
 def opened(
-    source: str,
+    source: str | Sequence[str],
     input_format: str | None,
     options: Options,
     workload: Workload,
     choice: Choice | None = None,
+    form: CsvForm | None = None,
     *,
     watched: bool = False,
 ) -> LocalFiles | Elsewhere:
-    """Events by their path or URL; a local file's columns are checked, and what events must fulfil.
+    """Events by their paths or URLs; local files' columns are checked, and what events must fulfil.
 
     Parameters
     ----------
-    source : str
+    source : str or sequence of str
     input_format : str or None
     options : Options
     workload : Workload
     choice : Choice, optional
         By default all events.
+    form : CsvForm, optional
     watched : bool
         Whether events that no query can use are counted by type and time, too.
 
@@ -131,10 +142,25 @@ def opened(
         As for `hamlet.run` on a file.
     """
     workload = workload_of(workload)
-    path = local_path(source)
-    if path is not None:
-        return LocalFiles(path, input_format, options, workload, choice or Choice(), watched)
-    return Elsewhere(source, input_format, options)
+    sources = sources_of(source)
+    form = form or CsvForm()
+    paths = [local_path(each) for each in sources]
+    known = [each for each in paths if each is not None]
+    if len(known) == len(paths):
+        return LocalFiles(known, input_format, options, workload, choice or Choice(), form, watched)
+    if known:
+        raise OptionError(f"{sources[paths.index(None)]} is a URL and {known[0]} is none; give only one kind of input")
+    if form.drops:
+        raise OptionError(
+            f"bad_rows='drop' (--bad-rows drop) is for files that this machine sees: those behind {sources[0]} are "
+            "read by Spark, which does not say what it leaves out"
+        )
+    return Elsewhere(sources, input_format, options, form)
+
+
+def sources_of(source: str | Sequence[str]) -> list[str]:
+    """The inputs of a job, one by one."""
+    return [source] if isinstance(source, str) else list(source)
 
 
 class Elsewhere:
@@ -148,31 +174,47 @@ class Elsewhere:
 
     left_out: RowGroups | None = None
 
-    def __init__(self, source: str, input_format: str | None, options: Options) -> None:
-        self._source = source
+    def __init__(self, sources: Sequence[str], input_format: str | None, options: Options, form: CsvForm) -> None:
+        self._sources = list(sources)
         self._options = options
-        suffix = Path(urlsplit(source).path).suffix
-        self._format = "parquet" if input_format is None and not suffix else format_of(Path(source), input_format)
+        formats = []
+        for source in sources:
+            suffix = Path(urlsplit(source).path).suffix
+            plain = input_format is None and not suffix
+            formats.append("parquet" if plain else format_of(Path(source), input_format))
+        if len({*formats}) > 1:
+            raise OptionError(f"the inputs mix formats: {one_of(list(dict.fromkeys(formats)), 'and')}; give one format")
+        self._format = formats[0]
+        self._text: dict[str, Any] = dict(_TEXT_OPTIONS.get(self._format, {}))
+        if form.delimiter is not None and self._format == "csv":
+            self._text["sep"] = form.delimiter
 
     def load(self, spark: SparkSession) -> Loaded:
         """The events in a session."""
-        options = _TEXT_OPTIONS.get(self._format, {})
-        frame = spark.read.format(self._format).options(**options).load(self._source)
+        frame = spark.read.format(self._format).options(**self._text).load(self._sources)
         return Loaded(events_of(frame, self._options), frame.count(), self._format == "parquet")
 
-    def follow(self, spark: SparkSession, files: int | None) -> DataFrame:
+    def follow(self, spark: SparkSession, files: int | None, told: Told | None = None) -> DataFrame:  # noqa: ARG002
         """The events as they come, files that will be there included."""
-        return _followed(
-            spark,
-            self._source,
-            self._format,
-            spark.read.format(self._format).options(**_TEXT_OPTIONS.get(self._format, {})).load(self._source).schema,
-            files,
-        )
+        source = _one_of(self._sources)
+        schema = spark.read.format(self._format).options(**self._text).load(source).schema
+        reader = spark.readStream.format(self._format).schema(schema)
+        if self._format == "csv":
+            reader = reader.options(**{**self._text, "inferSchema": False})
+        if files is not None:
+            reader = reader.option("maxFilesPerTrigger", files)
+        return reader.load(source)
+
+
+def _one_of(sources: Sequence[str]) -> str:
+    """The folder that a continuous job follows."""
+    if len(sources) > 1:
+        raise OptionError(f"a continuous job (--stream) follows one folder, and the input is {len(sources)}; give one")
+    return sources[0]
 
 
 class LocalFiles:
-    """A file or a folder of files, known before Spark starts.
+    """Files, and folders of files, known before Spark starts.
 
     Raises
     ------
@@ -182,26 +224,32 @@ class LocalFiles:
 
     def __init__(
         self,
-        path: Path,
+        paths: Sequence[Path],
         input_format: str | None,
         options: Options,
         workload: Workload,
         choice: Choice,
+        form: CsvForm,
         watched: bool,
     ) -> None:
-        self._path = path
+        self._given = list(paths)
+        self._form = form
         self._key = SortKey(options.time_column, options.order_column)
         self._options = options
         self._input_format = input_format
-        reader = open_path(path, self._key, options.type_column, input_format)
+        reader = open_paths(paths, self._key, options.type_column, input_format, form)
         self._rows = reader.rows or 0
         schema: Schema = schema_of(
             reader.schema, self._key, options.type_column, options.time_unit, empty=self._rows == 0, source=reader.name
         )
         workload.check(schema)
-        self._paths = [str(file.resolve()) for file in event_files(path)]
-        self._format = format_of(Path(self._paths[0]), input_format)
-        strange = [file for file in self._paths if ":" in file] if self._format == "parquet" else []
+        self._schema = schema
+        self.notes = [each for each in [dropped_by(reader).sentence()] if each is not None]
+        self._files = list(leaves(reader))
+        self._paths = [each.path for each in self._files]
+        # Spark reads what is Parquet throughout; what has more columns, or fewer rows, than its files is read by tasks.
+        self._plain = all(each.is_parquet and each.folders is None and each.whole for each in self._files)
+        strange = [file for file in self._paths if ":" in file] if self._plain else []
         if strange:
             raise DataError(f"Spark cannot read a path with a colon: {strange[0]}; rename it, or use hamlet run")
         needed = set(options.columns_of(workload))
@@ -214,8 +262,6 @@ class LocalFiles:
         for field in self._fields:
             if not is_readable(field.type):
                 raise DataError(f"{reader.name}: {unreadable_column(field.name, field.type)}")
-        folders = [values_in(Path(each), path.resolve()) if path.is_dir() else {} for each in self._paths]
-        self._folders = [{name: text for name, text in each.items() if name in needed} for each in folders]
         self.left_out: RowGroups | None = RowGroups(reader, schema)
         self._leave_out(self.left_out, schema, choice, condition, None if watched else workload)
 
@@ -234,47 +280,51 @@ class LocalFiles:
             read = [name for name in workload.attributes if name in schema.columns]
             groups.leave_out(needs.useless, OF_NO_USE, read)
 
+    def _chosen(self) -> dict[str, Sequence[int]]:
+        """The row groups of each Parquet file that are of use."""
+        assert self.left_out is not None
+        found = {str(Path(name).resolve()): groups for name, groups in self.left_out.chosen().items()}
+        return {path: found[str(Path(path).resolve())] for path in self._paths if str(Path(path).resolve()) in found}
+
     def load(self, spark: SparkSession) -> Loaded:
         """The events in a session."""
         numbers = [f"c{place}" for place in range(len(self._fields))]
         parts: tuple[Part, ...] | None = None
-        if self._format != "parquet":
+        if not self._plain:
             frame = self._by_tasks(spark)
         else:
             # Spark takes names that differ by case for one, unless its session says otherwise.
-            frame = self._by_tasks(spark) if self._alike or not self._spark_knows_folders() else self._parquet(spark)
-            if not any(self._folders):
-                groups = row_groups(self._paths, self._key.time, self._chosen())
-                parts = tuple(parts_of(groups, spark.sparkContext.defaultParallelism))
+            frame = self._by_tasks(spark) if self._alike else self._parquet(spark)
+            groups = row_groups(self._paths, self._key.time, self._chosen())
+            parts = tuple(parts_of(groups, spark.sparkContext.defaultParallelism))
         numbered = frame.toDF(*numbers)
         names = tuple(field.name for field in self._fields)
         values = pa.schema([field.with_type(_values(field.type)) for field in self._fields])
         schema = plain_schema(values, self._key, self._options.type_column)
-        return Loaded(Events(numbered, names, schema, parts), self._rows, self._format == "parquet")
+        return Loaded(Events(numbered, names, schema, parts), self._rows, self._plain, self._schema, self.notes)
 
-    def _chosen(self) -> dict[str, Sequence[int]]:
-        """The row groups of each file that are of use."""
-        assert self.left_out is not None
-        return {str(Path(name).resolve()): groups for name, groups in self.left_out.chosen().items()}
+    def follow(self, spark: SparkSession, files: int | None, told: Told | None = None) -> DataFrame:
+        """The events as they come, files that will be there included; columns and types are those of the files now.
 
-    def _spark_knows_folders(self) -> bool:
-        """Whether Spark takes the same columns from the folders: all files have the same, and none of its own."""
-        names = {tuple(each) for each in self._folders}
-        return len(names) == 1 and not any(
-            name in pq.read_schema(file).names for (each,) in [names] for name in each for file in self._paths
-        )
-
-    def follow(self, spark: SparkSession, files: int | None) -> DataFrame:
-        """The events as they come, files that will be there included; columns and types are those of the files now."""
+        `told` hears, in tasks, of the rows of a file that were left out.
+        """
         reader = spark.readStream.format("binaryFile").schema(_BINARY_FILE)
         if files is not None:
             reader = reader.option("maxFilesPerTrigger", files)
         # Only the paths are asked for, so Spark reads no file: the tasks do, as everywhere else.
-        paths = reader.load(_as_glob(str(self._path.resolve()))).select("path")
+        source = Path(_one_of([str(each) for each in self._given]))
+        if any(each.folders is not None for each in self._files):
+            raise UnsupportedError(
+                f"{source}: a continuous job (--stream) does not read columns that folders say (name=value); put them "
+                "into the files"
+            )
+        paths = reader.load(_as_glob(str(source.resolve()))).select("path")
         schema, arrow = self._carried()
         known = pa.schema([field.with_type(_values(field.type)) for field in self._fields])
-        root = str(self._path.resolve()) if any(self._folders) else None
-        read = partial(read_arrivals, self._key, self._options.type_column, self._input_format, known, arrow, root)
+        hears = told or (lambda *_: None)
+        read = partial(
+            read_arrivals, self._key, self._options.type_column, self._input_format, self._form, hears, known, arrow
+        )
         return mapped(paths, read, schema).toDF(*known.names)
 
     def _carried(self) -> tuple[StructType, pa.Schema]:
@@ -292,13 +342,10 @@ class LocalFiles:
         }
         present = [field.name for field in self._fields if not pa.types.is_null(field.type)]
         schema = StructType([StructField(name, types[name]) for name in present])
-        reader = spark.read.schema(schema)
-        if any(self._folders):
-            reader = reader.option("basePath", str(self._path.resolve()))
         chosen = self._chosen()  # a file of which nothing is of use is not opened; Spark wants one
         useful = [each for each in self._paths if chosen[each]] or self._paths[:1]
-        frame = reader.parquet(*map(_as_glob, useful))
-        numbers = {name: place for place, name in enumerate(frame.columns)}  # folders' columns are the last ones
+        frame = spark.read.schema(schema).parquet(*map(_as_glob, useful))
+        numbers = {name: place for place, name in enumerate(present)}
         frame = frame.toDF(*(f"p{place}" for place in numbers.values()))
         return frame.select(
             *(frame[f"p{numbers[name]}"] if name in numbers else lit(None).cast("string") for name in types)
@@ -306,19 +353,12 @@ class LocalFiles:
 
     def _by_tasks(self, spark: SparkSession) -> DataFrame:
         schema, arrow = self._carried()
-        files = list(zip(self._paths, self._folders, strict=True))
-        read = partial(read_files, files, self._key, self._options.type_column, self._input_format, arrow)
-        count = len(self._paths)
+        column = self._options.type_column
+        chosen = self._chosen()
+        files = [each for each in self._files if chosen.get(each.path, (0,))] or self._files[:1]
+        read = partial(read_files, files, self._key, column, self._input_format, self._form, arrow)
+        count = len(files)
         return mapped(spark.range(0, count, 1, count), read, schema)
-
-
-def _followed(spark: SparkSession, source: str, input_format: str, schema: StructType, files: int | None) -> DataFrame:
-    reader = spark.readStream.format(input_format).schema(schema)
-    if input_format == "csv":
-        reader = reader.option("header", True)
-    if files is not None:
-        reader = reader.option("maxFilesPerTrigger", files)
-    return reader.load(source)
 
 
 def spark_type(arrow: pa.DataType) -> DataType:

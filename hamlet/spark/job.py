@@ -39,18 +39,18 @@ from hamlet.output.query_rows import ResultColumn
 from hamlet.output.rows import result_columns
 from hamlet.output.tables import result_schema
 from hamlet.parallel.routing.owners import TimeOwner
-from hamlet.parallel.routing.placement import balanced, plain
+from hamlet.parallel.routing.placement import balanced, key_tests, plain
 from hamlet.parallel.routing.routes import Route, routes
 from hamlet.parallel.routing.routing import MOST_CLASSES, Slicing
 from hamlet.planner.compiled import CompiledWorkload
 from hamlet.planner.workload import Workload, workload_of
-from hamlet.spark.counters import CLASS, DECIDED, SLICE, Counters, Stats, counted
+from hamlet.spark.counters import CLASS, DECIDED, NOTED, ROWS, SLICE, Counters, Noted, Stats, counted
 from hamlet.spark.filter import Predicates, in_period, usable
 from hamlet.spark.frames import Events, arrow_schema
 from hamlet.spark.look import Choice, seen
 from hamlet.spark.packets import unpacked
 from hamlet.spark.parts import Part, read_part
-from hamlet.spark.rows import Presenter, result_batches
+from hamlet.spark.rows import Presenter, Tallied, result_batches
 from hamlet.spark.slices import Batches, mapped, sliced, statistics_of
 from hamlet.spark.tasks import Kernel, Shipment, columns_of
 
@@ -223,17 +223,30 @@ class Job:
     def _narrowed(self, frame: DataFrame, routes: Routes) -> DataFrame:
         return frame.select(*(self.events.columns[name][0] for name in columns_of(routes, self.schema)))
 
-    def measure(self, *, prune: bool) -> None:
-        """Count keys and times, and spread the work by them; one more scan of the input.
+    def measure(self, *, balance: bool, semijoin: bool) -> dict[str, int]:
+        """Look at keys and times in one more scan of the input, and spread the work by what was found.
 
         Parameters
         ----------
-        prune : bool
-            Whether the job will read the very same events, so that partitions without a trend may stay behind.
+        balance : bool
+            Whether keys and times are counted, and placed by that.
+        semijoin : bool
+            Whether events of keys without a trend stay behind; then the job must read the very same events again.
+
+        Returns
+        -------
+        dict
+            ``keys`` and ``possible``, those of them that can have a trend, of the classes where some have none.
         """
         over = partial(self.over, self.routes)
-        known = statistics_of(over, self.shipment, self.routes, self.partitions)
-        self._slicing = balanced(self.compiled, self.routes, self.partitions, known, prune=prune)
+        known = statistics_of(over, self.shipment, self.routes, self.partitions, balance=balance, semijoin=semijoin)
+        filters = [each.passing for each in known if each.passing is not None]
+        if balance:
+            self._slicing = balanced(self.compiled, self.routes, self.partitions, known, prune=semijoin)
+        elif filters:
+            tests = key_tests(self.compiled, self.routes, known)
+            self._slicing = replace(plain(self.compiled, self.routes, self.partitions), filters=tests)
+        return {"keys": sum(each.keys for each in filters), "possible": sum(each.possible for each in filters)}
 
     def routed(self, routes: Routes) -> DataFrame:
         """The events of one class: each partition of the class in one task, in the order of time."""
@@ -272,7 +285,12 @@ class Job:
 
     # ----------------------------------------------------------------------------------------- second half
 
-    def results(self, rows: DataFrame | None = None, only: str | None = None) -> DataFrame:
+    def results(
+        self,
+        rows: DataFrame | None = None,
+        only: str | None = None,
+        stats: Accumulator[Stats] | None = None,
+    ) -> DataFrame:
         """Result rows of all queries in one frame; see `hamlet.spark.run`.
 
         `rows` are partial rows made otherwise, and `only` is the query that they are of, if they are of one.
@@ -282,13 +300,13 @@ class Job:
         shipment, shown = self.shipment, (arrow_schema(schema), numbered.names)
         if rows is None and not self.shipment.tops and all(self._is_whole(route) for route in self.routes):
             frames = [
-                mapped(frame, partial(_final, shipment, part, slicing, *shown), numbered)
-                for frame, part, slicing in self.tasks()
+                mapped(frame, partial(_final, shipment, part, slicing, stats, *shown), numbered)
+                for frame, part, slicing in self.tasks(stats)
             ]
             return reduce(DataFrame.unionAll, frames).toDF(*schema.names)
-        rows = self.partial() if rows is None else rows
+        rows = self.partial(stats) if rows is None else rows
         met = rows.repartition(self.partitions, *self.spread).sortWithinPartitions(*ROW)
-        return mapped(met, partial(_merged, shipment, *shown), numbered).toDF(*schema.names)
+        return mapped(met, partial(_merged, shipment, stats, *shown), numbered).toDF(*schema.names)
 
     @property
     def spread(self) -> tuple[str, ...]:
@@ -300,6 +318,11 @@ class Job:
         if self._slicing is not None and isinstance(self._slicing.owners[route.number], TimeOwner):
             return True
         return route.whole
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the queries, in the order of the workload."""
+        return [query.name for query in sorted(self.compiled.queries, key=lambda query: query.analysed.index)]
 
     @property
     def columns(self) -> list[tuple[ResultColumn, ...]]:
@@ -361,10 +384,20 @@ def _partial(
 
 
 def _final(
-    shipment: Shipment, routes: Routes, slicing: Slicing | None, schema: pa.Schema, names: list[str], batches: Batches
+    shipment: Shipment,
+    routes: Routes,
+    slicing: Slicing | None,
+    stats: Accumulator[Stats] | None,
+    schema: pa.Schema,
+    names: list[str],
+    batches: Batches,
 ) -> Batches:
     events = batches if slicing is None else unpacked(shipment, routes, batches)
-    return result_batches(Kernel(shipment, routes, slicing).final(events), shipment, schema, names)
+    kernel = Kernel(shipment, routes, slicing)
+    rows = Tallied(shipment.workload)
+    yield from result_batches(rows.passing(kernel.final(events)), shipment, schema, names)
+    _count(kernel, routes, stats)
+    counted(stats, {(ROWS, place): tally for place, tally in rows.found.items()})
 
 
 def _count(kernel: Kernel, routes: Routes, stats: Accumulator[Stats] | None) -> None:
@@ -375,14 +408,22 @@ def _count(kernel: Kernel, routes: Routes, stats: Accumulator[Stats] | None) -> 
     slice = context.partitionId() if kernel.slice is None else kernel.slice
     # Where slices come with the events, who sent them has counted them.
     found[SLICE, slice] = {"received": kernel.received, "sent": kernel.received if kernel.slice is None else 0}
+    found |= {
+        (NOTED, number): Noted(each.met, each.without, kernel.first, each.paths)
+        for number, each in kernel.shown.items()
+    }
     if kernel.decisions is not None:
         found[DECIDED, routes[0].number] = kernel.decisions
     counted(stats, found)
 
 
-def _merged(shipment: Shipment, schema: pa.Schema, names: list[str], batches: Batches) -> Batches:
+def _merged(
+    shipment: Shipment, stats: Accumulator[Stats] | None, schema: pa.Schema, names: list[str], batches: Batches
+) -> Batches:
+    tallied = Tallied(shipment.workload)
     rows = (rows for _, rows in Presenter(shipment).rows(batches))
-    return result_batches(rows, shipment, schema, names)
+    yield from result_batches(tallied.passing(rows), shipment, schema, names)
+    counted(stats, {(ROWS, place): tally for place, tally in tallied.found.items()})
 
 
 def _key(column: Column, type: DataType) -> Column:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from pyspark.accumulators import Accumulator
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col, expr, lit
 
@@ -17,6 +18,7 @@ from hamlet.output.query_rows import ResultColumn
 from hamlet.output.rows import result_columns
 from hamlet.planner.layers import Columns, column_of, units_of, workload_of_unit
 from hamlet.planner.workload import Workload
+from hamlet.spark.counters import Stats, StatsParam
 from hamlet.spark.frames import events_of
 from hamlet.spark.job import Job
 
@@ -32,10 +34,17 @@ class Done:
     job : Job
     rows : DataFrame
         Partial rows, kept.
+    stats : Accumulator of Stats
+        What its tasks count.
     """
 
     job: Job
     rows: DataFrame
+    stats: Accumulator[Stats]
+
+    def results(self) -> DataFrame:
+        """Its result rows."""
+        return self.job.results(self.rows, stats=self.stats)
 
 
 def is_layered(workload: Workload) -> bool:
@@ -107,7 +116,8 @@ def layers(workload: Workload, events: DataFrame, options: Options, partitions: 
         else:
             part = workload.select([workload.names[place] for place in unit.places])
         job = Job(part, events_of(frame, options), options, partitions)
-        done = Done(job, job.partial().localCheckpoint(eager=True))
+        stats = events.sparkSession.sparkContext.accumulator({}, StatsParam())
+        done = Done(job, job.partial(stats).localCheckpoint(eager=True), stats)
         for query in job.compiled.queries:
             if query.name in asked:
                 columns[query.name] = result_columns(query, job.schema)
@@ -190,7 +200,7 @@ def union_of(done: list[Done], names: tuple[str, ...]) -> DataFrame:
     OptionError
         If a name has two types.
     """
-    frames = [each.job.results(each.rows) for each in done]
+    frames = [each.results() for each in done]
     types: dict[str, str] = {}
     for frame in frames:
         for field in frame.schema.fields:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
+from hamlet.findings import Tally
 from hamlet.output.files import folder_name, part_file
 from hamlet.output.tables import CountTypes
 from hamlet.spark.counts import fitted, notes_of
@@ -23,7 +24,14 @@ FEWEST_ROWS, MOST_ROWS = 50_000, 1_000_000  # of a result file, where there are 
 
 
 def written(job: Job, rows: DataFrame, total: int, folder: Path, output_format: str) -> dict[str, Any]:
-    """Write partial rows as result files; gives counts of what was written, and notes about the types of columns."""
+    """Write partial rows as result files.
+
+    Returns
+    -------
+    dict
+        ``rows``, ``infinite_values``, ``notes`` about the types of columns, and under ``tallies`` what is to be known
+        of the rows of each query (`hamlet.findings.Tally`).
+    """
     presenter = Presenter(job.shipment)
     for place in range(len(presenter.names)):
         (folder / folder_name(presenter.names[place])).mkdir()
@@ -43,7 +51,7 @@ def written(job: Job, rows: DataFrame, total: int, folder: Path, output_format: 
         assert context is not None
         return write(f"{context.partitionId():05}", batches=batches)
 
-    files_of_tasks = mapped(ordered, task, "query int, rows long, infinite long").collect()
+    files_of_tasks = mapped(ordered, task, "query int, rows long, infinite long, most string").collect()
     for unfinished in folder.glob("query=*/.part-*"):  # of a task that was run twice
         unfinished.unlink()
     clock = job.schema.clock
@@ -51,7 +59,11 @@ def written(job: Job, rows: DataFrame, total: int, folder: Path, output_format: 
         path = folder / folder_name(presenter.names[place]) / f"part-00000.{output_format}"
         with part_file(path, output_format, columns[place], clock, kinds[place]):
             pass
+    tallies = [Tally() for _ in columns]
+    for each in files_of_tasks:
+        tallies[each["query"]] = tallies[each["query"]].plus(Tally(each["rows"], int(each["most"], 16)))
     return {
+        "tallies": tallies,
         "rows": sum(each["rows"] for each in files_of_tasks),
         "infinite_values": sum(each["infinite"] for each in files_of_tasks),
         "notes": notes,

@@ -111,7 +111,7 @@ def read_part(part: Part, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """
     for path, groups in groupby(part, key=lambda each: each.path):
         file = ParquetFile(Path(path))
-        file.groups = [each.number for each in groups]
         own = [name for name in schema.names if name in file.schema.names]
+        file.groups = [each.number for each in groups]
         for batch in file.batches(own):
             yield conform(batch, schema)

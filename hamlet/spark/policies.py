@@ -1,19 +1,14 @@
 """Policies on Spark: a slice of the valuations, or of time, per task.
 
-Every task of `submit` reads the input by itself, in the order of time, and keeps what its slice needs: reading and
-routing columns costs little beside the evaluation, and nothing is shuffled, so that memory holds one chunk. A
-DataFrame's events are routed where they are, and shuffled to their slices.
+Every task of `submit` reads the input by itself (`hamlet.spark.policy_tasks`). A DataFrame's events are routed where
+they are, and shuffled to their slices.
 """
 
 from __future__ import annotations
 
-import functools
 import os
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,87 +20,26 @@ from hamlet.engine.options import Options
 from hamlet.errors import DataError, UnsupportedError
 from hamlet.input.ordering import SortKey
 from hamlet.language.schema import UNITS_PER_SECOND
-from hamlet.output.columnar import file_writer, folder_of
+from hamlet.output.columnar import folder_of
 from hamlet.output.files import check_destination, staged
-from hamlet.parallel.routing.closed import Range, cut_chunks, own, ranges, reach
 from hamlet.parallel.routing.joint import JointSlicer
-from hamlet.parallel.routing.rates import Rates, atoms_of, dimensions_of, rates_of
+from hamlet.parallel.routing.rates import Rates, atoms_of, dimensions_of
 from hamlet.parallel.routing.rates import rates_from as rates_of_formula
 from hamlet.policies import Policy
-from hamlet.policies.logs import LogChunk
 from hamlet.policies.rewriting import goal
 from hamlet.policies.serving import Serving
-from hamlet.policies.signature import Signature
-from hamlet.policies.source import Source, open_source
 from hamlet.policies.tables import Tables
 from hamlet.spark.frames import Events, events_of
-from hamlet.spark.input import local_output, local_path
+from hamlet.spark.input import local_output, local_path, sources_of
 from hamlet.spark.packets import as_bytes, from_bytes
+from hamlet.spark.policy_tasks import Reading, Share, Shipment, monitor_slice, shares_of, summed
 from hamlet.spark.session import Progress, check_pandas, guarded, session, translated, watched
 from hamlet.spark.slices import in_slices, mapped
-
-SAMPLED = 1_000_000  # events by which shares are chosen, where nobody gives rates
-
-
-@dataclass(frozen=True)
-class Shipment:
-    """What every task knows of a policy.
-
-    Attributes
-    ----------
-    text, signature, name, source : str
-        The policy and its signature as texts.
-    negate, open_end : bool
-    time_points : {'step', 'event'}
-    """
-
-    text: str
-    signature: str
-    name: str
-    source: str
-    negate: bool = False
-    open_end: bool = False
-    time_points: str = "step"
-
-    @property
-    def policy(self) -> Policy:
-        """The policy, parsed and checked."""
-        return _parsed(self.text, self.signature, self.name, self.source)
-
-    def serving(self, time_type: pa.DataType, per_second: int) -> Serving:
-        """What evaluates it."""
-        return Serving([self.policy], time_type, per_second, negate=self.negate, open_end=self.open_end)
-
-
-@functools.lru_cache(maxsize=8)
-def _parsed(text: str, signature: str, name: str, source: str) -> Policy:
-    """A worker process is used for many tasks."""
-    return Policy.parse(text, Signature.parse(signature), name, source)
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How tasks read the input of `submit`.
-
-    Attributes
-    ----------
-    path : str
-    options : mapping
-        Of `hamlet.policies.source.open_source`.
-    """
-
-    path: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def open(self, policy: Policy, time_points: str) -> Source:
-        """The input."""
-        wanted = {atom.predicate for atom in atoms_of(policy.formula, ())}
-        return open_source(self.path, policy.signature, wanted, time_points=time_points, **self.options)
 
 
 def submit(
     policy: Policy,
-    source: str,
+    source: str | Sequence[str],
     output: str,
     *,
     slices: int | None = None,
@@ -125,8 +59,8 @@ def submit(
     Parameters
     ----------
     policy : Policy
-    source : str
-        A file, or a folder, that every machine of the cluster sees.
+    source : str or sequence of str
+        A file, a folder or a pattern, or several of them, that every machine of the cluster sees.
     output : str
         A directory that every machine sees.
     slices : int, optional
@@ -138,12 +72,14 @@ def submit(
     negate, open_end, time_points
         As for `hamlet.policies.run`.
     **reading
-        ``input_format``, ``ignore_unknown``, ``time_column``, ``type_column``, ``order_column``, ``time_unit``.
+        ``input_format``, ``ignore_unknown``, ``time_column``, ``type_column``, ``order_column``, ``time_unit``,
+        ``delimiter``, ``bad_rows``.
 
     Returns
     -------
     dict
-        ``events``, ``rows``, ``time_points`` and ``slices``: the events that each slice got (``loads``),
+        ``events``, ``rows``, ``time_points``, ``notes`` about rows that were dropped, and ``slices``: the events that
+        each slice got (``loads``),
         ``max_over_mean`` of these, and ``replication``.
 
     Raises
@@ -153,27 +89,29 @@ def submit(
     JobError
         If Spark cannot finish the job.
     """
-    path = local_path(source)
-    if path is None:
-        raise UnsupportedError(
-            f"{source} is a URL of another file system; tasks of a policy read a path that every machine sees"
-        )
-    place = check_destination(local_output(output), overwrite, [str(path), *keep])
+    paths = []
+    for each in sources_of(source):
+        path = local_path(each)
+        if path is None:
+            raise UnsupportedError(
+                f"{each} is a URL of another file system; tasks of a policy read a path that every machine sees"
+            )
+        paths.append(os.path.abspath(path))
+    place = check_destination(local_output(output), overwrite, [*paths, *keep])
     shipment = _shipment(policy, negate, open_end, time_points)
-    ways = Reading(os.path.abspath(path), reading)
+    ways = Reading(paths[0] if len(paths) == 1 else paths, reading)
     opened = ways.open(policy, time_points)
     shipment.serving(opened.time_type, opened.per_second)  # what cannot be monitored costs no JVM
     with session(master) as spark, translated():
         context = spark.sparkContext
         count = slices or context.defaultParallelism
-        cut = _cut(shipment, opened, count, statistics)
+        shares = shares_of(shipment, ways, opened, count, statistics)
         with staged(place, output) as fresh:
             (fresh / folder_of("policy", policy.name)).mkdir()
-            task = partial(_guarded_slice, shipment, ways, cut, str(fresh), output_format)
+            task = partial(_guarded_slice, shipment, ways, str(fresh), output_format)
             with watched(context, "monitoring", progress):
-                numbers = range(len(cut) if isinstance(cut, list) else count)
-                found = context.parallelize(numbers, len(numbers)).map(task).collect()
-    return _summed(found)
+                found = context.parallelize(enumerate(shares), len(shares)).map(task).collect()
+    return summed(shares, found)
 
 
 def rates_from(known: Any, policy: Policy, negate: bool = False) -> Rates:
@@ -185,92 +123,12 @@ def _shipment(policy: Policy, negate: bool, open_end: bool, time_points: str) ->
     return Shipment(policy.text, str(policy.signature), policy.name, policy.source, negate, open_end, time_points)
 
 
-def _cut(shipment: Shipment, opened: Source, slices: int, statistics: Rates | None) -> JointSlicer | list[Range]:
-    """What the slices are: of valuations, or of time where the policy binds no variable that an atom carries."""
-    formula = goal(shipment.policy.formula, shipment.negate)[0]
-    if dimensions_of(formula):
-        chunks = _narrow(opened.chunks(), shipment.policy)
-        return JointSlicer(formula, slices, statistics or rates_of(formula, chunks, SAMPLED))
-    past, future = reach(formula, opened.per_second)
-    if shipment.open_end:
-        past = None  # which time-points are decided is known at the end of the input only
-    return ranges(opened.chunks(), past, future, slices)
-
-
 def _guarded_slice(
-    shipment: Shipment, ways: Reading, cut: JointSlicer | list[Range], folder: str, output_format: str, slice: int
-) -> dict[str, int]:
+    shipment: Shipment, ways: Reading, folder: str, output_format: str, given: tuple[int, Share]
+) -> dict[str, Any]:
+    number, share = given
     with guarded():
-        return monitor_slice(shipment, ways, cut, folder, output_format, slice)
-
-
-def monitor_slice(
-    shipment: Shipment, ways: Reading, cut: JointSlicer | list[Range], folder: str, output_format: str, slice: int
-) -> dict[str, int]:
-    """Monitor one slice, and write its rows; what was counted."""
-    source = ways.open(shipment.policy, shipment.time_points)
-    serving = shipment.serving(source.time_type, source.per_second)
-    schema = serving.schemas[0]
-    unfinished = Path(folder, f".slice-{slice}-{os.getpid()}-{time.time_ns()}")
-    unfinished.mkdir()
-    written = 0
-    with file_writer(
-        unfinished, output_format, "policy", shipment.policy.name, schema, False, serving.tuples[0]
-    ) as put:
-        for _, rows in serving.run(_chunks(source, cut, slice, shipment.policy)):
-            mine = _own(rows, cut, slice)
-            if mine.num_rows:
-                put(mine)
-                written += mine.num_rows
-    inside = unfinished / folder_of("policy", shipment.policy.name)
-    (made,) = inside.iterdir()
-    made.replace(Path(folder, inside.name, f"part-{slice:05}{made.suffix}"))
-    inside.rmdir()
-    unfinished.rmdir()
-    load = int(cut.sent[slice]) if isinstance(cut, JointSlicer) else serving.events
-    return {"rows": written, "load": load, **source.stats}
-
-
-def _chunks(source: Source, cut: JointSlicer | list[Range], slice: int, policy: Policy) -> Iterator[LogChunk]:
-    if isinstance(cut, JointSlicer):
-        return (cut.only(chunk, slice) for chunk in _narrow(source.chunks(), policy))
-    return cut_chunks(source.chunks(), cut[slice])
-
-
-def _narrow(chunks: Iterable[LogChunk], policy: Policy) -> Iterator[LogChunk]:
-    """Chunks whose integers have 64 bits at most: the slices of larger ones would depend on how a file is cut."""
-    for chunk in chunks:
-        for key, (_, columns) in chunk.relations.items():
-            for column, kind in zip(columns, policy.signature[key].types, strict=True):
-                if kind == "int" and not pa.types.is_integer(column.type):
-                    raise DataError(
-                        f"an event of {key[0]} has an integer of more than 64 bits, which a Spark job cannot slice\n"
-                        "hint: hamlet monitor reads integers of any size"
-                    )
-        yield chunk
-
-
-def _own(rows: pa.RecordBatch, cut: JointSlicer | list[Range], slice: int) -> pa.RecordBatch:
-    if isinstance(cut, JointSlicer):
-        return cut.keep(rows, slice)
-    times = rows.column("time").cast(pa.int64()).to_numpy(zero_copy_only=False)
-    return rows.filter(pa.array(own(times, cut[slice])))
-
-
-def _summed(found: list[dict[str, int]]) -> dict[str, Any]:
-    loads = [each.pop("load") for each in found]
-    rows = sum(each.pop("rows") for each in found)
-    events = found[0].get("matched_events", found[0].get("events", 0))
-    mean = sum(loads) / max(1, len(loads))
-    return {
-        **found[0],
-        "rows": rows,
-        "slices": {
-            "loads": loads,
-            "max_over_mean": max(loads, default=0) / mean if mean else 1.0,
-            "replication": sum(loads) / events if events else 1.0,
-        },
-    }
+        return monitor_slice(shipment, ways, share, folder, output_format, number)
 
 
 # ---------------------------------------------------------------------------------------------- DataFrames

@@ -6,7 +6,6 @@ shuffles events as always, and says why.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,7 +21,7 @@ from hamlet.errors import OptionError, one_of
 from hamlet.output.partial import SCHEMA as PARTIAL
 from hamlet.parallel.time.ranges import SCHEMA, Cut, cut_of, ranges_of, refused, too_dear, too_few
 from hamlet.spark.chunk_tasks import BORDER, ChunkTask, Sender, measured
-from hamlet.spark.counters import BORDERS, CLASS, FOLDED, SLICE, Stats, counted
+from hamlet.spark.counters import BORDERS, CLASS, FOLDED, NOTED, SLICE, Counters, Noted, Stats, counted
 from hamlet.spark.input import Loaded
 from hamlet.spark.job import Job
 from hamlet.spark.slices import Batches, mapped
@@ -156,7 +155,10 @@ def _count(task: ChunkTask, stats: Accumulator[Stats] | None, what: str = CLASS)
     context = TaskContext.get()
     if context is None:
         return
-    found: dict[tuple[str, int], Mapping[str, int]] = {(what, number): each for number, each in task.stats.items()}
+    found: dict[tuple[str, int], Counters] = {(what, number): each for number, each in task.stats.items()}
+    for number, each in task.shown.items():
+        place = number if what == CLASS else -1 - number
+        found[NOTED, place] = Noted(each.met, each.without, task.first, each.paths)
     if task.received:
         found[SLICE, context.partitionId()] = {"received": task.received, "sent": task.received}
     counted(stats, found)

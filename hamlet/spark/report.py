@@ -11,7 +11,7 @@ import contextlib
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -53,8 +53,8 @@ class JobReport:
     Parameters
     ----------
     workload : Workload
-    source : str
-        The input's name.
+    sources : sequence of str
+        The names of the input.
     options : Options
     path : path
         Where the page goes.
@@ -68,11 +68,16 @@ class JobReport:
     """
 
     def __init__(
-        self, workload: Workload, source: str, options: Options, path: str | os.PathLike[str], **settings: object
+        self,
+        workload: Workload,
+        sources: Sequence[str],
+        options: Options,
+        path: str | os.PathLike[str],
+        **settings: object,
     ) -> None:
-        check_place(path, OPTION, keep=(workload.analysis.text.source, source), example=EXAMPLE)
+        check_place(path, OPTION, keep=(workload.analysis.text.source, *sources), example=EXAMPLE)
         self._workload = workload
-        self._source = source
+        self._source = ", ".join(sources)
         self._settings = settings_of(options, **settings)
         self._path = path
         self._began: list[float] = []
@@ -109,7 +114,7 @@ class JobReport:
         end = time.perf_counter()
         stages = {**self._stages(job, found["stages"]), "report": end - begin}
         told = {**found, "stages": stages, "seconds": end - began}
-        results = Results(taken, job.schema.clock, job.shipment.options.count_type, told)
+        results = Results(taken, job.schema.clock, job.shipment.options.count_type, told, found["warnings"])
         text = page(
             self._workload,
             self._source,

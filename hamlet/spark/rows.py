@@ -11,15 +11,18 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet.errors import OutputError
+from hamlet.findings import Tally, tally_of
 from hamlet.input.ordering import BATCH_ROWS
 from hamlet.input.widening import conform
 from hamlet.output.files import folder_name, part_file
 from hamlet.output.query_rows import QueryRows, ResultColumn
 from hamlet.output.rows import present, result_columns
 from hamlet.output.tables import CountTypes, to_arrow, unsettled
+from hamlet.planner.workload import Workload
 from hamlet.spark.tasks import Shipment, codec_of
 
-WRITTEN = pa.schema([("query", pa.int32()), ("rows", pa.int64()), ("infinite", pa.int64())])
+# of a file; the largest COUNT as hexadecimal digits
+WRITTEN = pa.schema([("query", pa.int32()), ("rows", pa.int64()), ("infinite", pa.int64()), ("most", pa.string())])
 
 
 class Presenter:
@@ -92,6 +95,31 @@ def _last_window(windows: list[int], _: list[bytes]) -> int:
     return windows.index(windows[-1])  # they are in order
 
 
+class Tallied:
+    """Counts result rows as they pass.
+
+    Parameters
+    ----------
+    workload : Workload
+
+    Attributes
+    ----------
+    found : dict of int to Tally
+        By the query's place in the workload.
+    """
+
+    def __init__(self, workload: Workload) -> None:
+        self._queries = {query.name: (place, query) for place, query in enumerate(workload.queries)}
+        self.found: dict[int, Tally] = {}
+
+    def passing(self, rows: Iterable[QueryRows]) -> Iterator[QueryRows]:
+        """The rows, as they come."""
+        for each in rows:
+            place, query = self._queries[each.name]
+            self.found[place] = self.found.get(place, Tally()).plus(tally_of(query, each))
+            yield each
+
+
 def result_batches(
     rows: Iterable[QueryRows], shipment: Shipment, schema: pa.Schema, names: Sequence[str]
 ) -> Iterator[pa.RecordBatch]:
@@ -131,18 +159,20 @@ def write_files(
         If the disk cannot take the files, or a value does not fit the count type.
     """
     presenter = Presenter(shipment)
+    queries = shipment.workload.queries
     count_type, clock = shipment.options.count_type, presenter.schema.clock
     for query, pieces in itertools.groupby(presenter.rows(batches), key=lambda piece: piece[0]):
         path = Path(folder, folder_name(presenter.names[query]), f"part-{part}.{output_format}")
         unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-        rows = infinite = 0
+        infinite, tally = 0, Tally()
         try:
             chosen = count_type if types is None else types[query]
             with part_file(unfinished, output_format, presenter.columns(query), clock, chosen) as write:
                 for _, piece in pieces:
-                    rows += len(piece)
+                    tally = tally.plus(tally_of(queries[query], piece))
                     infinite += write(piece)
             unfinished.replace(path)
         except (OSError, pa.ArrowException) as error:
             raise OutputError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}") from error
-        yield pa.RecordBatch.from_pylist([{"query": query, "rows": rows, "infinite": infinite}], WRITTEN)
+        row = {"query": query, "rows": tally.rows, "infinite": infinite, "most": f"{tally.most:x}"}
+        yield pa.RecordBatch.from_pylist([row], WRITTEN)

@@ -7,10 +7,8 @@ results, progress and one clear message, not a log.
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import importlib.util
-import json
 import logging
 import os
 import re
@@ -28,14 +26,13 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from hamlet import errors
 from hamlet.errors import DataError, HamletError, JobError, OptionError, UnsupportedError
 from hamlet.input.ordering import BATCH_ROWS
 from hamlet.java import check_java
+from hamlet.spark.failures import TaskError, packed, unpacked_error
 
 Progress = Callable[[str, int, int], None]  # what is done, tasks done, tasks in all
 
-_MARK = re.compile(r"\[hamlet:([A-Za-z0-9+/=]+)\]")
 _LOCAL = re.compile(r"local(\[.*\])?", re.ASCII)
 _UNREADABLE = ("FAILED_READ_FILE", "PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA", "CANNOT_READ", "MALFORMED")
 _POLL_SECONDS = 0.2
@@ -44,23 +41,18 @@ _POLL_SECONDS = 0.2
 # --------------------------------------------------------------------------------------------------- errors
 
 
-class TaskError(Exception):
-    """A `HamletError` of a task, in a form that survives the way through the JVM."""
-
-
 @contextlib.contextmanager
 def guarded() -> Iterator[None]:
     """A `HamletError` leaves the task as a `TaskError`."""
     try:
         yield
     except HamletError as error:
-        packed = json.dumps([type(error).__name__, str(error)]).encode()
-        raise TaskError(f"{error}\n[hamlet:{base64.b64encode(packed).decode()}]") from None
+        raise TaskError(f"{error}\n{packed(error)}") from None
 
 
 @contextlib.contextmanager
 def translated() -> Iterator[None]:
-    """Errors of Spark as errors of this project, without Java's stack traces.
+    """Errors of Spark as errors of this project, with their fields and without Java's stack traces.
 
     Raises
     ------
@@ -78,11 +70,8 @@ def translated() -> Iterator[None]:
 
 def _translation(error: PySparkException | Py4JError) -> Exception:
     text = str(error)
-    if packed := _MARK.search(text):
-        name, message = json.loads(base64.b64decode(packed[1]))
-        kind = getattr(errors, name, HamletError)
-        # A WorkloadError is made of diagnostics; tasks raise one only where the driver's check would have done so.
-        return HamletError(message) if kind is errors.WorkloadError else kind(message)
+    if raised := unpacked_error(text):
+        return raised
     condition = (error.getCondition() if isinstance(error, PySparkException) else None) or ""
     brief = _brief(text)
     if isinstance(error, AnalysisException) or condition.startswith(_UNREADABLE):
@@ -219,7 +208,7 @@ def _started(master: str, log: Path) -> SparkSession:
     except (PySparkException, Py4JError) as error:
         said = str(error) if isinstance(error, Py4JError) else log.read_text("utf-8", "replace")
         if "Could not parse Master URL" in said or "Master must either be" in said:
-            raise OptionError(f"Spark knows no master {master!r}; try local[*], spark://HOST:PORT or yarn") from None
+            raise OptionError(f"Spark has no master {master!r}; try local[*], spark://HOST:PORT or yarn") from None
         lines = [line for line in said.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
         raise JobError(f"Spark does not start: {lines[-1] if lines else _brief(str(error))}") from None
     signal.signal(signal.SIGINT, signal.default_int_handler)  # Spark's own handler talks to a JVM that is being asked

@@ -17,18 +17,19 @@ from pyspark.sql import DataFrame
 from pyspark.sql.functions import col
 
 from hamlet.errors import DataError, OptionError
-from hamlet.input.files import event_files
+from hamlet.input.files import event_files, matching
 from hamlet.output.columnar import file_writer
 from hamlet.output.files import check_destination, staged
-from hamlet.spark.input import local_output, local_path
+from hamlet.spark.input import local_output, local_path, sources_of
 from hamlet.spark.session import session, translated
 from hamlet.spark.slices import mapped
 from hamlet.streams import Monitor, Specification
+from hamlet.streams.chosen import ChosenFeed, PeriodFeed
 from hamlet.streams.clock import StreamClock, Times
 from hamlet.streams.routing import routed_by
 from hamlet.streams.run import prepare
 from hamlet.streams.saved import decoded, encoded
-from hamlet.streams.sources import open_feed
+from hamlet.streams.sources import Feed, open_feed
 
 _BATCH = 65_536
 _FOUND = "at decimal(38,0), stream int, key string, value string"
@@ -60,18 +61,31 @@ def submit(spec: Specification, settings: Any, options: Mapping[str, Any]) -> di
     """
     if options.get("stream"):
         raise OptionError("a specification is submitted as a batch; hamlet.streams.Monitor follows a stream")
-    if settings.where is not None:
-        raise OptionError("--where is not supported for a specification on Spark; hamlet monitor --where is")
     column = routed_by(spec.program)
-    path = local_path(settings.source)
-    if path is None:
-        raise DataError(f"{settings.source} is a URL, and files are read here; give a path that all machines see")
+    sources = sources_of(settings.source)
+    paths = []
+    for each in sources:
+        path = local_path(each)
+        if path is None:
+            raise DataError(f"{each} is a URL, and files are read here; give a path that all machines see")
+        paths += matching(path) or [path]
+    if settings.columns.get("bad_rows") == "drop" or settings.columns.get("delimiter") is not None:
+        raise OptionError(
+            "--bad-rows drop and --delimiter are not supported for a specification on Spark; use hamlet monitor"
+        )
     output = local_output(options["output"])
-    place = check_destination(output, bool(options.get("overwrite")), [settings.source, spec.source])
+    place = check_destination(output, bool(options.get("overwrite")), [*sources, spec.source])
     columns = dict(settings.columns)
     input_format, time_column = columns.pop("input_format", None), columns.get("time_column")
-    files = [str(each.resolve()) for each in event_files(path)]
-    job = _Job(spec.program.text, input_format, time_column, columns.get("time_unit", "s"), settings.values, None, 0, 0)
+    files = [str(each.resolve()) for path in paths for each in event_files(path)]
+    job = _Job(
+        spec.program.text,
+        input_format,
+        time_column,
+        columns.get("time_unit", "s"),
+        settings.values,
+        (settings.where, settings.since, settings.until),
+    )
     job.clock = _clock(spec, job, files)
     events_read = 0
     with session(options.get("master")) as spark, translated():
@@ -98,7 +112,19 @@ def submit(spec: Specification, settings: Any, options: Mapping[str, Any]) -> di
 
 
 class _Job:
-    """What tasks need to know; a start is ticks, or a time as the user gave it."""
+    """What tasks need to know.
+
+    Attributes
+    ----------
+    chosen : (str or None, str or None, str or None)
+        The condition of the events that are read, their first time, and the first time of those that are not.
+    clock : StreamClock
+        What the times are; known once the files have been looked at.
+    start : int or str
+        Ticks, or a time as the user gave it.
+    last : int
+        The tick of the last event of all.
+    """
 
     def __init__(
         self,
@@ -107,12 +133,24 @@ class _Job:
         time_column: str | None,
         unit: str,
         values: bool,
-        clock: Any,
-        start: Any,
-        last: int,
+        chosen: tuple[str | None, str | None, str | None],
     ) -> None:
         self.text, self.input_format, self.time_column = text, input_format, time_column
-        self.unit, self.values, self.clock, self.start, self.last = unit, values, clock, start, last
+        self.unit, self.values, self.chosen = unit, values, chosen
+        self.clock: Any = None
+        self.start: Any = 0
+        self.last = 0
+
+    def feed(self, spec: Specification, path: str) -> Feed:
+        """The events of a file that are wanted."""
+        where, since, until = self.chosen
+        options: dict[str, Any] = {"time_column": self.time_column, "input_format": self.input_format}
+        feed = open_feed(path, spec.inputs, **options)
+        if where is not None:
+            feed = ChosenFeed(path, spec.inputs, where, **options)
+        if since is None and until is None:
+            return feed
+        return PeriodFeed(feed, since, until, time_column=self.time_column, time_unit=self.unit)
 
     def monitor(self, spec: Specification) -> Monitor:
         """A monitor that starts with the first event of all slices."""
@@ -136,7 +174,7 @@ def _clock(spec: Specification, job: _Job, files: list[str]) -> StreamClock:
     """What the times are; all files must have columns for the inputs."""
     clocks = set()
     for each in files:
-        feed = open_feed(each, spec.inputs, time_column=job.time_column, input_format=job.input_format)
+        feed = job.feed(spec, each)
         monitor = Monitor(spec, time_column=job.time_column, time_unit=job.unit)
         prepare(monitor, feed)
         if monitor.times is None or monitor.clock is None:
@@ -159,7 +197,7 @@ def _read(job: _Job, files: list[str], batches: Iterator[pa.RecordBatch]) -> Ite
     kinds = {"Int": pa.int64(), "UInt": pa.decimal128(20, 0), "Float": pa.float64(), "Bool": pa.bool_()}
     for batch in batches:
         for number in batch.column(0).to_pylist():
-            feed = open_feed(files[number], spec.inputs, time_column=job.time_column, input_format=job.input_format)
+            feed = job.feed(spec, files[number])
             times, row = None, 0
             for events in feed.batches():
                 if times is None:

@@ -9,19 +9,22 @@ one call of the kernel serves many keys. One key after the other would need a so
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
-from hamlet.engine.executor import Executor, executor_of
+from hamlet.engine.executor import Executor, executor_of, paths_taken
 from hamlet.engine.options import Options
 from hamlet.engine.trace import TraceFile
+from hamlet.findings.met import lacks_key, met_by
 from hamlet.input.columns import StringPool
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey
+from hamlet.input.ticks import times_of
 from hamlet.language.schema import Schema
 from hamlet.output.partial import PartialCodec
 from hamlet.output.query_rows import QueryRows
@@ -30,6 +33,7 @@ from hamlet.pages.decisions import Decisions
 from hamlet.parallel.routing.routes import Route, part_of
 from hamlet.parallel.routing.routing import Ownership, Router, Slicing
 from hamlet.parallel.routing.statistics import Summary, batch_of, reduced, rows_of
+from hamlet.parallel.time.mapped import added
 from hamlet.planner.compile import compile_workload
 from hamlet.planner.compiled import CompiledQuery, CompiledWorkload
 from hamlet.planner.workload import Workload
@@ -79,7 +83,8 @@ class Shipment:
         """The columns in the language's types; raises DataError where time, type or order column cannot be used."""
         options = self.options
         key = SortKey(options.time_column, options.order_column)
-        return schema_of(self.events, key, options.type_column, options.time_unit, source=name)
+        found = schema_of(self.events, key, options.type_column, options.time_unit, source=name)
+        return found.in_zone(options.timezone)
 
     def compiled(self) -> CompiledWorkload:
         """The workload compiled for the columns."""
@@ -114,6 +119,29 @@ class _Runner:
         return self.executor.selected(query, pieces)
 
 
+@dataclass(frozen=True)
+class Shown:
+    """What the events of a task have shown of a class.
+
+    Attributes
+    ----------
+    met : frozenset of (str, str)
+        Queries and variables of them that some event may be bound to.
+    without : bool
+        Whether some event has no value of an attribute by which the class is partitioned.
+    paths : mapping
+        ``operators`` and ``features``, as in the stats of a run.
+    """
+
+    met: frozenset[tuple[str, str]]
+    without: bool
+    paths: Mapping[str, Any]
+
+    def plus(self, other: Shown) -> Shown:
+        """What the events of both have shown."""
+        return Shown(self.met | other.met, self.without or other.without, added(self.paths, other.paths))
+
+
 class Kernel:
     """Runs classes of queries over the events of a task.
 
@@ -131,6 +159,8 @@ class Kernel:
     ----------
     received : int
         Events that came.
+    first : int or None
+        The time of the first of them, in ticks.
     decisions : Decisions or None
         What was decided for their bursts, with the option ``trace``.
     """
@@ -147,12 +177,24 @@ class Kernel:
         self._columns = columns_of(routes, self._schema)
         self.slice: int | None = None
         self.received = 0
+        self.first: int | None = None
+        self._without: set[int] = set()
         self.decisions = Decisions(self._schema.clock) if shipment.options.trace else None
 
     @property
     def stats(self) -> dict[int, dict[str, int]]:
         """Counters by class; complete when `closed` has ended."""
         return {each.route.number: each.executor.stats for each in self._runners}
+
+    @property
+    def shown(self) -> dict[int, Shown]:
+        """What the events have shown of each class; complete when `closed` has ended."""
+        return {
+            each.route.number: Shown(
+                met_by(each.executor.workload), each.route.number in self._without, paths_taken([each.executor])
+            )
+            for each in self._runners
+        }
 
     def _started(self, slice: int | None) -> list[_Runner]:
         shipment, found = self._shipment, []
@@ -187,9 +229,12 @@ class Kernel:
                 self.slice = None if self._slicing is None else batch.column(SLICE)[0].as_py()
                 self._runners = self._started(self.slice)
             self.received += batch.num_rows
+            if self.first is None:
+                self.first = int(times_of(batch, self._schema.clock.column)[0])
             for bit, runner in enumerate(self._runners):
                 mine = batch if self._slicing is None else _of_class(batch, bit)
                 if mine.num_rows:
+                    self._look(runner, mine)
                     runner.executor.process(mine)
                     if self.decisions is not None:
                         self._record(runner.executor.trace(), file)
@@ -198,6 +243,13 @@ class Kernel:
                     pieces = runner.selected(query, runner.drained(query))
                     if pieces:
                         yield runner.executor, query, pieces
+
+    def _look(self, runner: _Runner, batch: pa.RecordBatch) -> None:
+        """See whether events have no key."""
+        if runner.route.number not in self._without:
+            (compiled,) = runner.executor.workload.classes
+            if lacks_key(batch, compiled, self._schema.type_column):
+                self._without.add(runner.route.number)
 
     def _record(self, records: pa.Table, file: TraceFile | None) -> None:
         """Keep what was decided for bursts."""
@@ -251,7 +303,11 @@ def codec_of(query: CompiledQuery, schema: Schema) -> PartialCodec:
 
 
 def routed(
-    shipment: Shipment, routes: Sequence[Route], router: Router, batches: Iterable[pa.RecordBatch]
+    shipment: Shipment,
+    routes: Sequence[Route],
+    router: Router,
+    batches: Iterable[pa.RecordBatch],
+    looked: Callable[[pa.RecordBatch], None] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Events with slice and mask in front, once per slice that needs them.
 
@@ -262,6 +318,8 @@ def routed(
     router : Router
     batches : iterable of pyarrow.RecordBatch
         In any order, with the columns that the routes read.
+    looked : callable, optional
+        Gets all events.
 
     Raises
     ------
@@ -274,6 +332,8 @@ def routed(
     for events in engine_batches(batches, columns, shipment.events):
         check_times(events, schema)
         found = router.route(events)
+        if looked is not None:
+            looked(events)
         if len(found.rows):
             sent = events.take(pa.array(found.rows))
             head = [pa.array(found.slices), pa.array(found.masks)]
@@ -281,11 +341,18 @@ def routed(
 
 
 def summarised(
-    shipment: Shipment, routes: Sequence[Route], batches: Iterable[pa.RecordBatch]
+    shipment: Shipment,
+    routes: Sequence[Route],
+    balance: bool,
+    semijoin: bool,
+    batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """The statistics of a task's events as rows of `hamlet.parallel.routing.statistics.SUMMARY`."""
+    """The statistics of a task's events as rows of `hamlet.parallel.routing.statistics.SUMMARY`.
+
+    `balance` asks how many events keys and times have, `semijoin` which keys can have a trend.
+    """
     compiled = shipment.compiled()
-    summary = Summary(compiled, routes)
+    summary = Summary(compiled, routes, balance=balance, semijoin=semijoin)
     for events in engine_batches(batches, columns_of(routes, compiled.schema), shipment.events):
         check_times(events, compiled.schema)
         summary.add(events)

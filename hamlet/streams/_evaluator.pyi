@@ -2,25 +2,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from hamlet.input.columns import Int64Array
-from hamlet.streams._nodes import Node
 from hamlet.streams._store import Store, Stream
+from hamlet.streams._tasks import Closer, Task
 
 class DeadlineLimit(Exception): ...
 class MemoryLimit(Exception): ...
-
-class Clause:
-    def __init__(
-        self, pacing: int, local: bool, condition: Node | None, value: Node | None, binding: list[Node] | None
-    ) -> None: ...
-
-class Task:
-    def __init__(
-        self, stream: Stream, clauses: list[Clause], arguments: list[Node] | None, emits: bool, pacings: list[int]
-    ) -> None: ...
-
-class Closer:
-    def __init__(self, stream: Stream, clause: Clause, narrow: bool) -> None: ...
-    def watch(self, task: Task) -> None: ...
 
 class Evaluator:
     store: Store
@@ -28,6 +14,7 @@ class Evaluator:
     events: int
     deadlines: int
     current: Stream | None
+    segments: bool
     def __init__(
         self,
         store: Store,
@@ -39,8 +26,11 @@ class Evaluator:
         span: int,
         cycle: int,
         max_memory: int,
+        column_tasks: list[Task],
+        segments: bool,
     ) -> None: ...
-    def feed(self, times: Int64Array, start: int, tick: int, columns: Sequence[Any], first: int) -> None: ...
+    def hint(self, place: int, stream: Stream) -> None: ...
+    def feed(self, times: Int64Array, start: int, tick: int, columns: Sequence[Any]) -> None: ...
     def advance(self, until: int, inclusive: bool) -> None: ...
     def take(self) -> list[tuple[int, int, Any, Any]]: ...
     def state(self) -> dict[str, Any]: ...

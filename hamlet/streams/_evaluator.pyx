@@ -10,13 +10,25 @@ times that never decrease, and a program whose nodes fit each other (`hamlet.str
 
 import heapq
 
+from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint64_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc
+from libc.string cimport memchr
 
-from hamlet.streams._nodes cimport Node
-from hamlet.streams._store cimport (
-    OBJECT, Cell, Instance, Store, Stream, WindowTable, boxed, object_wide, wide, wide_object,
-)
+from hamlet.streams._cells cimport Cell, boxed, object_wide, wide, wide_object
+from hamlet.streams._columns cimport Column, Frame
+from hamlet.streams._steps cimport Beat, Steps
+from hamlet.streams._store cimport Instance, Span, Store, Stream
+from hamlet.streams._tasks cimport Closer, Task
+from hamlet.streams._windows cimport WindowTable
+from hamlet.streams._words cimport prefetch
+
+cdef enum:
+    FEW = 64    # fewer events are taken row by row
+    AHEAD = 16  # rows: of a later event's instance the place in memory is asked for, and then the instance
+    CROWD = 4096  # instances: fewer are in the processor's memory anyhow
+    HINTS = 8
+    GIVEN_UP = 3  # batches in which columns ran into an error, after which none are computed any more
 
 
 class DeadlineLimit(Exception):
@@ -27,105 +39,13 @@ class MemoryLimit(Exception):
     """More is held than may be."""
 
 
-cdef class Clause:
-    """When, whether and how: of a spawn, an evaluation or a close.
-
-    Parameters
-    ----------
-    pacing : int
-        Number of the pacing.
-    local : bool
-        Whether the pacing counts from the spawn.
-    condition : Node or None
-    value : Node or None
-        What the stream is extended by; None for spawns and closes.
-    binding : list of Node or None
-        Values of all parameters that the condition asks for: it is false of every other instance.
-    """
-
-    cdef int pacing
-    cdef bint local
-    cdef Node condition
-    cdef Node value
-    cdef list binding
-
-    def __init__(self, int pacing, bint local, condition, value, binding):
-        self.pacing, self.local, self.condition, self.value = pacing, local, condition, value
-        self.binding = binding
+cdef struct Hint:
+    int place
+    PyObject* stream       # borrowed
+    const uint64_t* cells  # of the batch; NULL where there are none
 
 
-cdef class Task:
-    """The spawn, the evaluation or the close of a stream.
-
-    Parameters
-    ----------
-    stream : Stream
-    clauses : list of Clause
-        One for spawns and closes.
-    arguments : list of Node or None
-        Of a spawn: the values of the parameters.
-    emits : bool
-        Whether values become rows.
-    pacings : list of (int, int, int)
-        Of a spawn: the local pacings of the stream with their periods in seconds, as fractions.
-    """
-
-    cdef Stream stream
-    cdef list clauses
-    cdef list arguments
-    cdef bint emits
-    cdef bint bound
-    cdef bint has_local
-    cdef list pacings
-    cdef list closers   # Closers whose condition reads this stream's newest values
-
-    def __init__(self, Stream stream, list clauses, arguments, bint emits, pacings):
-        cdef Clause each
-        self.stream, self.clauses, self.arguments, self.emits, self.pacings = stream, clauses, arguments, emits, pacings
-        self.bound = stream.keyed
-        self.closers = []
-        for each in clauses:
-            self.bound = self.bound and each.binding is not None
-            self.has_local = self.has_local or each.local
-
-
-cdef class Closer:
-    """The close clause of a stream; `narrow` where only instances that were extended since can have become true."""
-
-    cdef Stream stream
-    cdef Clause clause
-    cdef bint narrow
-    cdef list waiting
-
-    def __init__(self, Stream stream, Clause clause, bint narrow):
-        self.stream, self.clause, self.narrow, self.waiting = stream, clause, narrow, []
-
-    def watch(self, Task task):
-        """Hear of the values that an evaluation gives."""
-        task.closers.append(self)
-
-    cdef int hear(self, Instance instance) except -1:
-        if not instance.waiting:
-            instance.waiting = True
-            self.waiting.append(instance)
-        return 0
-
-    def hear_all(self):
-        """Look at every instance the next time."""
-        cdef Instance each
-        for each in list(self.stream.table.values()) if self.stream.keyed else [self.stream.one]:
-            if each is not None:
-                self.hear(each)
-
-
-cdef struct Beat:
-    wide over    # period, ns: over * 10^9 / under
-    wide under
-    wide k       # of the next deadline
-    wide next    # its time
-
-
-cdef class Evaluator:
+cdef class Evaluator(Steps):
     """Runs a program.
 
     Parameters
@@ -144,6 +64,10 @@ cdef class Evaluator:
         Nanoseconds after which a state without effects repeats, and of one common period; 0: never.
     max_memory : int
         Bytes, 0 for no limit.
+    column_tasks : list of Task
+        Those that are computed in columns, in an order in which each reads inputs and those before.
+    segments : bool
+        Whether rows may be taken together where nothing else remains to be computed.
 
     Attributes
     ----------
@@ -152,39 +76,23 @@ cdef class Evaluator:
     events, deadlines : int
     """
 
-    cdef readonly Store store
-    cdef public list rows
-    cdef readonly int64_t events
-    cdef readonly int64_t deadlines
-    cdef readonly Stream current
     cdef list inputs
-    cdef list terms
-    cdef int64_t* fresh       # step in which an input was extended last
-    cdef int64_t* active      # step in which a pacing was active last
-    cdef Beat* beats
-    cdef list beat_pacings
-    cdef int n_beats
-    cdef int n_pacings
-    cdef list event_tasks
-    cdef list time_tasks
-    cdef list event_spawns
-    cdef list time_spawns
-    cdef list event_closers
-    cdef list time_closers
-    cdef dict local_periods
-    cdef list heap
-    cdef int64_t entries
-    cdef dict due
-    cdef list found
     cdef int64_t max_deadlines
     cdef int64_t max_memory
     cdef wide span
     cdef wide cycle
-    cdef wide quiet_since
-    cdef dict closer_of
+    cdef list terms_of        # by pacing, None of a periodic one
+    cdef list given           # of the batch: (place, input, objects, column)
+    cdef list column_tasks    # in an order in which each reads those before
+    cdef list emitting        # those of them whose values are rows, by stream
+    cdef readonly bint segments  # whether columns say all that happens in a row
+    cdef int gave_up
+    cdef Span span_of         # of the batch: the times
+    cdef Hint[HINTS] hints    # inputs by whose values instances are found
+    cdef int n_hints
 
     def __init__(self, Store store, list inputs, list pacings, list tasks, list closers, max_deadlines, span, cycle,
-                 max_memory):
+                 max_memory, list column_tasks, bint segments):
         cdef Task task
         cdef Closer closer
         self.store, self.inputs, self.rows = store, inputs, []
@@ -195,9 +103,11 @@ cdef class Evaluator:
         if self.fresh is NULL or self.active is NULL or self.beats is NULL:
             raise MemoryError
         self.terms, self.beat_pacings, self.local_periods = [], [], {}
+        self.terms_of = [None] * len(pacings)
         for number, pacing in enumerate(pacings):
             if isinstance(pacing[0], tuple):
                 self.terms.append((number, pacing))
+                self.terms_of[number] = pacing
             elif pacing[2]:
                 self.local_periods[number] = (pacing[0], pacing[1])
             else:
@@ -211,6 +121,11 @@ cdef class Evaluator:
         for task, spawns, periodic in tasks:
             (self.time_tasks if periodic else self.event_tasks).append(task)
             (self.time_spawns if periodic else self.event_spawns).append(bool(spawns))
+        self.column_tasks = column_tasks
+        self.segments = segments and len(column_tasks) == len(self.event_tasks)
+        self.emitting = sorted(
+            [task for task in column_tasks if task.emits and task.whole], key=_by_number
+        )
         self.event_closers = [closer for closer, periodic in closers if not periodic]
         self.time_closers = [closer for closer, periodic in closers if periodic]
         self.closer_of = {closer.stream.number: closer for closer, _ in closers}
@@ -218,21 +133,9 @@ cdef class Evaluator:
         self.max_deadlines, self.max_memory = max_deadlines, max_memory
         self.span, self.cycle = object_wide(span), object_wide(cycle)
 
-    def __dealloc__(self):
-        free(self.fresh)
-        free(self.active)
-        free(self.beats)
-
-    cdef int set_beat(self, int number, wide k) except -1:
-        """The next deadline of a period."""
-        cdef Beat* beat = &self.beats[number]
-        beat.k = k
-        beat.next = k * beat.over * 1000000000 / beat.under
-        return 0
-
     # ------------------------------------------------------------------------------------------------------- events
 
-    def feed(self, const int64_t[::1] times, start, int64_t tick, list columns, Py_ssize_t first):
+    def feed(self, const int64_t[::1] times, start, int64_t tick, list columns):
         """Take events.
 
         Parameters
@@ -244,92 +147,228 @@ cdef class Evaluator:
         tick : int
             Nanoseconds of a tick.
         columns : list of (uint64 array, uint8 array or None, list or None) or None
-            For each input the cells, where there is a value, and the objects; None for one without any value.
-        first : int
-            Events before it are left out.
+            For each input the cells, where there is a value, and the objects; None for one without any value. Texts
+            are cells, too: their codes.
         """
+        cdef Frame frame
+        cdef Task task
         cdef Py_ssize_t row, rows = times.shape[0]
-        cdef int n = len(columns), place
+        if not rows:
+            return
+        self.span_of.times, self.span_of.origin, self.span_of.tick = &times[0], object_wide(start), tick
+        frame = self.framed(rows, columns)
+        try:
+            if self.fill_columns(frame) and self.segments:
+                self.feed_segments(frame)
+            elif self.aim(frame, columns):
+                for row in range(rows):
+                    self.foresee(row, rows)
+                    self.feed_row(row)
+            else:
+                for row in range(rows):
+                    self.feed_row(row)
+        finally:
+            self.given = None
+            for task in self.column_tasks:
+                task.column = None
+
+    def hint(self, int place, Stream stream):
+        """Say that the value of an input is the key of the instance of a stream that an event extends."""
+        if stream.map is not None and self.n_hints < HINTS:
+            self.hints[self.n_hints].place, self.hints[self.n_hints].stream = place, <PyObject*>stream
+            self.n_hints += 1
+
+    cdef bint aim(self, Frame frame, list columns):
+        """Whether the instances of a batch are worth being asked for ahead."""
+        cdef int each
+        cdef bint many = False
+        for each in range(self.n_hints):
+            self.hints[each].cells = NULL
+            if columns[self.hints[each].place] is not None:
+                self.hints[each].cells = (<Column>frame.columns[self.hints[each].place]).cells
+                many = many or (<Stream>self.hints[each].stream).map.live > CROWD
+        return many
+
+    cdef int foresee(self, Py_ssize_t row, Py_ssize_t rows) except -1:
+        """Ask for the memory of the instances of later events."""
+        cdef int each
+        cdef Hint* hint
+        cdef PyObject* found
+        for each in range(self.n_hints):
+            hint = &self.hints[each]
+            if hint.cells is not NULL and row + 2 * AHEAD < rows:
+                (<Stream>hint.stream).map.foresee(hint.cells[row + 2 * AHEAD])
+                found = (<Stream>hint.stream).map.find(hint.cells[row + AHEAD])
+                if found is not NULL:
+                    prefetch(found)
+                    prefetch(<char*>found + 64)
+        return 0
+
+    cdef Frame framed(self, Py_ssize_t rows, list columns):
+        """The inputs of a batch; rows may be taken from then on."""
+        cdef Frame frame = Frame.__new__(Frame)
+        cdef Column column
         cdef const uint64_t[::1] view
         cdef const unsigned char[::1] mask
-        cdef const uint64_t** cells = <const uint64_t**>calloc(n + 1, sizeof(void*))
-        cdef const unsigned char** masks = <const unsigned char**>calloc(n + 1, sizeof(void*))
-        cdef Stream stream
-        cdef Instance one
-        cdef Cell cell
-        cdef wide origin = object_wide(start), now
-        cdef list things, held = [], given = []
-        cdef Store store = self.store
-        if cells is NULL or masks is NULL:
-            raise MemoryError
-        try:
-            for place in range(n):
-                if columns[place] is None or not rows:
-                    continue
-                values, present, things = columns[place]
-                if values is not None:
-                    view = values
-                    cells[place] = &view[0]
-                if present is not None:
-                    mask = present
-                    masks[place] = &mask[0]
-                held.append((values, present))
-                given.append((place, self.inputs[place], things))
-            for row in range(first, rows):
-                now = (<wide>times[row] - origin) * tick
-                if self.n_beats or self.heap:
-                    self.pass_deadlines(now, False)
-                store.step += 1
-                store.now = now
-                self.events += 1
-                for place, stream, things in given:
-                    if masks[place] is not NULL and not masks[place][row]:
-                        continue
-                    one = stream.one
-                    self.fresh[place] = store.step
-                    if things is not None:
-                        cell.u = 0
-                        stream.push(one, cell, things[row])
-                    else:
-                        cell.u = cells[place][row]
-                        stream.push(one, cell, None)
-                self.event_step()
-                if self.max_memory and store.bytes > self.max_memory:
-                    self.refuse_memory()
-        finally:
-            free(cells)
-            free(masks)
+        cdef list things
+        cdef int place
+        frame.rows, frame.columns = rows, [None] * len(self.store.streams)
+        self.given = []
+        for place in range(len(columns)):
+            column = Column.__new__(Column)
+            if columns[place] is None:
+                column.own = True
+                column.cells = <uint64_t*>calloc(rows, sizeof(uint64_t))
+                column.mask = <unsigned char*>calloc(rows, 1)
+                if column.cells is NULL or column.mask is NULL:
+                    raise MemoryError
+                frame.columns[place] = column
+                continue
+            values, present, things = columns[place]
+            if values is not None:
+                view = values
+                column.cells = <uint64_t*>&view[0]
+            if present is not None:
+                mask = present
+                column.mask = <unsigned char*>&mask[0]
+            column.held = columns[place]
+            frame.columns[place] = column
+            self.given.append((place, self.inputs[place], things, column))
+        return frame
 
-    cdef int event_step(self) except -1:
-        """All that an event causes once the inputs are extended."""
-        cdef Store store = self.store
-        cdef int64_t step = store.step
-        cdef int number, place
-        cdef tuple terms, term
-        cdef bint holds
+    cdef bint fill_columns(self, Frame frame) except -1:
+        """Compute the columns of a batch; false where its rows have to be taken one by one."""
         cdef Task task
-        cdef Py_ssize_t each
-        for number, terms in self.terms:
-            for term in terms:
-                holds = True
-                for place in term:
-                    if self.fresh[place] != step:
-                        holds = False
-                        break
-                if holds:
-                    self.active[number] = step
-                    break
-        for each in range(len(self.event_tasks)):
-            task = <Task>self.event_tasks[each]
-            if <bint>self.event_spawns[each]:
-                self.spawn(task)
+        if frame.rows < FEW or self.gave_up >= GIVEN_UP:
+            return False
+        for task in self.column_tasks:
+            if not task.fill(frame, self.terms_of):
+                self.gave_up += 1
+                for task in self.column_tasks:
+                    task.column = None
+                return False
+        return True
+
+    cdef int feed_row(self, Py_ssize_t row) except -1:
+        """One event."""
+        cdef Store store = self.store
+        cdef Cell cell
+        cdef Stream stream
+        cdef Column column
+        cdef list things
+        cdef int place
+        cdef wide now = (<wide>self.span_of.times[row] - self.span_of.origin) * self.span_of.tick
+        if self.n_beats or self.heap:
+            self.pass_deadlines(now, False)
+        store.step += 1
+        store.now = now
+        self.events += 1
+        self.row = row
+        for place, stream, things, column in self.given:
+            if column.mask is not NULL and not column.mask[row]:
+                continue
+            self.fresh[place] = store.step
+            if things is not None:
+                cell.u = 0
+                stream.push(stream.one, cell, things[row])
             else:
-                self.evaluate(task)
-        if self.event_closers:
-            self.close_all(self.event_closers)
-        self.quiet_since = store.now
-        if self.found:
-            self.flush()
+                cell.u = column.cells[row]
+                stream.push(stream.one, cell, None)
+        self.event_step()
+        if self.max_memory and store.bytes > self.max_memory:
+            self.refuse_memory()
+        return 0
+
+    # ------------------------------------------------------------------------------------------------------ segments
+
+    cdef int feed_segments(self, Frame frame) except -1:
+        """Take a batch of which every row's values are known: all rows between two deadlines at once.
+
+        Rows in which an expression remains to be computed, a message or a text, are taken one by one.
+        """
+        cdef Py_ssize_t row = 0, rows = frame.rows, end, stop, low, high, middle
+        cdef wide now, due
+        cdef bytes alone = self.rows_alone(rows)
+        cdef const char* marks = alone
+        cdef const char* found
+        while row < rows:
+            now = (<wide>self.span_of.times[row] - self.span_of.origin) * self.span_of.tick
+            end = rows
+            if self.n_beats or self.heap:
+                self.pass_deadlines(now, False)
+                due = self.next_deadline()
+                if due >= 0:  # the first row beyond it
+                    low, high = row, rows
+                    while low < high:
+                        middle = (low + high) // 2
+                        if (<wide>self.span_of.times[middle] - self.span_of.origin) * self.span_of.tick <= due:
+                            low = middle + 1
+                        else:
+                            high = middle
+                    end = low
+            while row < end:
+                found = <const char*>memchr(marks + row, 1, end - row) if marks[rows] else NULL
+                stop = end if found is NULL else found - marks
+                if stop > row:
+                    self.take_segment(frame, row, stop)
+                if stop < end:
+                    self.feed_row(stop)
+                    stop += 1
+                row = stop
+        return 0
+
+    cdef bytes rows_alone(self, Py_ssize_t rows):
+        """1 for every row that has to be taken by itself; at the end whether there is one at all."""
+        cdef bytearray marks = bytearray(rows + 1)
+        cdef unsigned char[::1] view = marks
+        cdef Task task
+        cdef Py_ssize_t row
+        for task in self.column_tasks:
+            if not task.whole:
+                for row in range(rows):
+                    view[row] |= task.column.mask[row]
+                    view[rows] |= task.column.mask[row]
+        return bytes(marks)
+
+    cdef int take_segment(self, Frame frame, Py_ssize_t low, Py_ssize_t high) except -1:
+        """Rows in which every value is in the columns, and no deadline is due."""
+        cdef Store store = self.store
+        cdef Span span = self.span_of
+        cdef int64_t step = store.step + 1
+        cdef wide now = (<wide>span.times[high - 1] - span.origin) * span.tick
+        cdef Column column
+        cdef Stream stream
+        cdef Task task
+        span.low, span.high, span.step = low, high, step
+        for _, stream, _, column in self.given:
+            span.cells, span.mask = column.cells, column.mask
+            stream.push_span(&span)
+        for task in self.column_tasks:
+            if task.whole:
+                span.cells, span.mask = task.column.cells, task.column.mask
+                task.stream.push_span(&span)
+        store.step += high - low
+        store.now = self.quiet_since = now
+        self.events += high - low
+        if self.emitting:
+            self.emit_segment(low, high)
+        if self.max_memory and store.bytes > self.max_memory:
+            self.refuse_memory()
+        return 0
+
+    cdef int emit_segment(self, Py_ssize_t low, Py_ssize_t high) except -1:
+        """The rows of outputs, event by event and by stream."""
+        cdef Py_ssize_t row
+        cdef Task task
+        cdef Cell cell
+        for row in range(low, high):
+            time = None
+            for task in self.emitting:
+                if task.column.mask is NULL or task.column.mask[row]:
+                    if time is None:
+                        time = wide_object((<wide>self.span_of.times[row] - self.span_of.origin) * self.span_of.tick)
+                    cell.u = task.column.cells[row]
+                    self.rows.append((time, task.stream.number, None, boxed(cell, task.stream.family)))
         return 0
 
     # ---------------------------------------------------------------------------------------------------- deadlines
@@ -370,60 +409,6 @@ cdef class Evaluator:
             self.deadline_step(time)
             if self.max_memory and self.store.bytes > self.max_memory:
                 self.refuse_memory()
-
-    cdef int deadline_step(self, wide time) except -1:
-        """One deadline: all that is due."""
-        cdef Store store = self.store
-        cdef int each, pacing
-        cdef Task task
-        cdef Py_ssize_t place
-        cdef WindowTable table
-        store.step += 1
-        store.now = time
-        store.changed = False
-        self.deadlines += 1
-        for each in range(self.n_beats):
-            if self.beats[each].next == time:
-                pacing = self.beat_pacings[each]
-                self.active[pacing] = store.step
-                self.set_beat(each, self.beats[each].k + 1)
-        if self.heap:
-            self.pop_due(wide_object(time))
-        for place in range(len(self.time_tasks)):
-            task = <Task>self.time_tasks[place]
-            if <bint>self.time_spawns[place]:
-                self.spawn(task)
-            else:
-                self.evaluate(task)
-        if self.time_closers:
-            self.close_all(self.time_closers)
-        for table in store.tables:
-            if table.leaving:
-                table.sweep()
-        if store.changed or self.found:
-            self.quiet_since = time
-        if self.found:
-            self.flush()
-        return 0
-
-    cdef pop_due(self, time):
-        """Collect the instances whose own deadline it is, and set their next ones."""
-        cdef Instance instance
-        self.due = {}
-        while self.heap and self.heap[0][0] == time:
-            _, _, pacing, instance, k = heapq.heappop(self.heap)
-            if not instance.alive:
-                continue
-            self.active[<int>pacing] = self.store.step
-            self.due.setdefault(pacing, {})[instance] = None
-            self.push_due(pacing, instance, k + 1)
-
-    cdef push_due(self, pacing, Instance instance, k):
-        """Set the k-th own deadline of an instance."""
-        over, under = self.local_periods[pacing]
-        self.entries += 1
-        time = wide_object(instance.spawned) + k * over * 1000000000 // under
-        heapq.heappush(self.heap, (time, self.entries, pacing, instance, k))
 
     cdef skip(self, wide until, wide time):
         """Leave out deadlines at which nothing can happen: the state repeats with the common period."""
@@ -485,189 +470,6 @@ cdef class Evaluator:
             "hint: close instances that are over (close when ...), shorten windows, or raise --max-memory"
         )
 
-    # -------------------------------------------------------------------------------------------------------- tasks
-
-    cdef int spawn(self, Task task) except -1:
-        """Begin an instance where the clause says so."""
-        cdef Clause clause = <Clause>task.clauses[0]
-        cdef Stream stream = task.stream
-        cdef Cell cell
-        cdef Instance instance
-        cdef object key = None
-        cdef Node node
-        if self.active[clause.pacing] != self.store.step:
-            return 0
-        self.current = stream
-        if clause.condition is not None and (not clause.condition.num(None, &cell) or not cell.i):
-            return 0
-        if not stream.keyed:
-            if stream.one is not None:
-                return 0
-        else:
-            if len(task.arguments) == 1:
-                key = (<Node>task.arguments[0]).obj(None)
-                if key is None:
-                    return 0
-            else:
-                found = []
-                for node in task.arguments:
-                    value = node.obj(None)
-                    if value is None:
-                        return 0
-                    found.append(value)
-                key = tuple(found)
-            if stream.find(key) is not None:
-                return 0
-        instance = stream.create(key)
-        self.store.changed = True
-        for pacing in task.pacings:
-            self.push_due(pacing, instance, 1)
-        closer = self.closer_of.get(stream.number)
-        if closer is not None and (<Closer>closer).narrow:
-            (<Closer>closer).hear(instance)
-        return 0
-
-    cdef object bound_key(self, list binding):
-        """The key of the only instance of which a condition can be true; None for none."""
-        cdef Node each
-        if len(binding) == 1:
-            return (<Node>binding[0]).obj(None)
-        found = []
-        for each in binding:
-            value = each.obj(None)
-            if value is None:
-                return None
-            found.append(value)
-        return tuple(found)
-
-    cdef int evaluate(self, Task task) except -1:
-        """Extend the instances of a stream for which a clause is active and true."""
-        cdef Stream stream = task.stream
-        cdef int64_t step = self.store.step
-        cdef Clause clause
-        cdef Instance instance
-        cdef bint active = False
-        for clause in task.clauses:
-            if self.active[clause.pacing] == step:
-                active = True
-                break
-        if not active:
-            return 0
-        self.current = stream
-        if not stream.keyed:
-            if stream.one is not None:
-                self.extend(task, stream.one)
-            return 0
-        if task.bound:
-            for clause in task.clauses:
-                if self.active[clause.pacing] == step:
-                    key = self.bound_key(clause.binding)
-                    if key is not None:
-                        instance = stream.find(key)
-                        if instance is not None and instance.fresh != step:
-                            self.extend(task, instance)
-            return 0
-        if task.has_local:
-            candidates = {}
-            for clause in task.clauses:
-                if self.active[clause.pacing] == step:
-                    if not clause.local:
-                        candidates = stream.table.values()
-                        break
-                    candidates.update(self.due.get(clause.pacing, ()))
-            for instance in list(candidates):
-                if instance.alive and instance.key in stream.table and stream.table[instance.key] is instance:
-                    self.extend(task, instance)
-            return 0
-        for instance in list(stream.table.values()):
-            self.extend(task, instance)
-        return 0
-
-    cdef int extend(self, Task task, Instance instance) except -1:
-        """The first clause that is active and true gives the value."""
-        cdef Clause clause
-        cdef Stream stream = task.stream
-        cdef Cell cell
-        cdef object thing = None
-        cdef Closer closer
-        cdef Instance other
-        for clause in task.clauses:
-            if self.active[clause.pacing] != self.store.step:
-                continue
-            if clause.local and instance not in self.due.get(clause.pacing, ()):
-                continue
-            if clause.condition is not None and (not clause.condition.num(instance, &cell) or not cell.i):
-                continue
-            if stream.family == OBJECT:
-                thing = clause.value.obj(instance)
-                if thing is None:
-                    continue
-                cell.u = 0
-            elif not clause.value.num(instance, &cell):
-                continue
-            stream.push(instance, cell, thing)
-            if task.emits:
-                self.found.append(
-                    (stream.number, instance.key, thing if stream.family == OBJECT else boxed(cell, stream.family))
-                )
-            if task.closers:
-                for closer in task.closers:
-                    other = closer.stream.find(instance.key)
-                    if other is not None:
-                        closer.hear(other)
-            return 1
-        return 0
-
-    cdef int close_all(self, list closers) except -1:
-        """End the instances whose close clause is active and true."""
-        cdef Closer closer
-        cdef Clause clause
-        cdef Instance instance
-        cdef Cell cell
-        cdef list closing = []
-        for closer in closers:
-            clause = closer.clause
-            if self.active[clause.pacing] != self.store.step:
-                continue
-            self.current = closer.stream
-            if closer.narrow:
-                if not closer.waiting:
-                    continue
-                candidates = closer.waiting
-                closer.waiting = []
-                for instance in candidates:
-                    instance.waiting = False
-            elif not closer.stream.keyed:
-                candidates = [closer.stream.one] if closer.stream.one is not None else []
-            elif clause.local:
-                candidates = list(self.due.get(clause.pacing, ()))
-            elif clause.binding is not None:
-                key = self.bound_key(clause.binding)
-                candidates = [closer.stream.table[key]] if key is not None and key in closer.stream.table else []
-            else:
-                candidates = list(closer.stream.table.values())
-            for instance in candidates:
-                if not instance.alive:
-                    continue
-                if clause.local and instance not in self.due.get(clause.pacing, ()):
-                    continue
-                if clause.condition is None or (clause.condition.num(instance, &cell) and cell.i):
-                    closing.append((closer.stream, instance))
-        for stream, instance in closing:
-            (<Stream>stream).remove(instance)
-            self.store.changed = True
-        return 0
-
-    cdef int flush(self) except -1:
-        """The rows of the step, by stream."""
-        cdef object time = wide_object(self.store.now)
-        if len(self.found) > 1:
-            self.found.sort(key=_by_stream)
-        for number, key, value in self.found:
-            self.rows.append((time, number, key, value))
-        self.found = []
-        return 0
-
     def state(self):
         """All that is kept, as plain values."""
         cdef int each
@@ -723,8 +525,8 @@ cdef class Evaluator:
         return rows
 
 
-def _by_stream(row):
-    return row[0]
+def _by_number(task):
+    return task.stream.number
 
 
 def _by_time(entry):

@@ -1,8 +1,9 @@
 from typing import Any
 
-INSTANCE_BYTES: int
+from hamlet.streams._windows import WindowTable
+from hamlet.streams._words import Words
 
-class Fault(ArithmeticError): ...
+INSTANCE_BYTES: int
 
 class Stream:
     number: int
@@ -10,8 +11,19 @@ class Stream:
     family: int
     keyed: bool
     spawned: bool
+    key_family: int
     def __init__(
-        self, store: Store, number: int, name: str, family: int, depth: int, keep: int, keyed: bool, spawned: bool
+        self,
+        store: Store,
+        number: int,
+        name: str,
+        family: int,
+        depth: int,
+        keep: int,
+        keyed: bool,
+        spawned: bool,
+        key_family: int,
+        coded: bool,
     ) -> None: ...
     def begin(self) -> None: ...
     def instances(self) -> int: ...
@@ -23,33 +35,13 @@ class Store:
     streams: list[Stream]
     tables: list[WindowTable]
     tallies: list[Tally]
+    words: Words
     bytes: int
     def __init__(self) -> None: ...
+    def tidy(self) -> None: ...
     def time(self) -> int: ...
     def state(self) -> dict[str, Any]: ...
     def load(self, state: dict[str, Any]) -> None: ...
-
-class WindowTable:
-    number: int
-    def __init__(
-        self,
-        store: Store,
-        number: int,
-        target: Stream,
-        reader: Stream,
-        function: int,
-        family: int,
-        result: int,
-        percentile: int,
-        duration: int,
-        count: int,
-        exactly: bool,
-        period: tuple[int, int],
-        local: bool,
-        per_reader: bool,
-    ) -> None: ...
-    def begin(self) -> None: ...
-    def kept(self) -> int: ...
 
 class Tally:
     number: int

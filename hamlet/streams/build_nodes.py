@@ -5,30 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hamlet.streams import ir
-from hamlet.streams._nodes import (
+from hamlet.streams._arithmetic import CompareNode, FloatNode, IntegerNode
+from hamlet.streams._nodes import ConstantNode, Node
+from hamlet.streams._operators import (
     CastNode,
     ChoiceNode,
-    CompareNode,
-    ConstantNode,
     DefaultNode,
-    FloatNode,
-    FormatNode,
     FunctionNode,
-    IntegerNode,
     LazyNode,
     LogNode,
-    MatchNode,
-    Node,
-    ParameterNode,
-    PartNode,
-    PlainRead,
-    ReadNode,
-    TallyNode,
-    TupleNode,
     UnaryNode,
-    WindowNode,
 )
-from hamlet.streams._store import Store, Stream, Tally, WindowTable
+from hamlet.streams._reads import ParameterNode, PlainRead, ReadNode, TallyNode, WindowNode
+from hamlet.streams._store import Store, Stream, Tally
+from hamlet.streams._texts import FormatNode, MatchNode, PartNode, TupleNode
+from hamlet.streams._windows import WindowTable
 
 FAMILIES = ("Bool", "Int", "UInt", "Float")
 INT, UINT, FLOAT, OBJECT = 1, 2, 3, 4
@@ -82,9 +73,10 @@ class Builder:
         """The node of an expression that stands in a clause of a stream."""
         match expression:
             case ir.Constant(value=value, type=kind):
-                return ConstantNode(family_of(kind), value)
+                return ConstantNode(family_of(kind), value, self.store.words)
             case ir.Parameter(index=index, type=kind):
-                return ParameterNode(family_of(kind), index, len(reader.parameters) == 1)
+                celled = self.streams[reader.id].key_family >= 0
+                return ParameterNode(family_of(kind), index, len(reader.parameters) == 1, celled)
             case ir.Unary(operator=operator, operand=operand):
                 return UnaryNode(operator, self.node(operand, reader), (1 << 64) - 1)
             case ir.Binary():
@@ -117,7 +109,7 @@ class Builder:
         place = _ARITHMETIC.index(operator)
         if left.family == 0:  # & | ^ of Booleans: as integers of one bit
             return _of_bits(place, left, right)
-        return (FloatNode if left.family == FLOAT else IntegerNode)(place, left, right)
+        return (FloatNode if left.family == FLOAT else IntegerNode)(left.family, place, left, right)
 
     def _read(self, read: ir.Read, reader: ir.Stream) -> Node:
         stream = self.streams[read.stream]
@@ -143,7 +135,8 @@ class Builder:
         if name in ("round", "log"):
             return LogNode(name == "round", nodes[0], nodes[1])
         if name in ("min", "max"):
-            return (FloatNode if nodes[0].family == FLOAT else IntegerNode)(_ARITHMETIC.index(name), *nodes)
+            made = FloatNode if nodes[0].family == FLOAT else IntegerNode
+            return made(nodes[0].family, _ARITHMETIC.index(name), nodes[0], nodes[1])
         return FunctionNode(name, nodes[0])
 
 

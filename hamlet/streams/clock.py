@@ -192,7 +192,7 @@ class Times:
             found = self._ticks(column)
         except (pa.ArrowException, InvalidOperation, ValueError, OverflowError) as error:
             raise DataError(
-                f"{self._source}: the time column {self.column!r} holds what is no time: {error}"
+                f"{self._source}: the time column {self.column!r} holds a value that is not a time: {error}"
             ) from error
         if len(found) and max(abs(int(found.min())), abs(int(found.max()))) > MOST_TICKS:
             raise DataError(

@@ -12,20 +12,23 @@ import pyarrow.compute as pc
 from hamlet.errors import DataError
 from hamlet.input.widening import is_text
 from hamlet.streams import ir
+from hamlet.streams._words import Words
 from hamlet.streams.tuples import tuple_of
 
 Cells = tuple["npt.NDArray[np.uint64] | None", "npt.NDArray[np.uint8] | None", "list[Any] | None"]
 _ARROW = {"Int": pa.int64(), "UInt": pa.uint64(), "Float": pa.float64(), "Bool": pa.bool_()}
 
 
-def cells_of(column: Any, stream: ir.Stream, source: str = "the events", first: int = 0) -> Cells | None:
-    """A column as 64-bit cells, a mask of the rows that have a value (None: all), and objects for strings and tuples.
+def cells_of(column: Any, stream: ir.Stream, words: Words, source: str = "the events", first: int = 0) -> Cells | None:
+    """A column as 64-bit cells, a mask of the rows that have a value (None: all), and objects for tuples.
 
     Parameters
     ----------
     column : pyarrow Array or ChunkedArray
     stream : ir.Stream
         The input.
+    words : Words
+        Gives the codes of texts.
     source : str
         For messages.
     first : int
@@ -45,13 +48,15 @@ def cells_of(column: Any, stream: ir.Stream, source: str = "the events", first: 
         column = column.combine_chunks()
         if isinstance(column, pa.ChunkedArray):  # a chunked dictionary stays one
             column = pa.concat_arrays(column.chunks)
+    if pa.types.is_dictionary(column.type) and column.dictionary.null_count:
+        column = column.dictionary_decode()
     if column.null_count == len(column):
         return None
     kind = stream.type
     if not isinstance(kind, ir.Scalar):
         return None, _mask(column), [tuple_of(each, stream, source) for each in column.to_pylist()]
     if kind.family == "String":
-        return None, _mask(column), _strings(column, stream, source)
+        return _strings(column, stream, words, source), _mask(column), None
     cells = _numbers(column, stream, kind, source, first)
     return cells, _mask(column), None
 
@@ -63,18 +68,33 @@ def _mask(column: pa.Array) -> npt.NDArray[np.uint8] | None:
     return mask
 
 
-def _strings(column: pa.Array, stream: ir.Stream, source: str) -> list[Any]:
-    if pa.types.is_dictionary(column.type) and not is_text(column.type.value_type):
+def _strings(column: pa.Array, stream: ir.Stream, words: Words, source: str) -> npt.NDArray[np.uint64]:
+    if pa.types.is_dictionary(column.type):
+        if is_text(column.type.value_type):
+            codes = _codes(column.dictionary, words)
+            places = pc.fill_null(column.indices.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+            taken: npt.NDArray[np.uint64] = codes[places]
+            return taken
         column = column.dictionary_decode()
-    if not pa.types.is_dictionary(column.type):
-        if not is_text(column.type):
-            if not pa.types.is_integer(column.type):
-                raise _wrong(column.type, stream, source)
-            column = column.cast(pa.string())
-        column = column.dictionary_encode()
-    words = np.array([*column.dictionary.to_pylist(), None], dtype=object)
-    codes = pc.fill_null(column.indices.cast(pa.int64()), len(words) - 1).to_numpy(zero_copy_only=False)
-    found: list[Any] = words[codes].tolist()
+    if not is_text(column.type):
+        if not pa.types.is_integer(column.type):
+            raise _wrong(column.type, stream, source)
+        column = column.cast(pa.string())
+    return _codes(column, words)
+
+
+def _codes(column: pa.Array, words: Words) -> npt.NDArray[np.uint64]:
+    """Codes of texts, 0 of nulls."""
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        column = column.cast(pa.large_string())
+    _, offsets, letters = column.buffers()
+    size = np.int64 if pa.types.is_large_string(column.type) else np.int32
+    found: npt.NDArray[np.uint64] = np.zeros(len(column), np.uint64)
+    if len(column) and offsets is not None:
+        ends = np.frombuffer(offsets, size)[column.offset : column.offset + len(column) + 1].astype(np.int64)
+        bytes_of = np.frombuffer(b"" if letters is None else letters, np.uint8)
+        mask = _mask(column)
+        words.codes(ends, bytes_of, np.zeros(0, np.uint8) if mask is None else mask, found)
     return found
 
 

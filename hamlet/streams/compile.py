@@ -8,18 +8,29 @@ without effects repeats.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from hamlet.streams import ir
-from hamlet.streams._evaluator import Clause, Closer, Evaluator, Task
-from hamlet.streams._store import Store, Stream, Tally, WindowTable
-from hamlet.streams.build_nodes import FAMILIES, OBJECT, Builder, family_of
+from hamlet.streams._evaluator import Evaluator
+from hamlet.streams._store import Store, Stream, Tally
+from hamlet.streams._tasks import Clause, Closer, Task
+from hamlet.streams._windows import WindowTable
+from hamlet.streams.build_nodes import FAMILIES, FLOAT, OBJECT, Builder, family_of
+from hamlet.streams.columnar import column_tasks, in_segments, inputs_of_instances
+from hamlet.streams.compile_clauses import bound_values, clauses_of, reads_own_key
 
 MAX_DEADLINES = 10_000_000
 NANOSECONDS = 1_000_000_000
 _FUNCTIONS = ("count", "sum", "avg", "min", "max", "integral", "last", "var", "sd", "cov", "exists", "forall", "pctl")
+
+
+FEATURES: Mapping[str, str] = {
+    "columns": "streams that read no own past are computed for a batch at once, column by column",
+    "segments": "where columns say all of a batch, its events between two deadlines are taken together",
+    "cells": "instances with one parameter that is no float are found by 64 bits, not as Python objects",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +49,13 @@ class _Place:
     spawning: bool
 
 
-def clauses_of(stream: ir.Stream) -> Iterator[tuple[ir.Pacing, tuple[ir.Expression, ...], bool]]:
-    """Every clause of a stream: its pacing, its expressions, and whether it is the spawn clause."""
-    if stream.spawn is not None:
-        more = () if stream.spawn.condition is None else (stream.spawn.condition,)
-        yield stream.spawn.pacing, (*more, *stream.spawn.arguments), True
-    for each in stream.evals:
-        yield each.pacing, (*(() if each.condition is None else (each.condition,)), each.expression), False
-    if stream.close is not None:
-        yield stream.close.pacing, () if stream.close.condition is None else (stream.close.condition,), False
-
-
 def compile_program(
-    program: ir.Program, *, values: bool, max_deadlines: int = MAX_DEADLINES, max_memory: int = 0
+    program: ir.Program,
+    *,
+    values: bool,
+    max_deadlines: int = MAX_DEADLINES,
+    max_memory: int = 0,
+    features: frozenset[str] | None = None,
 ) -> Evaluator:
     """An evaluator at its beginning.
 
@@ -63,17 +68,22 @@ def compile_program(
         Most deadlines that are evaluated between two events.
     max_memory : int
         Bytes, 0 for no limit.
+    features : frozenset of str or None
+        Those of `FEATURES` that may be used; None for all. Rows do not depend on them.
     """
-    return _Compiler(program).evaluator(values, max_deadlines, max_memory)
+    return _Compiler(program, frozenset(FEATURES) if features is None else features).evaluator(
+        values, max_deadlines, max_memory
+    )
 
 
 class _Compiler:
     """Makes all parts of one program."""
 
-    def __init__(self, program: ir.Program) -> None:
-        self.program = program
+    def __init__(self, program: ir.Program, features: frozenset[str]) -> None:
+        self.program, self.features = program, features
         self.store = Store()
         self.places: dict[tuple[int, _Place], int] = {}  # places of windows: their tables
+        self.paired: dict[tuple[int, _Place], bool] = {}  # those that are read at the reader's own key only
         self.reads: list[ir.Read] = []
         self.depths: dict[int, int] = {}  # values that offsets read of each stream
         self.ages: dict[int, int] = {}  # ns that offsets in real time reach back
@@ -81,11 +91,14 @@ class _Compiler:
             for pacing, expressions, spawning in clauses_of(stream):
                 for each in ir.walk(*expressions):
                     if isinstance(each, ir.ReadWindow):
-                        self.places.setdefault((each.window, _Place(pacing, spawning)), len(self.places))
+                        where = each.window, _Place(pacing, spawning)
+                        self.places.setdefault(where, len(self.places))
+                        self.paired[where] = self.paired.get(where, True) and reads_own_key(each, stream)
                     elif isinstance(each, ir.Read):
                         self.reads.append(each)
                         self._keep(stream, each, spawning)
         self.streams = [self._stream(each) for each in program.streams]
+        self.shared_tables: dict[object, WindowTable] = {}
         self.windows = [self._window(program.windows[number], place) for number, place in self.places]
         self.tallies = [self._tally(each) for each in program.aggregates]
         self.tables_at: dict[_Place, dict[int, WindowTable]] = {}
@@ -121,7 +134,16 @@ class _Compiler:
             keep,
             bool(stream.parameters),
             stream.spawn is not None,
+            self._key_family(stream),
+            stream.kind is ir.Kind.INPUT and stream.type == ir.STRING,
         )
+
+    def _key_family(self, stream: ir.Stream) -> int:
+        """The family of the only parameter where instances are found by cell, else -1."""
+        if len(stream.parameters) != 1 or "cells" not in self.features:
+            return -1
+        kind = stream.parameters[0][1]
+        return family_of(kind) if isinstance(kind, ir.Scalar) and family_of(kind) != FLOAT else -1
 
     def _window(self, window: ir.Window, place: _Place) -> WindowTable:
         """The windows of one place: those of a spawn clause have no reader yet, and others count from its spawn."""
@@ -130,7 +152,11 @@ class _Compiler:
         local = own and isinstance(place.pacing, ir.PeriodicPacing) and place.pacing.local
         period = place.pacing.period if isinstance(place.pacing, ir.PeriodicPacing) else Fraction(0)
         result = window.type.inner if isinstance(window.type, ir.OptionalOf) else window.type
-        return WindowTable(
+        looks = window.function, window.percentile, window.nanoseconds, window.count, window.exactly, family_of(result)
+        alike = None if own else (target.id, period, *looks)
+        if alike in self.shared_tables:  # what readers without instances of their own read is kept once
+            return self.shared_tables[alike]
+        table = WindowTable(
             self.store,
             window.id,
             self.streams[target.id],
@@ -145,7 +171,11 @@ class _Compiler:
             (period.numerator, period.denominator),
             local,
             own,
+            own and bool(reader.parameters) and self.paired[window.id, place],
         )
+        if alike is not None:
+            self.shared_tables[alike] = table
+        return table
 
     def _tally(self, aggregate: ir.InstanceAggregate) -> Tally:
         result = aggregate.type.inner if isinstance(aggregate.type, ir.OptionalOf) else aggregate.type
@@ -215,8 +245,15 @@ class _Compiler:
         span, cycle = self._quiet_times()
         pacings = [self._described(each) for each in self.pacings]
         inputs = self.streams[: program.inputs]
-        evaluator = Evaluator(self.store, inputs, pacings, tasks, closers, max_deadlines, span, cycle, max_memory)
-        for windows in self.windows:
+        columns = column_tasks(program, evaluations) if "columns" in self.features else []
+        segments = "segments" in self.features and in_segments(program)
+        evaluator = Evaluator(
+            self.store, inputs, pacings, tasks, closers, max_deadlines, span, cycle, max_memory, columns, segments
+        )
+        if "cells" in self.features:
+            for place, number in inputs_of_instances(program):
+                evaluator.hint(place, self.streams[number])
+        for windows in dict.fromkeys(self.windows):
             windows.begin()
         for state in self.streams:
             state.begin()
@@ -291,52 +328,4 @@ class _Compiler:
         return (0, 0) if span > 1 << 100 else (span, nanoseconds)
 
 
-def bound_values(
-    stream: ir.Stream, condition: ir.Expression | None
-) -> tuple[list[ir.Expression] | None, ir.Expression | None]:
-    """What all parameters must be for a condition to hold, None where it does not say; and what else it asks for."""
-    if condition is None or not stream.parameters:
-        return None, condition
-    found: dict[int, ir.Expression] = {}
-    rest: ir.Expression | None = None
-    for each in _conjuncts(condition):
-        pair = _equation(each)
-        if pair is None or pair[0] in found:
-            rest = each if rest is None else ir.Binary("&&", rest, each)
-        else:
-            found[pair[0]] = pair[1]
-    if len(found) < len(stream.parameters):
-        return None, condition
-    return [found[place] for place in range(len(stream.parameters))], rest
-
-
-def _conjuncts(expression: ir.Expression) -> Iterator[ir.Expression]:
-    """The parts of a conjunction, in order."""
-    if isinstance(expression, ir.Binary) and expression.operator == "&&":
-        yield from _conjuncts(expression.left)
-        yield from _conjuncts(expression.right)
-    else:
-        yield expression
-
-
-def _equation(expression: ir.Expression) -> tuple[int, ir.Expression] | None:
-    """The parameter and what it must be equal to, of ``p = e`` where no parameter stands in e."""
-    if not isinstance(expression, ir.Binary) or expression.operator not in ("=", "=="):
-        return None
-    for side, other in ((expression.left, expression.right), (expression.right, expression.left)):
-        if isinstance(side, ir.Parameter) and not any(isinstance(each, ir.Parameter) for each in ir.walk(other)):
-            # windows of an instance's own cannot be read without the instance
-            if any(isinstance(each, ir.ReadWindow) for each in ir.walk(other)):
-                return None
-            return side.index, other
-    return None
-
-
-def reads_own_key(read: ir.Read, stream: ir.Stream) -> bool:
-    """Whether a read is of the instance with the parameters of the reading one."""
-    return len(read.arguments) == len(stream.parameters) and all(
-        isinstance(each, ir.Parameter) and each.index == place for place, each in enumerate(read.arguments)
-    )
-
-
-__all__ = ["FAMILIES", "MAX_DEADLINES", "OBJECT", "bound_values", "clauses_of", "compile_program", "reads_own_key"]
+__all__ = ["FAMILIES", "FEATURES", "MAX_DEADLINES", "OBJECT", "compile_program"]

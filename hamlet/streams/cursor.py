@@ -6,10 +6,9 @@ around it; reading goes on at the next one, so that one run finds them all.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
-from hamlet.errors import one_of
+from hamlet.errors import near_miss, one_of
 from hamlet.language.query import Span
 from hamlet.streams.reports import Reports
 from hamlet.streams.tokens import Kind, Token
@@ -24,6 +23,7 @@ MAX_DEPTH = 100  # brackets, method calls and signs inside each other
 MAX_HEIGHT = 200  # levels of one expression, sums of many terms among them
 MAX_PROBLEMS = 1000  # a file that is no specification at all is not listed to its end
 
+_ALIKE = 0.75  # how alike a word and the keyword that it was meant to be are; names of users are words, too
 _LONGEST_QUOTE = 40  # characters of the text that a message repeats
 
 
@@ -146,8 +146,7 @@ class Cursor:
         token = self.peek()
         if token.kind is not Kind.WORD or token.value in words:
             return None
-        close = difflib.get_close_matches(token.value.lower(), words, n=1, cutoff=0.75)
-        return close[0] if close else None
+        return near_miss(token.value, words, _ALIKE)
 
     def deeper(self, span: Span) -> None:
         """Count one level of nesting; leaving it is the caller's ``cursor.depth -= 1``."""

@@ -91,7 +91,7 @@ class Expressions(Calls):
                 return self.wrong("this number is too large", tree.span, "integers have 64 bits")
             mask = INTEGER if tree.value >= 0 else SIGNED_INTEGER
             return Node("constant", Type(mask), tree.span, value=int(tree.value))
-        value = _float(tree.value)
+        value = -0.0 if tree.minus and not tree.value else _float(tree.value)
         if value is None:
             return self.wrong("this number is too large", tree.span, "Float64 goes to 1.8e308")
         return Node("constant", Type(FLOAT), tree.span, value=value)

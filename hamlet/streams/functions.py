@@ -187,7 +187,7 @@ class Functions(Accesses):
             with warnings.catch_warnings(action="ignore"):
                 re.compile(pattern)
         except (re.error, OverflowError, RecursionError) as error:
-            return self.wrong(f"this is no regular expression: {error}", parts[1].span, None)
+            return self.wrong(f"this is not a regular expression: {error}", parts[1].span, None)
         return Node("call", Type(BOOL), span, parts, "matches")
 
     def _delta(self, arguments: tuple[s.Argument, ...], span: Span) -> Node:

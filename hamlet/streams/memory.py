@@ -210,6 +210,12 @@ def _expressions(stream: Stream) -> list[Expression]:
     return [part for part in parts if part is not None]
 
 
+def declaration_text(program: Program, stream: Stream) -> str:
+    """A declaration as it is written, on one line."""
+    ends = [each.span.end for each in _expressions(stream)]
+    return _written(program, Span(stream.span.start, max([stream.span.end, *ends])))
+
+
 def _written(program: Program, span: Span) -> str:
     return " ".join(program.text[span.start : span.end].split())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,12 @@ from hamlet.input.input_schema import missing_column
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import Lateness, seconds_of
 from hamlet.language.schema import Clock
+from hamlet.planner.paths import names_of
+from hamlet.streams._cells import Fault
 from hamlet.streams._evaluator import DeadlineLimit, MemoryLimit
-from hamlet.streams._store import Fault
 from hamlet.streams.clock import NANOSECONDS, StreamClock, Times
 from hamlet.streams.columns import Cells, cells_of
-from hamlet.streams.compile import MAX_DEADLINES, compile_program
+from hamlet.streams.compile import FEATURES, MAX_DEADLINES, compile_program
 from hamlet.streams.memory import held
 from hamlet.streams.results import Found, RowForm
 from hamlet.streams.specification import Specification
@@ -54,6 +55,9 @@ class Monitor:
         Most bytes that streams and windows may hold: ``'2 GiB'``.
     max_deadlines : int
         Most deadlines that are evaluated between two events; where nothing can happen they are passed over in one step.
+    features : str or iterable of str, optional
+        Ways of evaluating that may be used (`hamlet.streams.compile.FEATURES`), for tests and measurements; by default
+        all. Rows do not depend on them.
 
     Attributes
     ----------
@@ -82,6 +86,7 @@ class Monitor:
         late: str = "error",
         max_memory: int | str | None = None,
         max_deadlines: int = MAX_DEADLINES,
+        features: str | Iterable[str] | None = None,
         source: str = "the events",
     ) -> None:
         if not isinstance(spec, Specification):
@@ -93,7 +98,14 @@ class Monitor:
         self.spec = spec
         self.form = RowForm(spec.program, values)
         limit = bytes_of(max_memory) or 0
-        self.evaluator = compile_program(spec.program, values=values, max_deadlines=max_deadlines, max_memory=limit)
+        allowed = names_of("features", features, FEATURES)
+        self.evaluator = compile_program(
+            spec.program,
+            values=values,
+            max_deadlines=max_deadlines,
+            max_memory=limit,
+            features=None if allowed is None else frozenset(allowed.split(",")),
+        )
         self.options: dict[str, Any] = {
             "values": values,
             "start": start,
@@ -103,6 +115,7 @@ class Monitor:
             "late": late,
             "max_memory": max_memory,
             "max_deadlines": max_deadlines,
+            "features": allowed,
         }
         self.time_column = time_column
         self.times: Times | None = None
@@ -350,7 +363,7 @@ class Monitor:
         times = np.ascontiguousarray(ticks)
         if rest:  # the start falls between two ticks
             start, tick, times = self.start_at, 1, _scaled(times, tick)
-        self._guarded(lambda: self.evaluator.feed(times, start, tick, columns, 0))
+        self._guarded(lambda: self.evaluator.feed(times, start, tick, columns))
         self.seen = int(ticks[-1]) * clock.tick
 
     def pass_before(self, nanoseconds: int) -> None:
@@ -361,9 +374,10 @@ class Monitor:
 
     def columns_of(self, batch: pa.RecordBatch) -> list[Cells | None]:
         """The cells of each input; None for one that no event of the batch extends."""
-        names = batch.schema.names
+        names, words = batch.schema.names, self.evaluator.store.words
+        self.evaluator.store.tidy()
         return [
-            cells_of(batch.column(names.index(each.name)), each, self._source, self.arrived - batch.num_rows)
+            cells_of(batch.column(names.index(each.name)), each, words, self._source, self.arrived - batch.num_rows)
             if each.name in names
             else None
             for each in self.spec.inputs

@@ -56,7 +56,7 @@ def _operators(cursor: Cursor, least: int) -> s.Expression:
         cursor.advance()
         if cursor.at("=", ">", "<") and operator in ("=", "<", ">", "->"):
             wrong = cursor.peek(-1).span.to(cursor.peek().span)
-            raise cursor.fail(f"{cursor.reports.quote(wrong)} is no operator", wrong, "write =, !=, <, <=, > or >=")
+            raise cursor.fail(f"{cursor.reports.quote(wrong)} is not an operator", wrong, "write =, !=, <, <=, > or >=")
         if operator in _TO_THE_RIGHT:
             cursor.deeper(left.span)
             right = _operators(cursor, binding)
@@ -257,9 +257,9 @@ def _number(cursor: Cursor, sign: Token | None) -> s.Number:
     if abs(power) > _LARGEST_EXPONENT:
         raise cursor.fail("this number is too large or too small", span, "numbers have 64 bits")
     value = Fraction(int(whole + decimals)) * Fraction(10) ** power
-    if sign is not None and sign.value == "-":
-        value = -value
-    return s.Number(value, point is None and exponent is None, unit.replace("μ", "µ"), span=span)
+    minus = sign is not None and sign.value == "-"
+    value = -value if minus else value
+    return s.Number(value, point is None and exponent is None, unit.replace("μ", "µ"), minus, span=span)
 
 
 # ------------------------------------------------------------------------------------------------ types, pacing

@@ -95,7 +95,7 @@ class RowForm:
 
     def _between(self, tick: int) -> bool:
         """Whether a deadline can fall between two ticks."""
-        from hamlet.streams.compile import clauses_of
+        from hamlet.streams.compile_clauses import clauses_of
 
         return any(
             (pacing.period * 1_000_000_000 / tick).denominator != 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hamlet.errors import UnsupportedError
 from hamlet.streams import ir
-from hamlet.streams.compile import bound_values, clauses_of
+from hamlet.streams.compile_clauses import bound_values, clauses_of
 
 _NEVER = "hint: hamlet monitor runs any specification, in one process"
 

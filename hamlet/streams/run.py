@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from hamlet.errors import WorkloadError
@@ -29,6 +29,7 @@ def run(
     late: str = "error",
     max_memory: int | str | None = None,
     max_deadlines: int = MAX_DEADLINES,
+    features: str | Iterable[str] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Results:
     """Compute a specification over events.
@@ -40,7 +41,7 @@ def run(
         In the order of time; a file is Parquet, CSV or JSON lines.
     values : bool
         Whether the values of outputs are rows, beside those of triggers.
-    start, time_column, time_unit, lateness, late, max_memory, max_deadlines
+    start, time_column, time_unit, lateness, late, max_memory, max_deadlines, features
         As for `hamlet.streams.Monitor`.
     input_format : {'parquet', 'csv', 'json'}, optional
         The format of a file; by default its extension says.
@@ -69,6 +70,7 @@ def run(
         late=late,
         max_memory=max_memory,
         max_deadlines=max_deadlines,
+        features=features,
     )
     feed = open_feed(events, spec.inputs, time_column=time_column, input_format=input_format)
     found: list[Found] = []

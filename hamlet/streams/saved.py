@@ -27,7 +27,7 @@ from hamlet.streams.monitor import Monitor
 from hamlet.streams.specification import Specification
 from hamlet.version import __version__
 
-FORMAT = 1
+FORMAT = 2
 MAGIC = b"\x93HAMLOLA"
 HEAD = struct.Struct("<8sIQ32s")
 

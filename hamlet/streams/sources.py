@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from hamlet.errors import DataError
+from hamlet.input.csvform import CsvForm, Dropped, fields
 from hamlet.input.events import EventSource, table_of
-from hamlet.input.files import ParquetFile, event_files, format_of, similar_file
+from hamlet.input.files import ParquetFile, event_files, format_of, matching, similar_file
 from hamlet.streams import ir
 from hamlet.streams.clock import Times
 from hamlet.streams.monitor import time_column_of
@@ -65,6 +66,16 @@ class Feed:
     def survey(self, times: Times) -> None:
         """Tell what the times are, where the first batch may not show it."""
 
+    def notes(self) -> list[str]:
+        """What to know of the events, when they have been read: rows that were dropped."""
+        found = self.dropped.sentence()
+        return [] if found is None else [found]
+
+    @property
+    def dropped(self) -> Dropped:
+        """Rows that were left out."""
+        return Dropped()
+
 
 class _Memory(Feed):
     def __init__(self, source: Any, inputs: Sequence[ir.Stream]) -> None:
@@ -96,6 +107,9 @@ class _Source(Feed):
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         yield from self._source.batches()
+
+    def notes(self) -> list[str]:
+        return self._source.notes()
 
 
 class _Arrow(Feed):
@@ -134,8 +148,10 @@ class _Parquet(Feed):
 
 
 class _Csv(Feed):
-    def __init__(self, path: Path, inputs: Sequence[ir.Stream], time_column: str | None) -> None:
+    def __init__(self, path: Path, inputs: Sequence[ir.Stream], time_column: str | None, form: CsvForm) -> None:
         self.name, self._path = str(path), path
+        self._form, self._mark = form, form.of(path)
+        self._dropped = Dropped()
         with self._open(None) as reader:
             found = reader.schema.names
         self._real = {name.strip(): name for name in found}
@@ -148,6 +164,15 @@ class _Csv(Feed):
     @property
     def types(self) -> Mapping[str, pa.DataType | None] | None:
         return dict.fromkeys(self._real)
+
+    @property
+    def dropped(self) -> Dropped:
+        return self._dropped
+
+    def _bad(self, row: pa_csv.InvalidRow) -> str:
+        text = row.text if len(row.text) <= 60 else f"{row.text[:57]}..."
+        self._dropped.add(f"{fields(row.actual_columns)} in place of {row.expected_columns}, {text!r}")
+        return "skip"
 
     def unreadable(self) -> dict[str, str]:
         """Each column is read alone, so that all that is wrong is known at once."""
@@ -168,6 +193,9 @@ class _Csv(Feed):
             return pa_csv.open_csv(
                 stream,
                 read_options=pa_csv.ReadOptions(block_size=_BLOCK),
+                parse_options=pa_csv.ParseOptions(
+                    delimiter=self._mark, invalid_row_handler=self._bad if self._form.drops else None
+                ),
                 convert_options=pa_csv.ConvertOptions(
                     column_types=columns or {},
                     include_columns=list(columns) if columns else None,
@@ -211,6 +239,7 @@ class _Csv(Feed):
             times.survey(batch.column(0))
 
     def batches(self) -> Iterator[pa.RecordBatch]:
+        self._dropped = Dropped()  # each row that is left out counts in each pass
         columns = {self._real[self._time]: pa.string()}
         for each in self._inputs:
             if each.name != self._time:
@@ -218,8 +247,20 @@ class _Csv(Feed):
                 columns[self._real[each.name]] = _TYPES[kind.family] if isinstance(kind, ir.Scalar) else pa.string()
         back = {real: name for name, real in self._real.items()}
         for batch in self._read(columns):
+            if self._form.drops:
+                batch = self._with_times(batch)
+                if not batch.num_rows:
+                    continue
             arrays = [_without_marks(column) for column in batch.columns]
             yield pa.RecordBatch.from_arrays(arrays, [back[name] for name in batch.schema.names])
+
+    def _with_times(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows that have a time."""
+        times = batch.column(batch.schema.get_field_index(self._real[self._time]))
+        absent = pc.fill_null(pc.is_in(times, pa.array(["", "#"])), True)
+        for _ in range(absent.true_count):
+            self._dropped.add(f"there is no {self._time}")
+        return batch.filter(pc.invert(absent)) if absent.true_count else batch
 
 
 def _without_marks(column: pa.Array) -> pa.Array:
@@ -235,11 +276,17 @@ class _Json(Feed):
 
     closed = False
 
-    def __init__(self, path: Path, inputs: Sequence[ir.Stream]) -> None:
+    def __init__(self, path: Path, inputs: Sequence[ir.Stream], form: CsvForm) -> None:
         self.name, self._path, self._inputs = str(path), path, inputs
+        self._drops, self._dropped = form.drops, Dropped()
+
+    @property
+    def dropped(self) -> Dropped:
+        return self._dropped
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         first, waiting = 0, []
+        self._dropped = Dropped()
         for row in self._objects():
             waiting.append(row)
             if len(waiting) == _CHUNK:
@@ -254,13 +301,18 @@ class _Json(Feed):
                 for number, line in enumerate(_lines(raw), 1):
                     if not line.strip():
                         continue
+                    wrong = None
                     try:
                         found = json.loads(line)
+                        wrong = None if isinstance(found, dict) else "the line is no JSON object"
                     except (ValueError, RecursionError) as error:
-                        raise DataError(f"{self.name}:{number}: the line is no JSON: {error}") from None
-                    if not isinstance(found, dict):
-                        raise DataError(f"{self.name}:{number}: the line is no JSON object")
-                    yield found
+                        wrong = f"the line is no JSON: {error}"
+                    if wrong is None:
+                        yield found
+                    elif self._drops:
+                        self._dropped.add(f"line {number}: {wrong}")
+                    else:
+                        raise DataError(f"{self.name}:{number}: {wrong}")
         except OSError as error:
             raise DataError(f"cannot read {self.name}: {error.strerror or error}") from error
 
@@ -290,6 +342,13 @@ class _Folder(Feed):
         for each in self._feeds:
             each.survey(times)
 
+    @property
+    def dropped(self) -> Dropped:
+        whole = Dropped()
+        for each in self._feeds:
+            whole = whole.plus(each.dropped, None if isinstance(each, _Folder) else each.name)
+        return whole
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         for each in self._feeds:
             yield from each.batches()
@@ -300,17 +359,26 @@ def _types(schema: pa.Schema) -> dict[str, pa.DataType | None]:
 
 
 def open_feed(
-    source: Any, inputs: Sequence[ir.Stream], *, time_column: str | None = None, input_format: str | None = None
+    source: Any,
+    inputs: Sequence[ir.Stream],
+    *,
+    time_column: str | None = None,
+    input_format: str | None = None,
+    form: CsvForm | None = None,
 ) -> Feed:
     """Open events of any form.
 
     Parameters
     ----------
     source : path, pyarrow data, dict of columns, iterable of dicts, EventSource, or anything that exports Arrow data
+        A path is a file, a folder of files or a pattern (``logs/*.csv``), or a list of these: read one after the other.
     inputs : sequence of ir.Stream
         What is read.
     time_column : str, optional
     input_format : {'parquet', 'csv', 'json'}, optional
+    form : CsvForm, optional
+        How text is read. Bad rows are CSV rows with too many or too few fields or no time, and lines that are no JSON
+        object.
 
     Raises
     ------
@@ -322,7 +390,10 @@ def open_feed(
     if isinstance(source, (Feed, EventSource)):
         return source if isinstance(source, Feed) else _Source(source)
     if isinstance(source, (str, Path)):
-        return _open_path(Path(source), inputs, time_column, input_format)
+        return _open_path(Path(source), inputs, time_column, input_format, form or CsvForm())
+    if isinstance(source, (list, tuple)) and source and all(isinstance(each, (str, Path)) for each in source):
+        feeds = [_open_path(Path(each), inputs, time_column, input_format, form or CsvForm()) for each in source]
+        return feeds[0] if len(feeds) == 1 else _Folder(feeds, f"{feeds[0].name} and {len(feeds) - 1} more")
     if isinstance(source, pa.RecordBatchReader):
         return _Arrow(source)
     in_memory = isinstance(source, (pa.Table, pa.RecordBatch))
@@ -331,10 +402,12 @@ def open_feed(
     return _Memory(source, inputs)
 
 
-def _open_path(path: Path, inputs: Sequence[ir.Stream], time_column: str | None, input_format: str | None) -> Feed:
-    if path.is_dir():
-        files = event_files(path)
-        return _Folder([_open_path(each, inputs, time_column, input_format) for each in files], str(path))
+def _open_path(
+    path: Path, inputs: Sequence[ir.Stream], time_column: str | None, input_format: str | None, form: CsvForm
+) -> Feed:
+    files = event_files(path) if path.is_dir() else matching(path)
+    if files:
+        return _Folder([_open_path(each, inputs, time_column, input_format, form) for each in files], str(path))
     if not path.exists():
         raise DataError(f"no such file: {path}{similar_file(path)}")
     kind = format_of(path, input_format)
@@ -342,4 +415,4 @@ def _open_path(path: Path, inputs: Sequence[ir.Stream], time_column: str | None,
         raise DataError(f"{path} is empty")
     if kind == "parquet":
         return _Parquet(path, inputs, time_column)
-    return _Csv(path, inputs, time_column) if kind == "csv" else _Json(path, inputs)
+    return _Csv(path, inputs, time_column, form) if kind == "csv" else _Json(path, inputs, form)

@@ -85,11 +85,14 @@ class Number:
         Written without point and exponent.
     unit : str
         What follows without a space; empty for a plain number.
+    minus : bool
+        Written with a minus sign, which ``-0.0`` keeps.
     """
 
     value: Fraction
     whole: bool
     unit: str = ""
+    minus: bool = False
     span: Span = _span()
 
 

@@ -94,7 +94,7 @@ def trends_of(
         Of this workload and this source.
     query : str
     window : int, str, datetime or numpy.datetime64, optional
-        When the row's window begins; by default the first row counts.
+        When the row's window begins; by default that of the first row.
     group : optional
         The row's values of the GROUP-BY attributes: a dict or, of one attribute, its value; text will do. By default
         the first row counts.

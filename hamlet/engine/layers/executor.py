@@ -10,7 +10,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hamlet._budget import Budget
 from hamlet.engine import trace
 from hamlet.engine.executor import BEGINNING_OF_TIME, END_OF_TIME, Executor, executor_of
 from hamlet.engine.feed import process
@@ -21,6 +20,7 @@ from hamlet.engine.options import Options
 from hamlet.engine.stages import Stages
 from hamlet.errors import DataError
 from hamlet.input.columns import StringPool
+from hamlet.kernel.memory import Budget
 from hamlet.language.schema import Schema
 from hamlet.output.query_rows import QueryRows, ResultColumn, dicts_of
 from hamlet.planner.compiled import CompiledWorkload

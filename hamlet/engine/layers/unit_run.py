@@ -10,22 +10,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hamlet._budget import Budget
 from hamlet.checkpoint.stream import columns_read
 from hamlet.engine.executor import executor_of
 from hamlet.engine.layers.rows import as_events, row_schema, row_types, with_rows
 from hamlet.engine.options import Options
-from hamlet.errors import UnsupportedError
 from hamlet.input.columns import Int64Array, StringPool
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import times_of
 from hamlet.input.widening import in_batches
+from hamlet.kernel.memory import Budget
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Schema
 from hamlet.output.query_rows import ResultColumn
 from hamlet.planner.compile import ticks
 from hamlet.planner.layers import Columns, Unit, column_of, delay_of, workload_of_unit
-from hamlet.planner.unordered_rows import ORDER, ROW, end_of, in_two
+from hamlet.planner.unordered_rows import ORDER, RANK, ROW, end_of, in_two
 from hamlet.planner.workload import Workload
 
 
@@ -69,7 +68,8 @@ class UnitRun:
         self.held: list[pa.RecordBatch] = []  # events of the input that wait for rows
         self.rows: list[pa.Table] = []  # rows that wait for their time
         self.lag = 0  # how far behind the input the unit is, in ticks
-        self.in_two = bool(unit.reads) and unit.any_match and schema.order_column is not None
+        ordered = bool(unit.reads) and schema.order_column is not None
+        self.in_two, self.ranked = ordered and unit.any_match, ordered and not unit.any_match
         self._given = whole, sources, options, budget, settled
         exact = options.numbers == "exact"
         arrow = {name: row_schema(columns, schema.clock, exact=exact) for name, columns in sources.items()}
@@ -88,6 +88,8 @@ class UnitRun:
         self.schema = with_rows(schema, self._columns(arrow, unknown)) if unit.reads else schema
         if self.in_two:
             self.schema = replace(with_rows(self.schema, dict.fromkeys((ROW, ORDER), pa.int64())), order_column=ORDER)
+        if self.ranked:
+            self.schema = replace(with_rows(self.schema, {RANK: pa.int64()}), order_column=RANK)
         kept = settled and not unit.reads  # a column of rows may become one of doubles
         self.executor = executor_of(self.workload, self.schema, strings, options, budget, settled=kept)
 
@@ -186,12 +188,13 @@ class UnitRun:
         if self.in_two:
             table = self._two_of_each(table, of_rows)
             order = np.lexsort((table.column(ORDER).to_numpy(), times_of(table, clock)))
-        elif self.schema.order_column is None:
-            order = np.argsort(times, kind="stable")
+        elif self.ranked:
+            ranks = np.zeros(len(times), np.int64)
+            ranks[~of_rows] = self._ranks(table.filter(pa.array(~of_rows)))[0] + 1
+            table = table.append_column(RANK, pa.array(ranks))
+            order = np.lexsort((ranks, times))
         else:
-            table = self._ordered(table, times, of_rows)
-            _, orders = SortKey(clock, self.schema.order_column).columns_of(table)
-            order = np.lexsort((times if orders is None else orders, times))
+            order = np.argsort(times, kind="stable")
         return in_batches(table.take(pa.array(order)))
 
     def _conformed(self, table: pa.Table) -> pa.Table:
@@ -210,11 +213,7 @@ class UnitRun:
     def _two_of_each(self, table: pa.Table, of_rows: Any) -> pa.Table:
         """Rows as two events each, before and behind the events of their time, with the orders of all."""
         events, rows = table.filter(pa.array(~of_rows)), table.filter(pa.array(of_rows))
-        ranks, last = np.empty(0, np.int64), 0
-        if events.num_rows:
-            _, orders = SortKey(self.input.clock.column, self.input.order_column).columns_of(events)
-            known = np.unique(np.asarray(orders))
-            ranks, last = np.searchsorted(known, np.asarray(orders)).astype(np.int64), len(known)
+        ranks, last = self._ranks(events)
         events = events.append_column(ROW, pa.nulls(events.num_rows, pa.int64()))
         rows = rows.append_column(ROW, pa.array(np.arange(rows.num_rows)))
         place = rows.column_names.index(self.input.type_column)
@@ -224,30 +223,13 @@ class UnitRun:
         both = [events, rows, rows.set_column(place, self.input.type_column, ends)]
         return pa.concat_tables(both, promote_options="default").append_column(ORDER, pa.array(orders.astype(np.int64)))
 
-    def _ordered(self, table: pa.Table, times: Int64Array, of_rows: Any) -> pa.Table:
-        """Rows with the order of the events of their time, beside which they have none."""
-        name = self.schema.order_column
-        assert name is not None
-        if not of_rows.any():
-            return table
-        if name not in table.column_names:
-            return table.append_column(name, pa.array(np.zeros(table.num_rows, np.int64)))
-        column = table.column(name)
-        orders = column.cast(pa.int64()).fill_null(0).to_numpy().copy()
-        known: dict[int, set[int]] = {}
-        for time, order in zip(times[~of_rows].tolist(), orders[~of_rows].tolist(), strict=True):
-            known.setdefault(time, set()).add(order)
-        for row in np.nonzero(of_rows)[0].tolist():
-            found = known.get(int(times[row]), {0})
-            if len(found) > 1:
-                what = " and ".join(self.unit.reads)
-                raise UnsupportedError(
-                    f"a row of {what} is an event of the time {int(times[row])}, at which events of several orders "
-                    f"come, and has no order among them\nhint: leave the order column ({name}) out, or use a finer "
-                    "time column"
-                )
-            orders[row] = next(iter(found))
-        return table.set_column(table.column_names.index(name), name, pa.array(orders).cast(column.type))
+    def _ranks(self, events: pa.Table) -> tuple[Int64Array, int]:
+        """The orders of events as numbers from 0 on, and how many there are."""
+        if not events.num_rows:
+            return np.empty(0, np.int64), 0
+        _, orders = SortKey(self.input.clock.column, self.input.order_column).columns_of(events)
+        known = np.unique(np.asarray(orders))
+        return np.searchsorted(known, np.asarray(orders)).astype(np.int64), len(known)
 
 
 def is_one_of(column: pa.Array, names: Collection[str]) -> pa.BooleanArray:

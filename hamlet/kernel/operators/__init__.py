@@ -1,1 +1,1 @@
-"""Operators: what the kernel does with the events of one key."""
+"""Operators: how the kernel computes what a workload asks for, one package each."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from hamlet._delivery import logarithms
+from hamlet.kernel.column_builder import logarithms
 from hamlet.language.query import (
     Aggregate,
     And,

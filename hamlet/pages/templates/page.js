@@ -6,7 +6,7 @@ const tip = document.getElementById("tip");
 const live = document.getElementById("live");
 
 function el(tag, attributes, ...children) {
-  const node = ["svg", "g", "path", "line", "rect", "circle", "text"].includes(tag)
+  const node = ["svg", "g", "path", "line", "rect", "circle", "text", "defs", "marker"].includes(tag)
     ? document.createElementNS("http://www.w3.org/2000/svg", tag)
     : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {})) {
@@ -75,41 +75,4 @@ function timeText(ticks, axis) {
 function spanText(from, to, axis) {
   const one = timeText(from, axis), other = timeText(to, axis);
   return axis.dates && one.slice(0, 10) === other.slice(0, 10) ? `${one} – ${other.slice(11)}` : `${one} – ${other}`;
-}
-
-const STEPS = [1e-3, 1e-2, 0.1, 1, 5, 10, 30, 60, 300, 600, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 1209600, 2629800, 7889400, 31557600];
-
-function timeTicks(first, last, axis, most) {
-  const found = [];
-  if (!axis.dates) {
-    const step = niceStep((last - first) / most);
-    for (let at = Math.ceil(first / step) * step; at <= last; at += step) found.push([at, whole.format(at).replaceAll(",", " ")]);
-    return found;
-  }
-  const seconds = (last - first) / axis.perSecond;
-  const step = STEPS.find((each) => seconds / each <= most) || STEPS.at(-1);
-  if (step >= 2629800) {
-    const months = Math.max(1, Math.round(step / 2629800));
-    const date = new Date((first / axis.perSecond) * 1000);
-    for (let month = date.getUTCFullYear() * 12 + date.getUTCMonth(); found.length < 40; month += 1) {
-      const at = (Date.UTC(Math.floor(month / 12), month % 12, 1) / 1000) * axis.perSecond;
-      if (at > last) break;
-      if (at >= first && month % months === 0) found.push([at, `${MONTHS[month % 12]} ${Math.floor(month / 12)}`]);
-    }
-    return found;
-  }
-  const ticks = step * axis.perSecond;
-  let day = "";
-  for (let at = Math.ceil(first / ticks) * ticks; at <= last; at += ticks) {
-    const text = timeText(at, axis), date = new Date(Math.floor((at / axis.perSecond) * 1000));
-    const name = `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]}`;
-    found.push([at, step >= 86400 ? name : name === day ? text.slice(11) : `${name} ${text.slice(11)}`]);
-    day = name;
-  }
-  return found;
-}
-
-function niceStep(rough) {
-  const base = 10 ** Math.floor(Math.log10(Math.max(rough, 1e-300)));
-  return base * ([1, 2, 5, 10].find((each) => each * base >= rough) || 10);
 }

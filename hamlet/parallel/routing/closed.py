@@ -12,6 +12,7 @@ from hamlet.policies.formula import Formula, Let, Predicate, Since, Temporal, Un
 from hamlet.policies.logs import LogChunk
 
 _FUTURE = ("NEXT", "EVENTUALLY", "ALWAYS")
+_COUNTED = (("tp", 1), ("tpts", 2))  # their values count the time-points from the first one of the stream
 
 
 def reach(formula: Formula, per_second: int) -> tuple[int | None, int | None]:
@@ -25,8 +26,8 @@ def reach(formula: Formula, per_second: int) -> tuple[int | None, int | None]:
     below_future: int | None = _most([each[1] for each in found])
     own: tuple[int | None, int | None] = (past, future)
     match formula:
-        case Predicate():
-            return 0, 0
+        case Predicate(name, arguments):
+            return (None, None) if (name, len(arguments)) in _COUNTED else (0, 0)
         case Since(interval, _, _):
             own = (interval.ticks(per_second)[1], 0)
         case Until(interval, _, _):

@@ -154,7 +154,8 @@ class JointSlicer:
                 continue
             mask = atom.matching(columns)
             fixed = dict(atom.fixed)
-            hashes = {dimension: hashes_of(columns[place], dimension) for dimension, place in fixed.items()}
+            shared = {dimension: place for dimension, place in fixed.items() if self._is_shared(dimension)}
+            hashes = {dimension: hashes_of(columns[place], dimension) for dimension, place in shared.items()}
             held = {
                 dimension: pc.is_in(
                     columns[place], pa.array(list(self.heavy[dimension]), columns[place].type)
@@ -173,6 +174,10 @@ class JointSlicer:
                     part = {dimension: values[places] for dimension, values in hashes.items()}
                     yield places, grid.cells(part, len(places)), grid.offsets(fixed)
 
+    def _is_shared(self, dimension: int) -> bool:
+        """Whether the slice of a valuation depends on its value in a dimension."""
+        return any(grid.shares[dimension] > 1 for grid in self.grids.values())
+
     def _is_heavy(self, dimension: int, column: pa.Array) -> npt.NDArray[np.bool_]:
         values = pa.array(list(self.heavy[dimension]), column.type)
         found: npt.NDArray[np.bool_] = pc.is_in(column, values).to_numpy(zero_copy_only=False)
@@ -181,7 +186,11 @@ class JointSlicer:
     def owners(self, rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
         """The slice of each row of a policy, by its valuation; shape (rows,)."""
         columns = [rows.column(name) for name in self.variables]
-        hashes = {dimension: hashes_of(column, dimension) for dimension, column in enumerate(columns)}
+        hashes = {
+            dimension: hashes_of(column, dimension)
+            for dimension, column in enumerate(columns)
+            if self._is_shared(dimension)
+        }
         found = np.zeros(rows.num_rows, np.int64)
         held = [
             self._is_heavy(dimension, column) if self.heavy[dimension] else None

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from hamlet.parallel.routing.shares import Places
+from hamlet.planner.timeline import Line, Shifted
 
 Key = tuple[Any, ...]
-NOBODY = -1  # owns partitions that can have no trend
 
 
 def hashed(encoded: bytes) -> int:
@@ -38,7 +38,7 @@ class KeyOwner:
     buckets : sequence of int
         The slice of every bucket; a key's bucket is its hash modulo their number.
     heavy : mapping of bytes to int
-        Keys that have a slice of their own choice; `NOBODY` where no query can have a trend.
+        Keys that have a slice of their own choice.
     """
 
     places: Places
@@ -50,11 +50,10 @@ class KeyOwner:
         return self.places if set(self.places) <= set(carried) else ()
 
     def targets(self, places: Places, encoded: Sequence[bytes]) -> tuple[int, ...]:
-        """The slices of a key, given as the bytes of its values at `places`; none where nobody needs it."""
+        """The slices of a key, given as the bytes of its values at `places`."""
         if len(places) < len(self.places):
-            return tuple(sorted({*self.buckets, *self.heavy.values()} - {NOBODY}))
-        slice = self._slice(b"".join(encoded))
-        return () if slice == NOBODY else (slice,)
+            return tuple(sorted({*self.buckets, *self.heavy.values()}))
+        return (self._slice(b"".join(encoded)),)
 
     def owner(self, encoded: Sequence[bytes]) -> int:
         """The slice of a partition, given as the bytes of all its values."""
@@ -148,6 +147,8 @@ class TimeOwner:
         The slice of each range.
     windows : sequence of (int, int)
         Ticks: (within, slide) of all queries of the class.
+    line : Line
+        That of the class, on which all of these are measured.
 
     Notes
     -----
@@ -158,16 +159,17 @@ class TimeOwner:
     cuts: Sequence[int]
     slices: Sequence[int]
     windows: Sequence[tuple[int, int]]
+    line: Line = Shifted()
 
     def ranges(self, times: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """First and last range whose windows may hold each time; shape (n,) each; none where last < first."""
-        cuts = np.array(self.cuts, np.int64)
+        cuts, times = np.array(self.cuts, np.int64), self.line.places(times)
         earliest = np.min([((times - within) // slide + 1) * slide for within, slide in self.windows], axis=0)
         latest = np.max([times // slide * slide for _, slide in self.windows], axis=0)
         return np.searchsorted(cuts, earliest, side="right"), np.searchsorted(cuts, latest, side="right")
 
     def owners(self, starts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """The slice of each window, by its first tick; shape (n,)."""
+        """The slice of each window, by its first tick on the line; shape (n,)."""
         places = np.searchsorted(np.array(self.cuts, np.int64), starts, side="right")
         return np.array(self.slices, np.int64)[places]
 

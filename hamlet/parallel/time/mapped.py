@@ -23,7 +23,7 @@ from hamlet.planner.coordinates import refusal
 
 def have_maps(compiled: CompiledWorkload) -> bool:
     """Whether there is one group, and all queries have maps."""
-    return all(not each.attributes and refusal(each) is None for each in compiled.classes)
+    return all(not each.attributes and each.line.is_plain and refusal(each) is None for each in compiled.classes)
 
 
 def added(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:

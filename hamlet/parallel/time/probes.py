@@ -12,12 +12,12 @@ from functools import partial
 
 import numpy as np
 
-from hamlet._budget import Budget
 from hamlet.engine.class_runner import ClassRunner
 from hamlet.engine.keys import Key
 from hamlet.engine.sharing import Sharing
 from hamlet.engine.workers import Workers
 from hamlet.input.columns import BatchColumns, Int64Array
+from hamlet.kernel.memory import Budget
 from hamlet.language.query import AttributeType
 from hamlet.output.components import decoded, listed
 from hamlet.planner.aggregates import merged

@@ -175,6 +175,8 @@ def cut_of(ranges: Sequence[Range]) -> Cut | str:
 
 def refused(compiled: CompiledWorkload) -> str | None:
     """Why chunks cannot be maps for some query of a workload; None where they can."""
+    if not all(each.line.is_plain for each in compiled.classes):
+        return "windows that begin by OFFSET or in a time zone have no maps"
     return next((reason for each in compiled.classes if (reason := refusal(each)) is not None), None)
 
 

@@ -30,6 +30,8 @@ def common_border(compiled: CompiledWorkload) -> int | None:
     """Ticks between times at which no window of any query is open; None where there are none such."""
     if any(query.reach is not None and not query.reach.stays for query in compiled.queries):
         return None
+    if not all(each.line.is_plain for each in compiled.classes):
+        return None
     windows = {query.window for query in compiled.queries}
     ticks = lcm(*(slide for _, slide in windows))
     return ticks if ticks <= MOST_TICKS and all(within <= slide for within, slide in windows) else None

@@ -1,6 +1,0 @@
-from hamlet._kernel cimport Core, Graphlet
-
-cdef void join_graphlet(Core* k, int kind, int type) except *
-cdef void list_live(const Core* k, Graphlet* g) noexcept nogil
-cdef void free_graphlets(Core* k) noexcept
-cdef void find_plain(Core* k) except *

@@ -1,0 +1,604 @@
+"""A state as bytes and back: what `Kernel.save` writes and `Kernel.load` reads, one state after the other.
+
+Contract
+--------
+**Form.** 64-bit words in the order of the machine: the open windows, bits and width; the progress of the guards; the
+cells, window after window; then per store the number of its nodes, their steps, times, values (window after window) and
+columns. The bytes that say which values of a column are there are filled up to whole words. A block of a band stands
+in the calendar like a state.
+**Left out** is what is derived or without meaning: indexes, numbers of nodes, the border of the pane, and lanes whose
+windows are not open (a lane is cleared when its window opens).
+**Trust.** `read_state` believes nothing. A number that could send the kernel out of an array, into an endless loop or
+into a sum without head-room is refused; memory is asked for only once the bytes that fill it are there, but for lanes
+of windows that are not open, which cost address space and no memory. Counts themselves cannot be checked.
+"""
+
+from libc.math cimport fabs, isfinite
+from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcmp, memcpy, memset
+
+from hamlet.kernel.cells cimport Scaled, lane_of, limbs_bits, place_in_cell, scaled_load, words_of
+from hamlet.kernel.core cimport Core, Due, take_own
+from hamlet.kernel.operator cimport operators
+from hamlet.kernel.operators.pane_matrix.panes cimport end_map, leave_plain, window_of
+from hamlet.kernel.operators.scalar.state cimport (
+    COLUMN,
+    State,
+    Store,
+    allocate,
+    claim,
+    free_state,
+    new_state,
+    release,
+    room_of,
+)
+from hamlet.kernel.operators.simd.blocks cimport new_block
+from hamlet.kernel.operators.simd.lanes cimport (
+    LANES_LEAST_MANTISSA,
+    LANES_MOST_MANTISSA,
+    LANES_STEP,
+    Band,
+    Block,
+    Seat,
+    Shape,
+    Word,
+    lanes_measure,
+    lanes_power,
+)
+from hamlet.kernel.plan cimport COUNT, COUNT_SCALED, NO_FAILURE, OUT_OF_MEMORY, SUM_DOUBLE, Component, Query, StoreTable
+
+cdef enum:
+    WORD = 8
+    MOST_WORDS = 1 << 30     # of a cell
+
+cdef extern from *:
+    """
+    #define HAMLET_MOST_TICKS ((int64_t)1 << 61)
+    #define HAMLET_MOST_ALLOCATION 1e17
+    """
+    const int64_t MOST_TICKS "HAMLET_MOST_TICKS"             # no event's time is beyond it
+    const double MOST_ALLOCATION "HAMLET_MOST_ALLOCATION"    # words; more than any machine has, and no overflow
+
+
+# ------------------------------------------------------------------------------------------------ writing
+
+cdef inline void put(Bytes* to, const void* source, Py_ssize_t size) noexcept nogil:
+    if to.byte != NULL and size:
+        memcpy(to.byte + to.count, source, size)
+    to.count += size
+
+
+cdef void put_word(Bytes* to, int64_t word) noexcept nogil:
+    put(to, &word, WORD)
+
+
+cdef void put_run(Bytes* to, int64_t windows, const uint64_t* lane, Py_ssize_t words) noexcept nogil:
+    if windows:
+        put_word(to, windows)
+        put(to, lane, words * WORD)
+
+
+cdef void put_lanes(
+    const Query* q, const State* s, const uint64_t* block, Py_ssize_t blocks, Py_ssize_t words, Bytes* to
+) noexcept nogil:
+    """The open lanes of each of some blocks [blocks][lanes][words], in the order of their windows.
+
+    Most events are in most open windows, so neighbouring lanes are often equal: each run of them is written once.
+    """
+    cdef Py_ssize_t i
+    cdef int lane
+    cdef int64_t _, run
+    cdef const uint64_t* held
+    cdef const uint64_t* next
+    if words == 0:
+        return
+    for i in range(blocks):
+        lane = lane_of(q, s.first)
+        held = NULL
+        run = 0
+        for _ in range(s.first, s.last + 1):
+            next = block + (i * q.lanes + lane) * words
+            if run and memcmp(held, next, words * WORD) == 0:
+                run += 1
+            else:
+                put_run(to, run, held, words)
+                held = next
+                run = 1
+            lane = lane + 1 if lane + 1 < q.lanes else 0
+        put_run(to, run, held, words)
+
+
+cdef void write_store(const Query* q, const State* s, int place, Bytes* to) noexcept nogil:
+    cdef const Store* store = &s.store[place]
+    cdef const StoreTable* table = &q.store[place]
+    cdef Py_ssize_t nodes = store.count - store.head if s.first <= s.last else 0, words = words_of(q, s.width), at
+    cdef uint64_t nothing = 0
+    cdef int i
+    put_word(to, nodes)
+    if nodes == 0:
+        return
+    put(to, store.step + store.head, nodes * WORD)
+    put(to, store.time + store.head, nodes * WORD)
+    if table.starts:
+        put(to, store.value + 2 * store.head, 2 * nodes * WORD)
+    else:
+        put_lanes(q, s, store.value + store.head * q.lanes * words, nodes, words, to)
+    for i in range(table.columns_end - table.columns):
+        at = i * store.capacity + store.head
+        put(to, store.data + at, nodes * WORD)
+        put(to, store.valid + at, nodes)
+        put(to, &nothing, (-nodes) & (WORD - 1))
+
+
+cdef void write_state(const Query* q, const State* s, Bytes* to) noexcept nogil:
+    """Append a state; no step is under way."""
+    cdef int i
+    put_word(to, s.first)
+    put_word(to, s.last)
+    put_word(to, s.bits)
+    put_word(to, s.width)
+    put(to, s.start_step, 2 * q.guard_states * WORD)  # with start_time, which follows it
+    put(to, s.killed, 3 * q.guards * WORD)            # with killed_time and begun
+    put_lanes(q, s, s.cell, 1, <Py_ssize_t> q.cells * words_of(q, s.width), to)
+    for i in range(q.stores):
+        write_store(q, s, i, to)
+
+
+# ------------------------------------------------------------------------------------------------ reading
+
+cdef inline bint take(Cursor* source, void* target, Py_ssize_t size) noexcept nogil:
+    if size > source.left:
+        return False
+    memcpy(target, source.byte, size)
+    source.byte += size
+    source.left -= size
+    return True
+
+
+cdef bint take_word(Cursor* source, int64_t low, int64_t high, int64_t* word) noexcept nogil:
+    """The next word; False where there is none, or it is not in low..high."""
+    return take(source, word, WORD) and low <= word[0] <= high
+
+
+cdef bint take_words(
+    Cursor* source, int64_t* words, Py_ssize_t count, int64_t low, int64_t high
+) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(count):
+        if not take_word(source, low, high, &words[i]):
+            return False
+    return True
+
+
+cdef bint is_sane(const Query* q, const State* s, const Bounds* bounds, const uint64_t* cell) noexcept nogil:
+    """Whether the numbers of a cell are in their forms: counts within `bits`, exponents that such a run can reach."""
+    cdef int i
+    cdef const Component* c
+    cdef Scaled number
+    for i in range(q.components):
+        c = &q.component[i]
+        if c.kind == COUNT:
+            if limbs_bits(cell + place_in_cell(c, s.width), s.width) > s.bits:
+                return False
+        elif c.kind == SUM_DOUBLE or c.kind >= COUNT_SCALED:
+            number = scaled_load(cell + place_in_cell(c, s.width))
+            if number.e % LANES_STEP or not -bounds.exponent <= number.e <= bounds.exponent:
+                return False
+            if c.kind >= COUNT_SCALED and not (isfinite(number.m) and number.m >= 0):
+                return False
+    return True
+
+
+cdef int take_lanes(
+    const Query* q, const State* s, const Bounds* bounds, Cursor* source, uint64_t* block, Py_ssize_t blocks,
+    Py_ssize_t cells,
+) noexcept nogil:
+    """What `put_lanes` wrote, into blocks [blocks][lanes][cells][words of a cell]. Returns a Failure, or DAMAGED."""
+    cdef int words = words_of(q, s.width), lane
+    cdef Py_ssize_t size = cells * words, i, j
+    cdef int64_t left, run
+    cdef uint64_t* first
+    if size == 0:
+        return NO_FAILURE
+    for i in range(blocks):
+        lane = lane_of(q, s.first)
+        left = s.last - s.first + 1
+        while left:
+            first = block + (i * q.lanes + lane) * size
+            if not (take_word(source, 1, left, &run) and take(source, first, size * WORD)):
+                return DAMAGED
+            for j in range(cells):
+                if not is_sane(q, s, bounds, first + j * words):
+                    return DAMAGED
+            left -= run
+            while run:
+                if block + (i * q.lanes + lane) * size != first:
+                    memcpy(block + (i * q.lanes + lane) * size, first, size * WORD)
+                lane = lane + 1 if lane + 1 < q.lanes else 0
+                run -= 1
+    return NO_FAILURE
+
+
+cdef uint64_t* new_lanes(const Query* q, const State* s, Py_ssize_t cells) noexcept nogil:
+    """Zeros for all lanes of so many cells; memory is taken up only where something is written."""
+    return <uint64_t*> calloc(<size_t> q.lanes * cells * words_of(q, s.width) + 1, sizeof(uint64_t))
+
+
+cdef int renew_cells(const Query* q, State* s) noexcept nogil:
+    """Zeros for the cells of a state whose width has changed. Returns a Failure."""
+    free(s.cell)
+    release(q, s, s.words * WORD)
+    s.cell = NULL
+    s.words = 0
+    if <double> q.lanes * q.cells * words_of(q, s.width) > MOST_ALLOCATION:
+        return OUT_OF_MEMORY
+    if not claim(q, s, <Py_ssize_t> q.lanes * q.cells * words_of(q, s.width) * WORD):
+        return OUT_OF_MEMORY
+    s.words = <Py_ssize_t> q.lanes * q.cells * words_of(q, s.width)
+    s.cell = new_lanes(q, s, q.cells)
+    return OUT_OF_MEMORY if s.cell == NULL else NO_FAILURE
+
+
+cdef int new_nodes(const Query* q, State* s, int place, Py_ssize_t nodes) noexcept nogil:
+    """Room for so many nodes in an empty store. Returns a Failure."""
+    cdef Store* store = &s.store[place]
+    cdef const StoreTable* table = &q.store[place]
+    cdef Py_ssize_t columns = table.columns_end - table.columns
+    cdef Py_ssize_t words = 2 if table.starts else <Py_ssize_t> q.lanes * words_of(q, s.width)
+    if <double> nodes * words > MOST_ALLOCATION or not claim(q, s, room_of(nodes, words) + columns * nodes * COLUMN):
+        return OUT_OF_MEMORY
+    store.room = room_of(nodes, words)
+    store.capacity = store.count = store.pending = nodes
+    store.step = <int64_t*> malloc(nodes * sizeof(int64_t))
+    store.time = <int64_t*> malloc(nodes * sizeof(int64_t))
+    store.value = <uint64_t*> malloc(2 * nodes * WORD) if table.starts else new_lanes(q, s, nodes)
+    store.data = <int64_t*> allocate((columns * nodes + 1) * sizeof(int64_t))
+    store.valid = <uint8_t*> malloc(columns * nodes + 1)
+    if store.step == NULL or store.time == NULL or store.value == NULL or store.data == NULL or store.valid == NULL:
+        return OUT_OF_MEMORY
+    return NO_FAILURE
+
+
+cdef int take_columns(
+    const StoreTable* table, const int* member, const int64_t* limits, Cursor* source, Store* store
+) noexcept nogil:
+    """The columns of a store. Returns a Failure."""
+    cdef Py_ssize_t nodes = store.count, at
+    cdef int columns = table.columns_end - table.columns, i
+    cdef int64_t limit
+    cdef uint8_t padding[WORD]
+    for i in range(columns):
+        limit = limits[member[table.columns + i]]
+        if not (
+            take(source, store.data + i * nodes, nodes * WORD)
+            and take(source, store.valid + i * nodes, nodes)
+            and take(source, padding, (-nodes) & (WORD - 1))
+        ):
+            return DAMAGED
+        for at in range(i * nodes, (i + 1) * nodes):
+            if store.valid[at] > 1 or (store.valid[at] and limit >= 0 and not 0 <= store.data[at] < limit):
+                return DAMAGED
+            if not store.valid[at]:
+                store.gaps |= <uint64_t> 1 << i
+    return NO_FAILURE
+
+
+cdef int read_store(const Query* q, State* s, int place, const Bounds* bounds, Cursor* source) noexcept nogil:
+    cdef Store* store = &s.store[place]
+    cdef const StoreTable* table = &q.store[place]
+    cdef int64_t count, per_node, i
+    cdef Py_ssize_t nodes
+    if not take_word(source, 0, source.left // (2 * WORD), &count):
+        return DAMAGED
+    if count == 0:
+        return NO_FAILURE
+    per_node = 2 if table.starts else 1 + words_of(q, s.width)  # at least: all windows alike
+    if s.last < s.first or count > source.left // ((2 + per_node) * WORD):
+        return DAMAGED
+    nodes = <Py_ssize_t> count
+    if new_nodes(q, s, place, nodes):
+        return OUT_OF_MEMORY
+    if not (
+        take_words(source, store.step, nodes, 1, bounds.step)
+        and take_words(source, store.time, nodes, -MOST_TICKS, MOST_TICKS)
+    ):
+        return DAMAGED
+    for i in range(1, nodes):
+        if store.step[i] < store.step[i - 1]:
+            return DAMAGED
+    if table.starts:
+        for i in range(nodes):
+            if not (
+                take_word(source, 1, bounds.step, <int64_t*> &store.value[2 * i])
+                and take_word(source, -MOST_TICKS, MOST_TICKS, <int64_t*> &store.value[2 * i + 1])
+            ):
+                return DAMAGED
+    elif take_lanes(q, s, bounds, source, store.value, nodes, 1):
+        return DAMAGED
+    return take_columns(table, q.member, bounds.limits, source, store)
+
+
+cdef int read_windows(const Query* q, Cursor* source, State* s) noexcept nogil:
+    """Open windows, bits and width. Returns a Failure."""
+    cdef int64_t low = -(MOST_TICKS + min(q.within, MOST_TICKS)) // q.slide - 1, high = MOST_TICKS // q.slide, width
+    if not (
+        take_word(source, low, high, &s.first)
+        and take_word(source, s.first - 1, min(high, s.first + q.lanes - 1), &s.last)
+        and take_word(source, 0, INT64_MAX if q.exact else 0, &s.bits)
+        and take_word(source, 1, (MOST_WORDS - q.fixed) // q.wide if q.wide else 1, &width)
+        and s.bits <= 64 * width
+    ):
+        return DAMAGED
+    s.width = <int> width
+    return NO_FAILURE
+
+
+cdef int fill_state(const Query* q, Cursor* source, const Bounds* bounds, State* s) noexcept nogil:
+    cdef int i, failure
+    cdef bint counts = False
+    failure = read_windows(q, source, s)
+    if failure:
+        return failure
+    if not (
+        take_words(source, s.start_step, q.guard_states, 0, bounds.step)
+        and take_words(source, s.start_time, q.guard_states, INT64_MIN, INT64_MAX)
+        and take_words(source, s.killed, q.guards, 0, bounds.step)
+        and take_words(source, s.killed_time, q.guards, INT64_MIN, INT64_MAX)
+        and take_words(source, s.begun, q.guards, 0, bounds.step)
+    ):
+        return DAMAGED
+    if s.last >= s.first and words_of(q, s.width) > source.left // WORD and q.cells:
+        return DAMAGED
+    if renew_cells(q, s):
+        return OUT_OF_MEMORY
+    failure = take_lanes(q, s, bounds, source, s.cell, 1, q.cells)
+    for i in range(q.stores):
+        if failure:
+            return failure
+        failure = read_store(q, s, i, bounds, source)
+        counts = counts or (s.store[i].count > 0 and not q.store[i].starts)
+    if not failure and not counts and (q.cells == 0 or s.last < s.first):
+        s.width = 1  # no count is kept, so nothing has shown that the width is true
+        s.bits = 0
+        return renew_cells(q, s)
+    return failure
+
+
+cdef int read_state(const Query* q, Cursor* source, const Bounds* bounds, State** found) noexcept nogil:
+    """Make a state of what `write_state` wrote. Returns a Failure, or DAMAGED."""
+    cdef State* s = new_state(q)
+    cdef int failure
+    if s == NULL:
+        return OUT_OF_MEMORY
+    failure = fill_state(q, source, bounds, s)
+    if failure:
+        free_state(q, s)
+        return failure
+    found[0] = s
+    return NO_FAILURE
+
+
+# ------------------------------------------------------------------------------------------------ blocks
+
+cdef void write_block(const Band* band, Block* block, Bytes* to) noexcept nogil:
+    """Append a block, window after window and lane after lane, so that the machine's vectors do not matter."""
+    cdef int64_t window
+    cdef Py_ssize_t place
+    cdef int lane
+    cdef const Word* cells
+    put_word(to, block != NULL)
+    if block == NULL:
+        return
+    end_map(band, block)
+    leave_plain(band, block)
+    put_word(to, block.first)
+    put_word(to, block.last)
+    put_word(to, block.bits)
+    put(to, &block.weight, WORD)
+    for window in range(block.first, block.last + 1):
+        cells = window_of(band, block, window)
+        for lane in range(band.queries):
+            for place in range(band.shape.slots * band.shape.vectors):
+                put(to, cells + place_in_block(band, lane, place), WORD)
+
+
+cdef inline Py_ssize_t place_in_block(const Band* band, int lane, Py_ssize_t place) noexcept nogil:
+    """Where in a window's cells a lane has its `place`-th word, slot after slot and vector after vector."""
+    cdef int width = band.shape.width
+    return (lane // width * band.shape.slots * band.shape.vectors + place) * width + lane % width
+
+
+cdef int read_block(Core* k, Cursor* source, const Bounds* bounds, const Due* due) noexcept nogil:
+    """Make a block of what `write_block` wrote, at a place of the calendar. Returns a Failure, or DAMAGED."""
+    cdef int number = <int> (~due.slot % k.bands)
+    cdef Band* band = &k.band[number]
+    cdef Seat* seat = &band.seat[~due.slot // k.bands]
+    cdef int64_t low = -(MOST_TICKS + min(band.within, MOST_TICKS)) // band.slide - 1, high = MOST_TICKS // band.slide
+    cdef int64_t there, first, last, bits, window
+    cdef double weight, counts, sums
+    cdef Block* block
+    cdef Word* cells
+    cdef Py_ssize_t place, at
+    cdef int lane
+    if seat.scheduled or not take_word(source, 0, 1, &there):
+        return DAMAGED
+    seat.scheduled = True
+    if not there:
+        return NO_FAILURE
+    if not (
+        seat.until == INT64_MIN
+        and take_word(source, low, high, &first)
+        and take_word(source, first - 1, min(high, first + band.windows - 1), &last)
+        and take_word(source, 0, band.most_bits, &bits)
+        and take(source, &weight, WORD)
+        and 0 <= weight <= lanes_power(band.most_bits - bits)
+        and due.time <= first * band.slide + band.within
+        and (last - first + 1) * band.queries * band.shape.slots * band.shape.vectors <= source.left // WORD
+    ):
+        return DAMAGED
+    block = new_block(k, band)
+    if block == NULL:
+        return OUT_OF_MEMORY
+    seat.block = block
+    block.first, block.last, block.bits, block.weight = first, last, bits, weight
+    block.plain = False
+    for window in range(first, last + 1):
+        cells = window_of(band, block, window)
+        memset(cells, 0, band.words * sizeof(Word))
+        for lane in range(band.queries):
+            for place in range(band.shape.slots * band.shape.vectors):
+                at = place_in_block(band, lane, place)
+                take(source, cells + at, WORD)
+                if not is_number(&band.shape, place % band.shape.vectors, cells[at], bounds.exponent):
+                    return DAMAGED
+        counts = sums = 0
+        lanes_measure(&band.shape, cells, &counts, &sums)
+        if counts > lanes_power(bits) or sums > weight * lanes_power(bits) * (1 + 1e-9):
+            return DAMAGED
+    return NO_FAILURE
+
+
+cdef inline bint is_number(const Shape* shape, Py_ssize_t vector, Word x, int64_t exponent) noexcept nogil:
+    """Whether a vector of a cell can hold a number: a count is not negative, a scaled double normal."""
+    if vector < shape.whole:
+        return vector > 0 or x.i >= 0
+    if vector >= shape.planes:
+        return x.i % LANES_STEP == 0 and 0 <= x.i <= exponent
+    if vector >= shape.linear:
+        return True  # every rank is one of a value
+    if shape.vectors > shape.planes:
+        return x.i == 0 or (LANES_LEAST_MANTISSA <= fabs(x.d) < LANES_MOST_MANTISSA and (vector > 0 or x.d > 0))
+    return isfinite(x.d)
+
+
+cdef void write_seats(const Core* k, Bytes* to) noexcept nogil:
+    """Which keys of a band are held by states, and at least how long."""
+    cdef int number
+    cdef Py_ssize_t key
+    cdef int64_t held
+    cdef const Seat* seat
+    for number in range(k.bands):
+        seat = k.band[number].seat
+        held = 0
+        for key in range(k.keys):
+            held += seat[key].until != INT64_MIN
+        put_word(to, held)
+        for key in range(k.keys):
+            if seat[key].until != INT64_MIN:
+                put_word(to, key)
+                put_word(to, seat[key].until)
+
+
+cdef bint read_seats(Core* k, Cursor* source, int64_t keys) noexcept nogil:
+    cdef int number
+    cdef int64_t held, key
+    for number in range(k.bands):
+        if not take_word(source, 0, keys, &held):
+            return False
+        while held:
+            if not (
+                take_word(source, 0, keys - 1, &key)
+                and take_word(source, INT64_MIN + 1, INT64_MAX, &k.band[number].seat[key].until)
+            ):
+                return False
+            held -= 1
+    return True
+
+
+# ------------------------------------------------------------------------------------------------ a kernel
+
+cdef int counters_of(Core* k, int64_t** counter) noexcept nogil:
+    """What is saved of the kernel beside its states; how many of them."""
+    counter[0] = &k.step
+    counter[1] = &k.most_bits
+    counter[2] = &k.windows
+    counter[3] = &k.bursts
+    counter[4] = &k.graphlets
+    counter[5] = &k.shared_graphlets
+    counter[6] = &k.coefficients
+    counter[7] = &k.applied
+    counter[8] = &k.snapshots
+    counter[9] = &k.decisions
+    counter[10] = &k.decided
+    counter[11] = &k.decision_ns
+    counter[12] = &k.splits
+    counter[13] = &k.merges
+    counter[14] = &k.beginnings
+    counter[15] = &k.mapped
+    counter[16] = &k.whole_windows
+    return 17
+
+
+cdef void write_states(Core* k, Bytes* to) noexcept nogil:
+    """The counters, then every state in the order of the calendar, which so stays as it is."""
+    cdef int64_t* counter[MOST_COUNTERS]
+    cdef Py_ssize_t i
+    cdef int64_t slot
+    cdef int unit
+    for i in range(counters_of(k, counter)):
+        put_word(to, counter[i][0])
+    put_word(to, min(k.advanced, <int64_t> 1 << 62))  # no event is there, and sums of times have head-room
+    put_word(to, k.calendar.dues)
+    write_seats(k, to)
+    for i in range(k.calendar.dues):
+        slot = k.calendar.due[i].slot
+        put_word(to, k.calendar.due[i].time)
+        put_word(to, slot)
+        if slot < 0:
+            unit = <int> (~slot % k.bands)
+            operators[k.unit[unit].operator].checkpoint(k, unit, ~slot // k.bands, to)
+        else:
+            unit = <int> (slot % k.queries)
+            operators[k.state[slot].packed].checkpoint(k, unit, slot // k.queries, to)
+
+
+cdef int read_states(Core* k, Cursor* source, Bounds* bounds, int64_t keys) noexcept nogil:
+    cdef int64_t* counter[MOST_COUNTERS]
+    cdef const Query* q
+    cdef State* s
+    cdef Py_ssize_t i
+    cdef int64_t dues
+    cdef int failure
+    for i in range(counters_of(k, counter)):
+        if not take_word(source, 0, <int64_t> 1 << 62, counter[i]):
+            return DAMAGED
+    bounds.step = k.step
+    if not (
+        take_word(source, INT64_MIN, <int64_t> 1 << 62, &k.advanced)
+        and take_word(source, 0, source.left // (2 * sizeof(int64_t)), &dues)
+    ):
+        return DAMAGED
+    if not take_own(k, (dues + 1) * sizeof(Due)):
+        return OUT_OF_MEMORY
+    k.calendar.due = <Due*> realloc(k.calendar.due, (dues + 1) * sizeof(Due))
+    if k.calendar.due == NULL:
+        return OUT_OF_MEMORY
+    k.calendar.capacity = dues + 1
+    if not read_seats(k, source, keys):
+        return DAMAGED
+    for i in range(dues):
+        if not (
+            take_word(source, k.calendar.due[(i - 1) // 2].time if i else INT64_MIN, INT64_MAX, &k.calendar.due[i].time)
+            and take_word(source, -keys * k.bands, keys * k.queries - 1, &k.calendar.due[i].slot)
+        ):
+            return DAMAGED
+        if k.calendar.due[i].slot < 0:
+            failure = read_block(k, source, bounds, &k.calendar.due[i])
+            if failure:
+                return failure
+            k.calendar.dues += 1
+            continue
+        if k.state[k.calendar.due[i].slot] != NULL:
+            return DAMAGED
+        q = &k.query[k.calendar.due[i].slot % k.queries]
+        failure = read_state(q, source, bounds, &k.state[k.calendar.due[i].slot])
+        if failure:
+            return failure
+        k.calendar.dues += 1
+        k.states += 1
+        s = k.state[k.calendar.due[i].slot]
+        s.scheduled = True
+        if k.calendar.due[i].time > s.first * q.slide + q.within:
+            return DAMAGED  # its first window would close too late
+    return NO_FAILURE

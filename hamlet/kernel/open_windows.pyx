@@ -1,0 +1,86 @@
+"""What stands in a state while its windows are open: read for chunks of a stream (`hamlet.parallel.time`).
+
+A chunk is a linear map of a window's sums. Its columns are the sums themselves, read from
+queries of which one sum was 1 when the chunk began.
+"""
+
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memset
+
+from hamlet.kernel.cells cimport add_one, has_trends, lane_of, words_of
+from hamlet.kernel.core cimport Core
+from hamlet.kernel.operator cimport unpacked
+from hamlet.kernel.operators.pane_matrix.panes cimport end_map, window_of
+from hamlet.kernel.operators.scalar.state cimport State, cell_of, start_alive
+from hamlet.kernel.operators.simd.blocks cimport cell_of_lane
+from hamlet.kernel.operators.simd.lanes cimport Band, Block, Word
+from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Query
+from hamlet.kernel.rows cimport append_row, new_row
+from hamlet.kernel.scratch cimport reserve_scratch
+
+
+cdef int stand(Core* k, int query, int place) noexcept nogil:
+    """Append a row per key and open window: a cell that is not empty, or a start under a guard set that is dead.
+
+    Starts follow the cells: place `cells` + i is the start under guard set i. Returns a Failure.
+    """
+    cdef int number = k.band_of[query]
+    cdef Py_ssize_t key
+    cdef const State* s
+    for key in range(k.keys):
+        if number >= 0 and k.band[number].seat[key].block != NULL:
+            if stand_block(k, query, place, key, &k.band[number], k.band[number].seat[key].block):
+                return OUT_OF_MEMORY
+            continue
+        if unpacked(k, query, key):
+            return OUT_OF_MEMORY
+        s = k.state[key * k.queries + query]
+        if s != NULL and stand_state(k, query, place, key, s):
+            return OUT_OF_MEMORY
+    return NO_FAILURE
+
+
+cdef int stand_block(
+    Core* k, int query, int place, int64_t key, const Band* band, Block* block
+) noexcept nogil:
+    cdef const Query* q = &k.query[query]
+    cdef int lane = k.lane_of[query], width = band.shape.width, vectors = band.shape.vectors, slot = place
+    cdef Py_ssize_t at = <Py_ssize_t> (lane // width) * band.shape.slots * vectors * width + lane % width
+    cdef uint64_t* row
+    cdef const Word* sum
+    cdef int64_t window
+    if place >= q.cells:
+        slot = band.start[lane * band.sets + place - q.cells]
+    end_map(band, block)
+    for window in range(block.first, block.last + 1):
+        sum = window_of(band, block, window) + at + <Py_ssize_t> slot * vectors * width
+        if (sum.i != 0) == (place >= q.cells):
+            continue
+        row = new_row(k, &k.rows[query], key, window, 1, words_of(q, 1))
+        if row == NULL:
+            return OUT_OF_MEMORY
+        cell_of_lane(band, lane, sum, row)
+    return NO_FAILURE
+
+
+cdef int stand_state(Core* k, int query, int place, int64_t key, const State* s) noexcept nogil:
+    cdef const Query* q = &k.query[query]
+    cdef int words = words_of(q, s.width)
+    cdef const uint64_t* sum
+    cdef int64_t window
+    if reserve_scratch(k, q, s):
+        return OUT_OF_MEMORY
+    for window in range(s.first, s.last + 1):
+        if place >= q.cells:
+            if start_alive(q, s, place - q.cells, window):
+                continue
+            memset(k.scratch, 0, words * sizeof(uint64_t))
+            add_one(q, s.width, k.scratch, 0)
+            sum = k.scratch
+        else:
+            sum = cell_of(q, s, lane_of(q, window), place)
+            if not has_trends(q, s.width, sum):
+                continue
+        if append_row(k, &k.rows[query], key, window, s.width, sum, words):
+            return OUT_OF_MEMORY
+    return NO_FAILURE

@@ -1,0 +1,263 @@
+/* The loops of active_queries.h for vectors of LANES_WIDTH elements; included by lanes_body.h. */
+
+/* LIVE_LANES: the lanes of some bits, as what LIVE_ONLY and the others take; `each` has the bit of each lane. */
+#if LANES_WIDTH == 8
+#define LIVE_MASK unsigned
+#define LIVE_EVERY 255u
+#define LIVE_LANES(bits, each) (bits)
+#define LIVE_ONLY(a, lanes) ((LANE_INTS)_mm512_maskz_mov_epi64((__mmask8)(lanes), (__m512i)(a)))
+#define LIVE_ADD(a, b, lanes) \
+    ((LANE_INTS)_mm512_mask_add_epi64((__m512i)(a), (__mmask8)(lanes), (__m512i)(a), (__m512i)(b)))
+#define LIVE_ADD_REAL(a, b, lanes) \
+    ((LANE_INTS)_mm512_mask_add_pd((__m512d)(a), (__mmask8)(lanes), (__m512d)(a), (__m512d)(b)))
+#define LIVE_LARGER(a, b, lanes) \
+    ((LANE_INTS)_mm512_mask_max_epu64((__m512i)(a), (__mmask8)(lanes), (__m512i)(a), (__m512i)(b)))
+#else
+LANE_INLINE LANE_INTS LANES_NAME(live_lanes)(unsigned bits, LANE_INTS each) {
+#if LANES_WIDTH == 4 /* a byte goes to all places straight from memory */
+    return (LANE_INTS)((LANE_INTS)_mm256_set1_epi8((char)bits) & each) == each;
+#elif LANES_WIDTH == 2
+    static const LANE_INTS lanes[4] = {{0, 0}, {-1, 0}, {0, -1}, {-1, -1}};
+    return (void)each, lanes[bits & 3];
+#else
+    return (void)each, (LANE_INTS){0} - (int64_t)(bits & 1);
+#endif
+}
+#define LIVE_MASK LANE_INTS
+#define LIVE_EVERY (~(LANE_INTS){0})
+#define LIVE_LANES(bits, each) LANES_NAME(live_lanes)(bits, each)
+#define LIVE_ONLY(a, lanes) ((a) & (lanes))
+#define LIVE_ADD(a, b, lanes) ((a) + LIVE_ONLY(b, lanes))
+#define LIVE_ADD_REAL(a, b, lanes) ((LANE_INTS)((LANE_DOUBLES)(a) + (LANE_DOUBLES)LIVE_ONLY(b, lanes)))
+#define LIVE_LARGER(a, b, lanes) LANES_NAME(lanes_larger)(a, LIVE_ONLY(b, lanes))
+#endif
+
+LANE_INLINE LANE_INTS LANES_NAME(live_join)(
+    LANE_INTS a, LANE_INTS b, LIVE_MASK lanes, const int holds, const int whole
+) {
+    if (holds == LIVE_RANKS) return LIVE_LARGER(a, b, lanes);
+    return holds == LIVE_INTEGERS || (holds == LIVE_COUNTS && whole) ? LIVE_ADD(a, b, lanes) : LIVE_ADD_REAL(a, b, lanes);
+}
+
+/* A plane, and what an event's value adds to it for so many trends. */
+LANE_INLINE LANE_INTS LANES_NAME(live_bind)(
+    LANE_INTS a, LANE_INTS trends, lanes_word value, LIVE_MASK lanes, const int holds, const int whole
+) {
+    if (holds == LIVE_INTEGERS) return LIVE_ADD(a, trends * value.i, lanes);
+    if (holds == LIVE_RANKS) return LIVE_LARGER(a, (LANE_INTS)(trends != 0) & value.i, lanes);
+    LANE_DOUBLES weight = whole ? __builtin_convertvector(trends, LANE_DOUBLES) : (LANE_DOUBLES)trends;
+    return LIVE_ADD_REAL(a, (LANE_INTS)(weight * value.d), lanes);
+}
+
+/* What stands in the final cells of a plane after all events; trends: what each has extended, by the slot where it goes
+ * to, which the plane of counts writes and the others read. */
+LANE_INLINE void LANES_NAME(live_plane)(
+    const live_chunk *c, const live_plane *plane, const int32_t *kind, const uint8_t *ends, long n,
+    const lanes_word *x, long inputs, const LANE_INTS each, LANE_INTS *trends, LANE_INTS *result, const int slots,
+    const uint64_t edges, const int holds, const int whole
+) {
+    const LANE_INTS one = whole ? (LANE_INTS){0} + 1 : (LANE_INTS)((LANE_DOUBLES){0} + 1.0);
+    LANE_INTS cell[LIVE_SLOTS], more[LIVE_SLOTS], sum = {0};
+    unsigned killed[LIVE_SLOTS];
+    LANES_UNROLLED
+    for (int to = 0; to < slots; to++) {
+        cell[to] = holds == LIVE_COUNTS ? LIVE_ONLY(one, LIVE_LANES(c->begin[to], each)) : (LANE_INTS){0};
+        more[to] = (LANE_INTS){0};
+        killed[to] = 0;
+    }
+    for (long i = 0; i < n; i++, trends += slots, x += inputs) {
+        const uint8_t *step = c->step + (long)kind[i] * c->stride;
+        LANES_UNROLLED
+        for (int to = 0; to < slots; to++) {
+            LANE_INTS in = {0};
+            LANES_UNROLLED
+            for (int from = 0; from < slots; from++)
+                if (edges & LIVE_EDGE(from, to))
+                    in = LANES_NAME(live_join)(
+                        in, cell[from], LIVE_LANES(step[from * slots + to], each), holds, whole
+                    );
+            if (holds == LIVE_COUNTS) {
+                if (edges & LIVE_EDGE(LIVE_START, to))
+                    in = LANES_NAME(live_join)(in, one, LIVE_LANES(step[slots * slots + to], each), holds, whole);
+                if (c->planes > 1) trends[to] = in;
+            }
+            const uint8_t *bind = step + plane->bind;
+            for (int j = 0; holds != LIVE_COUNTS && j < plane->binds; j++, bind += 1 + slots) {
+                in = LANES_NAME(live_bind)(
+                    in, trends[to], x[bind[0]], LIVE_LANES(bind[1 + to], each), holds, whole
+                );
+            }
+            more[to] = LANES_NAME(live_join)(more[to], in, LIVE_EVERY, holds, whole);
+            if (c->kills) killed[to] |= step[(slots + 1) * slots + to];
+        }
+        if (ends && !ends[i]) continue; /* of one time: all reads, then the guards, then all writes */
+        LANES_UNROLLED
+        for (int to = 0; to < slots; to++) {
+            if (c->kills) cell[to] = LIVE_ONLY(cell[to], LIVE_LANES(~killed[to], each));
+            cell[to] = LANES_NAME(live_join)(cell[to], more[to], LIVE_EVERY, holds, whole);
+            more[to] = (LANE_INTS){0};
+            killed[to] = 0;
+        }
+    }
+    LANES_UNROLLED
+    for (int to = 0; to < slots; to++)
+        sum = LANES_NAME(live_join)(sum, cell[to], LIVE_LANES(c->final[to], each), holds, whole);
+    *result = sum;
+}
+
+/* The same for all planes at once, which then share the bits of the edges: counts, `sums` planes of the like, and a plane
+ * of ranks or none. */
+LANE_INLINE void LANES_NAME(live_planes)(
+    const live_chunk *c, const int32_t *kind, const uint8_t *ends, long n, const lanes_word *x, long inputs,
+    const LANE_INTS each, LANE_INTS *result, long stride, const int slots, const uint64_t edges, const int sums,
+    const int ranks, const int whole
+) {
+    enum { MOST_SLOTS = 3, MOST_PLANES = 4 };
+    const int planes = 1 + sums + ranks, kills = c->kills;
+    const unsigned bound = c->bound;
+    const LANE_INTS one = whole ? (LANE_INTS){0} + 1 : (LANE_INTS)((LANE_DOUBLES){0} + 1.0);
+    LANE_INTS cell[MOST_PLANES][MOST_SLOTS], more[MOST_PLANES][MOST_SLOTS];
+    unsigned killed[MOST_SLOTS];
+    int open = 0; /* whether events of the same time stand in `more` and `killed` */
+    LANES_UNROLLED
+    for (int k = 0; k < planes; k++) {
+        LANES_UNROLLED
+        for (int to = 0; to < slots; to++) cell[k][to] = k ? (LANE_INTS){0} : LIVE_ONLY(one, LIVE_LANES(c->begin[to], each));
+    }
+#define HOLDS(k) ((k) == 0 ? LIVE_COUNTS : (k) <= sums ? (whole ? LIVE_INTEGERS : LIVE_DOUBLES) : LIVE_RANKS)
+    for (long i = 0; i < n; i++, x += inputs) {
+        const uint8_t *step = c->step + (long)kind[i] * c->stride;
+        LANE_INTS in[MOST_PLANES][MOST_SLOTS];
+        LANES_UNROLLED
+        for (int to = 0; to < slots; to++) {
+            LANES_UNROLLED
+            for (int k = 0; k < planes; k++) in[k][to] = (LANE_INTS){0};
+            LANES_UNROLLED
+            for (int from = 0; from < slots; from++)
+                if (edges & LIVE_EDGE(from, to)) {
+                    const LIVE_MASK lanes = LIVE_LANES(step[from * slots + to], each);
+                    LANES_UNROLLED
+                    for (int k = 0; k < planes; k++)
+                        in[k][to] = LANES_NAME(live_join)(in[k][to], cell[k][from], lanes, HOLDS(k), whole);
+                }
+            if (edges & LIVE_EDGE(LIVE_START, to))
+                in[0][to] = LANES_NAME(live_join)(
+                    in[0][to], one, LIVE_LANES(step[slots * slots + to], each), LIVE_COUNTS, whole
+                );
+            if (planes == 1 || !(bound >> to & 1)) continue;
+            const uint8_t *bind = step + (slots + 2) * slots;
+            LANES_UNROLLED
+            for (int k = 1; k < planes; k++)
+                for (int j = 0; j < c->plane[k].binds; j++, bind += 1 + slots)
+                    in[k][to] = LANES_NAME(live_bind)(
+                        in[k][to], in[0][to], x[bind[0]], LIVE_LANES(bind[1 + to], each), HOLDS(k), whole
+                    );
+        }
+        if (__builtin_expect(ends && (open || !ends[i]), 0)) {
+            for (int to = 0; to < slots; to++) {
+                killed[to] = (open ? killed[to] : 0) | step[(slots + 1) * slots + to];
+                for (int k = 0; k < planes; k++) {
+                    if (open) in[k][to] = LANES_NAME(live_join)(in[k][to], more[k][to], LIVE_EVERY, HOLDS(k), whole);
+                    more[k][to] = in[k][to];
+                }
+            }
+            open = !ends[i];
+            if (open) continue; /* all reads of a step, then its guards, then all writes */
+        } else if (kills) {
+            LANES_UNROLLED
+            for (int to = 0; to < slots; to++) killed[to] = step[(slots + 1) * slots + to];
+        }
+        LANES_UNROLLED
+        for (int to = 0; to < slots; to++) {
+            LANES_UNROLLED
+            for (int k = 0; k < planes; k++) {
+                if (kills) cell[k][to] = LIVE_ONLY(cell[k][to], LIVE_LANES(~killed[to], each));
+                cell[k][to] = LANES_NAME(live_join)(cell[k][to], in[k][to], LIVE_EVERY, HOLDS(k), whole);
+            }
+        }
+    }
+    LANES_UNROLLED
+    for (int k = 0; k < planes; k++) {
+        LANE_INTS sum = {0};
+        LANES_UNROLLED
+        for (int to = 0; to < slots; to++)
+            sum = LANES_NAME(live_join)(sum, cell[k][to], LIVE_LANES(c->final[to], each), HOLDS(k), whole);
+        result[k * stride] = sum;
+    }
+#undef HOLDS
+}
+
+/* Take all events of a window for the lanes of the bits `each`; ends: whether an event is the last one of its time, or
+ * a null pointer where each is; result: a vector of each plane, so many vectors apart. Returns the bits of the lanes with
+ * trends. */
+static uint64_t LANES_NAME(live_part)(
+    const live_chunk *c, const int32_t *kind, const uint8_t *ends, long n, const lanes_word *x, long inputs,
+    const LANE_INTS each, LANE_INTS *trends, LANE_INTS *result, long stride
+) {
+#define PLANES(slots, edges, sums, ranks, whole) \
+    LANES_NAME(live_planes)(c, kind, ends, n, x, inputs, each, result, stride, slots, edges, sums, ranks, whole)
+#define GRAPH(slots, edges) switch (c->shape) { \
+        case LIVE_SHAPE(0, 0, 1): PLANES(slots, edges, 0, 0, 1); break; \
+        case LIVE_SHAPE(1, 0, 1): PLANES(slots, edges, 1, 0, 1); break; \
+        case LIVE_SHAPE(2, 0, 1): PLANES(slots, edges, 2, 0, 1); break; \
+        case LIVE_SHAPE(0, 1, 1): PLANES(slots, edges, 0, 1, 1); break; \
+        case LIVE_SHAPE(2, 1, 1): PLANES(slots, edges, 2, 1, 1); break; \
+        case LIVE_SHAPE(0, 0, 0): PLANES(slots, edges, 0, 0, 0); break; \
+        case LIVE_SHAPE(1, 0, 0): PLANES(slots, edges, 1, 0, 0); break; \
+        case LIVE_SHAPE(2, 0, 0): PLANES(slots, edges, 2, 0, 0); break; \
+        case LIVE_SHAPE(0, 1, 0): PLANES(slots, edges, 0, 1, 0); break; \
+        case LIVE_SHAPE(2, 1, 0): PLANES(slots, edges, 2, 1, 0); break; \
+    }
+#define PLANE(holds, whole) LANES_NAME(live_plane)( \
+        c, plane, kind, ends, n, x, inputs, each, trends, result + i * stride, c->slots, c->edges, holds, whole)
+#ifdef LANES_FEW_SHAPES /* processors and cases that are rare: the loops for any shape will do, and compile fast */
+    if (0) {
+    } else {
+#else
+    if (c->shape >= 0 && c->slots == 2) {
+        GRAPH(2, LIVE_TWO)
+    } else if (c->shape >= 0) {
+        GRAPH(3, LIVE_THREE)
+    } else {
+#endif
+        for (int i = 0; i < c->planes; i++) {
+            const live_plane *plane = &c->plane[i];
+            if (plane->holds == LIVE_INTEGERS) PLANE(LIVE_INTEGERS, 1);
+            else if (plane->holds == LIVE_RANKS) PLANE(LIVE_RANKS, 1);
+            else if (plane->holds == LIVE_DOUBLES && c->whole) PLANE(LIVE_DOUBLES, 1);
+            else if (plane->holds == LIVE_DOUBLES) PLANE(LIVE_DOUBLES, 0);
+            else if (c->whole) PLANE(LIVE_COUNTS, 1);
+            else PLANE(LIVE_COUNTS, 0);
+        }
+    }
+#undef PLANE
+#undef GRAPH
+#undef PLANES
+    return LANES_NAME(lanes_some)(*result);
+}
+
+/* Take all events of a window; result: [planes][width]. */
+static uint64_t LANES_NAME(live_window)(
+    const live_chunk *c, const int32_t *kind, const uint8_t *ends, long n, const lanes_word *x, long inputs, int small,
+    lanes_word *trends, lanes_word *result
+) {
+#if LANES_WIDTH == 4
+    const LANE_INTS each = {1, 2, 4, 8};
+#else
+    const LANE_INTS each = {0}; /* not asked for */
+#endif
+    (void)small;
+    return LANES_NAME(live_part)(c, kind, ends, n, x, inputs, each, (LANE_INTS *)trends, (LANE_INTS *)result, 1);
+}
+
+#if LANES_WIDTH == 4
+#include "active_queries_small.h"
+#endif
+
+#undef LIVE_MASK
+#undef LIVE_EVERY
+#undef LIVE_LANES
+#undef LIVE_ONLY
+#undef LIVE_ADD
+#undef LIVE_ADD_REAL
+#undef LIVE_LARGER

@@ -1,0 +1,202 @@
+"""A partition of the matching operator as words and back.
+
+`read_partition` checks every length before it is believed, and every number of a string that is kept for a predicate or
+a set; counts themselves cannot be checked.
+"""
+
+from libc.stdint cimport INT64_MIN, int64_t, uint64_t
+from libc.stdlib cimport malloc, realloc
+from libc.string cimport memcpy
+
+from hamlet.kernel.memory cimport ALLOCATION, take
+from hamlet.kernel.operators.matching.state cimport free_partition, new_partition, node_at, number_value
+from hamlet.kernel.operators.matching.tables cimport (
+    HEAD,
+    Core,
+    Nodes,
+    Partition,
+    Store,
+    Table,
+    is_store,
+    node_words,
+    value_words,
+)
+
+cdef enum:
+    NUMBERS = 12         # words of a partition before its lists
+    SPARE_WORDS = 200    # limbs of a count, or words of a set, that there may be besides one for each event
+    TIME_BITS = 61       # no time is further from 0 than 2^61 ticks
+
+
+cdef int put(Writer* to, const void* words, Py_ssize_t count) noexcept nogil:
+    cdef uint64_t* moved
+    if to.count + count > to.capacity:
+        to.capacity = 2 * (to.count + count)
+        moved = <uint64_t*> realloc(to.word, to.capacity * sizeof(uint64_t))
+        if moved == NULL:
+            return 1
+        to.word = moved
+    if count:
+        memcpy(to.word + to.count, words, count * sizeof(uint64_t))
+    to.count += count
+    return 0
+
+
+cdef int write_partition(Writer* to, const Table* t, const Partition* p, int64_t slot) noexcept nogil:
+    """Append a partition; 1 without memory."""
+    cdef int64_t numbers[NUMBERS]
+    cdef int number
+    cdef int64_t count
+    cdef const Nodes* n
+    numbers[0], numbers[1], numbers[2], numbers[3] = slot, p.step, p.last, p.horizon
+    numbers[4], numbers[5], numbers[6], numbers[7] = p.horizon_time, p.next_window, p.begin, p.until
+    numbers[8], numbers[9], numbers[10], numbers[11] = p.open, p.width, p.set_words, p.bits
+    if put(to, numbers, NUMBERS) or put(to, p.latest, 2 * (t.guard_states + t.guards)):
+        return 1
+    for number in range(t.exact_sets):
+        count = p.dictionary[number].count
+        if put(to, &count, 1) or put(to, p.dictionary[number].value, count):
+            return 1
+    for number in range(t.lists):
+        n = &p.nodes[number]
+        count = n.count
+        if put(to, &count, 1) or put(to, n.word + n.head, count * node_words(t, p, number)):
+            return 1
+    return 0
+
+
+cdef bint get(Reader* source, void* words, Py_ssize_t count) noexcept nogil:
+    """Read so many words; False where there are fewer."""
+    if count < 0 or count > source.left:
+        source.left = -1
+        return False
+    memcpy(words, source.byte, count * sizeof(uint64_t))
+    source.byte += count * sizeof(uint64_t)
+    source.left -= count
+    return True
+
+
+cdef Partition* read_partition(Core* k, Reader* source, int64_t* slot) noexcept nogil:
+    """The next partition and where it belongs; a null pointer where it is damaged, or without memory."""
+    cdef int64_t numbers[NUMBERS]
+    cdef Table* t
+    cdef Partition* p
+    if not get(source, numbers, NUMBERS):
+        return NULL
+    slot[0] = numbers[0]
+    t = NULL if numbers[0] < 0 else &k.query[slot[0] % k.queries]
+    if t == NULL or not are_possible(t, numbers, source.most + SPARE_WORDS):
+        source.left = -1
+        return NULL
+    p = new_partition(k, t, numbers[2])
+    if p == NULL:
+        return NULL
+    p.step, p.horizon, p.horizon_time, p.next_window = numbers[1], numbers[3], numbers[4], numbers[5]
+    p.begin, p.until, p.open = numbers[6], numbers[7], numbers[8] != 0
+    p.width, p.set_words, p.bits = <int> numbers[9], <int> numbers[10], 64 * <int> numbers[9]
+    p.row_due = INT64_MIN  # it is found out when somebody looks
+    if not read_parts(k, t, p, source):
+        free_partition(k, t, p)
+        return NULL
+    return p
+
+
+cdef bint are_possible(const Table* t, const int64_t* numbers, int64_t widest) noexcept nogil:
+    """Whether the numbers before the lists of a partition can be: none sends the operator astray."""
+    if numbers[1] < 0 or not (1 <= numbers[9] <= widest and 1 <= numbers[10] <= widest):
+        return False
+    if not (is_time(numbers[2], 1) and is_time(numbers[6], 1) and is_time(numbers[7], 1)):
+        return False
+    return numbers[5] <= 0 or is_time(numbers[5], t.slide)  # however small, no window before it is asked for
+
+
+cdef bint is_time(int64_t number, int64_t unit) noexcept nogil:
+    """Whether so many units are a time that there can be, or the end of a session or window."""
+    cdef int64_t most = (<int64_t> 1 << TIME_BITS) // unit + (<int64_t> 1 << 40)
+    return -most <= number <= most
+
+
+cdef bint read_parts(Core* k, const Table* t, Partition* p, Reader* source) noexcept nogil:
+    cdef int number
+    cdef int64_t count, value, limit, _
+    cdef Py_ssize_t stride
+    cdef Nodes* n
+    if not get(source, p.latest, 2 * (t.guard_states + t.guards)):
+        return False
+    for number in range(t.exact_sets):
+        if not get(source, &count, 1):
+            return False
+        limit = -1 if source.limits == NULL else source.limits[t.value_set[number].column]
+        for _ in range(count):
+            if p.dictionary[number].count >= 64 * <Py_ssize_t> p.set_words or not get(source, &value, 1):
+                source.left = -1
+                return False
+            if limit >= 0 and not 0 <= value < limit:
+                source.left = -1
+                return False
+            if number_value(k, t, p, number, value):
+                return False
+    for number in range(t.lists):
+        n = &p.nodes[number]
+        stride = node_words(t, p, number)
+        if not get(source, &count, 1):
+            return False
+        if count < 0 or count > source.left // stride:
+            source.left = -1
+            return False
+        if count == 0:
+            continue
+        if not take(k.account, count * stride * sizeof(uint64_t) + ALLOCATION):
+            return False
+        p.bytes += count * stride * <int64_t> sizeof(uint64_t) + ALLOCATION
+        n.word = <uint64_t*> malloc(count * stride * sizeof(uint64_t))
+        if n.word == NULL:
+            return False
+        n.count = count
+        n.capacity = count * stride
+        if not get(source, n.word, count * stride) or not fits_limits(t, p, number, source):
+            return False
+        if not fits_lanes(t, p, number, source):
+            return False
+    return True
+
+
+cdef bint fits_lanes(const Table* t, const Partition* p, int number, Reader* source) noexcept nogil:
+    """Whether the lanes of a list are times, windows or panes that there can be."""
+    cdef Py_ssize_t stride = node_words(t, p, number)
+    cdef int64_t node, unit = 1
+    cdef const uint64_t* word
+    cdef bint ends = t.states <= number < t.states + t.end_count
+    if t.span < 0 and t.gap < 0 and not is_store(t, number):
+        unit = t.slide
+    elif number == t.states + t.end_count:
+        unit = t.pane
+    for node in range(p.nodes[number].count):
+        word = node_at(&p.nodes[number], node, stride)
+        if not is_time(<int64_t> word[0], unit) or (ends and not is_time(<int64_t> word[stride - 1], t.pane)):
+            source.left = -1
+            return False
+    return True
+
+
+cdef bint fits_limits(const Table* t, const Partition* p, int number, Reader* source) noexcept nogil:
+    """Whether the strings of a list's events are known."""
+    cdef int first = 0, end = 0, i
+    cdef Py_ssize_t stride = node_words(t, p, number), at
+    cdef int64_t node, limit
+    cdef const Store* store
+    if is_store(t, number):
+        store = &t.store[number - t.states - t.end_count - 1]
+        first, end = store.columns, store.columns_end
+    elif number < t.states and t.state[number].single:
+        first, end = t.state[number].columns, t.state[number].columns_end
+    for i in range(end - first):
+        limit = -1 if source.limits == NULL else source.limits[t.member[first + i]]
+        if limit < 0:
+            continue
+        at = HEAD + (0 if is_store(t, number) else value_words(t, p)) + i
+        for node in range(p.nodes[number].count):
+            if not 0 <= <int64_t> node_at(&p.nodes[number], node, stride)[at] < max(limit, 1):
+                source.left = -1
+                return False
+    return True

@@ -1,0 +1,736 @@
+"""The matching operator: queries with matching semantics, bounds on trends, sessions or distinct values.
+
+It keeps, per query and key, the summed aggregates of partial trends as sparse lists of nodes (`matching_tables`), in
+lanes that end at different times. The face is that of `hamlet._core.Kernel`, so whoever feeds, saves and delivers need
+not know which of the two it has.
+
+Contract
+--------
+**Order.** Rows come in time order; the rows of a batch are put in the order of keys, which keeps their order in time.
+Rows of one key, time and order are one step, and no step is spread over two calls.
+"""
+
+import cython
+import numpy as np
+
+from hamlet.kernel.memory import BudgetExceeded
+from hamlet._core import KernelOverflow
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memcpy, memset
+
+from hamlet.kernel.expression cimport MACHINE_DEPTH, Column, Program, Register
+from hamlet.kernel.memory cimport Budget, take
+from hamlet.kernel.operators.matching.checkpoint cimport Reader, Writer, read_partition, write_partition
+from hamlet.kernel.operators.matching.state cimport free_partition, relay
+from hamlet.kernel.operators.matching.step cimport order_of, take_apart, take_step
+from hamlet.kernel.operators.matching.tables cimport (
+    ANY,
+    CONTIGUOUS,
+    NEXT,
+    REGISTER_WORDS,
+    Arrival,
+    Calendar,
+    Core,
+    Dictionary,
+    Entry,
+    GuardArrival,
+    MOVES,
+    Nodes,
+    Partition,
+    Rows,
+    StateTable,
+    Store,
+    Table,
+    ValueSet,
+    Way,
+    is_store,
+    node_words,
+)
+from hamlet.kernel.operators.matching.windows cimport advance_time, free_rows, schedule
+from hamlet.kernel.plan cimport OUT_OF_MEMORY, OVERFLOW, Component, Predicate
+from hamlet.kernel.plan cimport Arrival as Binding
+
+cdef extern from "value_hash.h" nogil:
+    uint64_t hash_coupon(const uint8_t* data, int64_t length)
+
+cdef extern from *:
+    """
+    #define hamlet_prefetch(place) __builtin_prefetch(place)
+    """
+    void prefetch "hamlet_prefetch"(const void*) noexcept nogil
+
+SEMANTICS = {"any": ANY, "next": NEXT, "contiguous": CONTIGUOUS}
+SIZES = {"partition": sizeof(Partition), "nodes": sizeof(Nodes), "registers": REGISTER_WORDS * sizeof(uint64_t)}  # bytes
+
+cdef enum:
+    AHEAD = 10           # events whose partitions are asked for before it is their turn
+    DIGIT = 11           # bits of a key that one pass of the sort looks at
+
+
+@cython.no_gc_clear  # the budget must still be there when the partitions are freed
+cdef class Matching:
+    """Runs the queries of one class of partition attributes over the events of its keys.
+
+    Parameters
+    ----------
+    tables : sequence of hamlet.planner.matching.MatchingTables
+        One per query, integers only.
+    budget : Budget or None
+        What all kernels of the run hold together; by default one of its own, without a limit.
+    apart : bool
+        Whether the order of events is 0 for rows of other queries, which come first of their time and have no order
+        among its other events, and more for all others.
+
+    Notes
+    -----
+    Not safe for use by two threads at once. After an exception the operator must not be used any more.
+    """
+
+    cdef Core core
+    cdef Budget budget
+    cdef list held
+
+    def __cinit__(self, tables, budget=None, bint apart=False):
+        cdef Core* k = &self.core
+        cdef int number, columns = 1, states = 1
+        self.held = []
+        self.budget = Budget() if budget is None else budget
+        k.account = &self.budget.account
+        k.apart = apart
+        k.mark = MOVES
+        k.advanced = INT64_MIN
+        k.queries = len(tables)
+        k.query = <Table*> calloc(k.queries + 1, sizeof(Table))
+        k.rows = <Rows*> calloc(k.queries + 1, sizeof(Rows))
+        k.registers = <Register*> malloc(MACHINE_DEPTH * sizeof(Register))
+        if k.query == NULL or k.rows == NULL or k.registers == NULL:
+            raise MemoryError
+        for number, table in enumerate(tables):
+            self._load(&k.query[number], table)
+            states = max(states, k.query[number].guard_states)
+            for program, *_ in table.predicates:
+                columns = max(columns, len(program.vector_columns), len(program.scalar_columns))
+        k.vector = <Column*> calloc(columns, sizeof(Column))
+        k.scalar = <Column*> calloc(columns, sizeof(Column))
+        k.fresh = <int64_t*> calloc(4 * states, sizeof(int64_t))
+        if k.vector == NULL or k.scalar == NULL or k.fresh == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        cdef Core* k = &self.core
+        cdef Partition* spare
+        cdef Py_ssize_t i
+        cdef int query
+        if k.query == NULL or k.rows == NULL:
+            return
+        for i in range(k.keys * k.queries):
+            free_partition(k, &k.query[i % k.queries], k.partition[i])
+        for query in range(k.queries):
+            while k.query[query].spare != NULL:
+                spare = k.query[query].spare
+                k.query[query].spare = spare.next
+                free_partition(k, &k.query[query], spare)
+            free_rows(k, &k.rows[query])
+            free(k.query[query].table)
+        if k.account != NULL:
+            take(k.account, -k.own)
+        free(k.partition)
+        free(k.query)
+        free(k.rows)
+        free(k.due)
+        free(k.entry)
+        free(k.class_member)
+        free(k.gathered)
+        free(k.pending)
+        free(k.fresh)
+        free(k.kept_start)
+        free(k.scratch)
+        free(k.vector)
+        free(k.scalar)
+        free(k.registers)
+
+    cdef void _load(self, Table* t, object table) except *:
+        cdef Predicate* predicate
+        cdef Program program
+        cdef int i, variable
+        cdef Py_ssize_t at = 0
+        states = [*table.states]
+        if self.core.apart:  # in the second half no trend ends
+            states += [(*row[:5], 0, 0, 0) for row in table.states]
+        parts = table.components, table.ways, table.arrivals, states, table.guard_arrivals, table.stores, table.sets
+        flat = [[number for row in part for number in row] for part in parts]
+        edges = [edge for pair in table.guard_sets for edge in pair]
+        flat += [table.end_guards, table.members, table.guard_first, edges]
+        cdef int* start[11]
+        t.table = <int*> malloc((sum(map(len, flat)) + 1) * sizeof(int))
+        if t.table == NULL:
+            raise MemoryError
+        for i, part in enumerate(flat):
+            start[i] = t.table + at
+            for number in part:
+                t.table[at] = number
+                at += 1
+        t.cells.component, t.way, t.arrival = <Component*> start[0], <Way*> start[1], <Arrival*> start[2]
+        t.state, t.guard_arrival, t.store = <StateTable*> start[3], <GuardArrival*> start[4], <Store*> start[5]
+        t.value_set, t.end_guards, t.member = <ValueSet*> start[6], start[7], start[8]
+        t.guard_first, t.guard_set = start[9], start[10]
+        t.cells.components = len(table.components)
+        t.cells.fixed, t.cells.wide, t.cells.exact = table.fixed, table.wide, table.exact
+        t.semantics = table.semantics
+        t.within, t.slide, t.span, t.gap = table.within, table.slide, table.span, table.gap
+        if table.calendar is not None:
+            self._read_calendar(&t.calendar, table.calendar)
+        t.delay, t.keeps, t.pane, t.session_end = table.delay, table.keeps, table.pane, table.session_end
+        t.states, t.end_count, t.guards = len(states), len(table.end_guards), len(table.guard_first) - 1
+        t.own_states = len(table.states)
+        t.guard_states, t.stores = table.guard_first[len(table.guard_first) - 1], len(table.stores)
+        t.sets = len(table.sets)
+        t.registers = sum(approximate for _, _, approximate, *_ in table.sets)
+        t.exact_sets = t.sets - t.registers
+        t.lists = t.states + t.end_count + 1 + t.stores
+        t.looks_back = t.stores > 0
+        t.variables = table.variables
+        bindings = np.zeros((table.variables + 1) * sizeof(Binding), np.uint8)
+        t.binding = <Binding*> self._hold(bindings)
+        for variable in range(table.variables):
+            t.binding[variable].variable = variable
+            t.binding[variable].components_end = t.cells.components
+        t.predicate = <Predicate*> self._hold(np.zeros((len(table.predicates) + 1) * sizeof(Predicate), np.uint8))
+        for i, (program, vector, scalar) in enumerate(table.predicates):
+            self.held.append(program)
+            predicate = &t.predicate[i]
+            predicate.code = program.code
+            predicate.vector, predicate.vectors = vector
+            predicate.scalar, predicate.scalars = scalar
+
+    cdef int _read_calendar(self, Calendar* c, object calendar) except -1:
+        """Take over when a clock is changed, and its periods."""
+        cdef int64_t[::1] since, offset, shown
+        since, offset, shown, c.period, c.origin, c.first = calendar
+        c.stretches = len(since)
+        c.since, c.offset, c.shown = &since[0], &offset[0], &shown[0]
+        self.held += [since, offset, shown]
+        return 0
+
+    cdef void* _hold(self, object array):
+        """Keep an array alive and return its first byte."""
+        cdef uint8_t[::1] view = array
+        self.held.append(view)
+        return <void*> &view[0]
+
+    def add_class(self, entries, int type):
+        """Register a class of events: what such an event does to each query.
+
+        Parameters
+        ----------
+        entries : sequence of (int, sequence of int, sequence of int, bool)
+            Query, its arrivals, its guard arrivals, and whether its pattern names the type. Queries that do not see
+            such events are left out.
+        type : int
+            Number of the event type.
+
+        Returns
+        -------
+        int
+            The number of the class, counted from 0.
+        """
+        cdef Core* k = &self.core
+        cdef Entry* entry
+        cdef int more = sum(len(arrivals) + len(guards) for _, arrivals, guards, _ in entries)
+        cdef int arrival, way
+        cdef const Table* t
+        k.class_member = <int*> grown(k.class_member, (k.class_members + more + 1) * sizeof(int))
+        k.entry = <Entry*> grown(k.entry, (k.classes + 1) * k.queries * sizeof(Entry))
+        memset(&k.entry[k.classes * k.queries], 0, k.queries * sizeof(Entry))
+        for query, arrivals, guards, named in entries:
+            t = &k.query[query]
+            entry = &k.entry[k.classes * k.queries + <int> query]
+            entry.present = True
+            entry.named = named
+            entry.begins = bool(guards) or (named and t.gap >= 0)
+            entry.arrivals = k.class_members
+            for arrival in arrivals:
+                k.class_member[k.class_members] = arrival
+                k.class_members += 1
+                for way in range(t.arrival[arrival].ways, t.arrival[arrival].ways_end):
+                    entry.begins |= t.way[way].source == 0
+            entry.arrivals_end = entry.guards = k.class_members
+            for arrival in guards:
+                k.class_member[k.class_members] = arrival
+                k.class_members += 1
+            entry.guards_end = k.class_members
+        k.classes += 1
+        return k.classes - 1
+
+    def adopt(self, Matching other, widened):
+        """Take over the state of an operator of the same queries whose attributes knew less of their types.
+
+        Parameters
+        ----------
+        other : Matching
+            Left empty.
+        widened : sequence of (sequence of (int, int), sequence of int)
+            Per query the (list, place of column) whose kept values turn from INT into DOUBLE, and the sets.
+        """
+        cdef Core* k = &self.core
+        cdef Core* old = &other.core
+        cdef Py_ssize_t slot, i, stride
+        cdef int query, number, place
+        cdef const Table* t
+        cdef Partition* p
+        cdef uint64_t* word
+        cdef Dictionary* d
+        assert k.queries == old.queries and k.keys == 0 and k.account == old.account
+        k.partition, k.keys, k.live = old.partition, old.keys, old.live
+        k.due, k.dues, k.dues_capacity = old.due, old.dues, old.dues_capacity
+        k.advanced, k.most_bits, k.windows = old.advanced, old.most_bits, old.windows
+        moved = k.keys * k.queries * sizeof(Partition*) + k.dues_capacity * sizeof(uint64_t)
+        k.own += moved
+        old.own -= moved
+        old.partition, old.keys = NULL, 0
+        old.due, old.dues, old.dues_capacity = NULL, 0, 0
+        for query in range(k.queries):
+            t = &k.query[query]
+            for slot in range(query, k.keys * k.queries, k.queries):
+                p = k.partition[slot]
+                if p == NULL:
+                    continue
+                if relay(k, t, &old.query[query], p, p.width, p.set_words):
+                    self._raise(OUT_OF_MEMORY)
+                for number, place in widened[query][0]:
+                    number += t.states - t.own_states if number >= t.own_states else 0
+                    stride = node_words(t, p, number)
+                    for i in range(p.nodes[number].count):
+                        word = p.nodes[number].word + p.nodes[number].head + i * stride
+                        word += stride - kept_of(t, number) + place
+                        (<double*> word)[0] = <double> (<int64_t*> word)[0]
+                for place in widened[query][1]:
+                    d = &p.dictionary[place]
+                    widen_values(d)
+
+    def process(
+        self, keys, times, orders, classes, columns, ranks, Py_ssize_t key_count, int64_t part=0, int64_t parts=1,
+        int64_t until=INT64_MIN, rows=None, sequence=None, bint distinct=False, hashes=None,
+    ):
+        """Feed rows in (time, order) order; see `hamlet._core.Kernel.process`, also for what it raises.
+
+        Parameters
+        ----------
+        hashes : uint64 array, optional
+            Of each string number (`hash_texts`), where a query asks for them.
+        """
+        cdef Core* k = &self.core
+        cdef const int32_t[::1] key_view = np.asarray(keys, dtype=np.int32)
+        cdef const int32_t[::1] class_view = np.asarray(classes, dtype=np.int32)
+        cdef const int64_t[::1] time_view = times
+        cdef const int64_t[::1] order_view = times if orders is None else orders
+        cdef const int64_t* order = NULL if orders is None else &order_view[0]
+        cdef const int64_t[::1] rank_view = ranks
+        cdef const uint64_t[::1] hash_view = hashes
+        cdef const int32_t[::1] row_view = rows
+        cdef const int32_t* row = NULL if rows is None else &row_view[0]
+        cdef Py_ssize_t n = len(keys), i, count = 0
+        cdef uint64_t* event
+        cdef uint64_t* spare
+        cdef int* kind
+        cdef Column* bound
+        cdef Py_ssize_t place
+        cdef int failure
+        if n == 0:
+            return
+        self._reserve_keys(key_count)
+        bound = <Column*> calloc(len(columns) + 1, sizeof(Column))
+        event = <uint64_t*> malloc(n * sizeof(uint64_t))
+        spare = <uint64_t*> malloc(n * sizeof(uint64_t))
+        kind = <int*> malloc(n * sizeof(int))
+        held = []
+        try:
+            if bound == NULL or event == NULL or spare == NULL or kind == NULL:
+                raise MemoryError
+            for i, (data, valid) in enumerate(columns):
+                bound[i].data = <const int64_t*> address(held, data.view(np.int64))
+                bound[i].valid = NULL if valid is None else <const uint8_t*> address(held, valid)
+            k.columns = bound
+            k.ranks = &rank_view[0]
+            k.hashes = NULL if hashes is None or len(hashes) == 0 else &hash_view[0]
+            with nogil:
+                for i in range(n if parts == 1 else 0):
+                    if key_view[i] >= 0:
+                        event[count] = <uint64_t> key_view[i] << 32 | <uint64_t> (i if row == NULL else row[i])
+                        count += 1
+                for i in range(n if parts > 1 else 0):
+                    if key_view[i] >= 0 and key_view[i] % parts == part:
+                        event[count] = (
+                            <uint64_t> (key_view[i] // parts) << 32 | <uint64_t> (i if row == NULL else row[i])
+                        )
+                        count += 1
+                sort_by_key(event, spare, count, key_count)
+                for i in range(count):  # one by one, so that the memory is asked for many at a time
+                    place = <Py_ssize_t> (event[i] & <uint64_t> 0xFFFFFFFF)
+                    (<int64_t*> spare)[i] = time_view[place]
+                    kind[i] = class_view[place]
+                failure = take_events(k, event, count, <int64_t*> spare, order, kind)
+        finally:
+            free(bound)
+            free(event)
+            free(spare)
+            free(kind)
+            k.columns = NULL
+        self._raise(failure)
+
+    cdef void _raise(self, int failure) except *:
+        cdef Core* k = &self.core
+        if failure == OUT_OF_MEMORY and k.account.refused:
+            raise BudgetExceeded
+        if failure == OUT_OF_MEMORY:
+            raise MemoryError
+        if failure == OVERFLOW:
+            raise KernelOverflow(k.failed_query, k.failed_predicate, k.failed_place, k.failed_row)
+
+    cdef void _reserve_keys(self, Py_ssize_t key_count) except *:
+        cdef Core* k = &self.core
+        cdef Py_ssize_t capacity = k.keys
+        if key_count <= capacity:
+            return
+        capacity = max(key_count, capacity + (capacity >> 1) + 16)
+        if not take(k.account, (capacity - k.keys) * k.queries * sizeof(Partition*)):
+            self._raise(OUT_OF_MEMORY)
+        k.own += (capacity - k.keys) * k.queries * <int64_t> sizeof(Partition*)
+        k.partition = <Partition**> grown(k.partition, (capacity * k.queries + 1) * sizeof(Partition*))
+        memset(k.partition + k.keys * k.queries, 0, (capacity - k.keys) * k.queries * sizeof(Partition*))
+        k.keys = capacity
+
+    def advance(self, int64_t time):
+        """Deliver every window that is final at `time` (ticks); no earlier row may follow."""
+        cdef int failure
+        with nogil:
+            failure = advance_time(&self.core, time)
+        self._raise(failure)
+
+    # ------------------------------------------------------------------------------------------- saved states
+
+    def save(self):
+        """The partitions as bytes for `load`; between two calls of `process`, with no row left to drain."""
+        cdef Core* k = &self.core
+        cdef Writer to
+        cdef Py_ssize_t slot
+        if self.waiting:
+            raise ValueError("rows of closed windows have not been taken")
+        memset(&to, 0, sizeof(Writer))
+        header = np.array([k.advanced, k.most_bits, k.windows, k.live], np.int64).tobytes()
+        for slot in range(k.keys * k.queries):
+            if k.partition[slot] != NULL and write_partition(&to, &k.query[slot % k.queries], k.partition[slot], slot):
+                free(to.word)
+                raise MemoryError
+        try:
+            return header + PyBytes_FromStringAndSize(<char*> to.word, to.count * sizeof(uint64_t))
+        finally:
+            free(to.word)
+
+    def load(self, const uint8_t[::1] data, Py_ssize_t key_count, int64_t events, const int64_t[::1] limits):
+        """Take over what `save` wrote; see `hamlet._core.Kernel.load`."""
+        cdef Core* k = &self.core
+        cdef Reader source
+        cdef int64_t header[4]
+        cdef int64_t slot, _
+        cdef Partition* p
+        cdef int failure = 0
+        assert k.keys == 0
+        if len(data) < <Py_ssize_t> sizeof(header) or len(data) % sizeof(uint64_t):
+            raise ValueError("the state of the windows is damaged")
+        self._reserve_keys(key_count)
+        memcpy(header, &data[0], sizeof(header))
+        source.byte = &data[0] + sizeof(header)
+        source.left = (len(data) - sizeof(header)) // sizeof(uint64_t)
+        source.limits = &limits[0] if len(limits) else NULL
+        source.most = min(max(events, 0), <int64_t> 1 << 40)
+        k.advanced, k.most_bits, k.windows = header[0], header[1], header[2]
+        for _ in range(header[3]):
+            p = read_partition(k, &source, &slot)
+            if p == NULL:
+                self._raise(OUT_OF_MEMORY if source.left >= 0 else 0)
+                raise ValueError("the state of the windows is damaged")
+            if slot < 0 or slot >= k.keys * k.queries or k.partition[slot] != NULL:
+                free_partition(k, &k.query[slot % k.queries], p)
+                raise ValueError("the state of the windows is damaged")
+            k.partition[slot] = p
+            failure = schedule(k, &k.query[slot % k.queries], p, slot, k.advanced)
+            self._raise(failure)
+        if source.left:
+            raise ValueError("the state of the windows is damaged")
+
+    # ------------------------------------------------------------------------------------- what others look at
+
+    def live(self):
+        """Which keys are remembered: 1 by their number; uint8 array of shape (keys,)."""
+        cdef Core* k = &self.core
+        cdef Py_ssize_t slot
+        found = np.zeros(k.keys, dtype=np.uint8)
+        cdef uint8_t[::1] view = found
+        for slot in range(k.keys * k.queries):
+            if k.partition[slot] != NULL:
+                view[slot // k.queries] = 1
+        return found
+
+    def forget(self):
+        """Nothing is remembered of keys that are not live."""
+
+    def reads_bytes(self, Py_ssize_t rows, Py_ssize_t key_count):
+        """Keys and classes are never asked for as bytes."""
+        return False
+
+    def takes_whole(self, Py_ssize_t rows):
+        """Windows are never taken at once."""
+        return False
+
+    def closed(self):
+        """How many rows each query has to drain, of those that have any; a dict of int to int."""
+        cdef int query
+        return {query: self.core.rows[query].count for query in range(self.core.queries) if self.core.rows[query].count}
+
+    @property
+    def waiting(self):
+        """Rows to drain."""
+        cdef int query
+        return sum(self.core.rows[query].count for query in range(self.core.queries))
+
+    def memory(self, int query):
+        """Bytes that a query holds, per key; int64 array of shape (keys,)."""
+        cdef Core* k = &self.core
+        cdef Py_ssize_t key
+        found = np.zeros(k.keys, dtype=np.int64)
+        cdef int64_t[::1] view = found
+        for key in range(k.keys):
+            if k.partition[key * k.queries + query] != NULL:
+                view[key] = k.partition[key * k.queries + query].bytes
+        return found
+
+    def rows(self, int query):
+        """The rows of windows that have closed since `drop`: valid until the operator is called again.
+
+        Returns
+        -------
+        keys, windows : int64 arrays of shape (n,)
+            Partition, and number of the window; of a session the time at which it begins.
+        widths : int32 array of shape (n,)
+        words : uint64 array
+            The rows' cells one after the other (`hamlet._core.Kernel.rows`).
+        """
+        cdef Rows* r = &self.core.rows[query]
+        if r.count == 0:
+            return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.uint64)
+        return (
+            np.asarray(<int64_t[:r.count]> r.key),
+            np.asarray(<int64_t[:r.count]> r.window),
+            np.asarray(<int32_t[:r.count]> r.width),
+            np.asarray(<uint64_t[:r.words]> r.word),
+        )
+
+    def sets(self, int query):
+        """The distinct values of the same rows, copied.
+
+        Returns
+        -------
+        sizes : int64 array of shape (n, exact sets)
+        values : int64 array
+            The values of all exact sets, row after row: integers, the bits of doubles, or numbers of strings.
+        registers : uint8 array of shape (n, approximate sets, 4096)
+        """
+        cdef Rows* r = &self.core.rows[query]
+        cdef const Table* t = &self.core.query[query]
+        sizes = np.zeros(r.sizes, np.int64)
+        values = np.zeros(r.members, np.int64)
+        registers = np.zeros(r.register_words, np.uint64)
+        if r.sizes:
+            sizes[:] = np.asarray(<int64_t[:r.sizes]> r.size)
+        if r.members:
+            values[:] = np.asarray(<int64_t[:r.members]> r.member)
+        if r.register_words:
+            registers[:] = np.asarray(<uint64_t[:r.register_words]> r.registers)
+        return (
+            sizes.reshape(r.count, t.exact_sets),
+            values,
+            registers.view(np.uint8).reshape(r.count, t.registers, 8 * <int> REGISTER_WORDS),
+        )
+
+    def take_sheet(self, int query):
+        """Rows are never kept as columns."""
+        return None
+
+    def drop(self, int query):
+        """Forget the rows that `rows` gives."""
+        cdef Rows* r = &self.core.rows[query]
+        r.count = r.words = r.members = r.sizes = r.register_words = 0
+
+    @property
+    def counters(self):
+        """What has been counted so far, by name; integers. Bursts and what concerns them are the kernel's."""
+        cdef Core* k = &self.core
+        found = dict.fromkeys(COUNTERS, 0)
+        found["windows"], found["largest_count_bits"], found["live_states"] = k.windows, k.most_bits, k.live
+        return found
+
+
+COUNTERS = (
+    "windows", "largest_count_bits", "live_states", "bursts", "graphlets", "shared_graphlets",
+    "coefficient_computations", "snapshots", "snapshot_values", "beginnings", "pane_maps", "whole_windows", "decisions",
+    "decisions_by_model", "decision_ns", "splits", "merges",
+)
+
+
+def hash_texts(texts):
+    """What registers keep of strings; uint64 array of shape (len(texts),)."""
+    cdef bytes data
+    cdef Py_ssize_t i
+    found = np.zeros(len(texts), np.uint64)
+    cdef uint64_t[::1] view = found
+    for i, text in enumerate(texts):
+        data = text.encode("utf-8", "surrogatepass")
+        view[i] = hash_coupon(<const uint8_t*> <const char*> data, len(data))
+    return found
+
+
+cdef int kept_of(const Table* t, int number) noexcept nogil:
+    """Words of the attributes at the end of a list's nodes."""
+    cdef int columns
+    if is_store(t, number):
+        number -= t.states + t.end_count + 1
+        columns = t.store[number].columns_end - t.store[number].columns
+    else:
+        columns = t.state[number].columns_end - t.state[number].columns
+    return columns + (columns + 7) // 8
+
+
+cdef void widen_values(Dictionary* d) noexcept nogil:
+    """Integers become doubles; two that become one keep two numbers, which whoever reads them makes one."""
+    cdef Py_ssize_t i
+    cdef int64_t count = d.count
+    for i in range(count):
+        (<double*> &d.value[i])[0] = <double> d.value[i]
+    rebuild(d)
+
+
+cdef void rebuild(Dictionary* d) noexcept nogil:
+    cdef Py_ssize_t i
+    cdef uint64_t at, hashed
+    memset(d.slot, 0xFF, d.slots * sizeof(int32_t))
+    for i in range(d.count):
+        hashed = <uint64_t> d.value[i] * <uint64_t> 0x9E3779B97F4A7C15
+        at = (hashed ^ hashed >> 32) & <uint64_t> (d.slots - 1)
+        while d.slot[at] >= 0:
+            at = (at + 1) & <uint64_t> (d.slots - 1)
+        d.slot[at] = <int32_t> i
+
+
+cdef void* grown(void* memory, Py_ssize_t bytes) except NULL:
+    cdef void* found = realloc(memory, bytes)
+    if found == NULL:
+        raise MemoryError
+    return found
+
+
+cdef const void* address(list held, object array):
+    """The first byte of a contiguous array, kept alive by `held`."""
+    cdef const uint8_t[::1] view
+    if len(array) == 0:
+        return NULL
+    view = array.view(np.uint8)
+    held.append(view)
+    return <const void*> &view[0]
+
+
+cdef void sort_by_key(uint64_t* event, uint64_t* spare, Py_ssize_t n, Py_ssize_t limit) noexcept nogil:
+    """A stable sort by the high half, all of which are below `limit`."""
+    cdef Py_ssize_t first[1 << DIGIT]
+    cdef Py_ssize_t i, at, count
+    cdef uint64_t* source = event
+    cdef uint64_t* target = spare
+    cdef int shift = 32, digit
+    cdef uint64_t held
+    if n < 64:
+        for i in range(1, n):
+            held = event[i]
+            at = i
+            while at and event[at - 1] >> 32 > held >> 32:
+                event[at] = event[at - 1]
+                at -= 1
+            event[at] = held
+        return
+    while limit >> (shift - 32):
+        memset(first, 0, sizeof(first))
+        for i in range(n):
+            first[source[i] >> shift & ((1 << DIGIT) - 1)] += 1
+        at = 0
+        for digit in range(1 << DIGIT):
+            count = first[digit]
+            first[digit] = at
+            at += count
+        for i in range(n):
+            digit = <int> (source[i] >> shift & ((1 << DIGIT) - 1))
+            target[first[digit]] = source[i]
+            first[digit] += 1
+        source, target = target, source
+        shift += DIGIT
+    if source != event:
+        memcpy(event, source, n * sizeof(uint64_t))
+
+
+cdef int take_events(
+    Core* k, const uint64_t* event, Py_ssize_t n, const int64_t* times, const int64_t* orders, const int* classes
+) noexcept nogil:
+    """All events of a batch, by key, then time; times and classes in the same order, orders by row. A Failure."""
+    cdef Py_ssize_t begin = 0, end, at, after, last
+    cdef int query, failure
+    while begin < n:
+        end = begin + 1
+        while end < n and event[end] >> 32 == event[begin] >> 32:
+            end += 1
+        if begin + AHEAD < n:
+            fetch(k.partition[(event[begin + AHEAD] >> 32) * k.queries])
+        for query in range(k.queries):
+            at = begin
+            while at < end:
+                after = step_end(orders, event, times, at, end)
+                last = after
+                if k.apart and orders != NULL and order_of(orders, event[at]) == 0:
+                    while last < end and times[last] == times[at]:
+                        last += 1
+                if last == after:
+                    failure = take_step(
+                        k, query, <int64_t> (event[at] >> 32), times[at], event + at, classes + at, after - at
+                    )
+                else:
+                    failure = take_apart(
+                        k, query, <int64_t> (event[at] >> 32), times[at], event + at, classes + at, after - at,
+                        last - at, orders,
+                    )
+                    after = last
+                if failure:
+                    return failure
+                at = after
+        begin = end
+    return 0
+
+
+cdef inline void fetch(const Partition* p) noexcept nogil:
+    """Have a partition read into the cache."""
+    prefetch(p)
+    prefetch(<const char*> p + 64)
+    prefetch(<const char*> p + 128)
+    prefetch(<const char*> p + 192)
+    prefetch(<const char*> p + 256)
+
+
+cdef inline Py_ssize_t step_end(
+    const int64_t* orders, const uint64_t* event, const int64_t* times, Py_ssize_t at, Py_ssize_t end
+) noexcept nogil:
+    """The place behind the events that have the time and the order of the one at a place."""
+    cdef Py_ssize_t after = at + 1
+    while after < end and times[after] == times[at]:
+        if orders != NULL and order_of(orders, event[after]) != order_of(orders, event[at]):
+            break
+        after += 1
+    return after

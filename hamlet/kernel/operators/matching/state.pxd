@@ -1,0 +1,27 @@
+from libc.stdint cimport int64_t, uint64_t
+
+from hamlet.kernel.operators.matching.tables cimport Core, Nodes, Partition, Table, node_words
+
+cdef Partition* new_partition(Core* k, Table* t, int64_t time) noexcept nogil
+cdef void give_up(Core* k, Table* t, Partition* p) noexcept nogil
+cdef void free_partition(Core* k, const Table* t, Partition* p) noexcept nogil
+cdef void clear_partition(const Table* t, Partition* p) noexcept nogil
+cdef uint64_t* append_node(Core* k, const Table* t, Partition* p, int number) noexcept nogil
+cdef int add_node(
+    Core* k, const Table* t, Partition* p, int number, int64_t lane, int64_t step, const uint64_t* value, uint64_t pane
+) noexcept nogil
+cdef void add_value(const Table* t, const Partition* p, uint64_t* target, const uint64_t* source) noexcept nogil
+cdef void drop_first(Nodes* n, Py_ssize_t nodes, Py_ssize_t stride) noexcept nogil
+cdef void keep_unmoved(const Table* t, Partition* p, int number, uint64_t mark) noexcept nogil
+cdef int reserve_bits(Core* k, const Table* t, Partition* p, int64_t additions) noexcept nogil
+cdef int relay(
+    Core* k, const Table* t, const Table* old, Partition* p, int width, int set_words
+) noexcept nogil
+cdef bint killed_since(const Table* t, const Partition* p, int guards, int64_t step) noexcept nogil
+cdef int reserve_words(Core* k, uint64_t** words, Py_ssize_t* capacity, Py_ssize_t needed) noexcept nogil
+cdef int number_value(Core* k, const Table* t, Partition* p, int place, int64_t value) noexcept nogil
+cdef int64_t find_value(const Partition* p, int place, int64_t value) noexcept nogil
+
+
+cdef inline uint64_t* node_at(const Nodes* n, Py_ssize_t place, Py_ssize_t stride) noexcept nogil:
+    return n.word + n.head + place * stride

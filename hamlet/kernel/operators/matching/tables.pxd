@@ -1,0 +1,314 @@
+"""The tables of the matching operator, and what it keeps for one query and one key.
+
+`hamlet.planner.matching` writes the tables; index pairs ``x``, ``x_end`` are half-open ranges.
+
+**Nodes.** A node is a set of partial trends that stand in one state of the automaton, with their summed aggregates. Its
+words are: the lane, the step of the last event (two bits mark a node that moves on: at the end of the step, and at the
+end of its time), the value, and in lists that need them the attributes of the last event. Lanes keep apart what ends at
+different times: a lane is an open window, the time at which the trends begin (SPAN), or 0 (sessions). Lists of merged nodes are sorted by lane, then step;
+lists of single events are in the order of arrival.
+**Rows apart.** Where an order column orders the events of a time, rows of other queries have no order among them. A
+table then has every state twice: in the second half stand trends that end with a row, until its time is over.
+**Values** are cells (`hamlet.kernel.cells`), then the bits of each exact set of distinct values, then the registers
+of each approximate one.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+
+from hamlet.kernel.cells cimport floor_divide, words_of
+from hamlet.kernel.expression cimport Code, Column, Register
+from hamlet.kernel.memory cimport Account
+from hamlet.kernel.plan cimport Predicate, Query
+from hamlet.kernel.plan cimport Arrival as Binding
+
+cdef enum Semantics:
+    ANY                  # any events may be skipped
+    NEXT                 # a partial trend is extended at the first step that can extend it, and nowhere else
+    CONTIGUOUS           # only at the next step of its partition
+
+cdef enum:
+    HEAD = 2             # words of a node before its value
+    REGISTER_BITS = 12   # of a hash choose a register
+    REGISTER_WORDS = 512  # 2^12 registers of one byte
+    FIRST_SET_WORDS = 1
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #define HAMLET_MOVES ((uint64_t) 1 << 63)
+    #define HAMLET_LEAVES ((uint64_t) 1 << 62)
+    """
+    const uint64_t MOVES "HAMLET_MOVES"
+    const uint64_t LEAVES "HAMLET_LEAVES"  # moves on at the end of its time, with a row that has no order in it
+
+cdef struct Way:         # what a transition reads
+    int source           # state, 0 for the start
+    int guards           # guard set over the gap, -1 for none
+    int predicate        # on (earlier, later) event, -1 for none
+
+cdef struct Arrival:     # an event bound to the variable of a state
+    int state            # -1: trends that could take the event are not extended (they are in one of two sets only)
+    int variable
+    int ways
+    int ways_end
+
+cdef struct StateTable:
+    int kept             # 1 where a transition leaves it
+    int single           # 1 where its nodes are single events, since predicates look at them
+    int columns          # member[columns : columns_end] are the event columns that predicates read
+    int columns_end
+    int guards           # the guards that may tell nodes apart, as a set; -1 for none
+    int final            # 1 where a trend may end here under no guard
+    int ends             # member[ends : ends_end] are the guarded ends, counted over all states
+    int ends_end
+
+cdef struct GuardArrival:
+    int guard
+    int state            # of its template, counted over all guards
+    int ways             # sources are guard states, 0 for the start
+    int ways_end
+    int store            # which store keeps its events, -1 for none
+    int final            # 1 where a match may end here
+
+cdef struct Store:       # events of a negated pattern that its predicates look back at
+    int columns
+    int columns_end
+
+cdef struct ValueSet:    # distinct values of an attribute
+    int variable
+    int column
+    int approximate      # 1: registers; 0: an exact set
+    int floating         # 1: doubles
+    int text             # 1: numbers of strings
+
+cdef struct Partition
+
+cdef struct Calendar:    # windows are numbers of periods of a clock that is changed now and then
+    int stretches        # of constant offset; 0 where windows begin at multiples of the slide
+    int64_t* since       # [stretches] when each begins, ascending
+    int64_t* offset      # [stretches] how far the clock is ahead then
+    int64_t* shown       # [stretches] the clock has shown less than this before it, ascending
+    int64_t period       # ticks of a period on the clock
+    int64_t origin       # a reading of the clock at which period 0 begins
+    int64_t first        # the period that is at 0 on the line of windows
+
+cdef struct Table:       # one query
+    Query cells          # the layout of cells; nothing else of it is used
+    int semantics
+    int64_t within
+    int64_t slide
+    int64_t span         # -1 for none
+    int64_t gap          # of sessions, -1 for none
+    int64_t delay        # ticks between a window's end and its row
+    int64_t keeps        # ticks that a key is remembered after its last event, whatever stands in it
+    int64_t pane         # gcd of within and slide
+    Calendar calendar    # with SPAN, whose lengths are those of time: within, slide and pane are on the line then
+    int session_end      # the component that is the last time of a session, -1 for none
+    int states           # the start included
+    int own_states       # those before the second half, if there is one
+    int end_count        # guarded ends
+    int guards
+    int guard_states
+    int stores
+    int exact_sets
+    int registers
+    int sets             # both
+    int lists            # states, ends, totals, stores
+    int looks_back       # 1 where a negated pattern has predicates
+    int variables
+    Way* way
+    Arrival* arrival
+    StateTable* state
+    int* end_guards      # [end_count] guard set
+    GuardArrival* guard_arrival
+    Store* store
+    ValueSet* value_set  # exact ones first
+    Predicate* predicate
+    int* member
+    int* guard_first     # guard -> its first state
+    int* guard_set       # set i is member[guard_set[2i] : guard_set[2i + 1]]
+    Binding* binding     # [variables]
+    int* table           # memory of the above
+    Partition* spare     # partitions that are free for other keys
+    int spares
+
+cdef struct Entry:       # what a class of events does to one query
+    int arrivals         # class_member[arrivals : arrivals_end]
+    int arrivals_end
+    int guards
+    int guards_end
+    int named            # 1 where the pattern names the event's type
+    int begins           # 1 where a partition without anything else takes notice
+    int present          # 1 where the query sees such events at all
+
+cdef struct Nodes:
+    uint64_t* word
+    Py_ssize_t head      # words before the first node
+    Py_ssize_t count     # nodes
+    Py_ssize_t capacity  # words
+    int moves            # 1 where some node moves on
+
+cdef struct Dictionary:  # the values of exact sets, numbered
+    int64_t* value
+    int32_t* slot        # open addressing; -1 is free
+    Py_ssize_t count
+    Py_ssize_t slots     # a power of two
+
+cdef struct Partition:   # one query and one key
+    Partition* next      # among spare ones
+    int64_t step         # steps so far
+    int64_t last         # time of the last one
+    int64_t apart_step   # the step of the rows of the time under way whose matches of negated patterns wait, else 0
+    int64_t horizon      # trends in lanes before it are over
+    int64_t horizon_time  # matches of a negated pattern that began before it forbid nothing any more
+    int64_t due          # the time of its entry in the calendar, INT64_MAX for none
+    int64_t next_window  # SPAN: windows before it have been delivered
+    int64_t row_due      # SPAN: when the next row is final, INT64_MAX where there are no totals
+    int64_t begin        # the open session, until = its last event's time + gap
+    int64_t until
+    int open             # whether there is one
+    int width            # limbs of a count
+    int set_words        # of each exact set
+    int bits             # all counts together, and 1, are at most 2^bits
+    int64_t bytes
+    Nodes* nodes         # [lists] states, guarded ends, totals, stores
+    int64_t* latest      # [guard_states][2] latest start of a partial match: step, time; step 0 for none
+    int64_t* killed      # [guards][2] latest start of a finished match
+    Dictionary* dictionary  # [exact_sets]
+
+cdef struct Rows:        # rows of closed windows
+    Py_ssize_t count
+    Py_ssize_t capacity
+    int64_t* key
+    int64_t* window
+    int32_t* width
+    uint64_t* word
+    Py_ssize_t words
+    Py_ssize_t words_capacity
+    int64_t* member      # the values of exact sets, row after row, set after set
+    Py_ssize_t members
+    Py_ssize_t members_capacity
+    int64_t* size        # [count][exact sets] how many
+    Py_ssize_t sizes
+    Py_ssize_t sizes_capacity
+    uint64_t* registers  # [count][registers][REGISTER_WORDS]
+    Py_ssize_t register_words
+    Py_ssize_t registers_capacity
+
+cdef struct Due:
+    int64_t time
+    int64_t slot
+
+cdef struct Core:
+    int queries
+    Table* query
+    Py_ssize_t keys
+    Partition** partition  # [keys][queries]
+    Account* account
+    int64_t own          # bytes of the arrays of this struct
+    Rows* rows
+    Due* due             # a heap
+    Py_ssize_t dues
+    Py_ssize_t dues_capacity
+    int64_t advanced     # no event before it will come
+    int classes
+    Entry* entry         # [classes][queries]
+    int* class_member
+    int class_members
+    const Column* columns
+    const int64_t* ranks
+    const uint64_t* hashes  # of strings, by number
+    uint64_t* gathered   # what one arrival reads: lane, value
+    Py_ssize_t gathered_words
+    Py_ssize_t gathered_count
+    int apart            # 1 where events of order 0 are rows, which have no order among the others of their time
+    uint64_t mark        # MOVES or LEAVES: how the events that are read move trends on
+    uint64_t* pending    # what the step adds: state, lane, row, value
+    Py_ssize_t pending_words
+    Py_ssize_t pending_end
+    int64_t* fresh       # [guard states][2] of the step under way, and again of the rows of its time
+    int64_t* kept_start  # [..][2] latest starts of what the rows of a time end, for stores
+    Py_ssize_t kept_starts
+    Py_ssize_t kept_start_words
+    uint64_t* scratch
+    Py_ssize_t scratch_words
+    Column* vector       # columns of a predicate
+    Column* scalar
+    Register* registers
+    int failed_query
+    int failed_predicate
+    int failed_place
+    Py_ssize_t failed_row
+    int64_t most_bits
+    int64_t windows
+    int64_t live
+    int64_t moved        # partial trends that moved on, as nodes
+
+
+cdef inline Py_ssize_t value_words(const Table* t, const Partition* p) noexcept nogil:
+    return words_of(&t.cells, p.width) + t.exact_sets * p.set_words + t.registers * <Py_ssize_t> REGISTER_WORDS
+
+
+cdef inline int kept_words(int columns) noexcept nogil:
+    """Words of the attributes of an event: values, and a byte each for whether there is one."""
+    return columns + (columns + 7) // 8
+
+
+cdef inline int extra_words(const Table* t, int number) noexcept nogil:
+    """Words of a list's nodes behind their values."""
+    cdef const StateTable* s
+    if number < t.states:
+        s = &t.state[number]
+        return kept_words(s.columns_end - s.columns) if s.single else 0
+    if number < t.states + t.end_count:
+        return 1  # the pane of the last event
+    if number == t.states + t.end_count:
+        return 0
+    number -= t.states + t.end_count + 1
+    return kept_words(t.store[number].columns_end - t.store[number].columns)
+
+
+cdef inline bint is_store(const Table* t, int number) noexcept nogil:
+    return number > t.states + t.end_count
+
+
+cdef inline Py_ssize_t node_words(const Table* t, const Partition* p, int number) noexcept nogil:
+    """Words of a list's nodes; a store's have no value."""
+    return HEAD + (0 if is_store(t, number) else value_words(t, p)) + extra_words(t, number)
+
+
+cdef inline int64_t step_of(const uint64_t* node) noexcept nogil:
+    return <int64_t> (node[1] & ~(MOVES | LEAVES))
+
+
+cdef inline int64_t place_on_line(const Table* t, int64_t time) noexcept nogil:
+    """Where the period that holds a time begins on the line of windows; without a calendar the time itself."""
+    cdef const Calendar* c = &t.calendar
+    cdef int low = 0, high = c.stretches, middle
+    if c.stretches == 0:
+        return time
+    time = min(time, <int64_t> 1 << 61)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if c.since[middle] <= time:
+            low = middle
+        else:
+            high = middle
+    return (floor_divide(max(time + c.offset[low], c.shown[low] - 1) - c.origin, c.period) - c.first) * t.pane
+
+
+cdef inline int64_t time_of_edge(const Table* t, int64_t place) noexcept nogil:
+    """The time at which a period begins, given by its place on the line of windows; the place without a calendar."""
+    cdef const Calendar* c = &t.calendar
+    cdef int low = 0, high = c.stretches, middle
+    cdef int64_t reading
+    if c.stretches == 0:
+        return place
+    reading = (floor_divide(place, t.pane) + c.first) * c.period + c.origin
+    while high - low > 1:  # the last stretch before which the clock has not shown so much
+        middle = (low + high) // 2
+        if c.shown[middle] <= reading:
+            low = middle
+        else:
+            high = middle
+    return max(c.since[low], reading - c.offset[low])

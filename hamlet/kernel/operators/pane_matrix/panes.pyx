@@ -1,0 +1,191 @@
+"""Pane maps: what a pane makes of a window, computed once for all windows that overlap in it.
+
+No window opens or closes within a pane, so all open windows see the same events, and what these make of a window's
+cells S is one linear map: S' = F + sum over the slots j of S_j B_j, where F is what begins within the pane and B_j what
+becomes of one trend in slot j. F and the B_j have the form of a window each, so that the programs of events and bursts
+run on them as on windows; only the empty trend extends nothing but F. With many windows open this, and to fold every
+window with it once, costs less than every step in every window. A map may span several panes: then
+windows that open meanwhile see every step, and those that close are folded as they do.
+
+Integers would need a bound for the products, so only scaled doubles are mapped (numbers=float).
+
+**Plain numbers.** As long as the bound that a block keeps says that what steps are applied to stays below
+2^LANES_PLAIN_BITS, all its exponents are zero and no step looks at them: in a map, in the windows that open after it
+began, and where there is no map in all windows, until they grow too large. A map that does is folded, and another one
+begins. Windows that a map was folded into are scaled.
+
+Source: HAMLET (SIGMOD'21) §3.1 (panes).
+"""
+
+from libc.stdint cimport int64_t
+
+from hamlet.kernel.core cimport Core
+from hamlet.kernel.operators.simd.lanes cimport Band, Block, LaneProgram, Word, lanes_bits, lanes_power
+
+
+cdef Word* window_of(const Band* band, const Block* block, int64_t window) noexcept nogil:
+    """The cells of an open window."""
+    cdef int64_t place = window % band.windows if band.windows > 1 else 0  # a division takes as long as a vector's sum
+    return block.cell + (place + band.windows if place < 0 else place) * band.words
+
+
+cdef Word* map_of(const Band* band, const Block* block, int64_t window) noexcept nogil:
+    """The pane map that is to be read with the cells of a window; a null pointer where it has all that was."""
+    return block.cell + band.windows * band.words if block.mapped and window <= block.early else NULL
+
+
+cdef int64_t first_apart(const Block* block) noexcept nogil:
+    """The first open window that steps are applied to; those before it wait for the map."""
+    return max(block.first, block.early + 1) if block.mapped else block.first
+
+
+cdef void begin_pane(Core* k, const Band* band, Block* block) noexcept nogil:
+    """Let the map go on over one more pane, or begin another if it pays, should steps come as they did.
+
+    A map costs its steps, those of windows that opened after it began, and a fold of each window that it began with,
+    which reads each slot for each slot. It goes on until the second are as many as the third, or its numbers would
+    hardly be plain any longer.
+    """
+    cdef int64_t windows = block.last - block.first + 1, steps = block.steps
+    if block.mapped:
+        block.panes += 1
+        if (
+            block.first <= block.early and block.steps * block.panes < windows * band.shape.slots
+            and stays_plain(band, block)
+        ):
+            k.mapped += 1
+            return
+        steps //= block.panes
+        end_map(band, block)
+    block.mapped = (
+        band.maps > 0 and windows > band.maps
+        and steps * (windows - band.maps) * (windows - band.maps) > 2 * windows * band.shape.slots
+    )
+    block.steps = block.panes = 0
+    if block.mapped:
+        k.mapped += 1
+        begin_map(band, block)
+
+
+cdef void begin_map(const Band* band, Block* block) noexcept nogil:
+    block.mapped = block.plain = True
+    block.early = block.last
+    block.bits = 1
+    block.weight = 0
+    band.machine.begin(&band.shape, map_of(band, block, block.first))
+
+
+cdef bint another_map(const Band* band, Block* block) noexcept nogil:
+    """Begin a map anew where the one under way has become too large to be plain; False where there is no such map."""
+    if not (block.mapped and block.plain):
+        return False
+    end_map(band, block)
+    begin_map(band, block)
+    return True
+
+
+cdef bint stays_plain(const Band* band, Block* block) noexcept nogil:
+    """Whether a map's numbers are plain, and will be at the end of one more pane should they grow as they did."""
+    if block.plain:
+        measure_plain(band, block)
+    return block.plain and (block.bits + lanes_bits(block.weight)) * (block.panes + 1) < band.most_bits * block.panes
+
+
+cdef int stepped(const Band* band, const Block* block) noexcept nogil:
+    """List in `band.cells` what steps are applied to: of a map its slots and what begins in it, and windows apart.
+
+    Returns how many of them no trend can begin in; these come first.
+    """
+    cdef int i, slots = band.maps - 1 if block.mapped else 0
+    cdef Word* cell
+    if block.mapped:
+        cell = map_of(band, block, block.early)
+        band.cells[slots] = cell
+        for i in range(slots):
+            cell += band.words
+            band.cells[i] = cell
+    list_windows(band, block, first_apart(block), block.last, band.cells + (band.maps if block.mapped else 0))
+    return slots
+
+
+cdef inline void list_windows(
+    const Band* band, const Block* block, int64_t first, int64_t last, Word** cells
+) noexcept nogil:
+    """The cells of some open windows, one after the other."""
+    cdef Word* end = block.cell + band.windows * band.words
+    cdef Word* cell
+    cdef int64_t i
+    if first <= last:
+        cell = window_of(band, block, first)
+        for i in range(last + 1 - first):
+            cells[i] = cell
+            cell += band.words
+            if cell == end:
+                cell = block.cell
+
+
+cdef inline int steppings(const Band* band, const Block* block) noexcept nogil:
+    """How many that are."""
+    return <int> (block.last + 1 - first_apart(block)) + (band.maps if block.mapped else 0)
+
+
+cdef void measure_plain(const Band* band, Block* block) noexcept nogil:
+    """The bounds of plain numbers, from what steps are applied to."""
+    cdef double counts = 0, sums = 0
+    stepped(band, block)
+    band.machine.size(&band.shape, band.cells, steppings(band, block), &counts, &sums)
+    block.bits = max(lanes_bits(counts * (1 + 1e-9)), 1)
+    block.weight = sums * (1 + 1e-9) / lanes_power(block.bits)
+
+
+cdef void leave_plain(const Band* band, Block* block) noexcept nogil:
+    """Let the numbers that steps are applied to have exponents."""
+    cdef int i
+    if block.plain:
+        stepped(band, block)
+        for i in range(steppings(band, block)):
+            band.machine.scale(&band.shape, band.cells[i])
+        block.plain = False
+        block.bits = block.bits > 0
+        block.weight = 0
+
+
+cdef void fold_window(const Band* band, const Block* block, int64_t window) noexcept nogil:
+    """Bring a window up to what the map has had so far; afterwards nothing else may be done to it."""
+    if block.mapped and window <= block.early:
+        band.cells[0] = window_of(band, block, window)
+        fold_cells(band, block, 1)
+
+
+cdef inline void fold_cells(const Band* band, const Block* block, int windows) noexcept nogil:
+    """Fold the first windows that `band.cells` lists with the block's map."""
+    band.machine.fold(
+        &band.shape, band.cells, windows, map_of(band, block, block.early), block.plain, band.sums
+    )
+
+
+cdef void end_map(const Band* band, Block* block) noexcept nogil:
+    """Bring all windows up to what the map has had, and end it."""
+    cdef int64_t last = min(block.early, block.last)
+    if not block.mapped:
+        return
+    if block.first <= last:
+        list_windows(band, block, block.first, last, band.cells)
+        fold_cells(band, block, <int> (last + 1 - block.first))
+    leave_plain(band, block)
+    block.mapped = False
+
+
+cdef void apply_step(Band* band, Block* block, const LaneProgram* program, int64_t events) noexcept nogil:
+    """Let a burst, or one event, take effect; its inputs are loaded."""
+    cdef int begins
+    block.steps += 1
+    if program.kills:
+        band.alive_in = NULL
+    if not program.direct:
+        leave_plain(band, block)
+    begins = stepped(band, block)
+    band.machine.apply(
+        &band.shape, program, band.cells, steppings(band, block), begins, band.input, events, block.plain, band.sums,
+        NULL,
+    )

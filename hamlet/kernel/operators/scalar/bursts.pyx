@@ -1,0 +1,137 @@
+"""Bursts of one query by itself: whether it has a trend that one extends, and what the burst makes of its snapshot.
+
+Most bursts wait, and are taken in together (`hamlet.kernel.sharing.deferred`).
+
+Source: HAMLET (SIGMOD'21) Defs. 3.9-3.11.
+"""
+
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memset
+
+from hamlet.kernel.cells cimport add_arriving, bit_length, has_trends, lane_of, limbs_bits, words_of
+from hamlet.kernel.core cimport EVENT_STORE, SCALAR, Core, Graphlet, Member, Pending, Work
+from hamlet.kernel.operator cimport Run
+from hamlet.kernel.operators.scalar.state cimport State, cell_of, start_alive, widen
+from hamlet.kernel.operators.scalar.step cimport read_source
+from hamlet.kernel.plan cimport FROM_CELL, NO_FAILURE, OUT_OF_MEMORY, Arrival, Query, Source
+from hamlet.kernel.scratch cimport reserve_scratch
+from hamlet.kernel.sharing.burst cimport Tally, apply_burst, apply_limbs
+from hamlet.kernel.sharing.deferred cimport begin_pending, put_off
+from hamlet.kernel.windows cimport open_state, turn_pane
+
+
+cdef int find_member(Core* k, int query, Graphlet* g, int place) noexcept nogil:
+    """Put a member on the list of those with trends that a burst extends, if it has any. Returns a Failure."""
+    cdef const Member* member = &g.member[place]
+    cdef Pending* p = &k.pending[member.query]
+    cdef State* s
+    cdef int failure
+    if p.state == NULL or g.time >= p.border or member.form == NULL:
+        s = k.state[g.key * k.queries + member.query]
+        if s == NULL:
+            if not member.starts:
+                return NO_FAILURE  # nothing is there to extend
+            failure = open_state(k, member.query, g.key, g.time, &s)
+            if failure or s == NULL:
+                return failure
+        if g.time >= s.border:
+            failure = turn_pane(k, member.query, s, g.key, g.time)
+            if failure:
+                return failure
+        if s.last < s.first:
+            return NO_FAILURE
+        if member.form != NULL:
+            begin_pending(k, member.query, s)
+    if (p.live & member.form.reads) != 0 if member.form != NULL else extends(&k.query[member.query], s, member.arrival):
+        list_member(k, g, place)
+    return NO_FAILURE
+
+
+cdef void list_member(Core* k, Graphlet* g, int place) noexcept nogil:
+    """Count a member, which is in no block, among those with trends that a burst extends."""
+    cdef const Member* member = &g.member[place]
+    g.live[g.lone] = place
+    g.lone += 1
+    g.lives += 1
+    g.every |= <uint64_t> 1 << member.role
+    k.role_lives[member.role] += 1
+    k.kin_lives[member.kin] += 1
+
+
+cdef bint extends(const Query* q, const State* s, int arrival) noexcept nogil:
+    """Whether an event would extend a trend, the empty one included, in some open window."""
+    cdef const Arrival* a = &q.arrival[arrival]
+    cdef const Source* source
+    cdef int64_t window
+    cdef int i, lane
+    for i in range(a.sources, a.sources_end):
+        source = &q.source[i]
+        lane = lane_of(q, s.first)
+        for window in range(s.first, s.last + 1):
+            if source.kind == FROM_CELL:
+                if has_trends(q, s.width, cell_of(q, s, lane, source.place)):
+                    return True
+            elif start_alive(q, s, source.guards, window):
+                return True
+            lane = lane + 1 if lane + 1 < q.lanes else 0
+    return False
+
+
+cdef int take_burst(Core* k, int64_t key, const Member* member, const Run* run) noexcept nogil:
+    """Let a query by itself take a burst that extends a trend of it, at once or later. Returns a Failure."""
+    cdef Work* work = &k.work[EVENT_STORE if k.query[member.query].stores else SCALAR]
+    cdef bint waits = False
+    cdef int failure = NO_FAILURE
+    work.events += run.events
+    work.bursts += 1
+    if member.form != NULL:
+        failure = put_off(k, key, member, run.events, run.tally, &waits)
+    return failure if failure or waits else serve(k, key, member, run)
+
+
+cdef int serve(Core* k, int64_t key, const Member* member, const Run* run) noexcept nogil:
+    """Take a query's snapshot and add what the burst makes of it. Returns a Failure."""
+    cdef const Query* q = &k.query[member.query]
+    cdef const Arrival* a = &q.arrival[member.arrival]
+    cdef State* s = k.state[key * k.queries + member.query]
+    cdef const Tally* tally = run.tally
+    cdef int64_t events = run.events, bits, window
+    cdef int lane, i, words, failure
+    cdef Py_ssize_t block
+    cdef uint64_t* snapshot
+    cdef uint64_t* sum
+    cdef uint64_t* cell
+    k.applied += 1
+    bits = max(s.bits, 1) + bit_length(q.most_sources) + (events if member.loop else bit_length(events)) + 1
+    if q.exact and bits > 64 * s.width - 3 and widen(q, s, bits):
+        return OUT_OF_MEMORY
+    if reserve_scratch(k, q, s):
+        return OUT_OF_MEMORY
+    lane = lane_of(q, s.first)
+    if q.exact and q.scaled == 0 and not q.strands:
+        for window in range(s.first, s.last + 1):
+            apply_limbs(q, s, a, member.loop, events, tally, bits, window, lane, k.scratch)
+            lane = lane + 1 if lane + 1 < q.lanes else 0
+        return NO_FAILURE
+    words = words_of(q, s.width)
+    block = <Py_ssize_t> q.lanes * words
+    snapshot = k.scratch
+    sum = k.scratch + block
+    memset(snapshot, 0, block * sizeof(uint64_t))
+    for i in range(a.sources, a.sources_end):
+        failure = read_source(k, member.query, s, a, &q.source[i], snapshot, 0)
+        if failure:
+            return failure
+    for _ in range(s.first, s.last + 1):
+        if has_trends(q, s.width, snapshot + lane * words):
+            apply_burst(
+                q, a, s.width, member.loop, events, tally,
+                snapshot + lane * words, sum, sum + words,
+            )
+            for i in range(a.cells, a.cells_end):
+                cell = cell_of(q, s, lane, q.member[i])
+                add_arriving(q, a, s.width, cell, sum)
+                if q.exact:
+                    s.bits = max(s.bits, limbs_bits(cell, s.width))
+        lane = lane + 1 if lane + 1 < q.lanes else 0
+    return NO_FAILURE

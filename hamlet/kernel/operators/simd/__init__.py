@@ -1,0 +1,1 @@
+"""The SIMD operator: queries of equal windows side by side, one vector element each."""

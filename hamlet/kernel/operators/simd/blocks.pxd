@@ -1,0 +1,18 @@
+from libc.stdint cimport int64_t, uint64_t
+
+from hamlet.kernel.core cimport Core
+from hamlet.kernel.operators.simd.lanes cimport Band, Block, Seat, Word
+
+cdef bint in_lanes(Core* k, Band* band, int64_t key, int64_t time, int* failure) noexcept nogil
+cdef int reach(Core* k, int number, int64_t key, int64_t time, Block** found) noexcept nogil
+cdef bint has_room(Band* band, Block* block, int64_t bits, bint starts, double weight) noexcept nogil
+cdef int leave_block(Core* k, int number, int64_t key, int64_t time) noexcept nogil
+cdef void drop_block(Core* k, Block* block) noexcept nogil
+cdef void measure(const Band* band, Block* block) noexcept nogil
+cdef int hand_over(Core* k, int number, int64_t key) noexcept nogil
+cdef Block* new_block(Core* k, Band* band) noexcept nogil
+cdef void free_block(Core* k, Band* band, Seat* seat) noexcept nogil
+cdef Py_ssize_t bytes_in_block(const Core* k, int query, Py_ssize_t key) noexcept nogil
+cdef int leave_bands(Core* k) noexcept
+cdef void hold_seats(Core* k) noexcept
+cdef void cell_of_lane(const Band* band, int lane, const Word* plane, uint64_t* cell) noexcept nogil

@@ -1,0 +1,459 @@
+"""Blocks: what is kept of a band of queries for one key, how windows open and close in it, and numbers too large.
+
+Contract
+--------
+**Form.** [open window][chunk][slot][vector][lane of the chunk]; window k is at k modulo the most windows open. Behind
+them is room for a pane map (``panes``).
+**Bound.** No addition of integers checks for overflow. `bits` and `weight` bound all counts and sums of a block: an
+event that makes r partial trends of one at most adds log2(1 + r) bits. Where the bound would pass what a plane can
+hold, it is measured anew from the cells; where that does not help, the block is *handed over*: every query goes on in a
+state of its own, whose limbs hold any number, until all windows of that time have closed (``state``).
+**Doubles** have exponents of their own under numbers=float, so that counts may be of any size. What an event brings may
+hand a block over, too (``simd.step``).
+
+Source: HAMLET (SIGMOD'21) §3.
+"""
+
+from libc.stdint cimport INT64_MIN, int64_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from hamlet.kernel.cells cimport bit_length, first_kept, floor_divide, lane_of, scaled_normal, scaled_store
+from hamlet.kernel.core cimport PANE_MATRIX, PLAIN_DOUBLES, SIMD, Core, may_use
+from hamlet.kernel.memory cimport ALLOCATION, take
+from hamlet.kernel.operators.pane_matrix.panes cimport (
+    another_map,
+    begin_pane,
+    end_map,
+    fold_window,
+    leave_plain,
+    measure_plain,
+    window_of,
+)
+from hamlet.kernel.operators.scalar.state cimport State, cell_of, clear_state, new_state
+from hamlet.kernel.operators.simd.lanes cimport (
+    ALIGNMENT,
+    CAST_COUNT,
+    CAST_DOUBLE,
+    CAST_END,
+    CAST_FLAG,
+    CAST_GREATEST_DOUBLE,
+    CAST_LEAST_DOUBLE,
+    CAST_LEAST_INT,
+    CAST_LIMBS,
+    CAST_SCALED,
+    Band,
+    Block,
+    Cast,
+    Seat,
+    Shape,
+    Word,
+    aligned,
+    can_hold,
+    lanes_bits,
+    lanes_measure,
+    lanes_power,
+    lanes_value,
+)
+from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Query
+from hamlet.kernel.rows cimport new_row
+from hamlet.kernel.sharing.deferred cimport settle
+from hamlet.kernel.timer_heap cimport schedule, schedule_slot
+from hamlet.kernel.windows cimport close_windows, lowest
+
+
+# ------------------------------------------------------------------------------------------------ life
+
+cdef Block* new_block(Core* k, Band* band) noexcept nogil:
+    """An empty block; a null pointer without memory."""
+    cdef Py_ssize_t size = (band.windows + band.maps) * band.words * sizeof(Word)
+    cdef Py_ssize_t bytes = sizeof(Block) + size + 2 * ALLOCATION + ALIGNMENT
+    cdef Block* block = band.spare
+    band.spare = NULL
+    if block == NULL:
+        if not take(k.account, bytes):
+            return NULL
+        block = <Block*> calloc(1, sizeof(Block))
+        if block != NULL:
+            block.cell = <Word*> aligned(size)
+        if block == NULL or block.cell == NULL:
+            free(block)
+            take(k.account, -bytes)
+            return NULL
+        block.bytes = bytes
+    band.alive_in = NULL
+    block.first = block.bits = block.steps = 0
+    block.last = -1
+    block.mapped = False
+    block.plain = not band.exact and may_use(k, PLAIN_DOUBLES)
+    block.weight = 0
+    block.border = INT64_MIN
+    k.states += band.queries
+    return block
+
+
+cdef void free_block(Core* k, Band* band, Seat* seat) noexcept nogil:
+    if seat.block == NULL:
+        return
+    k.states -= band.queries
+    if band.spare == NULL:
+        band.spare = seat.block
+    else:
+        drop_block(k, seat.block)
+    seat.block = NULL
+
+
+cdef void drop_block(Core* k, Block* block) noexcept nogil:
+    """Give back the memory of a block or of none."""
+    if block != NULL:
+        take(k.account, -block.bytes)
+        free(block.cell)
+        free(block)
+
+
+cdef bint in_lanes(Core* k, Band* band, int64_t key, int64_t time, int* failure) noexcept nogil:
+    """Whether a block, and no states, is to take what happens at a time; closes what states have left where it is."""
+    cdef Seat* seat = &band.seat[key]
+    cdef State* s
+    cdef int64_t end, bits = 0
+    cdef int i
+    if seat.until == INT64_MIN:
+        return True
+    end = floor_divide(time, band.slide) * band.slide + band.within
+    if time < seat.until:
+        seat.until = max(seat.until, end)
+        return False
+    for i in range(band.queries):
+        s = k.state[key * k.queries + band.query[i]]
+        if s != NULL:
+            failure[0] = settle(k, band.query[i])
+            if failure[0]:
+                return False
+            bits = max(bits, s.bits)
+    if band.exact and bits > band.most_bits:
+        seat.until = max(seat.until, end)
+        return False  # the next window's counts will hardly be smaller
+    for i in range(band.queries):
+        s = k.state[key * k.queries + band.query[i]]
+        if s != NULL:
+            failure[0] = close_windows(
+                k, band.query[i], s, key, lowest(k, &k.query[band.query[i]], time)
+            )
+            if failure[0]:
+                return False
+            clear_state(&k.query[band.query[i]], s)
+    seat.until = INT64_MIN
+    return True
+
+
+cdef int reach(Core* k, int number, int64_t key, int64_t time, Block** found) noexcept nogil:
+    """The block of a key with the windows of a time open; a null pointer where no window is. Returns a Failure."""
+    cdef Band* band = &k.band[number]
+    cdef Seat* seat = &band.seat[key]
+    cdef const Query* q = &k.query[band.query[0]]
+    cdef Block* block = seat.block
+    cdef int failure
+    found[0] = NULL
+    if block == NULL:
+        if lowest(k, q, time) > floor_divide(time, q.slide):
+            return NO_FAILURE
+        block = new_block(k, band)
+        if block == NULL:
+            return OUT_OF_MEMORY
+        seat.block = block
+    if time >= block.border:
+        failure = turn_block(k, number, block, key, time)
+        if failure:
+            return failure
+    if block.first <= block.last:
+        found[0] = block
+    return NO_FAILURE
+
+
+cdef int turn_block(Core* k, int number, Block* block, int64_t key, int64_t time) noexcept nogil:
+    """Close the windows that end at or before `time` and open those that hold it."""
+    cdef Band* band = &k.band[number]
+    cdef const Query* q = &k.query[band.query[0]]
+    cdef int64_t low = lowest(k, q, time), high = floor_divide(time, q.slide), window
+    if close_block(k, band, block, key, low):
+        return OUT_OF_MEMORY
+    if block.last < block.first:
+        block.mapped = False
+        block.plain = not band.exact and may_use(k, PLAIN_DOUBLES)
+        block.first = low
+        block.last = low - 1
+        block.bits = 0
+        block.weight = 0
+    for window in range(block.last + 1, high + 1):
+        open_window(band, block, window)
+    block.last = max(high, low - 1)
+    block.border = min((high + 1) * q.slide, low * q.slide + q.within)
+    begin_pane(k, band, block)
+    return NO_FAILURE
+
+
+cdef void open_window(Band* band, Block* block, int64_t window) noexcept nogil:
+    cdef Word* cells = window_of(band, block, window)
+    memset(cells, 0, band.words * sizeof(Word))
+    if band.starts:
+        begin_starts(band, cells)
+        block.bits = max(block.bits, bit_length(band.shape.slots))
+
+
+cdef void begin_starts(const Band* band, Word* cells) noexcept nogil:
+    """The empty trend, where a negated pattern may kill it."""
+    cdef const Shape* shape = &band.shape
+    cdef Word one
+    cdef int i
+    if shape.whole:
+        one.i = 1
+    else:
+        one.d = 1.0
+    for i in range(band.starts):
+        cells[
+            (band.start_chunk[i] * shape.slots + band.start_slot[i]) * shape.vectors * shape.width + band.start_lane[i]
+        ] = one
+
+
+cdef int close_block(Core* k, Band* band, Block* block, int64_t key, int64_t low) noexcept nogil:
+    """Deliver and close all open windows below `low`."""
+    while block.first <= block.last and block.first < low:
+        k.work[PANE_MATRIX if block.mapped and block.first <= block.early else SIMD].windows += band.queries
+        fold_window(band, block, block.first)
+        if block.bits and deliver_cells(k, band, window_of(band, block, block.first), key, block.first):
+            return OUT_OF_MEMORY
+        k.windows += band.queries
+        block.first += 1
+    return NO_FAILURE
+
+
+cdef int deliver_cells(Core* k, Band* band, const Word* cells, int64_t key, int64_t window) noexcept nogil:
+    """Append the rows of a window, one for each lane with a trend."""
+    cdef const Shape* shape = &band.shape
+    cdef int chunk, lane, width = band.shape.width
+    cdef const Word* sum
+    cdef uint64_t* row
+    cdef int64_t counts = 0  # all of them, bit by bit
+    band.machine.finish(shape, &band.finals, cells, band.sums)
+    for chunk in range(shape.chunks):
+        sum = band.sums + chunk * shape.vectors * width
+        for lane in range(chunk * width, min((chunk + 1) * width, band.queries)):
+            if sum.i:  # none of the bits of 0.0 either
+                counts |= sum.i
+                row = new_row(k, &k.rows[band.query[lane]], key, window, 1, band.row_words[lane])
+                if row == NULL:
+                    return OUT_OF_MEMORY
+                cell_of_lane(band, lane, sum, row)
+            sum += 1
+    if band.exact:
+        k.most_bits = max(k.most_bits, bit_length(counts))
+    return NO_FAILURE
+
+
+cdef void cell_of_lane(const Band* band, int lane, const Word* plane, uint64_t* cell) noexcept nogil:
+    """Write the numbers of a lane, [vectors][width] words apart, as a cell of its query of width 1."""
+    cdef const Cast* c = band.cast + lane * (band.places + 1)
+    cdef const Word* x
+    cdef uint64_t* to
+    while c.how != CAST_END:
+        x = plane + c.plane
+        to = cell + c.first
+        if c.how == CAST_COUNT:
+            to[0] = <uint64_t> x.i
+        elif c.how == CAST_LIMBS:
+            to[0] = <uint64_t> x.i
+            to[1] = cell[c.last] = <uint64_t> (x.i >> 63)
+        elif c.how == CAST_FLAG:
+            to[0] = x.i != 0
+        elif c.how == CAST_DOUBLE:
+            scaled_store(to, scaled_normal(x.d, 0))
+        elif c.how == CAST_SCALED:
+            scaled_store(to, scaled_normal(x.d, x[band.shape.planes * band.shape.width].i))
+        else:
+            to[0] = x.i != 0
+            to[1] = <uint64_t> lanes_value(
+                x.i, c.how == CAST_LEAST_DOUBLE or c.how == CAST_GREATEST_DOUBLE,
+                c.how == CAST_LEAST_INT or c.how == CAST_LEAST_DOUBLE,
+            )
+        c += 1
+
+
+cdef int leave_block(Core* k, int number, int64_t key, int64_t time) noexcept nogil:
+    """Close the windows that end at or before `time`; put what stays open on the calendar. Returns a Failure."""
+    cdef Band* band = &k.band[number]
+    cdef Seat* seat = &band.seat[key]
+    cdef Block* block = seat.block
+    if block == NULL:
+        return NO_FAILURE
+    if block.first <= block.last and block.first * band.slide + band.within <= time:
+        if close_block(k, band, block, key, first_kept(time, band.within, band.slide)):
+            return OUT_OF_MEMORY
+        block.border = INT64_MIN  # the next event looks at the windows anew
+    if block.last < block.first:
+        free_block(k, band, seat)
+        return NO_FAILURE
+    if seat.scheduled:
+        return NO_FAILURE
+    seat.scheduled = True
+    return schedule_slot(k, ~(key * k.bands + number), block.first * band.slide + band.within)
+
+
+# ------------------------------------------------------------------------------------------------ bounds
+
+cdef bint has_room(
+    Band* band, Block* block, int64_t bits, bint starts, double weight
+) noexcept nogil:
+    """Raise the bounds by what events add, if the planes can hold it; doubles are no longer plain if they cannot."""
+    if band.exact or block.plain:
+        if bound_raised(band, block, bits, starts, weight):
+            return True
+        measure(band, block)
+        if bound_raised(band, block, bits, starts, weight):
+            return True
+    if band.exact:
+        return False
+    if another_map(band, block) and bound_raised(band, block, bits, starts, weight):
+        return True
+    leave_plain(band, block)
+    block.bits = block.bits or starts
+    return True
+
+
+cdef inline bint bound_raised(
+    const Band* band, Block* block, int64_t bits, bint starts, double weight
+) noexcept nogil:
+    bits = block.bits + bits if block.bits or starts else 0
+    weight += block.weight
+    if not can_hold(band, bits, weight):
+        return False
+    block.bits = bits
+    block.weight = weight
+    return True
+
+
+cdef void measure(const Band* band, Block* block) noexcept nogil:
+    """The bounds, from what is in the cells."""
+    cdef double counts = 0, sums = 0
+    cdef int64_t window
+    if not band.exact:
+        measure_plain(band, block)
+        return
+    for window in range(block.first, block.last + 1):
+        lanes_measure(&band.shape, window_of(band, block, window), &counts, &sums)
+    block.bits = lanes_bits(counts * (1 + 1e-12))
+    block.weight = sums * (1 + 1e-12) / lanes_power(block.bits)
+
+
+cdef int hand_over(Core* k, int number, int64_t key) noexcept nogil:
+    """Let every query of a band go on in a state of its own. Returns a Failure."""
+    cdef Band* band = &k.band[number]
+    cdef Seat* seat = &band.seat[key]
+    cdef Block* block = seat.block
+    cdef int lane
+    cdef int64_t slot
+    if block == NULL:
+        return NO_FAILURE
+    end_map(band, block)
+    if band.exact:
+        measure(band, block)
+    for lane in range(band.queries):
+        slot = key * k.queries + band.query[lane]
+        if k.state[slot] == NULL:
+            k.state[slot] = new_state(&k.query[band.query[lane]])
+            if k.state[slot] == NULL:
+                return OUT_OF_MEMORY
+            k.states += 1
+        fill_state(k, band, block, lane, k.state[slot])
+        if block.first <= block.last and not k.state[slot].scheduled:
+            if schedule(k, k.state[slot], slot, block.first * band.slide + band.within):
+                return OUT_OF_MEMORY
+    seat.until = block.last * band.slide + band.within
+    free_block(k, band, seat)
+    return NO_FAILURE
+
+
+cdef void fill_state(Core* k, const Band* band, const Block* block, int lane, State* s) noexcept nogil:
+    """What a lane holds, as a state without open windows."""
+    cdef const Query* q = &k.query[band.query[lane]]
+    cdef const Shape* shape = &band.shape
+    cdef int64_t window
+    cdef int slot, set, i, guard
+    cdef Py_ssize_t at
+    cdef const Word* cells
+    clear_state(q, s)
+    s.width = 1
+    s.first, s.last, s.border = block.first, block.last, block.border
+    s.bits = block.bits if band.exact and q.cells else 0  # what has no cells has no counts
+    for window in range(block.first, block.last + 1):
+        cells = window_of(band, block, window)
+        at = lane // shape.width * shape.slots * shape.vectors * shape.width + lane % shape.width
+        for slot in range(q.cells):
+            cell_of_lane(
+                band, lane, cells + at + slot * shape.vectors * shape.width,
+                cell_of(q, s, lane_of(q, window), slot),
+            )
+        for set in range(band.sets):
+            slot = band.start[lane * band.sets + set]
+            if slot < 0 or cells[at + slot * shape.vectors * shape.width].i:
+                continue
+            for i in range(q.guard_set[2 * set], q.guard_set[2 * set + 1]):
+                guard = q.member[i]
+                if is_dead(q, band, lane, guard, cells + at):
+                    s.killed[guard] = max(1, k.step - 1)  # the step under way may kill again
+                    s.killed_time[guard] = window * q.slide
+
+
+cdef bint is_dead(const Query* q, const Band* band, int lane, int guard, const Word* cells) noexcept nogil:
+    """Whether no start under a guard is alive: then it may count as matched, whichever guard it was."""
+    cdef int set, i, slot
+    for set in range(band.sets):
+        slot = band.start[lane * band.sets + set]
+        if slot >= 0 and cells[slot * band.shape.vectors * band.shape.width].i:
+            for i in range(q.guard_set[2 * set], q.guard_set[2 * set + 1]):
+                if q.member[i] == guard:
+                    return False
+    return True
+
+
+cdef int leave_bands(Core* k) noexcept:
+    """Hand all blocks over, and forget when they were due. Returns a Failure."""
+    cdef int number
+    cdef Py_ssize_t key, i, dues = k.calendar.dues
+    for number in range(k.bands):
+        for key in range(k.keys):
+            if hand_over(k, number, key):
+                return OUT_OF_MEMORY
+    dues = k.calendar.dues
+    k.calendar.dues = 0
+    for i in range(dues):  # a place is read before it is written
+        if k.calendar.due[i].slot >= 0 and schedule_slot(k, k.calendar.due[i].slot, k.calendar.due[i].time):
+            return OUT_OF_MEMORY
+    return NO_FAILURE
+
+
+cdef void hold_seats(Core* k) noexcept:
+    """Let states go on that have been taken over from another kernel."""
+    cdef Band* band
+    cdef const State* s
+    cdef int number, i
+    cdef Py_ssize_t key
+    for number in range(k.bands):
+        band = &k.band[number]
+        for key in range(k.keys):
+            for i in range(band.queries):
+                s = k.state[key * k.queries + band.query[i]]
+                if s != NULL and s.first <= s.last:
+                    band.seat[key].until = max(band.seat[key].until, s.last * band.slide + band.within)
+
+
+cdef Py_ssize_t bytes_in_block(const Core* k, int query, Py_ssize_t key) noexcept nogil:
+    """The share of a query in the block of its band."""
+    cdef const Band* band
+    cdef const Block* block
+    if k.band_of[query] < 0:
+        return 0
+    band = &k.band[k.band_of[query]]
+    block = band.seat[key].block
+    if block == NULL:
+        return 0
+    return block.bytes // band.queries + (block.bytes % band.queries if k.lane_of[query] == 0 else 0)

@@ -1,0 +1,383 @@
+"""One step, or one burst, of a band: what events bring to the lanes of its block (``blocks``).
+
+**Inputs.** Values that are not between 2^-200 and 2^200 (or zero) hand the block over, so that no product of doubles
+overflows or vanishes; so do extrema that have no rank, or that are equal to another value with other bits (-0.0).
+**Reads before writes**, as in ``step``: events of one time read, then kill, then add.
+
+Source: HAMLET (SIGMOD'21) §3 (Eqs. 2-4), Defs. 3.5-3.11.
+"""
+
+from libc.math cimport fabs
+from libc.stdint cimport int64_t, uint64_t
+from libc.stdlib cimport free
+from libc.string cimport memset
+
+from hamlet.kernel.cells cimport bit_length
+from hamlet.kernel.core cimport (
+    PANE_MATRIX,
+    PLAIN_DOUBLES,
+    SIMD,
+    Core,
+    Graphlet,
+    Work,
+    kind_of,
+    ones,
+    take_own,
+)
+from hamlet.kernel.operator cimport Run
+from hamlet.kernel.operators.pane_matrix.panes cimport apply_step, first_apart, leave_plain, map_of, window_of
+from hamlet.kernel.operators.simd.blocks cimport hand_over, has_room, in_lanes, reach
+from hamlet.kernel.operators.simd.lanes cimport (
+    LANES_GREATEST,
+    LANES_LEAST,
+    LANES_NUMBER,
+    LANES_PRESENCE,
+    Band,
+    Block,
+    Input,
+    LaneProgram,
+    Word,
+    aligned,
+    rank_of,
+    usable,
+)
+from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY
+from hamlet.kernel.sharing.burst cimport Tally
+
+
+cdef enum:
+    FEW_STEPS = 16  # of a pane, before what is known of lanes is worth keeping
+
+
+# ------------------------------------------------------------------------------------------------ inputs
+
+cdef bint load_row(
+    Core* k, const Band* band, const LaneProgram* program, int64_t row, Word* x, double* weight
+) noexcept nogil:
+    """The inputs of one event, and the largest magnitude among them; False where some is out of range.
+
+    Of doubles beside integers the magnitude does not matter.
+    """
+    cdef int i
+    cdef double size, most = 0
+    for i in range(program.inputs):
+        if not load_input(k, &program.input[i], row, &x[i], &size):
+            return False
+        if program.input[i].floating and not band.exact:
+            size = fabs(x[i].d)
+        most = max(most, size)
+    weight[0] += most
+    return True
+
+
+cdef bint load_tally(
+    Core* k, const Band* band, const LaneProgram* program, const Tally* tally, int64_t events, double* weight
+) noexcept nogil:
+    """The inputs of a burst, likewise."""
+    cdef int i
+    cdef const Input* input
+    cdef const Tally* values
+    cdef Word least, greatest
+    cdef Word* x = band.input
+    cdef double most = 0, size
+    for i in range(program.inputs):
+        input = &program.input[i]
+        if input.of == LANES_NUMBER:
+            x[i].i = events if input.column < 0 else tally[input.column].present
+            size = <double> x[i].i
+            if input.floating:
+                x[i].d = size
+            if not (input.floating and band.exact):
+                most = max(most, size)
+            continue
+        if input.of == LANES_PRESENCE:
+            x[i].i = (events if input.column < 0 else tally[input.column].present) > 0
+            continue
+        values = &tally[input.column]
+        x[i].i = 0
+        if values.present == 0:
+            continue
+        least.i, greatest.i = values.least, values.greatest
+        if input.of == LANES_LEAST or input.of == LANES_GREATEST:
+            if not rank_of(
+                least.i if input.of == LANES_LEAST else greatest.i, k.floating[input.column],
+                input.of == LANES_LEAST, &x[i],
+            ):
+                return False
+        elif k.floating[input.column]:
+            if not (usable(least.d) and usable(greatest.d)) or values.real.e:
+                return False
+            x[i].d = values.real.m
+        elif input.floating:
+            x[i].d = <double> values.total
+        else:
+            size = max(fabs(<double> least.i), fabs(<double> greatest.i)) * <double> values.present
+            x[i].i = <int64_t> values.total
+            most = max(most, size)
+        if input.floating and not band.exact:
+            most = max(most, fabs(x[i].d))
+    weight[0] += most
+    return True
+
+
+cdef int reserve_sums(Core* k, Band* band, Py_ssize_t words) noexcept nogil:
+    cdef Word* sums
+    if words <= band.sums_room:
+        return NO_FAILURE
+    if not take_own(k, (2 * words - band.sums_room) * sizeof(Word)):
+        return OUT_OF_MEMORY
+    sums = <Word*> aligned(2 * words * sizeof(Word))
+    if sums == NULL:
+        return OUT_OF_MEMORY
+    free(band.sums)
+    band.sums = sums
+    band.sums_room = 2 * words
+    return NO_FAILURE
+
+
+# ------------------------------------------------------------------------------------------------ events
+
+cdef int step_band(
+    Core* k, int number, int64_t key, int64_t time, int kind, const int64_t* rows, int events, bint* done
+) noexcept nogil:
+    """One step of all queries of a band; not done where states hold them. Returns a Failure.
+
+    `kind` is the class of the first event.
+    """
+    cdef Band* band = &k.band[number]
+    cdef LaneProgram* program = &band.program[kind]
+    cdef Block* block
+    cdef double weight = 0
+    cdef int failure = NO_FAILURE
+    cdef bint starts
+    done[0] = False
+    if not in_lanes(k, band, key, time, &failure):
+        return failure
+    starts = program.starts if events == 1 else starts_any(k, band, rows, events)
+    if band.seat[key].block == NULL and not starts and not band.starts:
+        done[0] = True
+        return NO_FAILURE  # there is nothing to extend
+    failure = reach(k, number, key, time, &block)
+    if failure:
+        return failure
+    done[0] = True
+    if block == NULL:
+        return NO_FAILURE
+    if events > 1:
+        return step_ties(k, number, block, key, rows, events, done)
+    if block.bits == 0 and not program.starts:
+        return NO_FAILURE  # there is nothing to extend
+    if not (
+        load_row(k, band, program, rows[0], band.input, &weight)
+        and has_room(band, block, bit_length(program.most), program.starts, weight)
+    ):
+        done[0] = False
+        return hand_over(k, number, key)
+    note(k, band, block, 1)
+    apply_step(band, block, program, 1)
+    return NO_FAILURE
+
+
+cdef inline Work* note(Core* k, const Band* band, const Block* block, int64_t events) noexcept nogil:
+    """Count events that all lanes of a band take."""
+    cdef Work* work = &k.work[PANE_MATRIX if block.mapped else SIMD]
+    work.events += events
+    k.reached[PLAIN_DOUBLES] += block.plain
+    if band.feature >= 0:
+        k.reached[band.feature] += 1
+    return work
+
+
+cdef inline bint starts_any(const Core* k, const Band* band, const int64_t* rows, int events) noexcept nogil:
+    """Whether a trend may begin with some of the events."""
+    cdef int i
+    for i in range(events):
+        if band.every[kind_of(k, rows[i])].starts:
+            return True
+    return False
+
+
+cdef int step_ties(
+    Core* k, int number, Block* block, int64_t key, const int64_t* rows, int events, bint* done
+) noexcept nogil:
+    """Events of one time: all reads, then the guards, then all writes."""
+    cdef Band* band = &k.band[number]
+    cdef const LaneProgram* program
+    cdef int64_t bits = 0, window, place, maps = band.maps if block.mapped else 0
+    cdef double weight = 0
+    cdef bint starts = False
+    cdef int i
+    cdef Py_ssize_t words = 0, sums = 0, inputs = 0
+    cdef Word* x
+    cdef Word* at
+    cdef Word* cells
+    for i in range(events):
+        program = &band.every[kind_of(k, rows[i])]
+        bits += bit_length(program.most)
+        starts = starts or program.starts
+        if program.kills:
+            band.alive_in = NULL
+        sums += program.groups * band.shape.vectors * band.shape.width
+        inputs += program.inputs
+    words = sums + inputs
+    if reserve_sums(k, band, words):
+        return OUT_OF_MEMORY
+    x = band.sums + sums
+    for i in range(events):
+        program = &band.every[kind_of(k, rows[i])]
+        if not load_row(k, band, program, rows[i], x, &weight):
+            done[0] = False
+            return hand_over(k, number, key)
+        x += program.inputs
+    if not has_room(band, block, bits, starts, weight):
+        done[0] = False
+        return hand_over(k, number, key)
+    block.steps += 1
+    leave_plain(band, block)
+    note(k, band, block, events)
+    for window in range(first_apart(block) - maps, block.last + 1):
+        place = window - first_apart(block) + maps
+        if place < maps:
+            cells = map_of(band, block, block.early) + place * band.words
+        else:
+            cells = window_of(band, block, window)
+        at, x = band.sums, band.sums + sums
+        for i in range(events):
+            program = &band.every[kind_of(k, rows[i])]
+            band.machine.read(&band.shape, program, cells, x, 1, place == 0 or place >= maps, at)
+            at += program.groups * band.shape.vectors * band.shape.width
+            x += program.inputs
+        for i in range(events):
+            band.machine.kill(&band.shape, &band.every[kind_of(k, rows[i])], cells)
+        at = band.sums
+        for i in range(events):
+            program = &band.every[kind_of(k, rows[i])]
+            band.machine.write(&band.shape, program, cells, at)
+            at += program.groups * band.shape.vectors * band.shape.width
+    return NO_FAILURE
+
+
+# ------------------------------------------------------------------------------------------------ bursts
+
+cdef int seek_block(Core* k, int number, Graphlet* g, bint* starts) noexcept nogil:
+    """Find the block that a burst may extend: `reached`, `block`; whether it may begin trends. Returns a Failure."""
+    cdef Band* band = &k.band[number]
+    cdef const LaneProgram* program = band.burst[g - k.graphlet]
+    cdef int failure = NO_FAILURE, role
+    cdef bint concerned = False
+    band.reached = False
+    band.block = NULL
+    starts[0] = False
+    if program == NULL:
+        return NO_FAILURE
+    for role in range(g.roles):
+        if k.role_events[role] and program[role].groups:
+            concerned = True
+            starts[0] = starts[0] or program[role].starts
+    if not concerned:
+        return NO_FAILURE
+    if not in_lanes(k, band, g.key, g.time, &failure):
+        g.handed = True
+        return failure
+    band.reached = True
+    if band.seat[g.key].block == NULL and not starts[0] and not band.starts:
+        return NO_FAILURE
+    return reach(k, number, g.key, g.time, &band.block)
+
+
+cdef int find_lanes(Core* k, int number, Graphlet* g) noexcept nogil:
+    """Find the lanes of a band with trends that a burst extends. Returns a Failure."""
+    cdef Band* band = &k.band[number]
+    cdef bint starts
+    cdef int role, i, failure = seek_block(k, number, g, &starts)
+    if failure or not band.reached:
+        return failure
+    for i in range(band.marks):
+        band.found[i] = 0
+    if band.block != NULL and (band.block.bits or starts):
+        for role in range(g.roles):
+            if k.role_events[role] and band.burst[g - k.graphlet][role].groups:
+                find_role(k, number, g, role)
+    return NO_FAILURE
+
+
+cdef bint recalled(Band* band, const uint64_t* alive, const uint64_t* members) noexcept nogil:
+    """Find the lanes that are known to be live; whether these are all members."""
+    cdef uint64_t missing = 0
+    cdef int i
+    if band.alive_in != band.block or band.alive_since != band.block.first:
+        memset(band.alive, 0, band.types * band.marks * sizeof(uint64_t))
+        band.alive_in, band.alive_since = band.block, band.block.first
+    for i in range(band.marks):
+        band.marked[i] = members[i] & alive[i]
+        missing |= members[i] & ~alive[i]
+    return missing == 0
+
+
+cdef void find_role(Core* k, int number, Graphlet* g, int role) noexcept nogil:
+    """Find the live lanes of a role: those with a trend to extend in some window.
+
+    The first window has seen all that the others have. Where a match of a negated pattern kills starts, it may be dead
+    all the same, and one that opened later alive.
+    """
+    cdef Band* band = &k.band[number]
+    cdef uint64_t* alive = band.alive + (g - k.graphlet) * band.marks
+    cdef int i
+    cdef bint lasting = band.block.mapped or band.block.steps >= FEW_STEPS
+    cdef int64_t window
+    for i in range(0 if lasting else band.marks):
+        band.marked[i] = 0
+    if not (lasting and recalled(band, alive, band.role[g - k.graphlet] + role * band.marks)):
+        for window in range(band.block.first, (band.block.last if band.starts else band.block.first) + 1):
+            band.machine.find(
+                &band.shape, &band.burst[g - k.graphlet][role], window_of(band, band.block, window),
+                map_of(band, band.block, window), band.marked,
+            )
+    for i in range(band.marks):
+        if lasting:
+            alive[i] |= band.marked[i]
+        band.found[i] |= band.marked[i]
+    count_lanes(k, band, g, role, band.marked)
+
+
+cdef void count_lanes(Core* k, const Band* band, Graphlet* g, int role, const uint64_t* found) noexcept nogil:
+    """Count the live lanes of a role among the members with trends that the burst extends, and of each of its kins."""
+    cdef const uint64_t* of_kin = band.kin[g - k.graphlet]
+    cdef int i, kin, lanes = 0
+    for i in range(band.marks):
+        if found[i]:
+            lanes += ones(found[i])
+    if lanes == 0:
+        return
+    g.every |= <uint64_t> 1 << role
+    g.lives += lanes
+    k.role_lives[role] += lanes
+    k.role_laned[role] += lanes
+    if g.kins == g.roles:
+        k.kin_lives[role] += lanes
+        return
+    for kin in range(g.kins):
+        if g.kin[kin].role == role:
+            for i in range(band.marks):
+                k.kin_lives[kin] += ones(found[i] & of_kin[kin * band.marks + i])
+
+
+cdef int burst_band(Core* k, int number, const Graphlet* g, const Run* run) noexcept nogil:
+    """Apply a burst's coefficients to all lanes of a role; afterwards the band may no longer be reached."""
+    cdef Band* band = &k.band[number]
+    cdef const LaneProgram* program = &band.burst[g - k.graphlet][run.role]
+    cdef Block* block = band.block
+    cdef int64_t events = run.events, bits
+    cdef double weight = 0
+    if program.groups == 0 or block == NULL or (block.bits == 0 and not program.starts):
+        return NO_FAILURE
+    bits = events * bit_length(program.most) if program.loop else bit_length(events * program.most)
+    if not (
+        load_tally(k, band, program, run.tally, events, &weight)
+        and has_room(band, block, bits, program.starts, weight)
+    ):
+        band.reached = False
+        return hand_over(k, number, g.key)
+    note(k, band, block, events).bursts += 1
+    apply_step(band, block, program, events)
+    return NO_FAILURE

@@ -1,0 +1,1 @@
+"""Bursts, graphlets and snapshots: what queries share of a Kleene sub-pattern, and the decision for each burst."""

@@ -1,0 +1,98 @@
+"""Static memory analysis of the matching operator: what it allocates for a query at most, read from its tables.
+
+The sizes are those of the structs of ``matching_tables.pxd``; tests compare the bound with what the operator counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hamlet.kernel.operators.matching.operator import SIZES
+from hamlet.planner.matching_tables import MatchingTables
+from hamlet.planner.memory import ALLOCATION, WIDER, WORD
+from optimizer.explain import Bound, Line
+
+PLACE = 8 + 2 * 2 * 16  # a partition's pointer, and its entries of the calendar, which grows by doubling
+GROWTH = 3  # a list grows by doubling, and its old block is there while it is copied
+HEAD = 2  # words of a node before its value
+LONG_LANE = 8  # nodes of one lane that are not compared with each other
+LIMBS = 3  # of a small count: a step's head-room, a quarter more, and one
+
+
+def matching_bound(parts: Sequence[MatchingTables]) -> Bound | None:
+    """What a query needs at most, per partition and per lane; None where sets of values grow.
+
+    A lane is an open window, an open session, or under SPAN a time at which a trend begins that may still grow. The
+    working area is that for one event.
+
+    Parameters
+    ----------
+    parts : sequence of MatchingTables
+        All tables of the query, under the kind of numbers that the bound is for.
+    """
+    if any(not approximate for tables in parts for _, _, approximate, *_ in tables.sets):
+        return None
+    each = [_bound(tables) for tables in parts]
+    return Bound(
+        sum(one.partition for one in each),
+        _sum([one.window for one in each]),
+        sum(one.event for one in each),
+        _sum([one.event_window for one in each]),
+        _sum([one.thread for one in each]),
+    )
+
+
+def _bound(tables: MatchingTables) -> Bound:
+    guards = len(tables.guard_first) - 1
+    guard_states = tables.guard_first[-1]
+    lists = len(tables.states) + len(tables.end_guards) + 1 + len(tables.stores)
+    partition = SIZES["partition"] + lists * (SIZES["nodes"] + ALLOCATION) + 2 * WORD * (guard_states + guards)
+    partition += ALLOCATION + PLACE
+    apart = 1 if not guards else LONG_LANE + guard_states + guards  # nodes of a lane that a guard may tell apart
+    looks_back = bool(tables.stores)  # nodes of all steps are kept apart
+    lane, by_event = [], []
+    for _, single, begin, end, told_apart, *_ in tables.states[1:]:
+        stride = _node(tables, end - begin + (end - begin + 7) // 8 if single else 0)
+        if single or (told_apart >= 0 and looks_back):
+            by_event.append(stride)
+        else:
+            lane += [stride] * (apart if told_apart >= 0 else 1)
+    panes = (max(tables.within, 1) + tables.delay) // tables.pane + 2 if tables.span >= 0 and tables.gap < 0 else 0
+    for _ in tables.end_guards:
+        stride = _node(tables, 1)
+        by_event += [stride] if looks_back else []
+        lane += [] if looks_back else [stride] * apart * (max(tables.span // tables.pane, 0) + 2 if panes else 1)
+    totals = _node(tables, 0)
+    stored = sum(HEAD + end - begin + (end - begin + 7) // 8 for begin, end in tables.stores)
+    if panes:
+        return _with(partition, _sum([_times(totals, GROWTH * panes)]), tables, lane, by_event, stored)
+    return _with(partition, Line(0, 0), tables, [*lane, totals], by_event, stored)
+
+
+def _with(
+    partition: int, always: Line, tables: MatchingTables, lane: list[Line], by_event: list[Line], stored: int
+) -> Bound:
+    # What is there whatever comes has no place for the bits of counts: it is counted with the first lane.
+    step = _times(_node(tables, 1), 8 * (len(tables.arrivals) + 1))
+    return Bound(
+        partition,
+        _sum([always, *(_times(each, GROWTH) for each in lane)]),
+        GROWTH * WORD * stored,
+        _sum([_times(each, GROWTH) for each in by_event]),
+        step,
+    )
+
+
+def _node(tables: MatchingTables, more: int) -> Line:
+    """Bytes of one node with so many words behind its value."""
+    registers = sum(bool(approximate) for _, _, approximate, *_ in tables.sets) * SIZES["registers"]
+    limbs = WIDER * tables.wide
+    return Line(WORD * (HEAD + more + tables.fixed + limbs * LIMBS) + registers, WORD * limbs / 64)
+
+
+def _times(line: Line, factor: int) -> Line:
+    return Line(line.constant * factor, line.per_bit * factor)
+
+
+def _sum(lines: Sequence[Line]) -> Line:
+    return Line(sum(line.constant for line in lines), sum(line.per_bit for line in lines))

@@ -1,0 +1,113 @@
+"""What a batch job found that was probably not meant, as `hamlet.run` says it, without another pass over its input.
+
+Tasks say which variables have met an event, whether keys are missing and what the largest counts are, all of which they
+know anyway. Only where something is missing, or a query has no rows, are the types of the events counted, in a scan of
+the type column; and only where the reason is in how events lie together, and they are not too many, are these read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.functions import col, count, count_if, lit
+
+from hamlet.findings import Tally, Watch, doubts_of_counts, of_tallies
+from hamlet.input.doubts import unit_doubt
+from hamlet.language.schema import Schema
+from hamlet.planner.workload import Workload
+from hamlet.spark.counters import Noted, noted_of, tallies_of
+from hamlet.spark.events import engine_batches
+from hamlet.spark.job import Job
+from hamlet.spark.layers import Done
+
+MOST_TYPES = 1000  # of events, besides those that the workload names
+
+
+def warnings_of(
+    workload: Workload, job: Job, noted: Noted, tallies: Sequence[Tally], schema: Schema | None = None
+) -> list[str]:
+    """What to know of a job's rows, a sentence each.
+
+    Parameters
+    ----------
+    workload : Workload
+        As the user gave it.
+    job : Job
+        Of all its queries, or of those that ask about events only.
+    noted : Noted
+        What the events of all tasks have shown.
+    tallies : sequence of Tally
+        Of the rows of each query.
+    schema : Schema, optional
+        All columns of the input, where the job has only those that it reads.
+    """
+    schema = schema or job.schema
+    made = set(workload.names)  # types of rows that queries make, none of them in the input
+    wanted = {
+        (query.query.name, variable)
+        for query in workload.analysis.queries
+        for variable, kind in query.types.items()
+        if kind not in made
+    }
+    if not noted.without and wanted <= noted.met and all(each.rows for each in tallies):
+        return list(doubts_of_counts(workload, schema, tallies))
+    watch = Watch(workload, job.schema, keep_null_keys=job.shipment.options.null_keys == "keep")
+    known = [name for name in watch.keys if name in job.schema.columns]
+    events, types, without = _counted(job, watch.types, known)
+    absent = {name: types for name in watch.keys if name not in known}
+    watch.told(events, types, noted.met, without | absent)
+    return of_tallies(workload, _Again(job, schema, events), watch, tallies)
+
+
+def of_layers(done: Sequence[Done], names: Sequence[str]) -> tuple[Noted, list[Tally]]:
+    """What the events of the jobs of a workload in layers have shown, and their rows, by the queries' names."""
+    rows: dict[str, Tally] = {}
+    for each in done:
+        own = sorted(each.job.compiled.queries, key=lambda query: query.analysed.index)
+        found = tallies_of(each.stats.value, len(own))
+        rows |= {query.name: tally for query, tally in zip(own, found, strict=True)}
+    noted = reduce(Noted.plus, (noted_of(each.stats.value) for each in done), Noted())
+    return noted, [rows[name] for name in names]
+
+
+def unit_notes(schema: Schema, noted: Noted) -> list[str]:
+    """What is odd about the times of a job's events."""
+    doubt = None if noted.first is None else unit_doubt(noted.first, schema.clock)
+    return [] if doubt is None else [doubt]
+
+
+def _counted(
+    job: Job, wanted: Sequence[str], keys: Sequence[str]
+) -> tuple[int, dict[str, int], dict[str, dict[str, int]]]:
+    """How many events there are, how many of each type, and how many of these have no value of some attributes."""
+    columns = job.events.columns
+    name = col("type")
+    asked = [columns[job.schema.type_column][0].cast("string").alias("type")]
+    asked += [columns[each][0].alias(f"k{place}") for place, each in enumerate(keys)]
+    missing: list[Column] = [count_if(col(f"k{place}").isNull()).alias(f"n{place}") for place in range(len(keys))]
+    grouped = job.events.frame.select(*asked).groupBy("type").agg(count(lit(1)).alias("events"), *missing)
+    rows = grouped.orderBy(~name.isin(list(wanted)), name).limit(len(wanted) + MOST_TYPES).collect()
+    found = [row for row in rows if row["type"] is not None]
+    types = {row["type"]: row["events"] for row in found}
+    without = {each: {row["type"]: row[f"n{place}"] for row in found} for place, each in enumerate(keys)}
+    return sum(row["events"] for row in rows), types, without
+
+
+@dataclass
+class _Again:
+    """The events of a job, read once more on the driver."""
+
+    job: Job
+    schema: Schema
+    rows: int | None
+    repeatable: bool = True
+
+    def batches(self, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        schema, events = self.job.schema, self.job.events
+        names = list(dict.fromkeys([schema.clock.column, schema.type_column, *columns]))
+        frame: DataFrame = events.frame.select(*(events.columns[name][0] for name in names))
+        yield from engine_batches(frame.toArrow().to_batches(), names, self.job.shipment.events)

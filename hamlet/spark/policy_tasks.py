@@ -1,0 +1,280 @@
+"""What the tasks of a policy's job do: they read files by themselves, evaluate, and write rows; no pyspark needed.
+
+A task has a cell of the valuations, a block of time, or a cell within a block. Parquet files are read in parts where
+the policy sees only so far in time; what is in other files is read by every task, which keeps what its slice needs:
+reading and routing columns costs little beside the evaluation, and nothing is shuffled, so that memory holds one chunk.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hamlet.errors import DataError
+from hamlet.input.events import EventSource
+from hamlet.input.files import Folder, ParquetFile
+from hamlet.input.ordering import OrderCheck
+from hamlet.input.period import PeriodEvents
+from hamlet.output.columnar import file_writer, folder_of
+from hamlet.parallel.routing.blocks import EVERY_TIME, Block, blocks_and_cells, blocks_of, moved, steps_of
+from hamlet.parallel.routing.closed import Range, cut_chunks, own, ranges, reach
+from hamlet.parallel.routing.joint import JointSlicer
+from hamlet.parallel.routing.rates import Rates, atoms_of, dimensions_of, rates_of
+from hamlet.policies import Policy
+from hamlet.policies.logs import LogChunk
+from hamlet.policies.rewriting import goal
+from hamlet.policies.serving import Serving
+from hamlet.policies.signature import Signature
+from hamlet.policies.source import Source, TableSource, open_source
+from hamlet.spark.parts import row_groups
+
+SAMPLED = 1_000_000  # events by which shares are chosen, where nobody gives rates
+
+
+@dataclass(frozen=True)
+class Shipment:
+    """What every task knows of a policy.
+
+    Attributes
+    ----------
+    text, signature, name, source : str
+        The policy and its signature as texts.
+    negate, open_end : bool
+    time_points : {'step', 'event'}
+    """
+
+    text: str
+    signature: str
+    name: str
+    source: str
+    negate: bool = False
+    open_end: bool = False
+    time_points: str = "step"
+
+    @property
+    def policy(self) -> Policy:
+        """The policy, parsed and checked."""
+        return _parsed(self.text, self.signature, self.name, self.source)
+
+    def serving(self, time_type: pa.DataType, per_second: int) -> Serving:
+        """What evaluates it."""
+        return Serving([self.policy], time_type, per_second, negate=self.negate, open_end=self.open_end)
+
+
+@functools.lru_cache(maxsize=8)
+def _parsed(text: str, signature: str, name: str, source: str) -> Policy:
+    """A worker process is used for many tasks."""
+    return Policy.parse(text, Signature.parse(signature), name, source)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How tasks read the input of `submit`.
+
+    Attributes
+    ----------
+    path : str or list of str
+    options : mapping
+        Of `hamlet.policies.source.open_source`.
+    """
+
+    path: str | list[str]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def open(self, policy: Policy, time_points: str, block: Block | None = None) -> Source:
+        """The input; of Parquet files, what a block needs of it."""
+        wanted = {atom.predicate for atom in atoms_of(policy.formula, ())}
+        options = dict(self.options)
+        if block is not None:
+            part = block.range
+            since, until = (each if abs(each) < EVERY_TIME else None for each in (part.begin, part.end + 1))
+            options["filtered"] = functools.partial(_part, since, until, block.ordered)
+            options["counted"] = part.first, part.last
+        return open_source(self.path, policy.signature, wanted, time_points=time_points, **options)
+
+
+def _part(since: int | None, until: int | None, ordered: bool, events: EventSource) -> EventSource:
+    """The events of some times, in order."""
+    reader = events._reader
+    if ordered and isinstance(reader, Folder | ParquetFile):
+        reader.ordered = True  # who made the blocks has seen it
+    return PeriodEvents(events, since, until)
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one task does.
+
+    Attributes
+    ----------
+    slicer : JointSlicer or None
+        Whose cell `cell` it keeps; None for all valuations.
+    cell : int
+    range : Range or None
+        Times of which it reads everything, and keeps what they need.
+    block : Block or None
+        Times of which it reads the part of the input that they need.
+    """
+
+    slicer: JointSlicer | None = None
+    cell: int = 0
+    range: Range | None = None
+    block: Block | None = None
+
+
+def shares_of(shipment: Shipment, ways: Reading, opened: Source, slices: int, statistics: Rates | None) -> list[Share]:
+    """What the tasks are: blocks of time where the input can be read in parts, and cells of valuations."""
+    formula = goal(shipment.policy.formula, shipment.negate)[0]
+    free = bool(dimensions_of(formula))
+    past, future = reach(formula, opened.per_second)
+    if shipment.open_end:
+        past = None  # which time-points are decided is known at the end of the input only
+    blocks: list[Block | None] = [None]
+    cells = slices
+    if past is not None and future is not None and slices > 1 and isinstance(opened, TableSource):
+        files = _parquet(opened.events)
+        if files:
+            blocks, cells = _blocks(shipment, opened.events, files, (past, future), slices, free)
+    if not free:
+        if len(blocks) == 1 and cells > 1:
+            return [Share(range=each) for each in ranges(opened.chunks(), past, future, slices)]
+        return [Share(block=each) for each in blocks]
+    if cells == 1:
+        return [Share(block=each) for each in blocks]
+    rates = statistics or rates_of(
+        formula, _narrow(ways.open(shipment.policy, shipment.time_points).chunks(), shipment.policy), SAMPLED
+    )
+    slicer = JointSlicer(formula, cells, rates)
+    return [Share(slicer, cell, block=block) for block in blocks for cell in range(cells)]
+
+
+def _parquet(events: EventSource) -> list[str]:
+    """The files of a source, if all are Parquet."""
+    reader = events._reader
+    readers = reader.readers if isinstance(reader, Folder) else (reader,)
+    return [each.name for each in readers] if all(isinstance(each, ParquetFile) for each in readers) else []
+
+
+def _blocks(
+    shipment: Shipment,
+    events: EventSource,
+    files: Sequence[str],
+    sees: tuple[int, int],
+    slices: int,
+    free: bool,
+) -> tuple[list[Block | None], int]:
+    """Blocks of time, and in how many cells each is cut, by the times of all events."""
+    key, by_step = events._key, shipment.time_points == "step"
+    check = OrderCheck(key)
+    steps = steps_of(_checked(events._reader.batches(key.names), check), by_step)
+    if not check.ordered:
+        steps = steps_of((key.columns_of(batch) for batch in events.batches([])), by_step)
+    if len(steps.times) < 2:
+        return [None], slices
+    span = int(steps.times[-1]) - int(steps.times[0]) + 1
+    count, cells = blocks_and_cells(slices, sum(sees) / span) if free else (slices, 1)
+    if count == 1:
+        return [None], cells
+    borders = [each.times[0] for each in row_groups(files, key.time) if each.times is not None]
+    found = blocks_of(steps, *sees, count, np.unique(np.array(borders, np.int64)))
+    return [replace(each, ordered=check.ordered) for each in found], cells
+
+
+def _checked(batches: Iterable[pa.RecordBatch], check: OrderCheck) -> Iterator[tuple[Any, Any]]:
+    """Times and orders of batches, which a check sees, too."""
+    for batch in batches:
+        check.feed(batch)
+        yield check.key.columns_of(batch)
+
+
+def monitor_slice(
+    shipment: Shipment, ways: Reading, share: Share, folder: str, output_format: str, slice: int
+) -> dict[str, Any]:
+    """Monitor one slice, and write its rows; what was counted."""
+    source = ways.open(shipment.policy, shipment.time_points, share.block)
+    serving = shipment.serving(source.time_type, source.per_second)
+    schema = serving.schemas[0]
+    unfinished = Path(folder, f".slice-{slice}-{os.getpid()}-{time.time_ns()}")
+    unfinished.mkdir()
+    written = 0
+    with file_writer(
+        unfinished, output_format, "policy", shipment.policy.name, schema, False, serving.tuples[0]
+    ) as put:
+        for _, rows in serving.run(_chunks(source, share, shipment.policy)):
+            mine = _own(rows, share)
+            if mine.num_rows:
+                put(mine)
+                written += mine.num_rows
+    inside = unfinished / folder_of("policy", shipment.policy.name)
+    (made,) = inside.iterdir()
+    made.replace(Path(folder, inside.name, f"part-{slice:05}{made.suffix}"))
+    inside.rmdir()
+    unfinished.rmdir()
+    load = serving.events if share.slicer is None else int(share.slicer.sent[share.cell])
+    return {"rows": written, "load": load, **source.stats, "notes": source.notes()}
+
+
+def _chunks(source: Source, share: Share, policy: Policy) -> Iterator[LogChunk]:
+    chunks = source.chunks() if share.block is None else moved(source.chunks(), share.block.before)
+    if share.range is not None:
+        return cut_chunks(chunks, share.range)
+    slicer = share.slicer
+    if slicer is None:
+        return iter(chunks)
+    return (slicer.only(chunk, share.cell) for chunk in _narrow(chunks, policy))
+
+
+def _narrow(chunks: Iterable[LogChunk], policy: Policy) -> Iterator[LogChunk]:
+    """Chunks whose integers have 64 bits at most: the slices of larger ones would depend on how a file is cut."""
+    for chunk in chunks:
+        for key, (_, columns) in chunk.relations.items():
+            for column, kind in zip(columns, policy.signature[key].types, strict=True):
+                if kind == "int" and not pa.types.is_integer(column.type):
+                    raise DataError(
+                        f"an event of {key[0]} has an integer of more than 64 bits, which a Spark job cannot slice\n"
+                        "hint: hamlet monitor reads integers of any size"
+                    )
+        yield chunk
+
+
+def _own(rows: pa.RecordBatch, share: Share) -> pa.RecordBatch:
+    if share.slicer is not None:
+        rows = share.slicer.keep(rows, share.cell)
+    part = share.range if share.block is None else share.block.range
+    if part is None:
+        return rows
+    times = rows.column("time").cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return rows.filter(pa.array(own(times, part)))
+
+
+def summed(shares: Sequence[Share], found: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The counters of a whole job."""
+    loads = [each["load"] for each in found]
+    notes = [each.pop("notes") for each in found]
+    # The cells of a block count the same events; so do all tasks where there are no blocks.
+    blocks = {share.block: each for share, each in zip(shares, found, strict=True)}
+    totals: dict[str, Any] = {}
+    for each in blocks.values():
+        for name, count in each.items():
+            totals[name] = totals.get(name, 0) + count
+    events = totals.get("matched_events", totals.get("events", 0))
+    mean = sum(loads) / max(1, len(loads))
+    del totals["load"]
+    return {
+        **totals,
+        "notes": notes[0] if len(blocks) == 1 else [],  # what a task leaves out of a block is another one's
+        "rows": sum(each["rows"] for each in found),
+        "slices": {
+            "loads": loads,
+            "max_over_mean": max(loads, default=0) / mean if mean else 1.0,
+            "replication": sum(loads) / events if events else 1.0,
+        },
+    }
