@@ -129,7 +129,9 @@ def test_what_is_no_frame_of_spark(spark: SparkSession) -> None:
 def test_what_a_semijoin_leaves_behind_is_told_of_all_the_same(spark: SparkSession, tmp_path: Path) -> None:
     """Key 1 has all that a pattern needs; the others, and those without a key, stay behind."""
     keys = [1, 1, 1, 2, 2, 3, None]
-    events = pa.table({"time": range(7), "type": ["A", "B", "B", "A", "A", "B", "A"], "k": keys, "v": [0, 1, 2, 3, 4, 5, 1]})
+    events = pa.table(
+        {"time": range(7), "type": ["A", "B", "B", "A", "A", "B", "A"], "k": keys, "v": [0, 1, 2, 3, 4, 5, 1]}
+    )
     pq.write_table(events, tmp_path / "e.parquet")
     text = "RETURN COUNT(*) PATTERN SEQ(A a, NOT C, B b+) WHERE [k] AND a.v < 4 AND b.v < 9 WITHIN 10 s"
     workload = hamlet.Workload.parse(text)

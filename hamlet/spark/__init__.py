@@ -18,7 +18,6 @@ from hamlet.engine.online import Late
 from hamlet.engine.options import RunOptions, options_of
 from hamlet.engine.stages import Stages
 from hamlet.errors import OptionError, OutputError, UnsupportedError
-from hamlet.findings import Tally
 from hamlet.input.csvform import BadRows, CsvForm, Dropped
 from hamlet.input.ticks import Lateness
 from hamlet.output.files import check_destination, check_format, staged
@@ -42,7 +41,8 @@ from hamlet.spark.findings import of_layers, unit_notes, warnings_of
 from hamlet.spark.frames import events_of
 from hamlet.spark.input import local_output, local_path, opened, sources_of
 from hamlet.spark.job import Job, default_partitions
-from hamlet.spark.layers import Done, is_layered, layers, refuse_options, union_of
+from hamlet.spark.layered_batch import submit_layers
+from hamlet.spark.layers import is_layered, layers, union_of
 from hamlet.spark.look import Choice
 from hamlet.spark.output import written
 from hamlet.spark.policies import monitor
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 else:
     ResultFrame = DataFrame
 _LOG = logging.getLogger("hamlet")
+_LAYERED = "queries about rows of queries run on Spark without --from and --to, and over a DataFrame without where"
 
 
 def run(
@@ -146,8 +147,9 @@ def run(
     with translated():
         choice = Choice(where, since, until)
         if is_layered(workload_of(workload)):
-            refuse_options(where=where, **{"from": since, "to": until})
-            done = list(layers(workload, events, chosen, _partitions(partitions)))
+            if not choice.is_all:
+                raise UnsupportedError(_LAYERED)
+            done = list(layers(workload, events, chosen, _partitions(partitions), balance=balance))
             found = union_of(done, workload.names)
             if lazy:
                 return cast(ResultFrame, found)
@@ -315,26 +317,14 @@ def submit(
         stages.seconds["start"] = time.perf_counter() - began
         read = events.load(spark)
         if is_layered(workload):
-            refuse_options(where=where, report=report, trace=trace, **{"from": since, "to": until})
-            frame = read.events.frame.toDF(*read.events.names)
-            whole = stages.measured("compute")
-            with whole, staged(place, output) as fresh, watched(context, "counting trends", progress):
-                counts: dict[str, Any] = {"rows": 0, "infinite_values": 0, "notes": []}
-                units: list[Done] = []
-                own: dict[str, Tally] = {}
-                for done in layers(workload, frame, chosen, _partitions(partitions)):
-                    files = written(done.job, done.rows, done.rows.count(), fresh, output_format)
-                    units.append(done)
-                    own |= dict(zip(done.job.names, files.pop("tallies"), strict=True))
-                    counts = {name: counts[name] + files[name] for name in counts}
-            noted, _ = of_layers(units, workload.names)
-            said = warnings_of(workload, units[0].job, noted, [own[name] for name in workload.names], read.schema)
-            used = {"used": False, "reason": "queries ask about the rows of other queries"}
-            told = {"notes": unit_notes(units[0].job.schema, noted) + counts.pop("notes")}
-            told["warnings"] = [*read.notes, *said]
-            return _logged(
-                {"events": read.rows, **counts, **noted.paths, "products": used, "stages": stages.seconds, **told}
-            )
+            if choice.has_period:
+                raise UnsupportedError(_LAYERED)
+            found = submit_layers(
+                workload, read, chosen, _partitions(partitions), (place, output), output_format, stages,
+                balance=balance, where=where, about=about, progress=progress,
+                traced=None if traced is None else (traced, str(trace)),
+            )  # fmt: skip
+            return _logged(found)
         job = Job(workload, read.events, chosen, _partitions(partitions), ", ".join(sources_of(source)))
         stats = context.accumulator({}, StatsParam())
         if not choice.is_all or about is not None:

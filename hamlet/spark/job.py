@@ -76,6 +76,8 @@ class Job:
         Tasks to spread each class of queries over.
     source : str
         What the events are called in messages.
+    in_two : tuple of str
+        As of `Shipment`.
 
     Attributes
     ----------
@@ -97,13 +99,20 @@ class Job:
         options: Options,
         partitions: int | None = None,
         source: str = "the DataFrame",
+        in_two: tuple[str, ...] = (),
     ) -> None:
         text = workload_of(workload).analysis.text
-        self.shipment = Shipment(text.text, text.source, options, events.schema)
+        self.shipment = Shipment(text.text, text.source, options, events.schema, in_two=in_two)
         self.schema: Schema = self.shipment.schema(source)
         workload.check(self.schema)
         if len(workload.analysis.layers) > 1:
-            raise UnsupportedError("this job cannot run queries that ask about the rows of other queries")
+            raise UnsupportedError(
+                "a continuous job cannot run queries that ask about the rows of other queries: a row becomes an event "
+                "when its window closes, which one operator with state cannot tell another in the same micro-batch\n"
+                "hint: hamlet.Engine runs them online, hamlet.spark.run and hamlet submit over a batch"
+            )
+        if in_two:
+            workload = self.shipment.workload
         self._workload = workload
         self.compiled: CompiledWorkload = self.shipment.compiled()
         self.given = self.events = events

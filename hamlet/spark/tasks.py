@@ -36,6 +36,7 @@ from hamlet.parallel.routing.statistics import Summary, batch_of, reduced, rows_
 from hamlet.parallel.time.mapped import added
 from hamlet.planner.compile import compile_workload
 from hamlet.planner.compiled import CompiledQuery, CompiledWorkload
+from hamlet.planner.unordered_rows import in_two
 from hamlet.planner.workload import Workload
 from hamlet.spark.events import check_times, engine_batches, time_steps
 
@@ -59,6 +60,8 @@ class Shipment:
         All columns of the input, in the types that the engine reads.
     traced : str or None
         A folder for the records of bursts, a file per task.
+    in_two : tuple of str
+        Event types that are rows of queries, two events each (`hamlet.planner.unordered_rows`).
     """
 
     text: str
@@ -66,11 +69,14 @@ class Shipment:
     options: Options
     events: pa.Schema
     traced: str | None = None
+    in_two: tuple[str, ...] = ()
 
     @property
     def workload(self) -> Workload:
         """The workload, parsed and checked."""
         found = _parsed(self.text, self.source)
+        if self.in_two:
+            found = in_two(found, self.in_two, self.options.time_column)
         return found.without_null_keys() if self.options.null_keys == "drop" else found
 
     @property
