@@ -12,6 +12,7 @@ import signal
 import sys
 
 EXIT_CODE = 1
+_THREADS = "OPENBLAS_NUM_THREADS"  # of numpy's linear algebra, which a command has no use for: they take time to start
 _PROGRAMS = ("hamlet", "hamlet.exe", "hamlet-script.py")
 
 
@@ -47,6 +48,7 @@ def end(*_: object) -> None:
 def listen() -> None:
     """Let Ctrl-C end a process that is the command; not where it is ignored, or heard otherwise, or of a thread."""
     if sys.argv and is_command(sys.argv[0], sys.orig_argv):
+        os.environ.setdefault(_THREADS, "1")
         try:
             if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
                 signal.signal(signal.SIGINT, end)

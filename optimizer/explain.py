@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from optimizer.bounds import Bound as Bound
+from optimizer.bounds import Line as Line
 from optimizer.explain_sharing import SharingView
 from optimizer.merge import SubPattern
 from optimizer.plan import Plan
@@ -92,46 +94,6 @@ class Cause:
     predicate: str
     inside: str | None
     reads: str
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """Bytes that grow with the bits of the largest count: constant + per_bit * bits."""
-
-    constant: float
-    per_bit: float
-
-    def at(self, bits: int) -> float:
-        """Bytes where the largest count has so many bits."""
-        return self.constant + self.per_bit * bits
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """Bytes that a query needs at most.
-
-    The sum for a partition is ``partition + open windows * window + kept events * (event + open windows *
-    event_window)``. Bits are those of the largest number of trends, finished or not, that the partition has held.
-
-    Attributes
-    ----------
-    partition : int
-        Bytes per partition.
-    window : Line
-        Bytes per partition and open window; all that can be open at once are counted.
-    event : int
-        Bytes per partition and event that is kept, 0 where none is.
-    event_window : Line
-        Bytes per partition, kept event and open window.
-    thread : Line
-        Bytes per open window of the working area, which exists once per thread.
-    """
-
-    partition: int
-    window: Line
-    event: int
-    event_window: Line
-    thread: Line
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ interrupt among it. Results go to standard output, all else to standard error.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import logging
 import os
@@ -18,6 +19,7 @@ from typing import Any
 import click
 
 from hamlet.cli.interrupt import heard_at_once
+from hamlet.engine.garbage import resting
 from hamlet.errors import HamletError, JobError, WorkloadError
 from hamlet.starting import EXIT_CODE
 from hamlet.version import __version__
@@ -35,7 +37,9 @@ class _Commands(click.Group):
     def get_command(self, _: click.Context, name: str) -> click.Command | None:
         if name not in _NAMES:
             return None
-        command: click.Command = importlib.import_module(f"hamlet.cli.{name}").command
+        with resting():
+            command: click.Command = importlib.import_module(f"hamlet.cli.{name}").command
+            gc.freeze()  # what modules consist of stays to the end, and need not be looked through again
         return command
 
     def invoke(self, context: click.Context) -> Any:

@@ -7,9 +7,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
 _STATS = (
     ("events", "events"),
     ("matched_events", "matched"),
@@ -39,6 +36,9 @@ def progress_bar(quiet: bool, total: int | None) -> Iterator[Callable[[int], Non
     if quiet or not sys.stderr.isatty():
         yield None
         return
+    from rich.console import Console  # takes longer to import than a small run without a terminal may take
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -92,6 +92,9 @@ def run_bar(quiet: bool, what: str) -> Iterator[Callable[[int, int], None] | Non
     if quiet or not sys.stderr.isatty():
         yield None
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
@@ -110,6 +113,9 @@ def task_bar(quiet: bool) -> Iterator[Callable[[str, int, int], None] | None]:
     if quiet or not sys.stderr.isatty():
         yield None
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("starting Spark", total=None)

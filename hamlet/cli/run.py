@@ -31,7 +31,6 @@ from hamlet.cli.options import (
 )
 from hamlet.cli.progress import progress_bar, summary_line
 from hamlet.cli.remarks import doubts, folder_doubt
-from hamlet.cli.show import SHOWN_ROWS, show_tables
 from hamlet.input.events import EventSource
 from hamlet.output.files import check_destination, check_format, stream_out, write
 from hamlet.output.place import check_beside
@@ -127,6 +126,8 @@ def command(
     if limit is not None and output is not None:
         results = _first(results, limit)
     if output is None:
+        from hamlet.cli.show import SHOWN_ROWS, show_tables  # brings in rich
+
         show_tables(results, SHOWN_ROWS if limit is None else limit, dates)
     elif output == "-":
         _stream_out(results.dated() if dates else results, chosen)

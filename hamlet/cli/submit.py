@@ -48,6 +48,8 @@ _POLICY_DEFAULTS = {
 }
 _WORKLOAD_DEFAULTS = {
     "where": None,
+    "since": None,
+    "until": None,
     "balance": False,
     "trace": None,
     "report": None,
@@ -213,6 +215,11 @@ def command(
         click.echo(summary_line(stats, time.perf_counter() - started), err=True)
 
 
+def _option(name: str) -> str:
+    """How an option is written."""
+    return {"since": "from", "until": "to"}.get(name, name.replace("_", "-"))
+
+
 def _refuse_streaming(given: dict[str, Any]) -> None:
     """Refuse what only a --stream reads."""
     other = next((name for name, default in _STREAM_DEFAULTS.items() if given[name] != default), None)
@@ -228,7 +235,7 @@ def _monitor(
     given = {name: options.pop(name) for name in known}
     other = next((name for name in known if given[name] != _WORKLOAD_DEFAULTS[name]), None)
     if other is not None or queries:
-        raise click.UsageError(f"--{(other or 'query').replace('_', '-')} is for workloads of trend queries (.sase)")
+        raise click.UsageError(f"--{_option(other or 'query')} is for workloads of trend queries (.sase)")
     settings = settings_of(options)
     started = time.perf_counter()
     options |= {"output": output, "stream": stream}
@@ -259,6 +266,9 @@ def _follow(
                 f"--{name} tells of a job that has ended, and --stream goes on; for {what} the files that are there, "
                 f"submit them without --stream, or give them to hamlet run --{name}"
             )
+    for name, option in (("since", "--from"), ("until", "--to")):
+        if options.pop(name) is not None:
+            raise click.UsageError(f"{option} belongs to a batch; --where can compare the time of a --stream")
     if options.pop("products") != "auto":
         raise click.UsageError("--products belongs to a batch; --stream sends every event to its slice")
     if options.pop("semijoin") == "on":

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet.engine import checkpointing, trace
+from hamlet.engine import trace
 from hamlet.engine.executor import END_OF_TIME, Executor, paths_taken
 from hamlet.engine.feed import Feed, process
 from hamlet.engine.intake import Intake
@@ -223,6 +223,8 @@ class Engine:
         options = asdict(self.options) | self._disorder.options
         fed = None if self._feed is None else self._feed.held
         place = self._disorder.place()
+        from hamlet.engine import checkpointing  # needed for saved states only
+
         state = checkpointing.EngineState(options, place, self._promise, fed, self._schema, self._strings.texts)
         return checkpointing.write(self._base, state, self._executor)
 
@@ -263,6 +265,8 @@ class Engine:
             return engine
         if is_packed(data):
             return cls._restored(workload, unpacked(workload, data))
+        from hamlet.engine import checkpointing
+
         saved = checkpointing.Saved(workload, data)
         state = saved.state
         with saved.blamed():

@@ -17,16 +17,18 @@ import uuid
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hamlet._core import DECISIONS
 from hamlet.errors import OptionError, OutputError
 from hamlet.output.place import check_place
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 OPTION = "--trace"
 COUNTS = ("b", "n", "g", "k", "s_c", "s_p")
@@ -109,6 +111,8 @@ class TraceFile:
     def __enter__(self) -> TraceFile:
         try:
             if self.path.suffix == ".parquet":
+                import pyarrow.parquet as pq  # needed for this format only
+
                 self._parquet = pq.ParquetWriter(self._fresh, SCHEMA)
             else:
                 self._text = self._fresh.open("w", encoding="utf-8", newline="\n")

@@ -45,7 +45,7 @@ from hamlet.language.tokens import Kind, Token, tokenize
 from hamlet.language.typecheck import check, type_of_attribute
 from hamlet.planner.classify import EVENT, overflow_error
 from hamlet.planner.program import ProgramWriter
-from hamlet.planner.skipping import Conditions
+from hamlet.planner.skipping import BY_WHERE, Conditions
 
 SOURCE = "--where"  # stands for the file in messages
 _PREFIX = f"{name_text(EVENT)}."
@@ -131,7 +131,7 @@ class FilteredEvents(EventSource):
         self._source = source
         self._filter = Filter(condition, source.schema)
         possible = self._filter.conditions.possible
-        left = source.leave_out(lambda bounds: not possible(bounds), "by --where", self._filter.columns)
+        left = source.leave_out(lambda bounds: not possible(bounds), BY_WHERE, self._filter.columns)
         self.rows = None if source.rows is None else source.rows - left
 
     @property

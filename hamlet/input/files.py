@@ -10,9 +10,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hamlet.errors import DataError, OptionError, near_miss, one_of
 from hamlet.input.csvfile import CsvFile
@@ -24,6 +24,9 @@ from hamlet.input.jsonfile import JsonFile
 from hamlet.input.ordering import BATCH_ROWS, SortKey
 from hamlet.input.timed import Timed, timed
 from hamlet.input.widening import conform, merged_schema, validate, widen
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 FORMATS = ("parquet", "csv", "json")
 _EXTENSIONS = {
@@ -251,6 +254,8 @@ class ParquetFile:
     ordered: bool | None = None
 
     def __init__(self, path: Path, known: Mapping[str, pa.DataType] | None = None) -> None:
+        import pyarrow.parquet as pq  # brings in readers of other file systems, which text needs none of
+
         self.name = str(path)
         try:
             with pq.ParquetFile(path) as file:
@@ -283,6 +288,8 @@ class ParquetFile:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows of the row groups that are read, in their order."""
+        import pyarrow.parquet as pq
+
         schema = pa.schema([self.schema.field(column) for column in columns])
         try:
             # Buffered reads instead of whole column chunks: memory does not grow with the row group.

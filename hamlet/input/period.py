@@ -16,7 +16,7 @@ from hamlet.errors import OptionError
 from hamlet.input.columns import integers
 from hamlet.input.events import EventSource, Progress
 from hamlet.input.row_groups import RowGroups, Useless
-from hamlet.input.statistics import Bounds
+from hamlet.input.statistics import Bounds, BoundsOf
 from hamlet.input.ticks import time_in_ticks
 from hamlet.language.moments import FORMS, seconds_of
 from hamlet.language.schema import Clock
@@ -46,6 +46,21 @@ def in_ticks(time: Any, clock: Clock, option: str) -> int:
     return time_in_ticks(time, clock)
 
 
+def period_of(since: Any, until: Any, clock: Clock) -> tuple[int, int]:
+    """The ticks from a time on and before another one, either of which may be missing.
+
+    Raises
+    ------
+    OptionError
+        If one of them is no time, or the second is not after the first.
+    """
+    first = -_FAR if since is None else in_ticks(since, clock, "--from")
+    end = _FAR if until is None else in_ticks(until, clock, "--to")
+    if end <= first:
+        raise OptionError(f"--to ({until}) is not after --from ({since}), so no event is between them")
+    return first, end
+
+
 class PeriodEvents(EventSource):
     """The events of a source from a time on and before another one.
 
@@ -61,15 +76,9 @@ class PeriodEvents(EventSource):
         clock = source.schema.clock
         self.name, self.schema, self.arrow_schema = source.name, source.schema, source.arrow_schema
         self._source = source
-        self._first = -_FAR if since is None else in_ticks(since, clock, "--from")
-        self._end = _FAR if until is None else in_ticks(until, clock, "--to")
-        if self._end <= self._first:
-            raise OptionError(f"--to ({until}) is not after --from ({since}), so no event is between them")
-        left = self.row_groups.leave_out(lambda bounds: self._is_outside(bounds(clock.column)), "by their times")
+        self._first, self._end = period_of(since, until, clock)
+        left = leave_out_period(self.row_groups, (self._first, self._end), clock)
         self.rows = None if source.rows is None else source.rows - left
-
-    def _is_outside(self, times: Bounds) -> bool:
-        return times.known and (times.least >= self._end or times.most < self._first)
 
     def _is_inside(self, times: Bounds) -> bool:
         return bool(times.known and self._first <= times.least and times.most < self._end)
@@ -114,3 +123,14 @@ class PeriodEvents(EventSource):
                 yield part
             if last < len(times):
                 return
+
+
+def leave_out_period(groups: RowGroups, period: tuple[int, int], clock: Clock) -> int:
+    """Leave out row groups that lie outside a period, in ticks (`period_of`); gives how many rows they have."""
+    first, end = period
+
+    def is_outside(bounds: BoundsOf) -> bool:
+        times = bounds(clock.column)
+        return bool(times.known and (times.least >= end or times.most < first))
+
+    return groups.leave_out(is_outside, "by their times")

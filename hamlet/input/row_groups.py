@@ -81,6 +81,10 @@ class RowGroups:
                 found[reason] = found.get(reason, 0) + len(groups)
         return found
 
+    def chosen(self) -> dict[str, Sequence[int]]:
+        """The row groups that are read, by the name of the file."""
+        return {part.file.name: part.file.groups for part in self._parts}
+
     def leave_out(self, useless: Useless, reason: str, columns: Iterable[str] | None = None) -> int:
         """Leave out row groups of which nothing is of use; gives how many rows they have.
 

@@ -12,14 +12,16 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hamlet.input.widening import is_text
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import UNITS_PER_SECOND, Schema
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 _UNITS = {"milliseconds": "ms", "microseconds": "us", "nanoseconds": "ns"}
 _SECONDS_PER_DAY = 86_400

@@ -16,7 +16,6 @@ from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from hamlet.errors import OptionError, OutputError, one_of
 from hamlet.language.schema import Clock
@@ -286,6 +285,8 @@ def file_writer(
     path = folder / f"part-00000.{_EXTENSIONS[output_format]}"
     if output_format == "parquet":
         plain = _plain_schema(schema)
+        import pyarrow.parquet as pq  # needed for this format only
+
         with pq.ParquetWriter(path, plain) as writer:
 
             def write_batch(rows: pa.RecordBatch) -> None:

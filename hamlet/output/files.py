@@ -23,7 +23,6 @@ from typing import Any, TextIO
 from urllib.parse import quote
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from hamlet.errors import OptionError, OutputError, one_of
 from hamlet.language.schema import Clock
@@ -203,6 +202,8 @@ def part_file(
     """
     if output_format == "parquet":
         schema = result_schema(columns, clock, count_type)
+        import pyarrow.parquet as pq  # needed for this format only
+
         with pq.ParquetWriter(path, pa.schema([field for field in schema if field.name != "query"])) as writer:
 
             def write_table(rows: QueryRows) -> int:

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from hamlet.errors import DataError
-from hamlet.input.buffers import to_numpy
+from hamlet.input.buffers import filled, to_numpy
 from hamlet.input.columns import BatchColumns, Int64Array, KernelColumn, StringPool, column, take
 from hamlet.kernel.expression import OverflowInExpression, Program
 from hamlet.kernel.radix_sort import looked_up
@@ -137,7 +136,7 @@ class Classifier:
             types = types.dictionary_encode()
         elif len(types.dictionary) > max(rows, _FEW):
             types = types.cast(types.type.value_type).dictionary_encode()
-        indices = pc.fill_null(types.indices.cast(pa.int32()), -1) if types.null_count else types.indices
+        indices = filled(types.indices.cast(pa.int32()), -1) if types.null_count else types.indices
         numbers = to_numpy(indices)
         if numbers.dtype not in (np.int8, np.int16):
             numbers = numbers.astype(np.int32, copy=False)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from hamlet._core import COMPONENTS, SOURCES
 from hamlet.planner.tables import QueryTables
-from optimizer.explain import Bound, Line
+from optimizer.bounds import Bound, Line
 
 WORD = 8
 STATE = 136  # struct State

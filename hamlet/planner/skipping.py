@@ -37,6 +37,7 @@ from hamlet.language.schema import UNITS_PER_SECOND, Schema
 from hamlet.language.typecheck import type_of_attribute
 from hamlet.planner.workload import Workload
 
+BY_WHERE = "by --where"
 OF_NO_USE = "of events that no query can use"
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _HOLDS: dict[str, Callable[[Any, Any, Any], bool]] = {  # whether some value between two bounds compares so
@@ -63,6 +64,8 @@ class Conditions:
 
     Attributes
     ----------
+    all : sequence of Condition
+        As given.
     may_fail : bool
         Whether they may be an error for some event: INT arithmetic has 64 bits, and so have times of unlike units.
     """
@@ -73,7 +76,7 @@ class Conditions:
         schema: Schema,
         kind_of: Callable[[Reference], AttributeType | None],
     ) -> None:
-        self._conditions = conditions
+        self.all = conditions
         self._schema = schema
         self._kind_of = kind_of
         self.may_fail = any(self._may_overflow(part) for each in conditions for part in walk(each))
@@ -88,7 +91,7 @@ class Conditions:
 
     def possible(self, bounds: BoundsOf) -> bool:
         """Whether an event with values between these bounds may fulfil all of them, or be an error."""
-        return self.may_fail or all(self._holds(each, bounds) for each in self._conditions)
+        return self.may_fail or all(self._holds(each, bounds) for each in self.all)
 
     def _holds(self, condition: Condition, bounds: BoundsOf) -> bool:
         match condition:

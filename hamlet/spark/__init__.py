@@ -43,6 +43,7 @@ from hamlet.spark.input import local_output, local_path, opened, sources_of
 from hamlet.spark.job import Job, default_partitions
 from hamlet.spark.layered_batch import submit_layers
 from hamlet.spark.layers import is_layered, layers, union_of
+from hamlet.spark.look import Choice
 from hamlet.spark.output import written
 from hamlet.spark.policies import monitor
 from hamlet.spark.products import check_choice, decided, made, put_together
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 else:
     ResultFrame = DataFrame
 _LOG = logging.getLogger("hamlet")
+_LAYERED = "queries about rows of queries run on Spark without --from and --to, and over a DataFrame without where"
 
 
 def run(
@@ -72,6 +74,9 @@ def run(
     balance: bool = False,
     products: Products = "never",
     lazy: bool = False,
+    where: str | None = None,
+    since: Any = None,
+    until: Any = None,
     **options: Unpack[RunOptions],
 ) -> ResultFrame:
     """Run a workload over the events of a DataFrame.
@@ -98,6 +103,11 @@ def run(
         shows as Spark's own PythonException, the message in its text, and under the count type ``auto`` a COUNT or SUM
         is text, since nobody has seen how large it is. By default the job runs now, and its result is kept by the
         executors (a local checkpoint) until the DataFrame is forgotten.
+    where : str, optional
+        Only events for which this condition over columns is true, as ``hamlet run --where``.
+    since, until : int, str or datetime, optional
+        Only events from a time on, and before another one. Of both Spark is told what it can use to read less of the
+        files behind the DataFrame.
     **options
         Those of `hamlet.run`: sharing, benefit, numbers, count_type, threads, time_column, type_column, order_column,
         time_unit, timezone.
@@ -135,7 +145,10 @@ def run(
     check_pandas()
     began = time.perf_counter()
     with translated():
+        choice = Choice(where, since, until)
         if is_layered(workload_of(workload)):
+            if not choice.is_all:
+                raise UnsupportedError(_LAYERED)
             done = list(layers(workload, events, chosen, _partitions(partitions), balance=balance))
             found = union_of(done, workload.names)
             if lazy:
@@ -145,6 +158,8 @@ def run(
             said = warnings_of(workload, done[0].job, noted, tallies)
             return _told(found, dict(noted.paths) | {"rows": sum(each.rows for each in tallies)}, said, began)
         job = Job(workload, events_of(events, chosen), chosen, _partitions(partitions))
+        if not choice.is_all:
+            job.look(choice)
         stats = None if lazy else events.sparkSession.sparkContext.accumulator({}, StatsParam())
         cut = decided(job, products).cut
         if balance and cut is None:
@@ -197,6 +212,8 @@ def submit(
     partitions: int | None = None,
     balance: bool = False,
     where: str | None = None,
+    since: Any = None,
+    until: Any = None,
     report: str | os.PathLike[str] | None = None,
     trace: str | None = None,
     products: Products = "auto",
@@ -235,6 +252,9 @@ def submit(
         As for `run`.
     where : str, optional
         Only events for which this condition over columns is true are read; as ``hamlet run --where``.
+    since, until : int, str or datetime, optional
+        Only events from a time on, and before another one. Files and row groups of Parquet that cannot have an event
+        that is wanted are not read.
     report : path, optional
         Where to write an HTML page about the job, as `hamlet.run` does; a file of this machine. Tasks then look at all
         events before they are routed, and keep a record of their decisions.
@@ -288,13 +308,17 @@ def submit(
         from hamlet.spark.report import JobReport  # brings in jinja2, which nothing else needs
 
         about = JobReport(workload, sources_of(source), chosen, report, where=where, balance=balance)
-    events = opened(source, input_format, chosen, workload, where, CsvForm(delimiter, bad_rows))
+    choice, form = Choice(where, since, until), CsvForm(delimiter, bad_rows)
+    watched_all = about is not None or trace is not None
+    events = opened(source, input_format, chosen, workload, choice, form, watched=watched_all)
     with session(master) as spark, translated():
         context = spark.sparkContext
         stages = Stages(())
         stages.seconds["start"] = time.perf_counter() - began
         read = events.load(spark)
         if is_layered(workload):
+            if choice.has_period:
+                raise UnsupportedError(_LAYERED)
             found = submit_layers(
                 workload, read, chosen, _partitions(partitions), (place, output), output_format, stages,
                 balance=balance, where=where, about=about, progress=progress,
@@ -303,8 +327,8 @@ def submit(
             return _logged(found)
         job = Job(workload, read.events, chosen, _partitions(partitions), ", ".join(sources_of(source)))
         stats = context.accumulator({}, StatsParam())
-        if where is not None or about is not None:
-            job.look(where, stats, watch=about is not None)
+        if not choice.is_all or about is not None:
+            job.look(choice, stats, watch=about is not None)
         decision, keys = measured(job, read, products, balance, semijoin, stages, progress)
         with contextlib.ExitStack() as held:
             if traced is not None:
@@ -315,11 +339,14 @@ def submit(
                 total = rows.count()
             with stages.measured("write"), staged(place, output) as fresh, watched(context, "writing", progress):
                 files = written(job, rows, total, fresh, output_format)
-            seen = read.rows if where is None else events_seen(stats.value)
+            seen = read.rows if choice.is_all else events_seen(stats.value)
             found = summed(stats.value, job.partitions if decision.cut is None else 0)
             noted, tallies = noted_of(stats.value), files.pop("tallies")
             files["notes"] = unit_notes(job.schema, noted) + files["notes"]
             found |= {"events": seen, **files, "products": decision.stats, "stages": stages.seconds}
+            if events.left_out is not None and (skipped := events.left_out.sentence()) is not None:
+                found["row_groups"] = {"all": events.left_out.all, "skipped": events.left_out.skipped()}
+                found["notes"] = [skipped, *found["notes"]]
             found["semijoin"] = keys
             with watched(context, "looking for what never occurs", progress):
                 found["warnings"] = [*read.notes, *warnings_of(workload, job, noted, tallies, read.schema)]
@@ -453,7 +480,8 @@ def submit_stream(
     folder = local_output(output).resolve()
     if folder.is_dir() and any(folder.iterdir()) and not _holds_something(checkpoint):
         raise OutputError(f"{output} is not empty, and the checkpoint {checkpoint} is: rows would be there twice")
-    events = opened(source, input_format, chosen, workload, where, CsvForm(delimiter, bad_rows))
+    form = CsvForm(delimiter, bad_rows)
+    events = opened(source, input_format, chosen, workload, Choice(where), form, watched=True)
     ours = SparkSession.getActiveSession() is None
     with session(master) as spark, translated():
         dropped = spark.sparkContext.accumulator({}, DroppedParam())
@@ -464,7 +492,7 @@ def submit_stream(
             spark.conf.set("spark.sql.shuffle.partitions", str(partitions))  # as many as there are slices
         job = Job(workload, events_of(frame, chosen), chosen, _partitions(partitions), ", ".join(sources_of(source)))
         if where is not None:
-            job.look(where)
+            job.look(Choice(where))
         plan = Continuous(job, frame, lateness, late)
         prepared(job.shipment, folder, output_format)
         writer = plan.closed().writeStream.outputMode("append").option("checkpointLocation", checkpoint)

@@ -7,13 +7,23 @@ Events with a NULL time or order pass, so that they can be reported.
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import and_, or_
 
 from pyspark.sql import Column
-from pyspark.sql.functions import isnan, lit
-from pyspark.sql.types import BooleanType, DataType, DoubleType, FloatType, IntegralType, StringType
+from pyspark.sql.functions import expr, isnan, lit, timestamp_micros
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DoubleType,
+    FloatType,
+    IntegralType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from hamlet.language.conditions import walk
 from hamlet.language.query import (
@@ -42,6 +52,9 @@ _COMPARISONS = {
     ">": Column.__gt__,
     ">=": Column.__ge__,
 }
+
+_MICROS = 1_000_000  # of a second, in which Spark counts
+_FAR_MICROS = 7_000 * 365 * 86_400 * _MICROS  # some years before what a datetime can hold
 
 Typed = tuple[Column, DataType]
 
@@ -78,6 +91,42 @@ def usable(chosen: CompiledClass, schema: Schema, columns: Mapping[str, Typed]) 
         choices.append(of_type.isin(whole))
     keys = [schema.clock.column, *([schema.order_column] if schema.order_column else [])]
     return reduce(or_, [*choices, *(columns[name][0].isNull() for name in keys)])
+
+
+def in_period(column: Column, type: DataType, period: tuple[int, int], per_second: int) -> Column | None:
+    """That a time lies in a period, as Spark's readers of files understand it; None where they would not.
+
+    Parameters
+    ----------
+    column : Column
+    type : DataType
+        Of the column.
+    period : (int, int)
+        The first tick, and the first that is not inside.
+    per_second : int
+        Ticks.
+    """
+    tests = [
+        compare(column, edge)
+        for compare, ticks in zip((Column.__ge__, Column.__lt__), period, strict=True)
+        if (edge := _moment(ticks, type, per_second)) is not None
+    ]
+    return reduce(and_, tests) if tests else None
+
+
+def _moment(ticks: int, type: DataType, per_second: int) -> Column | None:
+    """A time as a constant of a column's type; None beyond what the type can hold."""
+    if isinstance(type, IntegralType):
+        return lit(ticks) if abs(ticks) < 1 << 61 else None
+    if not isinstance(type, (TimestampType, TimestampNTZType)) or _MICROS % per_second:
+        return None
+    micros = ticks * (_MICROS // per_second)
+    if not abs(micros) < _FAR_MICROS:
+        return None
+    if isinstance(type, TimestampType):
+        return timestamp_micros(lit(micros))
+    moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=micros)
+    return expr(f"TIMESTAMP_NTZ '{moment.isoformat(sep=' ')}'")
 
 
 class Predicates:

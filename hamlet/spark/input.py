@@ -43,12 +43,16 @@ from hamlet.input.csvform import CsvForm, Dropped
 from hamlet.input.files import format_of, leaves, open_paths
 from hamlet.input.input_schema import plain_schema, schema_of, unreadable_column
 from hamlet.input.ordering import SortKey
+from hamlet.input.period import leave_out_period
+from hamlet.input.row_groups import RowGroups
 from hamlet.input.timed import dropped_by
 from hamlet.input.widening import is_readable, is_text
 from hamlet.language.schema import Schema
+from hamlet.planner.skipping import BY_WHERE, OF_NO_USE, Needs
 from hamlet.planner.workload import Workload, workload_of
 from hamlet.spark.events import read_arrivals, read_files
 from hamlet.spark.frames import Events, arrow_schema, events_of
+from hamlet.spark.look import Choice
 from hamlet.spark.parts import Part, parts_of, row_groups
 from hamlet.spark.slices import mapped
 
@@ -113,10 +117,24 @@ def opened(
     input_format: str | None,
     options: Options,
     workload: Workload,
-    where: str | None = None,
+    choice: Choice | None = None,
     form: CsvForm | None = None,
+    *,
+    watched: bool = False,
 ) -> LocalFiles | Elsewhere:
-    """Events by their paths or URLs; local files' columns are checked, and the condition that events must fulfil.
+    """Events by their paths or URLs; local files' columns are checked, and what events must fulfil.
+
+    Parameters
+    ----------
+    source : str or sequence of str
+    input_format : str or None
+    options : Options
+    workload : Workload
+    choice : Choice, optional
+        By default all events.
+    form : CsvForm, optional
+    watched : bool
+        Whether events that no query can use are counted by type and time, too.
 
     Raises
     ------
@@ -129,7 +147,7 @@ def opened(
     paths = [local_path(each) for each in sources]
     known = [each for each in paths if each is not None]
     if len(known) == len(paths):
-        return LocalFiles(known, input_format, options, workload, where, form)
+        return LocalFiles(known, input_format, options, workload, choice or Choice(), form, watched)
     if known:
         raise OptionError(f"{sources[paths.index(None)]} is a URL and {known[0]} is none; give only one kind of input")
     if form.drops:
@@ -146,7 +164,15 @@ def sources_of(source: str | Sequence[str]) -> list[str]:
 
 
 class Elsewhere:
-    """Events that only Spark can reach; it says what they are."""
+    """Events that only Spark can reach; it says what they are.
+
+    Attributes
+    ----------
+    left_out : None
+        Nobody here knows which row groups Spark does not read.
+    """
+
+    left_out: RowGroups | None = None
 
     def __init__(self, sources: Sequence[str], input_format: str | None, options: Options, form: CsvForm) -> None:
         self._sources = list(sources)
@@ -202,8 +228,9 @@ class LocalFiles:
         input_format: str | None,
         options: Options,
         workload: Workload,
-        where: str | None,
+        choice: Choice,
         form: CsvForm,
+        watched: bool,
     ) -> None:
         self._given = list(paths)
         self._form = form
@@ -226,14 +253,38 @@ class LocalFiles:
         if strange:
             raise DataError(f"Spark cannot read a path with a colon: {strange[0]}; rename it, or use hamlet run")
         needed = set(options.columns_of(workload))
-        if where is not None:
-            needed |= {*Filter(where, schema).columns}
+        condition = None if choice.where is None else Filter(choice.where, schema)
+        if condition is not None:
+            needed |= {*condition.columns}
         self._fields = [field for field in reader.schema if field.name in needed]
         folded = [name.casefold() for name in reader.schema.names]
         self._alike = len({*folded}) < len(folded)
         for field in self._fields:
             if not is_readable(field.type):
                 raise DataError(f"{reader.name}: {unreadable_column(field.name, field.type)}")
+        self.left_out: RowGroups | None = RowGroups(reader, schema)
+        self._leave_out(self.left_out, schema, choice, condition, None if watched else workload)
+
+    @staticmethod
+    def _leave_out(
+        groups: RowGroups, schema: Schema, choice: Choice, condition: Filter | None, workload: Workload | None
+    ) -> None:
+        """Leave out row groups as `hamlet.run` does; how many events they have is not counted here."""
+        if choice.has_period:
+            leave_out_period(groups, choice.period(schema.clock), schema.clock)
+        if condition is not None:
+            possible = condition.conditions.possible
+            groups.leave_out(lambda bounds: not possible(bounds), BY_WHERE, condition.columns)
+        if workload is not None:
+            needs = Needs(workload.analysis, schema)
+            read = [name for name in workload.attributes if name in schema.columns]
+            groups.leave_out(needs.useless, OF_NO_USE, read)
+
+    def _chosen(self) -> dict[str, Sequence[int]]:
+        """The row groups of each Parquet file that are of use."""
+        assert self.left_out is not None
+        found = {str(Path(name).resolve()): groups for name, groups in self.left_out.chosen().items()}
+        return {path: found[str(Path(path).resolve())] for path in self._paths if str(Path(path).resolve()) in found}
 
     def load(self, spark: SparkSession) -> Loaded:
         """The events in a session."""
@@ -244,7 +295,7 @@ class LocalFiles:
         else:
             # Spark takes names that differ by case for one, unless its session says otherwise.
             frame = self._by_tasks(spark) if self._alike else self._parquet(spark)
-            groups = row_groups(self._paths, self._key.time)
+            groups = row_groups(self._paths, self._key.time, self._chosen())
             parts = tuple(parts_of(groups, spark.sparkContext.defaultParallelism))
         numbered = frame.toDF(*numbers)
         names = tuple(field.name for field in self._fields)
@@ -291,7 +342,9 @@ class LocalFiles:
         }
         present = [field.name for field in self._fields if not pa.types.is_null(field.type)]
         schema = StructType([StructField(name, types[name]) for name in present])
-        frame = spark.read.schema(schema).parquet(*map(_as_glob, self._paths))
+        chosen = self._chosen()  # a file of which nothing is of use is not opened; Spark wants one
+        useful = [each for each in self._paths if chosen[each]] or self._paths[:1]
+        frame = spark.read.schema(schema).parquet(*map(_as_glob, useful))
         numbers = {name: place for place, name in enumerate(present)}
         frame = frame.toDF(*(f"p{place}" for place in numbers.values()))
         return frame.select(
@@ -301,8 +354,10 @@ class LocalFiles:
     def _by_tasks(self, spark: SparkSession) -> DataFrame:
         schema, arrow = self._carried()
         column = self._options.type_column
-        read = partial(read_files, self._files, self._key, column, self._input_format, self._form, arrow)
-        count = len(self._files)
+        chosen = self._chosen()
+        files = [each for each in self._files if chosen.get(each.path, (0,))] or self._files[:1]
+        read = partial(read_files, files, self._key, column, self._input_format, self._form, arrow)
+        count = len(files)
         return mapped(spark.range(0, count, 1, count), read, schema)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
-from operator import or_
+from operator import and_, or_
 from pathlib import Path
 
 import pyarrow as pa
@@ -45,9 +45,9 @@ from hamlet.parallel.routing.routing import MOST_CLASSES, Slicing
 from hamlet.planner.compiled import CompiledWorkload
 from hamlet.planner.workload import Workload, workload_of
 from hamlet.spark.counters import CLASS, DECIDED, NOTED, ROWS, SLICE, Counters, Noted, Stats, counted
-from hamlet.spark.filter import usable
+from hamlet.spark.filter import Predicates, in_period, usable
 from hamlet.spark.frames import Events, arrow_schema
-from hamlet.spark.look import seen
+from hamlet.spark.look import Choice, seen
 from hamlet.spark.packets import unpacked
 from hamlet.spark.parts import Part, read_part
 from hamlet.spark.rows import Presenter, Tallied, result_batches
@@ -129,13 +129,13 @@ class Job:
                 shown = self.events.columns[name][1].simpleString()
                 raise DataError(f"{self._source}: {unreadable_column(name, shown)}")
 
-    def look(self, where: str | None, stats: Accumulator[Stats] | None = None, *, watch: bool = False) -> None:
+    def look(self, choice: Choice, stats: Accumulator[Stats] | None = None, *, watch: bool = False) -> None:
         """Let tasks look at every event before anything else is done with it.
 
         Parameters
         ----------
-        where : str, optional
-            A condition: only events for which it is true go on (`hamlet.engine.where`).
+        choice : Choice
+            Which events go on.
         stats : Accumulator, optional
             Gets how many events go on.
         watch : bool
@@ -147,16 +147,35 @@ class Job:
             With every mistake of the condition.
         DataError
             If it reads a column of a type that no attribute can have.
+        OptionError
+            If a time of it is none.
         """
         events, schema, shipment = self.events, self.schema, self.shipment
-        read = () if where is None else Filter(where, schema).columns
+        condition = None if choice.where is None else Filter(choice.where, schema)
+        read = () if condition is None else condition.columns
         self._check_types(read)
         needed = {*shipment.options.columns_of(self._workload), *read}
         names = tuple(name for name in events.names if name in needed)
 
-        self.looks = partial(seen, shipment, names, where, watch, stats)
-        chosen = events.frame.select(*(events.columns[name][0] for name in names))
+        self.looks = partial(seen, shipment, names, choice, watch, stats)
+        test = self._pushed(choice, condition)
+        given = events.frame if test is None else events.frame.where(test)
+        chosen = given.select(*(events.columns[name][0] for name in names))
         self.events = replace(events, frame=mapped(chosen, self.looks, chosen.schema), names=names)
+
+    def _pushed(self, choice: Choice, condition: Filter | None) -> Column | None:
+        """What is true at least of the events that are chosen, and of those without a time, which are an error.
+
+        Spark hands it to its readers of files: they skip row groups and folders that cannot have such an event.
+        """
+        columns, schema = self.events.columns, self.schema
+        column, type = columns[schema.clock.column]
+        tests = [in_period(column, type, choice.period(schema.clock), schema.clock.ticks_per_second)]
+        if condition is not None:
+            tests.append(Predicates(columns, schema.columns).all_of(condition.conditions.all))
+        known = [each for each in tests if each is not None]
+        keys = [schema.clock.column, *([schema.order_column] if schema.order_column else [])]
+        return reduce(or_, [reduce(and_, known), *(columns[name][0].isNull() for name in keys)]) if known else None
 
     def trace_to(self, folder: Path) -> None:
         """Let every task write the records of its bursts into a folder, a file each."""

@@ -39,7 +39,7 @@ from hamlet.planner.workload import Workload
 from hamlet.spark.counters import Stats, StatsParam
 from hamlet.spark.frames import Events, events_of
 from hamlet.spark.job import Job
-from hamlet.spark.look import seen
+from hamlet.spark.look import Choice, seen
 from hamlet.spark.slices import mapped
 from hamlet.spark.tasks import Shipment
 
@@ -108,7 +108,7 @@ def looked_at(
     needed = {*options.columns_of(workload), *read}
     names = tuple(name for name in events.names if name in needed)
     chosen = events.frame.select(*(events.columns[name][0] for name in names))
-    look = partial(seen, shipment, names, where, watch, stats)
+    look = partial(seen, shipment, names, Choice(where), watch, stats)
     return mapped(chosen, look, chosen.schema).toDF(*names)
 
 

@@ -9,7 +9,7 @@ what they lead to is measured.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -45,8 +45,16 @@ class RowGroup:
 Part = tuple[RowGroup, ...]
 
 
-def row_groups(paths: Iterable[str], time: str) -> list[RowGroup]:
+def row_groups(paths: Iterable[str], time: str, chosen: Mapping[str, Sequence[int]] | None = None) -> list[RowGroup]:
     """The row groups of files that have rows, in the order of time where all files tell it, else as they come.
+
+    Parameters
+    ----------
+    paths : iterable of str
+    time : str
+        The time column.
+    chosen : mapping of str to sequence of int, optional
+        The row groups of each file that count; by default all.
 
     Raises
     ------
@@ -56,7 +64,7 @@ def row_groups(paths: Iterable[str], time: str) -> list[RowGroup]:
     found = []
     for path in paths:
         metadata = pq.read_metadata(path)
-        for number in range(metadata.num_row_groups):
+        for number in range(metadata.num_row_groups) if chosen is None else chosen[path]:
             group = metadata.row_group(number)
             if group.num_rows:
                 found.append(RowGroup(path, number, group.num_rows, _times(group, time)))

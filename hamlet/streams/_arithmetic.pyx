@@ -1,7 +1,7 @@
 """Nodes of two operands: arithmetic and comparisons.
 
-Every operator is one function of cells (`float_of`, `integer_of`), which `num` calls for a row and `fill` in a loop over
-rows. Where it finds no value it says so, and `num` words the error.
+Every operator is one function of cells (`float_of`, `integer_of`), which `num` calls for a row and `fill` in a loop
+over rows. Where it finds no value it says so, and `num` words the error.
 """
 
 from libc.math cimport fmod, isnan, pow
@@ -44,7 +44,9 @@ cdef class PairNode(Node):
         """The operands as cells; 0 where one has no value."""
         return self.left.num(me, left) and self.right.num(me, right)
 
-    cdef int both_rows(self, Frame frame, Py_ssize_t low, int n, Cell* left, Cell* right, unsigned char* rows) except -1:
+    cdef int both_rows(
+        self, Frame frame, Py_ssize_t low, int n, Cell* left, Cell* right, unsigned char* rows
+    ) except -1:
         """The operands of rows."""
         return self.left.fill(frame, low, n, left, rows) and self.right.fill(frame, low, n, right, rows)
 

@@ -248,14 +248,14 @@ cdef class Evaluator(Steps):
 
     cdef bint fill_columns(self, Frame frame) except -1:
         """Compute the columns of a batch; false where its rows have to be taken one by one."""
-        cdef Task task
+        cdef Task task, other
         if frame.rows < FEW or self.gave_up >= GIVEN_UP:
             return False
         for task in self.column_tasks:
             if not task.fill(frame, self.terms_of):
                 self.gave_up += 1
-                for task in self.column_tasks:
-                    task.column = None
+                for other in self.column_tasks:
+                    other.column = None
                 return False
         return True
 

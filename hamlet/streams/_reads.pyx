@@ -1,9 +1,9 @@
 """Nodes that read: parameters, values of streams, windows, aggregates over instances."""
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
-from hamlet.streams._cells cimport BOOL, INT, OBJECT, UINT, Cell, boxed, unboxed, wide_object
+from hamlet.streams._cells cimport BOOL, INT, OBJECT, UINT, Cell, unboxed, wide_object
 from hamlet.streams._columns cimport Column, Frame
 from hamlet.streams._nodes cimport Node
 from hamlet.streams._store cimport Instance, Store, Stream, Tally

@@ -21,7 +21,7 @@ cdef class Instance:
 
 cdef struct Span:             # rows of a batch of which nothing is read before all of them are taken
     const uint64_t* cells
-    const unsigned char* mask # which rows have a value; NULL: all
+    const unsigned char* mask  # which rows have a value; NULL: all
     Py_ssize_t low
     Py_ssize_t high
     const int64_t* times      # ticks

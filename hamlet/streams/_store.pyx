@@ -16,7 +16,7 @@ from hamlet.streams._aggregates cimport (
 from hamlet.streams._cells cimport (
     FLOAT, OBJECT, Cell, as_wide, boxed, object_wide, unboxed, wide, wide_object,
 )
-from hamlet.streams._words cimport CellMap, Words, prefetch
+from hamlet.streams._words cimport CellMap, Words
 
 INSTANCE_BYTES = 256  # of an instance with its place in tables; measured
 TEXT_BYTES = 80       # more where its key is a text
@@ -322,7 +322,8 @@ cdef class Stream:
                 if span.mask is NULL or span.mask[row]:
                     store.now = (<wide>span.times[row] - span.origin) * span.tick
                     cell.u = span.cells[row]
-                    self.note(instance, self.words.thing(cell.u) if self.words is not None else boxed(cell, self.family))
+                    value = self.words.thing(cell.u) if self.words is not None else boxed(cell, self.family)
+                    self.note(instance, value)
         for tally in self.tallies:
             if tally.running:
                 tally.change(instance, 1)

@@ -101,7 +101,7 @@ cdef class Window:
             row = end
 
     cdef int add_counted(self, Span* span, Words words) except -1:
-        """Take the values of rows into a window over a number of values: earlier ones of them than that are left out."""
+        """Take the values of rows into a window over a number of values; earlier ones than that are left out."""
         cdef Store store = self.table.store
         cdef Py_ssize_t row = span.high
         cdef int64_t wanted = self.table.count

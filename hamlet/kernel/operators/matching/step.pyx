@@ -59,7 +59,6 @@ from hamlet.kernel.operators.matching.tables cimport (
 )
 from hamlet.kernel.operators.matching.windows cimport expect_row, expire, schedule
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, OVERFLOW
-from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, OVERFLOW, Predicate
 
 cdef extern from "value_hash.h" nogil:
     uint64_t hash_integer(int64_t value)
