@@ -214,6 +214,7 @@ OPERATORS = {
     "complete_window": "queries side by side, each window at once where a batch has all its events",
     "pane_matrix": "queries side by side, a busy pane once for all windows that overlap in it",
     "simd": "queries side by side, one element of a vector each",
+    "counting": "the query by itself; the number of events says how many trends there are",
     "scalar": "the query by itself, its sums per open window",
     "event_store": "the query by itself; it looks back at events that are kept",
     "matching": "partial trends move from state to state, in windows that end at different times",
@@ -232,11 +233,14 @@ class Served:
         The next faster operator that the query might have had; None where it has the fastest.
     reason : str or None
         Why it does not have that one: the first reason that holds.
+    beyond : str or None
+        The operator that takes over where its numbers are too large for that one, if that is not the usual one.
     """
 
     operator: str
     instead: str | None
     reason: str | None
+    beyond: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,8 @@ It is stable: keys may be added, `version` changes when one is renamed, removed 
     negated pattern that it belongs to, or null; ``reads``: ``search`` or ``scan``).
 ``queries[].operator``
     ``exact`` and ``float``, by what numbers are: ``operator`` (a key of `optimizer.explain.OPERATORS`), ``instead``
-    (the next faster one that the query might have had, or null), ``reason`` (why it does not have that one, or null).
+    (the next faster one that the query might have had, or null), ``reason`` (why it does not have that one, or null),
+    ``beyond`` (who takes over where numbers are beyond 64 bits, if not the usual one, or null).
 ``queries[].memory``
     ``class`` (``independent of the event rate``, ``linear in the window's matched events`` or ``linear``);
     ``because[]`` as above;

@@ -198,6 +198,8 @@ def operator_lines(query: QueryView) -> list[str]:
     lines = [f"{query.exact.operator}: {OPERATORS[query.exact.operator]}"]
     if query.exact.instead is not None:
         lines.append(f"not {query.exact.instead}: {query.exact.reason}")
+    if query.exact.beyond is not None:
+        lines.append(f"beyond 64 bits {query.exact.beyond}: {OPERATORS[query.exact.beyond]}")
     if query.scaled.operator != query.exact.operator:
         lines.append(f"with --numbers float {query.scaled.operator}: {OPERATORS[query.scaled.operator]}")
     return lines

@@ -206,7 +206,6 @@ SECTIONS: dict[str, list[Mistake]] = {
     "Options": [
         Mistake("A value that an option does not have", RUN + "e.csv --sharing sometimes"),
         Mistake("An option that does not exist", RUN + "e.csv --shareing never"),
-        Mistake("Several inputs", RUN + "e.csv --input e.csv"),
         Mistake("No threads", RUN + "e.csv --threads 0"),
         Mistake("A query that the workload lacks", RUN + "e.csv --query q2"),
         Mistake("A time zone that does not exist", RUN + "e.csv --timezone Europe/Berln"),

@@ -158,6 +158,8 @@ def _text(chance: random.Random, kind: str, queries: int, groups: int, within: i
     aggregates = AGGREGATES
     if kind == "few" and chance.random() < 0.5:  # what registers hold with loops of their own
         patterns, aggregates = ("SEQ(A, B+)", "SEQ(A, B)", "SEQ(A, B+, C)", "(SEQ(A, B+))+"), AGGREGATES[:4]
+    if kind == "alone" and chance.random() < 0.4:  # what the number of events answers
+        patterns, aggregates = ("B+",), AGGREGATES[:1]
     found: list[str] = []
     for number in range(queries):
         if kind == "alike" and found and chance.random() < 0.5:

@@ -209,7 +209,7 @@ KEYS = {
     "queries[].rung": "name because",
     "queries[].rung.because[]": "predicate inside reads",
     "queries[].operator": "exact float",
-    "queries[].operator.exact": "operator instead reason",
+    "queries[].operator.exact": "operator instead reason beyond",
     "queries[].maps": "panes refused",
     "queries[].memory": "class because kept_types exact float grows lane",
     "queries[].memory.exact": "partition window event event_window thread",

@@ -121,3 +121,19 @@ def test_random_workloads(features: str, options: dict[str, Any]) -> None:
     for seed in range(25):
         report = compare(random_case(seed, features_of(features)), options, seed)
         assert report is None, f"seed {seed}: {report}"
+
+
+def test_conditions_name_integers_of_any_size() -> None:
+    """What a condition on results compares with may be as large as results are."""
+    events = [{"time": time, "type": "A"} for time in range(100)]
+    most = 2**100 - 1
+    passing = (f"= {most}", f"< {most + 1}", f"> {most - 1}", f"<> {most - 1}", f"< {10**400}", f"IN (1, {most})")
+    failing = (f"= {most + 1}", f"> {most}", f"<= {most - 1}", f"NOT BETWEEN {most} AND {most}", f"< -{10**400}")
+    for condition in (*passing, *failing):
+        rows = rows_of(f"RETURN COUNT(*) PATTERN A+ HAVING COUNT(*) {condition} WITHIN 100 s", events)
+        assert [row["count"] for row in rows] == ([most] if condition in passing else []), condition
+    text = (
+        f"RETURN COUNT(*) - {most - 3} AS d, COUNT(*) % {2**70} AS m PATTERN A+ TOP 1 BY COUNT(*) - {most} WITHIN 100 s"
+    )
+    (row,) = rows_of(text, events)
+    assert (row["d"], row["m"]) == (3, 2**70 - 1)

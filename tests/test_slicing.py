@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import chain, combinations
 from typing import Any
 
@@ -16,9 +17,11 @@ from hamlet.language.schema import Schema
 from hamlet.output.partial import SCHEMA
 from hamlet.output.result import Results
 from hamlet.parallel.routing.owners import Grid, GridOwner, KeyOwner, Owner, TimeOwner, hashed
-from hamlet.parallel.routing.placement import Balance, balanced, placed, plain
+from hamlet.parallel.routing.placement import Balance, balanced, key_tests, placed, plain
+from hamlet.parallel.routing.possible import presence
 from hamlet.parallel.routing.routes import routes
 from hamlet.parallel.routing.routing import Ownership, Router, Slicing, ValueBytes
+from hamlet.parallel.routing.semijoin import KeyFilter, hashes_of
 from hamlet.parallel.routing.shares import Relation, best_shares, grids, load
 from hamlet.parallel.routing.statistics import (
     BUCKETS,
@@ -27,7 +30,6 @@ from hamlet.parallel.routing.statistics import (
     Summary,
     batch_of,
     gathered,
-    presence,
     reduced,
     rows_of,
 )
@@ -138,7 +140,7 @@ def summed(shipment: Shipment, table: pa.Table, chance: random.Random) -> list[C
             summary.add(batch)
         rows += rows_of(batch_of(summary.rows()))
     parts = [[row for row in rows if row[3][-1:] < b"\x02"], [row for row in rows if row[3][-1:] >= b"\x02"]]
-    return gathered(compiled, known, [row for part in parts for row in reduced(compiled, known, part)])
+    return gathered(known, [row for part in parts for row in reduced(compiled, known, part)])
 
 
 def slicing_of(shipment: Shipment, table: pa.Table, slices: int, chance: random.Random) -> Slicing:
@@ -364,7 +366,7 @@ def skewed(counts: list[int]) -> tuple[Shipment, list[ClassStatistics], list[byt
     encoded = [bytes_of.of((0,), (number,))[0] for number in range(len(counts))]
     both = (1 << len(presence(compiled.classes[0], known[0]).roles)) - 1
     rows = [(0, KEY, hashed(key) % BUCKETS, key, events, both, 0) for key, events in zip(encoded, counts, strict=True)]
-    return shipment, gathered(compiled, known, reduced(compiled, known, rows)), encoded
+    return shipment, gathered(known, reduced(compiled, known, rows)), encoded
 
 
 def balance(slicing: Slicing, keys: list[bytes], counts: list[int]) -> Balance:
@@ -439,5 +441,65 @@ def test_groups_that_can_have_no_trend(pattern: str, where: str, types: str, pos
     assert found.events > 0
     slicing = balanced(shipment.compiled(), routes(shipment.workload, shipment.compiled()), 3, [found], prune=True)
     routed = Router(shipment.compiled(), slicing, [0]).route(events.to_batches()[0])
-    if not possible and found.impossible:
+    if not possible and found.passing is not None:
         assert len(routed.rows) == 0
+
+
+# --------------------------------------------------------------------------------------------------- semijoins
+
+
+def test_equal_keys_have_equal_hashes() -> None:
+    table = pa.table({
+        "n": pa.array([1, 1, None, -(2**63)], pa.int64()),
+        "t": pa.array(["x", "", None, "a longer text, \N{SNOWMAN}"]),
+        "r": pa.array([0.0, -0.0, None, float("nan")]),
+        "b": pa.array([True, False, None, True]),
+        "d": pa.array([1, 2, None, 3], pa.timestamp("us")),
+        "e": pa.array([1, 2, None, 3], pa.date32()),
+    })  # fmt: skip
+    (batch,) = table.to_batches()
+    for name in table.schema.names:
+        found = hashes_of(batch, [name])
+        single = np.concatenate([hashes_of(batch.slice(row, 1), [name]) for row in range(4)])
+        assert found.tolist() == single.tolist()
+        places = pa.array([3, 2, 1, 0])
+        assert hashes_of(batch.take(places), [name]).tolist() == found[::-1].tolist()
+    texts = pa.RecordBatch.from_arrays([batch.column("t").dictionary_encode()], ["t"])
+    assert hashes_of(texts, ["t"]).tolist() == hashes_of(batch, ["t"]).tolist()
+    zero, minus, null, nan = hashes_of(batch, ["r"]).tolist()
+    assert (zero == minus, null == nan, zero == null) == (True, True, False)
+    assert len({*hashes_of(batch, ["n", "t"]).tolist(), *hashes_of(batch, ["t", "n"]).tolist()}) == 7  # NULLs
+
+
+@pytest.mark.parametrize("keys", [0, 1, 100, 70_000])
+def test_a_filter_lets_all_its_keys_pass(keys: int) -> None:
+    batch = pa.RecordBatch.from_arrays([pa.array(range(keys + 50_000), pa.int64())], ["k"])
+    hashes = hashes_of(batch, ["k"])
+    found = KeyFilter.of(hashes[:keys], len(hashes)).passed(hashes)
+    assert found[:keys].all()
+    assert found[keys:].mean() < 0.01
+
+
+def test_events_of_keys_without_a_trend_stay_behind() -> None:
+    """No ceiling on keys: more of them than a list held, and one in ten with both types."""
+    keys = 80_000
+    table = pa.table({
+        "time": np.zeros(2 * keys, np.int64), "k": np.tile(np.arange(keys), 2),
+        "type": ["A"] * keys + ["A", *["B" if key % 10 == 0 else "A" for key in range(1, keys)]],
+    })  # fmt: skip
+    shipment = shipment_of(TWO.format("SEQ(A, B)", ""), table)
+    compiled = shipment.compiled()
+    known = routes(shipment.workload, compiled)
+    summary = Summary(compiled, known, balance=False)
+    for batch in table.to_batches(max_chunksize=30_000):
+        summary.add(batch)
+    (found,) = gathered(known, reduced(compiled, known, summary.rows()))
+    assert found.passing is not None
+    assert (found.passing.keys, found.passing.possible, found.heavy) == (keys, keys // 10 - 1, {})
+    slicing = replace(plain(compiled, known, 3), filters=key_tests(compiled, known, [found]))
+    router = Router(compiled, slicing, [0])
+    for batch in table.to_batches(max_chunksize=30_000):
+        router.route(batch)
+    assert router.needed.tolist() == [2 * keys]
+    assert router.sent + router.behind == 2 * keys
+    assert 0.2 * keys - 2 <= router.sent < 0.22 * keys

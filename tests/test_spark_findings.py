@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -123,3 +124,52 @@ def test_what_is_no_frame_of_spark(spark: SparkSession) -> None:
     for events, shown in ((pandas, "a pandas DataFrame"), ([{"time": 1}], "a list")):
         with pytest.raises(OptionError, match=f"^events is {shown}; hamlet.spark.run takes a DataFrame of Spark"):
             hamlet.spark.run(workload, events)  # type: ignore[arg-type]
+
+
+def test_what_a_semijoin_leaves_behind_is_told_of_all_the_same(spark: SparkSession, tmp_path: Path) -> None:
+    """Key 1 has all that a pattern needs; the others, and those without a key, stay behind."""
+    keys = [1, 1, 1, 2, 2, 3, None]
+    events = pa.table(
+        {"time": range(7), "type": ["A", "B", "B", "A", "A", "B", "A"], "k": keys, "v": [0, 1, 2, 3, 4, 5, 1]}
+    )
+    pq.write_table(events, tmp_path / "e.parquet")
+    text = "RETURN COUNT(*) PATTERN SEQ(A a, NOT C, B b+) WHERE [k] AND a.v < 4 AND b.v < 9 WITHIN 10 s"
+    workload = hamlet.Workload.parse(text)
+    expected = hamlet.run(workload, tmp_path / "e.parquet")
+    for balance, semijoin in ((False, "on"), (True, "auto"), (True, "off")):
+        out = tmp_path / f"out-{balance}-{semijoin}"
+        found = hamlet.spark.submit(
+            workload, str(tmp_path / "e.parquet"), str(out), balance=balance, semijoin=semijoin,
+            products="never", output_format="json",
+        )  # fmt: skip
+        (path,) = (out / "query=q1").iterdir()
+        assert [json.loads(line)["count"] for line in path.read_text().splitlines()] == [3]
+        assert found["warnings"] == list(expected.warnings)
+        assert found["matched_events"] == expected.stats["matched_events"]
+        if semijoin == "off":
+            assert (found["semijoin"], found["left_behind"]) == ({"keys": 0, "possible": 0}, 0)
+        else:
+            assert (found["semijoin"], found["left_behind"]) == ({"keys": 4, "possible": 1}, 3)
+
+
+def test_several_inputs_and_bad_rows(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "in" / "day=1").mkdir(parents=True)
+    (tmp_path / "in" / "day=2").mkdir()
+    (tmp_path / "in" / "day=1" / "a.csv").write_text("time,type\n1,A\n2,B\n,B\n3,B,7\n")
+    (tmp_path / "in" / "day=2" / "b.csv").write_text("time,type\n1,A\n")
+    (tmp_path / "c.jsonl").write_text('{"time": 3, "type": "B", "day": 1}\n{"time": 4,\n')
+    workload = hamlet.Workload.parse("RETURN day, COUNT(*) PATTERN SEQ(A, B+) GROUP-BY day WITHIN 10 s")
+    sources = [str(tmp_path / "in"), str(tmp_path / "c.jsonl")]
+    expected = hamlet.run(workload, sources, bad_rows="drop")
+    assert "3 bad rows dropped" in expected.warnings[0]
+    found = hamlet.spark.submit(workload, sources, str(tmp_path / "out"), output_format="json", bad_rows="drop")
+    (path,) = (tmp_path / "out" / "query=q1").iterdir()
+    assert [json.loads(line) for line in path.read_text().splitlines()] == [
+        {name: value for name, value in row.items() if name != "query"} for row in expected.rows()
+    ]
+    assert (found["warnings"], found["events"]) == (list(expected.warnings), 4)
+    with pytest.raises(DataError, match=r"a\.csv|c\.jsonl"):
+        hamlet.spark.submit(workload, sources, str(tmp_path / "other"))
+    for mixed, option in ((["hdfs://x/y.csv", sources[0]], {}), ("hdfs://x/y.csv", {"bad_rows": "drop"})):
+        with pytest.raises(OptionError, match=r"hdfs://x/y\.csv"):
+            hamlet.spark.submit(workload, mixed, str(tmp_path / "other"), **option)

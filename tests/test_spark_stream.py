@@ -169,6 +169,10 @@ def test_a_bad_file_stops_the_stream_and_loses_nothing(store: SparkSession, tmp_
     go(available_now=True)
     expected = {"window_start": 0, "window_end": 100, "count": 11, "s": 119}
     assert read(tmp_path / "out", "q", "json") == [expected]
+    put(3, ",B,1,7\n151\n152,B,1,7")
+    [note] = go(available_now=True, bad_rows="drop")["notes"]
+    assert note.startswith("2 bad rows dropped: 3.csv: ")
+    assert all(each in note for each in ("1 field in place of 4, '151'", "time is ''"))
 
 
 def test_names_are_case_sensitive(spark: SparkSession, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -10,13 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
 import hamlet
+from hamlet import oracle
 from hamlet.cli import main
 from hamlet.errors import DataError, JobError, OptionError, OutputError, WorkloadError
+from hamlet.language.parser import parse
 from hamlet.output.digits import integer_of
 from tests.test_spark import GOOD, OVERFLOW, TRENDS, Rows, frame_of
 
@@ -387,3 +391,54 @@ def test_a_task_keeps_to_its_memory(spark: SparkSession, tmp_path: Path, capsys:
     assert main([*submit, "--output", str(tmp_path / "out"), "--max-memory", "30 KiB"]) == 2
     assert "the run stops, since it needs more memory than its limit, 30 KiB; " in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_queries_about_rows_with_a_condition_a_page_and_a_trace(spark: SparkSession, tmp_path: Path) -> None:
+    text = """
+        s: RETURN k, COUNT(*) AS n PATTERN A+ GROUP-BY k WITHIN 10 s;
+        more: RETURN k, COUNT(*), MAX(b.n) AS most PATTERN SEQ(s a, s b) WHERE a.n < NEXT(b).n GROUP-BY k WITHIN 50 s;
+        next: RETURN k, COUNT(*) PATTERN SEQ(s, A) SEMANTICS NEXT GROUP-BY k HAVING COUNT(*) > 1 WITHIN 100 s"""
+    rows = [f"{time},{'AAB'[time * 7 % 3]},{time % 2},{time * 5 % 7}" for time in range(90)]
+    source = tmp_path / "e.csv"
+    source.write_text("\n".join(["time,type,k,v", *rows]), encoding="utf-8")
+    workload = hamlet.Workload.parse(text)
+    page, trace = tmp_path / "page.html", tmp_path / "trace"
+    found = hamlet.spark.submit(
+        workload, str(source), str(tmp_path / "out"), output_format="json", where="v > 1", report=page, partitions=2,
+        trace=str(trace),
+    )  # fmt: skip
+    table = pa_csv.read_csv(source)
+    expected = hamlet.run(workload, table.filter(pc.greater(table["v"], 1))).rows()
+    assert {row["query"] for row in expected} == set(workload.names)
+    for name in workload.names:
+        wanted = [{key: row[key] for key in row if key != "query"} for row in expected if row["query"] == name]
+        assert read(tmp_path / "out", name, "json") == wanted
+    kept = [row for row in rows if int(row.rsplit(",", 1)[1]) > 1]
+    assert (found["events"], found["rows"]) == (len(kept), len(expected))
+    assert "most" in page.read_text(encoding="utf-8")
+    assert sum(pq.read_table(file).num_rows for file in trace.glob("unit=*/*.parquet")) > 0
+    assert {file.parent.name for file in trace.glob("unit=*/*.parquet")} == {"unit=0", "unit=1", "unit=2"}
+
+
+def test_queries_about_rows_beside_an_order_column(spark: SparkSession) -> None:
+    text = """
+        s: RETURN k, COUNT(*) AS n PATTERN A+ GROUP-BY k WITHIN 5 s SLIDE 3 s;
+        any: RETURN COUNT(*), SUM(s.n) AS total PATTERN SEQ(A, s+, B?) WITHIN 20 s SLIDE 10 s;
+        next: RETURN k, COUNT(*), MAX(s.n) AS most PATTERN (s | A)+ SEMANTICS NEXT GROUP-BY k WITHIN 20 s"""
+    source = random.Random(2)
+    events = [
+        {"time": 5 * source.randint(0, 3), "type": source.choice("AAB"), "k": source.randint(1, 2)}
+        | {"o": source.choice((-3, 0, 1, 2))}
+        for _ in range(9)
+    ]
+    workload = hamlet.Workload.parse(text)
+    found = hamlet.spark.run(
+        workload, spark.createDataFrame(events), order_column="o", count_type="int64", partitions=2
+    ).collect()
+    columns = {query.name: [item.column for item in query.items] for query in workload.queries}
+    rows = [
+        {name: row[name] for name in ("query", "window_start", "window_end", *columns[row["query"]])} for row in found
+    ]
+    expected = oracle.evaluate(parse(text), events, order_column="o")
+    assert {row["query"] for row in expected} == set(workload.names)
+    assert sorted(map(repr, rows)) == sorted(map(repr, expected))

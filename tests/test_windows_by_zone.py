@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import hamlet
@@ -375,6 +376,25 @@ def test_windows_that_fit_no_day_are_refused() -> None:
             rows_of(f"{COUNT} WITHIN {window}", [5], timezone="Europe/Berlin")
     with pytest.raises(OptionError, match="did you mean 'Europe/Berlin'"):
         hamlet.Engine(hamlet.Workload.parse(f"{COUNT} WITHIN 1 d"), timezone="Europe/Berln")
+
+
+def test_text_is_read_by_the_clock_of_the_zone(tmp_path: Path) -> None:
+    """Midnight in WHERE is where the day's window begins; also where row groups of a file are left out by it."""
+    start = seconds(2024, 3, 5)
+    times = pa.array(range(start, start + 4 * 86_400, 3600), pa.timestamp("s", "UTC"))
+    plain = times.cast(pa.timestamp("s"))
+    table = pa.table({"time": times, "type": ["A"] * len(times), "born": plain})
+    pq.write_table(table, tmp_path / "e.parquet", row_group_size=5)
+    day = "A.time >= '2024-03-06' AND A.time < '2024-03-07'"
+    rows = []
+    for given in (table, tmp_path / "e.parquet"):
+        for text, options in ((f"WHERE {day}", {}), ("", {"since": "2024-03-06", "until": "2024-03-07"})):
+            workload = hamlet.Workload.parse(f"{COUNT} {text} WITHIN 1 d")
+            rows += [hamlet.run(workload, given, timezone="Europe/Berlin", **options).rows()]
+    assert all([row["count"] for row in each] == [24] for each in rows)
+    workload = hamlet.Workload.parse(f"{COUNT} WHERE A.born = '2024-03-06' WITHIN 1 d")
+    assert [row["count"] for row in hamlet.run(workload, table, timezone="Europe/Berlin").rows()] == [1]
+    assert hamlet.run(workload, table, timezone="Europe/Berlin").rows()[0]["window_start"].timestamp() == start + 86_400
 
 
 def test_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -133,6 +133,8 @@ def summary_line(stats: Mapping[str, Any], seconds: float) -> str:
             f"{len(slices['loads'])} slices (max/mean load {slices['max_over_mean']:.2f}, "
             f"replication {slices['replication']:.2f})"
         )
+    if stats.get("left_behind"):
+        parts.append(f"{stats['left_behind']:,} events of keys without a trend left behind")
     stages = ""
     if seconds >= 1:  # of a short run nobody asks where the time went
         stages = ", ".join(f"{stage} {spent:.1f} s" for stage, spent in stats.get("stages", {}).items())

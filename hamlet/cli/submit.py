@@ -52,6 +52,7 @@ _WORKLOAD_DEFAULTS = {
     "trace": None,
     "report": None,
     "products": "auto",
+    "semijoin": "auto",
     "sharing": "dynamic",
     "benefit": "measured",
     "numbers": "exact",
@@ -132,6 +133,14 @@ _STREAM_OPTIONS = (
         default="auto",
         show_default=True,
         help="Whether tasks whose events are a time range send matrices instead of events, which is less.",
+    ),
+    click.option(
+        "--semijoin",
+        type=click.Choice(["auto", "on", "off"]),
+        default="auto",
+        show_default=True,
+        help="Leave events behind, before they are sent to their tasks, whose keys lack what every pattern needs. Such "
+        "keys are found in one more pass: with --balance (auto), always, or never. The results are the same.",
     ),
     *_STREAM_OPTIONS,
     SIGNATURE,
@@ -252,6 +261,8 @@ def _follow(
             )
     if options.pop("products") != "auto":
         raise click.UsageError("--products belongs to a batch; --stream sends every event to its slice")
+    if options.pop("semijoin") == "on":
+        raise click.UsageError("--semijoin belongs to a batch; --stream does not know what keys will have")
     checkpoint = streaming.pop("checkpoint")
     if checkpoint is None:
         raise click.UsageError("--stream needs --checkpoint DIR, where the job keeps its place and its state")

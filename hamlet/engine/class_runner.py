@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet._core import Kernel, KernelOverflow
+from hamlet._core import OPERATORS, Kernel, KernelOverflow
 from hamlet.engine import trace
 from hamlet.engine.broadcast import Broadcast
 from hamlet.engine.closed_windows import ClosedRows
@@ -98,8 +98,9 @@ class ClassRunner:
         """What runs the queries, one for each thread."""
         compiled = self.compiled
         allowed = paths.operator_bits, paths.feature_bits
+        alone = [OPERATORS[paths.alone(each)] for each in self.tables]
         return [
-            Kernel(self.tables, floating, sharing, budget, compiled.bands, WHOLE_FROM, compiled.listed, *allowed)
+            Kernel(self.tables, floating, sharing, budget, compiled.bands, WHOLE_FROM, compiled.listed, *allowed, alone)
             for _ in range(self._workers.threads)
         ]
 

@@ -83,7 +83,7 @@ class Filter:
             lambda _: True,
             self._strings,
             lambda reference: UNITS_PER_SECOND[schema.units.get(reference.attribute, ("s", None))[0]],
-            lambda reference: schema.units.get(reference.attribute, ("s", None))[1],
+            lambda reference: schema.zone_of(reference.attribute),
         ).program(query.local[EVENT])
         self.columns = self._program.vector_columns
         self._types = [type_of_attribute(EVENT, name, query, schema) for name in self.columns]

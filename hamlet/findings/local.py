@@ -40,7 +40,7 @@ class LocalPredicate:
             lambda _: True,
             self._strings,
             lambda reference: UNITS_PER_SECOND[schema.units.get(reference.attribute, ("s", None))[0]],
-            lambda reference: schema.units.get(reference.attribute, ("s", None))[1],
+            lambda reference: schema.zone_of(reference.attribute),
         ).program(query.local[variable])
         self._columns = [
             (name, type_of_attribute(variable, name, query, schema)) for name in self._program.vector_columns

@@ -48,6 +48,7 @@ _WORDS = {"OR": _OR, "AND": _AND, "IN": _COMPARISON, "BETWEEN": _COMPARISON, "IS
 RESERVED = ("AND", "OR", "NOT", "IN", "BETWEEN", "IS", "NULL", "TRUE", "FALSE")
 _SHARED = "attributes that all events share are written [driver, rider]"
 _LARGEST = 2**63
+_MOST_DIGITS = 4_000  # of an integer among results
 
 
 def parse_condition(cursor: Cursor) -> Condition:
@@ -223,6 +224,8 @@ def parse_number(cursor: Cursor, minus: Token | None = None) -> Literal:
     if re.fullmatch("[0-9]+", token.value):
         digits = token.value.lstrip("0") or "0"
         # The length is looked at first: Python refuses to convert more than 4,300 digits.
+        if cursor.operand is not None and len(digits) <= _MOST_DIGITS:
+            return Literal(sign * int(digits), span=span)  # of a result, which may be an integer of any size
         if len(digits) > 19 or not -_LARGEST <= sign * int(digits) < _LARGEST:
             hint = "INT holds up to 9223372036854775807; a DOUBLE is written with a point, as in 1.0e20"
             raise cursor.fail("the number does not fit an INT of 64 bits", span, hint)

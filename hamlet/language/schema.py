@@ -123,6 +123,14 @@ class Schema:
         """The type of an attribute; None where it is not known."""
         return self.columns.get(attribute)
 
+    def zone_of(self, attribute: str) -> str | None:
+        """The zone of the clock that a text without a zone is read by beside a timestamp; None where it has none.
+
+        Where days begin in a time zone, that is it, but for columns that are not in any.
+        """
+        known = self.units.get(attribute, ("s", None))[1]
+        return self.clock.zone or known if known is not None or attribute == self.clock.column else None
+
     def in_zone(self, zone: str | None) -> Schema:
         """These columns where days and weeks begin in a time zone."""
         return self if self.clock.zone == zone else replace(self, clock=replace(self.clock, zone=zone))

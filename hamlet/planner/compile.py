@@ -399,7 +399,7 @@ class _ClassCompiler:
             is_vector,
             self.strings,
             lambda reference: UNITS_PER_SECOND[self.schema.units.get(reference.attribute, ("s", None))[0]],
-            lambda reference: self.schema.units.get(reference.attribute, ("s", None))[1],
+            lambda reference: self.schema.zone_of(reference.attribute),
         )
 
     def pair_program(self, analysed: AnalysedQuery, pair: Pair) -> Program:

@@ -162,7 +162,7 @@ def view(workload: Workload, schema: Schema | None, timezone: str | None = None)
 def _served(compiled: CompiledWorkload) -> dict[int, Served]:
     """Which operator computes each query, by number: those of a run with default options."""
     found = physical_plan(compiled).served
-    return {number: Served(each.operator, each.instead, each.reason) for number, each in found.items()}
+    return {number: Served(each.operator, each.instead, each.reason, each.beyond) for number, each in found.items()}
 
 
 def _together(each: CompiledClass) -> Iterator[tuple[int, ...]]:

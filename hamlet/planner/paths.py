@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from hamlet import _core
 from hamlet.errors import OptionError, one_of
+from hamlet.kernel.operators import counting
 
-Operator = Literal["scalar", "event_store", "simd", "pane_matrix", "complete_window", "matching"]
+if TYPE_CHECKING:
+    from hamlet.planner.tables import QueryTables
+
+Operator = str  # a key of `OPERATORS`
 Feature = Literal[
     "active_queries",
     "int32",
@@ -31,9 +35,14 @@ Feature = Literal[
     "time_partitions",
 ]
 
+# Operators of their own module that have one query by itself, tried in this order before `scalar`: a module says what
+# it is (NAME, WHAT), and by the tables of a query whether it can serve it (`serves`).
+ALONE = (counting,)
+
 OPERATORS: Mapping[str, str] = {
     "scalar": "one query by itself, its sums per open window; numbers of any size",
     "event_store": "one query by itself that compares events with earlier ones, which are kept",
+    **{each.NAME: each.WHAT for each in ALONE},
     "simd": "queries side by side, one element of a vector each",
     "pane_matrix": "the same, a pane computed once as a matrix for all windows that overlap in it (numbers='float')",
     "complete_window": "tumbling windows that are complete in a batch, from first event to last in registers",
@@ -88,8 +97,14 @@ class Paths:
     @cached_property
     def operator_bits(self) -> int:
         """The operators as the kernel takes them."""
-        names: list[Operator] = ["scalar", "event_store", "simd", "pane_matrix", "complete_window"]
-        return sum(1 << _core.OPERATORS[name] for name in names if self.runs(name))
+        return sum(1 << number for name, number in _core.OPERATORS.items() if self.runs(name))
+
+    def alone(self, tables: QueryTables) -> Operator:
+        """Who has a query by itself: where it is in no band, or its numbers are too large for one."""
+        for each in ALONE:
+            if self.runs(each.NAME) and each.serves(tables):
+                return str(each.NAME)
+        return "event_store" if tables.stores else "scalar"
 
     @cached_property
     def feature_bits(self) -> int:

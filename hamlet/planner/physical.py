@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from hamlet.planner.bands import Band, fits
 from hamlet.planner.compiled import CompiledClass, CompiledWorkload
-from hamlet.planner.paths import EVERY, Paths
+from hamlet.planner.paths import ALWAYS, EVERY, Paths
 from hamlet.planner.tables import QueryTables
 
 LADDER = ("complete_window", "pane_matrix", "simd")  # the faster first; below them those that a query always has
@@ -32,11 +32,14 @@ class Served:
         The next faster operator that the query might have had; None where it has the fastest.
     reason : str or None
         Why it does not have that one: the first reason that holds.
+    beyond : str or None
+        The operator that takes over where its numbers are too large for that one, if that is not the usual one.
     """
 
     operator: str
     instead: str | None = None
     reason: str | None = None
+    beyond: str | None = None
 
 
 @dataclass(frozen=True)
@@ -103,15 +106,18 @@ class _Class:
         parts = self._compiled.parts_of[place]
         bands = [self._band_of[part] for part in parts if part in self._band_of]
         tables = query.tables if query.host is None else (self._compiled.hosts[query.host].tables,)
-        operator = "event_store" if any(each.stores for each in tables) else "scalar"
+        operator = min((self._paths.alone(each) for each in tables), key=lambda name: name != "event_store")
+        beyond = None if operator in ALWAYS else operator
         if len(bands) < len(parts) or query.host is not None:
             return Served(operator, "simd", self._alone(place, tables))
         if not self._paths.runs("simd"):
             return Served(operator, "simd", _left_out("simd"))
         if query.window[1] < query.window[0]:
             reason = next(self._against_matrix(bands, tables), None)
-            return Served("pane_matrix") if reason is None else Served("simd", "pane_matrix", reason)
-        return Served("simd", "complete_window", self._against) if self._against else Served("complete_window")
+            return Served("pane_matrix") if reason is None else Served("simd", "pane_matrix", reason, beyond)
+        if self._against:
+            return Served("simd", "complete_window", self._against, beyond)
+        return Served("complete_window", beyond=beyond)
 
     def _alone(self, place: int, tables: Sequence[QueryTables]) -> str:
         """Why a query is in no band."""

@@ -136,9 +136,8 @@ class Conditions:
         """A constant as the bounds of a column are: ticks for a time; None where the two cannot be compared."""
         kind = self._schema.type_of(name)
         if kind is AttributeType.TIMESTAMP and isinstance(value, str) and name in self._schema.units:
-            unit, zone = self._schema.units[name]
-            seconds = seconds_of(value, zone)
-            return None if seconds is None else seconds * UNITS_PER_SECOND[unit]
+            seconds = seconds_of(value, self._schema.zone_of(name))
+            return None if seconds is None else seconds * UNITS_PER_SECOND[self._schema.units[name][0]]
         if isinstance(value, bool):
             return value if kind is AttributeType.BOOLEAN else None
         if isinstance(value, str):

@@ -18,7 +18,6 @@ from hamlet.engine.online import Late
 from hamlet.engine.options import RunOptions, options_of
 from hamlet.engine.stages import Stages
 from hamlet.errors import OptionError, OutputError, UnsupportedError
-from hamlet.findings import Tally
 from hamlet.input.csvform import BadRows, CsvForm, Dropped
 from hamlet.input.ticks import Lateness
 from hamlet.output.files import check_destination, check_format, staged
@@ -42,7 +41,8 @@ from hamlet.spark.findings import of_layers, unit_notes, warnings_of
 from hamlet.spark.frames import events_of
 from hamlet.spark.input import local_output, local_path, opened, sources_of
 from hamlet.spark.job import Job, default_partitions
-from hamlet.spark.layers import Done, is_layered, layers, refuse_options, union_of
+from hamlet.spark.layered_batch import submit_layers
+from hamlet.spark.layers import is_layered, layers, union_of
 from hamlet.spark.output import written
 from hamlet.spark.policies import monitor
 from hamlet.spark.products import check_choice, decided, made, put_together
@@ -51,6 +51,7 @@ from hamlet.spark.session import Progress, at_the_end, check_pandas, session, tr
 __all__ = ["monitor", "run", "stream", "submit", "submit_stream"]
 
 Products = Literal["never", "auto", "always"]
+Semijoin = Literal["auto", "on", "off"]
 if TYPE_CHECKING:
 
     class ResultFrame(DataFrame):
@@ -135,7 +136,7 @@ def run(
     began = time.perf_counter()
     with translated():
         if is_layered(workload_of(workload)):
-            done = list(layers(workload, events, chosen, _partitions(partitions)))
+            done = list(layers(workload, events, chosen, _partitions(partitions), balance=balance))
             found = union_of(done, workload.names)
             if lazy:
                 return cast(ResultFrame, found)
@@ -147,7 +148,7 @@ def run(
         stats = None if lazy else events.sparkSession.sparkContext.accumulator({}, StatsParam())
         cut = decided(job, products).cut
         if balance and cut is None:
-            job.measure(prune=False)  # a DataFrame may give other rows when it is computed again
+            job.measure(balance=True, semijoin=False)  # a DataFrame may give other rows when it is computed again
         rows = None
         if cut is not None:
             found = made(job, cut, stats)
@@ -199,6 +200,7 @@ def submit(
     report: str | os.PathLike[str] | None = None,
     trace: str | None = None,
     products: Products = "auto",
+    semijoin: Semijoin = "auto",
     keep: Iterable[str | os.PathLike[str]] = (),
     progress: Progress | None = None,
     **options: Unpack[RunOptions],
@@ -230,7 +232,7 @@ def submit(
     partitions : int, optional
         As for `run`.
     balance : bool
-        As for `run`; partitions in which no query can have a trend are found, too, and left out.
+        As for `run`.
     where : str, optional
         Only events for which this condition over columns is true are read; as ``hamlet run --where``.
     report : path, optional
@@ -240,6 +242,10 @@ def submit(
         A directory, as `output` is one, for the records of bursts (`hamlet.engine.trace`): a Parquet file per task.
     products : {'auto', 'always', 'never'}
         As for `run`; ``auto`` looks at Parquet only, whose times can be read without all else.
+    semijoin : {'auto', 'on', 'off'}
+        Whether events whose keys have no trend, since they lack an event that every pattern needs, stay behind before
+        the shuffle. Such keys are found in the scan of `balance`: under ``auto`` where that is asked for, under ``on``
+        always. Rows do not depend on it.
     keep : iterable of paths
         Files that `overwrite` must not delete, besides the input.
     progress : callable, optional
@@ -254,8 +260,9 @@ def submit(
         time, groups and windows count in each), rows, infinite_values, seconds by stage, and ``slices``: the events
         that each slice got (``loads``), ``max_over_mean`` of these, and ``replication``, the slices that an event was
         sent to on average; under ``products`` whether maps travelled in place of events (``used``), the ``ranges`` that
-        they were made of, or the ``reason`` why not; ``warnings``, what is odd about the rows, as `Results.warnings`
-        says it, and ``notes`` about times and the types of columns.
+        they were made of, or the ``reason`` why not; under ``semijoin`` the ``keys`` that were counted and those that
+        are ``possible``, where some are not; ``left_behind``, the events of the others; ``warnings``, what is odd about
+        the rows, as `Results.warnings` says it, and ``notes`` about times and the types of columns.
 
     Raises
     ------
@@ -268,6 +275,8 @@ def submit(
     chosen = options_of(dict(options) if report is None and trace is None else {**options, "trace": True})
     check_format(output_format)
     check_choice(products)
+    if semijoin not in ("auto", "on", "off"):
+        raise OptionError(f"semijoin is {semijoin!r}; it must be 'auto', 'on' or 'off'")
     paths = [local_path(each) for each in sources_of(source)]
     precious = [str(path) for path in (*keep, *paths) if path is not None]
     place = check_destination(local_output(output), overwrite, precious)
@@ -286,31 +295,17 @@ def submit(
         stages.seconds["start"] = time.perf_counter() - began
         read = events.load(spark)
         if is_layered(workload):
-            refuse_options(where=where, report=report, trace=trace)
-            frame = read.events.frame.toDF(*read.events.names)
-            whole = stages.measured("compute")
-            with whole, staged(place, output) as fresh, watched(context, "counting trends", progress):
-                counts: dict[str, Any] = {"rows": 0, "infinite_values": 0, "notes": []}
-                units: list[Done] = []
-                own: dict[str, Tally] = {}
-                for done in layers(workload, frame, chosen, _partitions(partitions)):
-                    files = written(done.job, done.rows, done.rows.count(), fresh, output_format)
-                    units.append(done)
-                    own |= dict(zip(done.job.names, files.pop("tallies"), strict=True))
-                    counts = {name: counts[name] + files[name] for name in counts}
-            noted, _ = of_layers(units, workload.names)
-            said = warnings_of(workload, units[0].job, noted, [own[name] for name in workload.names], read.schema)
-            used = {"used": False, "reason": "queries ask about the rows of other queries"}
-            told = {"notes": unit_notes(units[0].job.schema, noted) + counts.pop("notes")}
-            told["warnings"] = [*read.notes, *said]
-            return _logged(
-                {"events": read.rows, **counts, **noted.paths, "products": used, "stages": stages.seconds, **told}
-            )
+            found = submit_layers(
+                workload, read, chosen, _partitions(partitions), (place, output), output_format, stages,
+                balance=balance, where=where, about=about, progress=progress,
+                traced=None if traced is None else (traced, str(trace)),
+            )  # fmt: skip
+            return _logged(found)
         job = Job(workload, read.events, chosen, _partitions(partitions), ", ".join(sources_of(source)))
         stats = context.accumulator({}, StatsParam())
         if where is not None or about is not None:
             job.look(where, stats, watch=about is not None)
-        decision = measured(job, read, products, balance, stages, progress)
+        decision, keys = measured(job, read, products, balance, semijoin, stages, progress)
         with contextlib.ExitStack() as held:
             if traced is not None:
                 held.enter_context(tracing(job, traced, str(trace)))
@@ -325,6 +320,7 @@ def submit(
             noted, tallies = noted_of(stats.value), files.pop("tallies")
             files["notes"] = unit_notes(job.schema, noted) + files["notes"]
             found |= {"events": seen, **files, "products": decision.stats, "stages": stages.seconds}
+            found["semijoin"] = keys
             with watched(context, "looking for what never occurs", progress):
                 found["warnings"] = [*read.notes, *warnings_of(workload, job, noted, tallies, read.schema)]
             if about is not None:

@@ -22,8 +22,14 @@ MEASURE = "measure"  # the stage of looking at times or counting keys, in jobs t
 
 
 def measured(
-    job: Job, read: Loaded, products: str, balance: bool, stages: Stages, progress: Progress | None
-) -> Decision:
+    job: Job,
+    read: Loaded,
+    products: str,
+    balance: bool,
+    semijoin: str,
+    stages: Stages,
+    progress: Progress | None,
+) -> tuple[Decision, dict[str, int]]:
     """Look at the input before the job: whether its parts are ranges of time, and else, if asked, at its keys.
 
     Parameters
@@ -33,21 +39,29 @@ def measured(
     read : Loaded
     products : {'auto', 'always', 'never'}
     balance : bool
+    semijoin : {'auto', 'on', 'off'}
     stages : Stages
         Gets a stage `MEASURE` where something was looked at.
     progress : callable, optional
+
+    Returns
+    -------
+    Decision
+    dict
+        ``keys`` and ``possible`` of `Job.measure`; empty where nobody has looked.
     """
     context = job.events.frame.sparkSession.sparkContext
     decision = Decision(None, "a page and a trace tell of every burst")
     if not job.shipment.options.trace:
         with stages.measured(MEASURE), watched(context, "looking at times", progress):
             decision = decided(job, products, read)
-    if balance and decision.cut is None:
+    keys: dict[str, int] = {}
+    if (balance or semijoin == "on") and decision.cut is None:
         with stages.measured(MEASURE), watched(context, "counting keys", progress):
-            job.measure(prune=True)
+            keys = job.measure(balance=balance, semijoin=semijoin != "off")
     elif not decision.measured:
         stages.seconds.pop(MEASURE, None)
-    return decision
+    return decision, keys
 
 
 def partial_rows(job: Job, decision: Decision, stats: Accumulator[Stats], held: contextlib.ExitStack) -> DataFrame:

@@ -21,6 +21,7 @@ from hamlet.parallel.time.mapped import added
 CLASS, SLICE, SENT, SEEN, DECIDED = "class", "slice", "sent", "seen", "decided"
 BORDERS, FOLDED = "borders", "folded"  # counters of a class, of other tasks
 NOTED, ROWS = "noted", "rows"  # what events and result rows have shown
+ROUTED = -(1 << 20)  # minus a class: what the events that tasks have routed have shown
 
 
 @dataclass(frozen=True)
@@ -106,13 +107,14 @@ def summed(stats: Stats, slices: int) -> dict[str, Any]:
     -------
     dict
         The counters, ``operators`` and ``features`` among them; under ``slices`` the events of each slice (``loads``),
-        ``max_over_mean``, and ``replication``: the slices to which an event was sent on average.
+        ``max_over_mean``, and ``replication``: the slices to which an event was sent on average; ``left_behind``, the
+        events that were not sent since their keys have no trend.
     """
     total: dict[str, int] = {}
     matched: dict[int, int] = {}
     needed: dict[int, int] = {}
     loads = [0] * max(slices, *(1 + number for what, number, _ in stats if what == SLICE), 0)
-    sent = 0
+    sent = behind = 0
     for (what, number, _), each in stats.items():
         if what == SEEN or isinstance(each, Activity | Decisions | Noted | Tally):
             continue
@@ -121,8 +123,9 @@ def summed(stats: Stats, slices: int) -> dict[str, Any]:
             sent += each["sent"]
         elif what == SENT:
             sent += each["sent"]
+            behind += each.get("behind", 0)
             for place, events in each.items():
-                if place != "sent":
+                if place not in ("sent", "behind"):
                     needed[int(place)] = needed.get(int(place), 0) + events
         else:
             if what != FOLDED:
@@ -136,7 +139,7 @@ def summed(stats: Stats, slices: int) -> dict[str, Any]:
     if paths:  # one is counted for the plan, not for each task
         paths["features"] = paths["features"] | {"merged_queries": _merged_queries(stats)}
     slicing = {"loads": loads, "max_over_mean": balance.max_over_mean, "replication": balance.replication}
-    return {**total, **paths, "slices": slicing}
+    return {**total, **paths, "slices": slicing, "left_behind": behind}
 
 
 def events_seen(stats: Stats) -> int:

@@ -39,7 +39,7 @@ from hamlet.output.query_rows import ResultColumn
 from hamlet.output.rows import result_columns
 from hamlet.output.tables import result_schema
 from hamlet.parallel.routing.owners import TimeOwner
-from hamlet.parallel.routing.placement import balanced, plain
+from hamlet.parallel.routing.placement import balanced, key_tests, plain
 from hamlet.parallel.routing.routes import Route, routes
 from hamlet.parallel.routing.routing import MOST_CLASSES, Slicing
 from hamlet.planner.compiled import CompiledWorkload
@@ -76,6 +76,8 @@ class Job:
         Tasks to spread each class of queries over.
     source : str
         What the events are called in messages.
+    in_two : tuple of str
+        As of `Shipment`.
 
     Attributes
     ----------
@@ -97,13 +99,20 @@ class Job:
         options: Options,
         partitions: int | None = None,
         source: str = "the DataFrame",
+        in_two: tuple[str, ...] = (),
     ) -> None:
         text = workload_of(workload).analysis.text
-        self.shipment = Shipment(text.text, text.source, options, events.schema)
+        self.shipment = Shipment(text.text, text.source, options, events.schema, in_two=in_two)
         self.schema: Schema = self.shipment.schema(source)
         workload.check(self.schema)
         if len(workload.analysis.layers) > 1:
-            raise UnsupportedError("this job cannot run queries that ask about the rows of other queries")
+            raise UnsupportedError(
+                "a continuous job cannot run queries that ask about the rows of other queries: a row becomes an event "
+                "when its window closes, which one operator with state cannot tell another in the same micro-batch\n"
+                "hint: hamlet.Engine runs them online, hamlet.spark.run and hamlet submit over a batch"
+            )
+        if in_two:
+            workload = self.shipment.workload
         self._workload = workload
         self.compiled: CompiledWorkload = self.shipment.compiled()
         self.given = self.events = events
@@ -204,17 +213,30 @@ class Job:
     def _narrowed(self, frame: DataFrame, routes: Routes) -> DataFrame:
         return frame.select(*(self.events.columns[name][0] for name in columns_of(routes, self.schema)))
 
-    def measure(self, *, prune: bool) -> None:
-        """Count keys and times, and spread the work by them; one more scan of the input.
+    def measure(self, *, balance: bool, semijoin: bool) -> dict[str, int]:
+        """Look at keys and times in one more scan of the input, and spread the work by what was found.
 
         Parameters
         ----------
-        prune : bool
-            Whether the job will read the very same events, so that partitions without a trend may stay behind.
+        balance : bool
+            Whether keys and times are counted, and placed by that.
+        semijoin : bool
+            Whether events of keys without a trend stay behind; then the job must read the very same events again.
+
+        Returns
+        -------
+        dict
+            ``keys`` and ``possible``, those of them that can have a trend, of the classes where some have none.
         """
         over = partial(self.over, self.routes)
-        known = statistics_of(over, self.shipment, self.routes, self.partitions)
-        self._slicing = balanced(self.compiled, self.routes, self.partitions, known, prune=prune)
+        known = statistics_of(over, self.shipment, self.routes, self.partitions, balance=balance, semijoin=semijoin)
+        filters = [each.passing for each in known if each.passing is not None]
+        if balance:
+            self._slicing = balanced(self.compiled, self.routes, self.partitions, known, prune=semijoin)
+        elif filters:
+            tests = key_tests(self.compiled, self.routes, known)
+            self._slicing = replace(plain(self.compiled, self.routes, self.partitions), filters=tests)
+        return {"keys": sum(each.keys for each in filters), "possible": sum(each.possible for each in filters)}
 
     def routed(self, routes: Routes) -> DataFrame:
         """The events of one class: each partition of the class in one task, in the order of time."""

@@ -4,23 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 
 from pyspark.accumulators import Accumulator
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.functions import col, expr, lit
+from pyspark.sql.functions import (
+    array,
+    col,
+    explode,
+    expr,
+    lit,
+    monotonically_increasing_id,
+    unix_date,
+    unix_micros,
+    when,
+)
+from pyspark.sql.functions import count as spark_count
+from pyspark.sql.functions import max as spark_max
+from pyspark.sql.functions import min as spark_min
+from pyspark.sql.types import DateType, IntegralType, TimestampNTZType, TimestampType
 
 from hamlet.engine.layers.rows import row_schema, row_types
 from hamlet.engine.options import Options
+from hamlet.engine.where import Filter
 from hamlet.errors import DataError, OptionError, UnsupportedError
 from hamlet.language.printing import to_text
 from hamlet.language.query import AttributeType
 from hamlet.output.query_rows import ResultColumn
 from hamlet.output.rows import result_columns
 from hamlet.planner.layers import Columns, column_of, units_of, workload_of_unit
+from hamlet.planner.unordered_rows import ORDER, RANK, ROW, end_of
 from hamlet.planner.workload import Workload
 from hamlet.spark.counters import Stats, StatsParam
-from hamlet.spark.frames import events_of
+from hamlet.spark.frames import Events, events_of
 from hamlet.spark.job import Job
+from hamlet.spark.look import seen
+from hamlet.spark.slices import mapped
+from hamlet.spark.tasks import Shipment
 
 _WHOLE = "try_cast({} AS BIGINT)"  # NULL where an integer needs more than 64 bits
 
@@ -52,14 +73,54 @@ def is_layered(workload: Workload) -> bool:
     return len(workload.analysis.layers) > 1
 
 
-def refuse_options(**given: object) -> None:
-    """Raise UnsupportedError where an option is set that jobs in layers do not know."""
-    for name, value in given.items():
-        if value is not None:
-            raise UnsupportedError(f"queries about the rows of other queries run on Spark without the option {name}")
+def looked_at(
+    workload: Workload,
+    events: Events,
+    options: Options,
+    where: str | None,
+    stats: Accumulator[Stats] | None = None,
+    *,
+    watch: bool = False,
+) -> DataFrame:
+    """The input as tasks see it that look at every event first, its columns by their names.
+
+    Parameters
+    ----------
+    workload : Workload
+    events : Events
+    options : Options
+    where : str or None
+        A condition: only events for which it is true go on.
+    stats : Accumulator, optional
+        Gets how many go on, with `watch` by type and time.
+    watch : bool
+
+    Raises
+    ------
+    WorkloadError
+        With every mistake of the condition.
+    """
+    if where is None and not watch:
+        return events.frame.toDF(*events.names)
+    text = workload.analysis.text
+    shipment = Shipment(text.text, text.source, options, events.schema)
+    read = () if where is None else Filter(where, shipment.schema()).columns
+    needed = {*options.columns_of(workload), *read}
+    names = tuple(name for name in events.names if name in needed)
+    chosen = events.frame.select(*(events.columns[name][0] for name in names))
+    look = partial(seen, shipment, names, where, watch, stats)
+    return mapped(chosen, look, chosen.schema).toDF(*names)
 
 
-def layers(workload: Workload, events: DataFrame, options: Options, partitions: int | None) -> Iterator[Done]:
+def layers(
+    workload: Workload,
+    events: DataFrame,
+    options: Options,
+    partitions: int | None,
+    *,
+    balance: bool = False,
+    traced: Path | None = None,
+) -> Iterator[Done]:
     """The jobs of all units, one after the other.
 
     Parameters
@@ -70,17 +131,16 @@ def layers(workload: Workload, events: DataFrame, options: Options, partitions: 
     options : Options
     partitions : int, optional
         As for `hamlet.spark.run`.
+    balance : bool
+        Whether each job counts its keys and times first.
+    traced : pathlib.Path, optional
+        Where the records of bursts go: a folder per unit.
 
     Raises
     ------
     UnsupportedError
-        With an order column, which rows do not have.
+        An order column of which the values are no whole numbers or times, or too far apart.
     """
-    if options.order_column is not None:
-        raise UnsupportedError(
-            "on Spark, queries about the rows of other queries run without an order column, which rows do not have\n"
-            "hint: leave the order column out, or use hamlet.run"
-        )
     special = {options.time_column, options.type_column}
     columns: dict[str, tuple[ResultColumn, ...]] = {}
     frames: dict[str, DataFrame] = {}
@@ -93,9 +153,16 @@ def layers(workload: Workload, events: DataFrame, options: Options, partitions: 
     exact = options.numbers == "exact"
     asked = {name for unit in units_of(workload.analysis) for name in unit.reads}
     _refuse_types(events, options, asked)
-    for unit in units_of(workload.analysis):
-        frame = events
+    ranked, last = _ranked(events, options)
+    for number, unit in enumerate(units_of(workload.analysis)):
+        frame, chosen = events, options
+        doubled: tuple[str, ...] = ()
         if unit.reads:
+            order = None if options.order_column is None else ORDER if unit.any_match else RANK
+            if order is not None:
+                chosen = replace(options, order_column=order)
+                frame = ranked.withColumnRenamed(ORDER, order)
+                doubled = unit.reads if unit.any_match else ()
             types: Columns = {
                 name: row_types(row_schema(columns[name], clock, exact=exact), columns[name]) for name in unit.reads
             }
@@ -112,21 +179,64 @@ def layers(workload: Workload, events: DataFrame, options: Options, partitions: 
             keys = {name for query in part.analysis.queries for name in query.partition}
             for name in unit.reads:
                 rows = _as_events(frames[name], name, columns[name], wide[name], options, events, keys, exact=exact)
+                if order == ORDER:
+                    rows = _in_two(rows, name, options.type_column, last)
+                elif order is not None:
+                    rows = rows.withColumn(order, lit(0).cast("bigint"))
                 frame = frame.unionByName(rows, allowMissingColumns=True)
         else:
             part = workload.select([workload.names[place] for place in unit.places])
-        job = Job(part, events_of(frame, options), options, partitions)
+        job = Job(part, events_of(frame, chosen), chosen, partitions, in_two=doubled)
+        if balance:
+            job.measure(balance=True, semijoin=False)
+        if traced is not None:
+            (traced / f"unit={number}").mkdir()
+            job.trace_to(traced / f"unit={number}")
         stats = events.sparkSession.sparkContext.accumulator({}, StatsParam())
         done = Done(job, job.partial(stats).localCheckpoint(eager=True), stats)
         for query in job.compiled.queries:
             if query.name in asked:
                 columns[query.name] = result_columns(query, job.schema)
-                shown = replace(job.shipment, options=replace(options, count_type="string"))
+                shown = replace(job.shipment, options=replace(chosen, count_type="string"))
                 texts = Job.__new__(Job)
                 vars(texts).update(vars(job), shipment=shown)
                 own = done.rows.where(col("query") == query.analysed.index)
                 frames[query.name] = texts.results(own, query.name)
         yield done
+
+
+def _ranked(events: DataFrame, options: Options) -> tuple[DataFrame, int]:
+    """The input with a column `ORDER`, its order as numbers from 1 on, and a number behind all of them."""
+    name = options.order_column
+    if name is None:
+        return events, 0
+    kind = events.schema[name].dataType
+    number = _named(name)
+    if isinstance(kind, (TimestampType, TimestampNTZType)):
+        number = unix_micros(number.cast("timestamp"))
+    elif isinstance(kind, DateType):
+        number = unix_date(number)
+    elif not isinstance(kind, IntegralType):
+        raise UnsupportedError(
+            f"the order column {name!r} is {kind.simpleString()}; beside queries about rows on Spark it must be of "
+            "whole numbers, timestamps or dates"
+        )
+    number = number.cast("bigint")
+    (found,) = events.agg(spark_min(number), spark_max(number), spark_count(number), spark_count("*")).collect()
+    low, high, there, count = found
+    if there < count:
+        raise DataError(f"the order column {name!r} is NULL in an event")
+    low, high = low or 0, high or 0
+    if high - low >= 2**62:
+        raise UnsupportedError(f"the values of the order column {name!r} are too far apart for queries about rows")
+    return events.withColumn(ORDER, number - lit(low) + lit(1)), high - low + 2
+
+
+def _in_two(rows: DataFrame, name: str, type_column: str, last: int) -> DataFrame:
+    """Rows as two events each, before and behind the events of their time; both from one, so that they agree."""
+    both = rows.withColumn(ROW, monotonically_increasing_id()).withColumn(ORDER, explode(array(lit(0), lit(last))))
+    kind = when(_named(ORDER) == 0, lit(name)).otherwise(lit(end_of(name)))
+    return both.withColumn(ORDER, _named(ORDER).cast("bigint")).withColumn(type_column, kind)
 
 
 def _refuse_types(events: DataFrame, options: Options, names: set[str]) -> None:

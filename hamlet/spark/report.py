@@ -31,6 +31,7 @@ from hamlet.parallel.routing.routing import MOST_CLASSES
 from hamlet.planner.workload import Workload
 from hamlet.spark.counters import Stats, activity_of, decisions_of
 from hamlet.spark.job import ROW, Job
+from hamlet.spark.layers import Done
 from hamlet.spark.rows import Presenter
 
 MOST_ROWS = 300_000  # that the driver takes; ten times what a page can draw
@@ -125,6 +126,44 @@ class JobReport:
             samples=samples,
             meanings=_MEANINGS,
             note_on_time=_IN_PARALLEL.format(slices=job.partitions),
+        )
+        write(text, self._path, OPTION)
+
+    def write_layers(self, done: Sequence[Done], seen: Stats, found: Mapping[str, Any], began: float) -> None:
+        """Write the page about a job of several units.
+
+        Parameters
+        ----------
+        done : sequence of Done
+            The units.
+        seen : Stats
+            Of the tasks that looked at the input.
+        found, began
+            As for `write`.
+        """
+        begin = time.perf_counter()
+        rows: dict[str, QueryRows] = {}
+        samples: dict[str, Sample] = {}
+        clock = done[0].job.schema.clock
+        decisions = decisions_of({}, clock)
+        for each in done:
+            taken, drawn_by_chance = drawn(each.rows, each.job, MOST_ROWS // len(done))
+            rows |= {one.name: one for one in taken}
+            samples |= drawn_by_chance
+            decisions.merge(decisions_of(each.stats.value, clock))
+        stages = {**found["stages"], "report": time.perf_counter() - begin}
+        told = {**found, "stages": stages, "seconds": time.perf_counter() - began}
+        options = done[0].job.shipment.options
+        text = page(
+            self._workload,
+            self._source,
+            self._settings,
+            Results([rows[name] for name in self._workload.names], clock, options.count_type, told),
+            activity_of(seen, done[0].job.schema),
+            decisions,
+            samples=samples,
+            meanings=_MEANINGS,
+            note_on_time=_IN_PARALLEL.format(slices=done[0].job.partitions),
         )
         write(text, self._path, OPTION)
 

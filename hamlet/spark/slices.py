@@ -18,10 +18,11 @@ from pyspark.sql.functions import hash as spark_hash
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from hamlet.findings.met import lacks_key, met_by
 from hamlet.parallel.routing.routes import Route
 from hamlet.parallel.routing.routing import Router, Slicing
 from hamlet.parallel.routing.statistics import SUMMARY, ClassStatistics, gathered, rows_of
-from hamlet.spark.counters import SENT, Stats, counted
+from hamlet.spark.counters import NOTED, ROUTED, SENT, Noted, Stats, counted
 from hamlet.spark.packets import PACKETS, packed
 from hamlet.spark.session import guarded, without_pandas_warning
 from hamlet.spark.tasks import Shipment, reduced_part, routed, summarised
@@ -70,10 +71,21 @@ def sliced(
 def _routed(
     shipment: Shipment, routes: Sequence[Route], slicing: Slicing, stats: Accumulator[Stats] | None, batches: Batches
 ) -> Batches:
-    router = Router(shipment.compiled(), slicing, [route.number for route in routes])
-    yield from routed(shipment, routes, router, batches)
+    # What slices are not sent they cannot have met, so it is noted here where filters keep events behind.
+    shipped = shipment.compiled()
+    without = [False] * len(routes)
+
+    def looked(events: pa.RecordBatch) -> None:
+        for place, route in enumerate(routes):
+            compiled = shipped.classes[route.number]
+            without[place] = without[place] or lacks_key(events, compiled, shipped.schema.type_column)
+
+    router = Router(shipped, slicing, [route.number for route in routes])
+    yield from routed(shipment, routes, router, batches, looked if any(slicing.filters) else None)
     needed = {str(route.number): int(events) for route, events in zip(routes, router.needed, strict=True)}
-    counted(stats, {(SENT, routes[0].number): needed | {"sent": router.sent}})
+    number = routes[0].number
+    sent = needed | {"sent": router.sent, "behind": router.behind}
+    counted(stats, {(SENT, number): sent, (NOTED, ROUTED - number): Noted(met_by(shipped), any(without))})
 
 
 def in_slices(frame: DataFrame, slices: int) -> DataFrame:
@@ -102,13 +114,32 @@ def labels_of(spark: SparkSession, slices: int) -> list[int]:
     return [labels[slice] for slice in range(slices)]
 
 
-def statistics_of(over: Over, shipment: Shipment, routes: Sequence[Route], partitions: int) -> list[ClassStatistics]:
+def statistics_of(
+    over: Over,
+    shipment: Shipment,
+    routes: Sequence[Route],
+    partitions: int,
+    *,
+    balance: bool = True,
+    semijoin: bool = True,
+) -> list[ClassStatistics]:
     """Exact statistics of the events of each class, in one scan.
 
-    Every task counts its part; the counts of a key meet in one task, which adds them up; only what placement asks for
-    comes to the driver. `over` is as for `sliced`.
+    Every task counts its part; the counts of a key meet in one task (that of its bucket), which adds them up; only what
+    placement asks for comes to the driver, and the hashes of keys that can have a trend.
+
+    Parameters
+    ----------
+    over
+        As for `sliced`.
+    shipment : Shipment
+    routes : sequence of Route
+    partitions : int
+    balance, semijoin : bool
+        Whether keys and times are counted, and whether it is found out which keys can have a trend.
     """
     form = from_arrow_schema(SUMMARY)
-    parts = over(partial(summarised, shipment, routes), form).repartition(partitions, "class", "key")
+    counting = partial(summarised, shipment, routes, balance, semijoin)
+    parts = over(counting, form).repartition(partitions, "class", "place")
     table = mapped(parts, partial(reduced_part, shipment, routes), form).toArrow()
-    return gathered(shipment.compiled(), routes, [row for batch in table.to_batches() for row in rows_of(batch)])
+    return gathered(routes, [row for batch in table.to_batches() for row in rows_of(batch)])

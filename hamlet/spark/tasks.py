@@ -9,7 +9,7 @@ one call of the kernel serves many keys. One key after the other would need a so
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +36,7 @@ from hamlet.parallel.routing.statistics import Summary, batch_of, reduced, rows_
 from hamlet.parallel.time.mapped import added
 from hamlet.planner.compile import compile_workload
 from hamlet.planner.compiled import CompiledQuery, CompiledWorkload
+from hamlet.planner.unordered_rows import in_two
 from hamlet.planner.workload import Workload
 from hamlet.spark.events import check_times, engine_batches, time_steps
 
@@ -59,6 +60,8 @@ class Shipment:
         All columns of the input, in the types that the engine reads.
     traced : str or None
         A folder for the records of bursts, a file per task.
+    in_two : tuple of str
+        Event types that are rows of queries, two events each (`hamlet.planner.unordered_rows`).
     """
 
     text: str
@@ -66,11 +69,14 @@ class Shipment:
     options: Options
     events: pa.Schema
     traced: str | None = None
+    in_two: tuple[str, ...] = ()
 
     @property
     def workload(self) -> Workload:
         """The workload, parsed and checked."""
         found = _parsed(self.text, self.source)
+        if self.in_two:
+            found = in_two(found, self.in_two, self.options.time_column)
         return found.without_null_keys() if self.options.null_keys == "drop" else found
 
     @property
@@ -303,7 +309,11 @@ def codec_of(query: CompiledQuery, schema: Schema) -> PartialCodec:
 
 
 def routed(
-    shipment: Shipment, routes: Sequence[Route], router: Router, batches: Iterable[pa.RecordBatch]
+    shipment: Shipment,
+    routes: Sequence[Route],
+    router: Router,
+    batches: Iterable[pa.RecordBatch],
+    looked: Callable[[pa.RecordBatch], None] | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Events with slice and mask in front, once per slice that needs them.
 
@@ -314,6 +324,8 @@ def routed(
     router : Router
     batches : iterable of pyarrow.RecordBatch
         In any order, with the columns that the routes read.
+    looked : callable, optional
+        Gets all events.
 
     Raises
     ------
@@ -326,6 +338,8 @@ def routed(
     for events in engine_batches(batches, columns, shipment.events):
         check_times(events, schema)
         found = router.route(events)
+        if looked is not None:
+            looked(events)
         if len(found.rows):
             sent = events.take(pa.array(found.rows))
             head = [pa.array(found.slices), pa.array(found.masks)]
@@ -333,11 +347,18 @@ def routed(
 
 
 def summarised(
-    shipment: Shipment, routes: Sequence[Route], batches: Iterable[pa.RecordBatch]
+    shipment: Shipment,
+    routes: Sequence[Route],
+    balance: bool,
+    semijoin: bool,
+    batches: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
-    """The statistics of a task's events as rows of `hamlet.parallel.routing.statistics.SUMMARY`."""
+    """The statistics of a task's events as rows of `hamlet.parallel.routing.statistics.SUMMARY`.
+
+    `balance` asks how many events keys and times have, `semijoin` which keys can have a trend.
+    """
     compiled = shipment.compiled()
-    summary = Summary(compiled, routes)
+    summary = Summary(compiled, routes, balance=balance, semijoin=semijoin)
     for events in engine_batches(batches, columns_of(routes, compiled.schema), shipment.events):
         check_times(events, compiled.schema)
         summary.add(events)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hamlet.streams import ir
+from hamlet.streams._arithmetic import CompareNode, FloatNode, IntegerNode
 from hamlet.streams._nodes import ConstantNode, Node
 from hamlet.streams._operators import (
     CastNode,
     ChoiceNode,
-    CompareNode,
     DefaultNode,
-    FloatNode,
     FunctionNode,
-    IntegerNode,
     LazyNode,
     LogNode,
     UnaryNode,

@@ -7,6 +7,7 @@ the range of doubles, text) raises `Inexact`, and the rows are calculated one by
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
@@ -127,6 +128,8 @@ def evaluated(expression: Expression, lookup: Lookup) -> Vector:
     match expression:
         case Literal(value=bool()) | Literal(value=str()):
             raise Inexact
+        case Literal(value=int(value)) if not -_LARGEST <= value < _LARGEST:
+            return Vector(np.array([_nearest(value)]), rounded=True)
         case Literal(value=value):
             return Vector(np.array([value]))
         case Log2(operand=Aggregate()):
@@ -145,6 +148,14 @@ def evaluated(expression: Expression, lookup: Lookup) -> Vector:
         case Binary(operator=sign, left=left, right=right):
             return _operation(sign, evaluated(left, lookup), evaluated(right, lookup))
     return lookup(expression)
+
+
+def _nearest(number: int) -> float:
+    """The nearest double, infinite beyond their range."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def _operation(sign: str, one: Vector, two: Vector) -> Vector:

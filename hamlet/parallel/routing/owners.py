@@ -20,7 +20,6 @@ from hamlet.parallel.routing.shares import Places
 from hamlet.planner.timeline import Line, Shifted
 
 Key = tuple[Any, ...]
-NOBODY = -1  # owns partitions that can have no trend
 
 
 def hashed(encoded: bytes) -> int:
@@ -39,7 +38,7 @@ class KeyOwner:
     buckets : sequence of int
         The slice of every bucket; a key's bucket is its hash modulo their number.
     heavy : mapping of bytes to int
-        Keys that have a slice of their own choice; `NOBODY` where no query can have a trend.
+        Keys that have a slice of their own choice.
     """
 
     places: Places
@@ -51,11 +50,10 @@ class KeyOwner:
         return self.places if set(self.places) <= set(carried) else ()
 
     def targets(self, places: Places, encoded: Sequence[bytes]) -> tuple[int, ...]:
-        """The slices of a key, given as the bytes of its values at `places`; none where nobody needs it."""
+        """The slices of a key, given as the bytes of its values at `places`."""
         if len(places) < len(self.places):
-            return tuple(sorted({*self.buckets, *self.heavy.values()} - {NOBODY}))
-        slice = self._slice(b"".join(encoded))
-        return () if slice == NOBODY else (slice,)
+            return tuple(sorted({*self.buckets, *self.heavy.values()}))
+        return (self._slice(b"".join(encoded)),)
 
     def owner(self, encoded: Sequence[bytes]) -> int:
         """The slice of a partition, given as the bytes of all its values."""

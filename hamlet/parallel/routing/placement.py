@@ -13,9 +13,11 @@ from typing import TypeVar
 
 import numpy as np
 
-from hamlet.parallel.routing.owners import NOBODY, Grid, GridOwner, KeyOwner, Owner, TimeOwner
+from hamlet.parallel.routing.owners import Grid, GridOwner, KeyOwner, Owner, TimeOwner
+from hamlet.parallel.routing.possible import lacking
 from hamlet.parallel.routing.routes import Route
 from hamlet.parallel.routing.routing import Slicing
+from hamlet.parallel.routing.semijoin import KeyTest
 from hamlet.parallel.routing.shares import Places, Relation, best_shares, grids
 from hamlet.parallel.routing.statistics import BUCKETS, ClassStatistics
 from hamlet.planner.compile import window
@@ -118,10 +120,8 @@ def balanced(
     statistics : sequence of ClassStatistics
         One per class; of what stream they are changes the balance, never the rows.
     prune : bool
-        Whether the statistics are of this very stream, so that partitions that they call impossible need not travel.
+        Whether the statistics are of this very stream, so that events of keys without a trend need not travel.
     """
-    if not prune:
-        statistics = [replace(each, impossible=frozenset()) for each in statistics]
     owners: list[Owner] = []
     work: dict[tuple[int, str, object], float] = {}
     for route, known in zip(routes, statistics, strict=True):
@@ -141,7 +141,21 @@ def balanced(
             work[route.number, "range", 0] = weight * known.events
         owners.append(owner)
     found = placed(work, slices)
-    return Slicing(tuple(_with(owner, place, found, statistics[place]) for place, owner in enumerate(owners)), slices)
+    filters = key_tests(compiled, routes, statistics) if prune else ()
+    placed_owners = tuple(_with(owner, place, found, statistics[place]) for place, owner in enumerate(owners))
+    return Slicing(placed_owners, slices, filters)
+
+
+def key_tests(
+    compiled: CompiledWorkload, routes: Sequence[Route], statistics: Sequence[ClassStatistics]
+) -> tuple[KeyTest | None, ...]:
+    """For each class what tells the events that may stay behind; None where all must go."""
+    return tuple(
+        None
+        if known.passing is None
+        else KeyTest(route.keys, lacking(compiled.classes[route.number], route), known.passing)
+        for route, known in zip(routes, statistics, strict=True)
+    )
 
 
 def _with(owner: Owner, number: int, found: Mapping[tuple[int, str, object], int], known: ClassStatistics) -> Owner:
@@ -154,7 +168,7 @@ def _with(owner: Owner, number: int, found: Mapping[tuple[int, str, object], int
         case KeyOwner(buckets=before):
             buckets = [found.get((number, "bucket", bucket), slice) for bucket, slice in enumerate(before)]
             heavy = {key: found[number, "key", key] for key in known.heavy}
-            return replace(owner, buckets=buckets, heavy=heavy | dict.fromkeys(known.impossible, NOBODY))
+            return replace(owner, buckets=buckets, heavy=heavy)
     return owner
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from hamlet.parallel.routing.routes import Route
 from hamlet.planner.classify import Role
 from hamlet.planner.compiled import CompiledClass, CompiledQuery
 from optimizer.template import START, Template
@@ -74,6 +75,17 @@ class Present:
         ]
         sides: Sequence[Template] = query.templates[:2]  # both operands of AND; the third is what they have in common
         return all(spells(template, variables) for template in sides)
+
+
+def presence(compiled: CompiledClass, route: Route) -> Present:
+    """What the roles of a key mean; types that lack a routing attribute may be anywhere."""
+    return Present(compiled, lacking(compiled, route))
+
+
+def lacking(compiled: CompiledClass, route: Route) -> set[str]:
+    """The types that do not carry all attributes that a class is routed by."""
+    places = {compiled.attributes.index(name) for name in route.keys}
+    return {type for type, carried in compiled.carried.items() if not places <= set(carried)}
 
 
 def _positive(query: CompiledQuery) -> dict[str, Role]:

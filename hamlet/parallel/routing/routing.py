@@ -19,6 +19,7 @@ from hamlet.input.columns import BatchColumns, Int64Array, integers
 from hamlet.language.schema import Schema
 from hamlet.output.partial import GroupCodec
 from hamlet.parallel.routing.owners import GridOwner, KeyOwner, Owner, TimeOwner
+from hamlet.parallel.routing.semijoin import KeyTest
 from hamlet.parallel.routing.shares import Places
 from hamlet.planner.compiled import CompiledClass, CompiledWorkload
 
@@ -188,10 +189,13 @@ class Slicing:
     owners : tuple of Owner
         One per class of queries.
     slices : int
+    filters : tuple of KeyTest or None
+        One per class, or none at all: which events of keys without a trend stay behind.
     """
 
     owners: tuple[Owner, ...]
     slices: int
+    filters: tuple[KeyTest | None, ...] = ()
 
 
 class Router:
@@ -210,6 +214,8 @@ class Router:
         Events so far that each class can use.
     sent : int
         Events so far that go to some slice.
+    behind : int
+        Events so far that some class could use, and that go nowhere: no key of theirs has a trend.
     """
 
     def __init__(self, compiled: CompiledWorkload, slicing: Slicing, classes: Sequence[int]) -> None:
@@ -219,8 +225,9 @@ class Router:
         owners = [slicing.owners[number] for number in classes]
         self._routers = [ClassRouter(*each, compiled.schema) for each in zip(chosen, owners, strict=True)]
         self._needs = [Needs(compiled, each) for each in chosen]
+        self._filters = [slicing.filters[number] if slicing.filters else None for number in classes]
         self.needed = np.zeros(len(chosen), np.int64)
-        self.sent = 0
+        self.sent = self.behind = 0
 
     def route(self, batch: pa.RecordBatch) -> Routed:
         """Where the events of a batch go; those that no query can use go nowhere."""
@@ -232,15 +239,21 @@ class Router:
         type_of = np.array([*(types.index(each.type) for each in known), len(types) - 1], np.int64)
         codes: list[Int64Array] = []
         bits: list[Int64Array] = []
-        for number, (router, needs) in enumerate(zip(self._routers, self._needs, strict=True)):
+        wanted = np.zeros(batch.num_rows, np.bool_)
+        for number, (router, needs, test) in enumerate(zip(self._routers, self._needs, self._filters, strict=True)):
             rows = np.nonzero(needs.rows(signatures))[0]
             self.needed[number] += len(rows)
+            if test is not None and len(rows):
+                wanted[rows] = True
+                part = batch if len(rows) == batch.num_rows else batch.take(pa.array(rows))
+                rows = rows[test.kept(part, types, type_of[signatures[rows]])]
             if not len(rows):
                 continue
             part = batch if len(rows) == batch.num_rows else batch.take(pa.array(rows))
             places, slices = router.pairs(part, types, type_of[signatures[rows]])
             codes.append(rows[places] * self._slices + slices)
             bits.append(np.full(len(places), 1 << number, np.int64))
+        self.behind += int(np.count_nonzero(wanted))
         if not codes:
             return Routed(np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64))
         code, mask = np.concatenate(codes), np.concatenate(bits)
@@ -251,6 +264,7 @@ class Router:
             code, mask = code[starts], np.bitwise_or.reduceat(mask, starts)
         rows = code // self._slices
         self.sent += int(np.count_nonzero(np.diff(rows, prepend=-1)))
+        self.behind -= int(np.count_nonzero(wanted[rows[np.nonzero(np.diff(rows, prepend=-1))[0]]]))
         return Routed(rows, (code % self._slices).astype(np.int32), mask)
 
 

@@ -19,24 +19,25 @@ import pyarrow as pa
 from hamlet.engine.keys import KeyIndex
 from hamlet.input.columns import BatchColumns, Int64Array, integers
 from hamlet.parallel.routing.owners import hashed
-from hamlet.parallel.routing.possible import Present
+from hamlet.parallel.routing.possible import lacking, presence
 from hamlet.parallel.routing.routes import Route
 from hamlet.parallel.routing.routing import Needs, ValueBytes
+from hamlet.parallel.routing.semijoin import PAIR, KeyFilter, RolesOfKeys, can_filter, merged, possible_of
 from hamlet.parallel.routing.shares import Places
 from hamlet.planner.compiled import CompiledClass, CompiledWorkload
 
 BUCKETS = 1024  # of keys that are not heavy; many more than slices, so that a bucket is small
 MOST_HEAVY = 4096  # keys of a class that are placed one by one
-MOST_IMPOSSIBLE = 65_536  # keys of a class that are left behind, those with most events first
 SAMPLES = 256  # times that a task reports of each class
-KEY, BUCKET, VALUE, RELATION, TIME = range(5)  # kinds of rows
+KEY, BUCKET, VALUE, RELATION, TIME, ROLES, POSSIBLE = range(7)  # kinds of rows
 
 SUMMARY = pa.schema(
     [
         pa.field("class", pa.int32(), nullable=False),
         pa.field("kind", pa.int32(), nullable=False),
         pa.field("place", pa.int32(), nullable=False),  # of an attribute, or the bucket of a key
-        pa.field("key", pa.binary(), nullable=False),  # bytes of a key or a value; carried places of a relation
+        # bytes of a key or a value; carried places of a relation; of `ROLES` and `POSSIBLE` many keys (`semijoin`)
+        pa.field("key", pa.binary(), nullable=False),
         pa.field("events", pa.int64(), nullable=False),
         pa.field("roles", pa.int64(), nullable=False),  # bits of `Present`, of a key
         pa.field("time", pa.int64(), nullable=False),  # ticks, of a sample
@@ -56,8 +57,8 @@ class ClassStatistics:
         The keys with most events, and how many those are.
     buckets : mapping of int to int
         Events of all other keys, by bucket.
-    impossible : frozenset of bytes
-        Keys of which no query can have a trend.
+    passing : KeyFilter or None
+        The keys of which some query can have a trend, where that was asked for and some have none.
     times : sequence of (int, int)
         Sampled times in ascending order, and the events that each stands for.
     values : mapping of int to mapping of bytes to int
@@ -69,7 +70,7 @@ class ClassStatistics:
     events: int = 0
     heavy: Mapping[bytes, int] = field(default_factory=dict)
     buckets: Mapping[int, int] = field(default_factory=dict)
-    impossible: frozenset[bytes] = frozenset()
+    passing: KeyFilter | None = None
     times: Sequence[tuple[int, int]] = ()
     values: Mapping[int, Mapping[bytes, int]] = field(default_factory=dict)
     relations: Mapping[Places, int] = field(default_factory=dict)
@@ -90,13 +91,17 @@ def reduced(compiled: CompiledWorkload, routes: Sequence[Route], rows: Iterable[
     Returns
     -------
     list of rows of `SUMMARY`
-        The keys with most events, those without a trend, and the sums over all keys by bucket (`BUCKET`); attribute
-        values with most events; what else there was.
+        The keys with most events that can have a trend, and the sums over all of these by bucket (`BUCKET`); attribute
+        values with most events; which keys can have a trend (`POSSIBLE`); what else there was.
     """
     presents = [presence(each, route) for each, route in zip(compiled.classes, routes, strict=True)]
     sums: dict[tuple[int, int, int, bytes], list[int]] = {}
     found: list[Row] = []
+    parts: dict[tuple[int, int], list[bytes]] = {}
     for number, kind, place, key, events, roles, time in rows:
+        if kind == ROLES:
+            parts.setdefault((number, place), []).append(key)
+            continue
         if kind not in (KEY, VALUE):
             found.append((number, kind, place, key, events, roles, time))
             continue
@@ -104,23 +109,27 @@ def reduced(compiled: CompiledWorkload, routes: Sequence[Route], rows: Iterable[
         known[0] += events
         known[1] |= roles
     buckets: dict[tuple[int, int], int] = {}
-    candidates: dict[tuple[int, int, bool], list[Row]] = {}
+    candidates: dict[tuple[int, int], list[Row]] = {}
     for (number, kind, place, key), (events, roles) in sums.items():
-        possible = kind == VALUE or presents[number].possible(roles)
-        candidates.setdefault((number, kind, possible), []).append((number, kind, place, key, events, roles, 0))
-        if kind == KEY and possible:
+        if kind == KEY and not presents[number].possible(roles):
+            continue
+        candidates.setdefault((number, kind), []).append((number, kind, place, key, events, roles, 0))
+        if kind == KEY:
             buckets[number, place] = buckets.get((number, place), 0) + events
-    for (_, _, possible), several in candidates.items():
-        found += heapq.nlargest(MOST_HEAVY if possible else MOST_IMPOSSIBLE, several, key=lambda row: row[4])
+    for several in candidates.values():
+        found += heapq.nlargest(MOST_HEAVY, several, key=lambda row: row[4])
+    for (number, place), pairs in parts.items():
+        whole = merged(np.concatenate([np.frombuffer(each, PAIR) for each in pairs]))
+        passing = possible_of(compiled.classes[number], routes[number], whole)
+        found.append((number, POSSIBLE, place, passing.tobytes(), len(whole), 0, 0))
     return found + [(number, BUCKET, place, b"", events, 0, 0) for (number, place), events in buckets.items()]
 
 
-def gathered(compiled: CompiledWorkload, routes: Sequence[Route], rows: Iterable[Row]) -> list[ClassStatistics]:
+def gathered(routes: Sequence[Route], rows: Iterable[Row]) -> list[ClassStatistics]:
     """Statistics from reduced rows of all parts.
 
     Parameters
     ----------
-    compiled : CompiledWorkload
     routes : sequence of Route
     rows : iterable of rows of `SUMMARY`
         From `reduced`.
@@ -130,10 +139,9 @@ def gathered(compiled: CompiledWorkload, routes: Sequence[Route], rows: Iterable
     list of ClassStatistics
         One per class.
     """
-    presents = [presence(each, route) for each, route in zip(compiled.classes, routes, strict=True)]
     found = [_Gathering() for _ in routes]
-    for number, kind, place, key, events, roles, time in sorted(rows, key=lambda row: (row[1] == KEY, -row[4])):
-        found[number].take(kind, place, key, events, time, presents[number].possible(roles))
+    for number, kind, place, key, events, _, time in sorted(rows, key=lambda row: (row[1] == KEY, -row[4])):
+        found[number].take(kind, place, key, events, time)
     return [each.done() for each in found]
 
 
@@ -141,15 +149,17 @@ def gathered(compiled: CompiledWorkload, routes: Sequence[Route], rows: Iterable
 class _Gathering:
     heavy: dict[bytes, int] = field(default_factory=dict)
     buckets: dict[int, int] = field(default_factory=dict)
-    impossible: set[bytes] = field(default_factory=set)
+    passing: list[bytes] = field(default_factory=list)
+    keys: int = 0
     times: list[tuple[int, int]] = field(default_factory=list)
     values: dict[int, dict[bytes, int]] = field(default_factory=dict)
     relations: dict[Places, int] = field(default_factory=dict)
 
-    def take(self, kind: int, place: int, key: bytes, events: int, time: int, possible: bool) -> None:
+    def take(self, kind: int, place: int, key: bytes, events: int, time: int) -> None:
         """A row; those of keys come last, the heaviest first."""
-        if kind == KEY and not possible:
-            self.impossible.add(key)
+        if kind == POSSIBLE:
+            self.passing.append(key)
+            self.keys += events
         elif kind == KEY and len(self.heavy) < MOST_HEAVY:
             self.heavy[key] = events
             self.buckets[place] -= events
@@ -167,26 +177,19 @@ class _Gathering:
         # Of a class without keys only the times say how many events there are.
         events = sum(self.buckets.values()) + sum(self.heavy.values()) or sum(events for _, events in self.times)
         buckets = {bucket: events for bucket, events in self.buckets.items() if events > 0}
-        return ClassStatistics(
-            events, self.heavy, buckets, frozenset(self.impossible), sorted(self.times), self.values, self.relations
-        )
-
-
-def presence(compiled: CompiledClass, route: Route) -> Present:
-    """What the roles of a key mean; types that lack a routing attribute may be anywhere."""
-    return Present(compiled, lacking(compiled, route))
-
-
-def lacking(compiled: CompiledClass, route: Route) -> set[str]:
-    """The types that do not carry all attributes that a class is routed by."""
-    places = {compiled.attributes.index(name) for name in route.keys}
-    return {type for type, carried in compiled.carried.items() if not places <= set(carried)}
+        hashes = np.frombuffer(b"".join(self.passing), np.uint64)
+        passing = KeyFilter.of(hashes, self.keys) if len(hashes) < self.keys else None
+        return ClassStatistics(events, self.heavy, buckets, passing, sorted(self.times), self.values, self.relations)
 
 
 class _ClassSummary:
     """Counts of one class, over the events of a task."""
 
-    def __init__(self, workload: CompiledWorkload, compiled: CompiledClass, route: Route) -> None:
+    def __init__(
+        self, workload: CompiledWorkload, compiled: CompiledClass, route: Route, balance: bool, semijoin: bool
+    ) -> None:
+        self._counts = balance
+        self._passing = RolesOfKeys(workload, compiled, route) if semijoin and can_filter(compiled, route) else None
         self._workload = workload
         self._compiled = compiled
         self._number = route.number
@@ -206,6 +209,10 @@ class _ClassSummary:
 
     def add(self, batch: pa.RecordBatch, signatures: npt.NDArray[np.int32]) -> None:
         """Count the events of a batch that the class needs."""
+        if self._passing is not None:
+            self._passing.add(batch, signatures)
+        if not self._counts:
+            return
         rows = np.nonzero(self._needs.rows(signatures))[0]
         if not len(rows):
             return
@@ -247,6 +254,11 @@ class _ClassSummary:
         """Rows of `SUMMARY`."""
         number = self._number
         found: list[Row] = []
+        if self._passing is not None:
+            found += [
+                (number, ROLES, bucket, pairs.tobytes(), len(pairs), 0, 0)
+                for bucket, pairs in self._passing.by_bucket(BUCKETS)
+            ]
         keys = self._bytes_of.of_all(self._places, self._index.tuples(np.arange(len(self._events))))
         for each, events, roles in zip(keys, self._events.tolist(), self._roles.tolist(), strict=True):
             key = b"".join(each)
@@ -272,11 +284,19 @@ class Summary:
     compiled : CompiledWorkload
     routes : sequence of Route
         One per class.
+    balance : bool
+        Whether keys and times are counted.
+    semijoin : bool
+        Whether it is found out which keys can have a trend.
     """
 
-    def __init__(self, compiled: CompiledWorkload, routes: Sequence[Route]) -> None:
+    def __init__(
+        self, compiled: CompiledWorkload, routes: Sequence[Route], *, balance: bool = True, semijoin: bool = True
+    ) -> None:
         self._compiled = compiled
-        self._classes = [_ClassSummary(compiled, *each) for each in zip(compiled.classes, routes, strict=True)]
+        self._classes = [
+            _ClassSummary(compiled, *each, balance, semijoin) for each in zip(compiled.classes, routes, strict=True)
+        ]
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Count the events of a batch, in any order."""

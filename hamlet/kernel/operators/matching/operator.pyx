@@ -63,7 +63,7 @@ cdef extern from *:
     void prefetch "hamlet_prefetch"(const void*) noexcept nogil
 
 SEMANTICS = {"any": ANY, "next": NEXT, "contiguous": CONTIGUOUS}
-SIZES = {"partition": sizeof(Partition), "nodes": sizeof(Nodes), "registers": REGISTER_WORDS * sizeof(uint64_t)}  # bytes
+SIZES = {"partition": sizeof(Partition), "nodes": sizeof(Nodes), "registers": REGISTER_WORDS * sizeof(uint64_t)}
 
 cdef enum:
     AHEAD = 10           # events whose partitions are asked for before it is their turn

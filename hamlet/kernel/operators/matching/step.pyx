@@ -87,7 +87,7 @@ cdef int take_step(
     return failure if failure else schedule(k, t, p, key * k.queries + query, time)
 
 
-cdef int enter(
+cdef inline int enter(
     Core* k, int query, int64_t key, int64_t time, const int* classes, Py_ssize_t n, Partition** found
 ) noexcept nogil:
     """The partition of some events of one time, brought to that time; a null pointer where they matter to none."""
@@ -128,7 +128,7 @@ cdef int enter(
     return NO_FAILURE
 
 
-cdef int advance_step(
+cdef inline int advance_step(
     Core* k, int query, Partition* p, int64_t time, const uint64_t* events, const int* classes, Py_ssize_t n
 ) noexcept nogil:
     """The reads, moves and writes of a step."""

@@ -4,9 +4,9 @@
 
 **Nodes.** A node is a set of partial trends that stand in one state of the automaton, with their summed aggregates. Its
 words are: the lane, the step of the last event (two bits mark a node that moves on: at the end of the step, and at the
-end of its time), the value, and in lists that need them the attributes of the last event. Lanes keep apart what ends at
-different times: a lane is an open window, the time at which the trends begin (SPAN), or 0 (sessions). Lists of merged nodes are sorted by lane, then step;
-lists of single events are in the order of arrival.
+end of its time), the value, and in lists that need them the attributes of the last event. Lanes keep apart what ends
+at different times: a lane is an open window, the time at which the trends begin (SPAN), or 0 (sessions). Lists of merged
+nodes are sorted by lane, then step; lists of single events are in the order of arrival.
 **Rows apart.** Where an order column orders the events of a time, rows of other queries have no order among them. A
 table then has every state twice: in the second half stand trends that end with a row, until its time is over.
 **Values** are cells (`hamlet.kernel.cells`), then the bits of each exact set of distinct values, then the registers
