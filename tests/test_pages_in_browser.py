@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -298,6 +299,9 @@ def test_charts_follow_the_change_from_light_to_dark(browser: Chrome, report: Pa
     for scheme in ("light", "dark"):
         features = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", features)
+        deadline = time.monotonic() + 10  # the page hears of it with its next frame
+        while seen and numbers(browser, drawn) == seen[0][1] and time.monotonic() < deadline:
+            time.sleep(0.05)
         seen.append((numbers(browser, pixel), numbers(browser, drawn)))
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
     assert seen[0][0] != seen[1][0]

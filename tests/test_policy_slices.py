@@ -124,7 +124,7 @@ def test_files_are_cut_by_time_and_by_values(text: str, time_points: str, tmp_pa
         assert sorted(map(str, rows)) == expected, slices
         stats = tasks.summed(shares, found)
         assert stats["rows"] == len(rows)
-        assert {**stats, "rows": 0, "slices": 0} == {**one.stats, "rows": 0, "slices": 0}
+        assert {**stats, "rows": 0, "slices": 0} == {**one.stats, "rows": 0, "slices": 0, "notes": []}
         assert len(stats["slices"]["loads"]) == len(shares) <= slices
     assert (True, False) in kinds or text in BLOCKS[3:5]
 

@@ -185,9 +185,6 @@ def command(
     changed = {name: own[name] != default for name, default in _POLICY_DEFAULTS.items()}
     only_for([extension or ""], changed, ".mfotl", "policies")
     period = {"since": options.pop("since"), "until": options.pop("until")}
-    only_for(
-        [extension or ""], {"from": period["since"], "to": period["until"]}, ".lola", "stream specifications on Spark"
-    )
     if extension is not None:
         refuse_timezone(workload, options)
         if not stream:
@@ -195,6 +192,7 @@ def command(
         given = {**options, **own, **period, "source": source, "quiet": quiet}
         _monitor(extension, workload, given, output, stream, queries)
         return
+    options |= period
     streaming = {name: options.pop(name) for name in _STREAM_DEFAULTS}
     if stream:
         _follow(workload, source, output, queries, quiet, streaming, options)
@@ -231,7 +229,8 @@ def _monitor(
     extension: str, path: str, options: dict[str, Any], output: str, stream: bool, queries: tuple[str, ...]
 ) -> None:
     """A job for a policy or a specification."""
-    known = [name for name in _WORKLOAD_DEFAULTS if name != "where" or extension != ".lola"]
+    of_lola = ("where", "since", "until")
+    known = [name for name in _WORKLOAD_DEFAULTS if extension != ".lola" or name not in of_lola]
     given = {name: options.pop(name) for name in known}
     other = next((name for name in known if given[name] != _WORKLOAD_DEFAULTS[name]), None)
     if other is not None or queries:

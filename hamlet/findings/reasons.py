@@ -116,7 +116,7 @@ def _together(query: AnalysedQuery, source: Again) -> str:
         length = _length(query.query.within)
         line = line_of(query.query, source.schema.clock)[0]
         events = {
-            name: table.set_column(0, "0", pa.array(line.places(table.column(0).to_numpy())))
+            name: table.set_column(0, "0", from_numpy(line.places(to_numpy(table.column(0)))))
             for name, table in events.items()
         }
         if not _common(events, windows, ()):

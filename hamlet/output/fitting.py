@@ -21,6 +21,7 @@ from hamlet.output.query_rows import QueryRows, ResultColumn
 COUNT_TYPES = ("auto", "string", "int64", "double", "decimal")
 INT64, DECIMAL, WIDE, TEXT, REAL = "int64", "decimal", "decimal76", "string", "real"
 _LADDER = (INT64, DECIMAL, WIDE, TEXT)  # each holds all that those before it hold
+_LIMBS = 4  # of 64 bits, that hold all decimals
 _LIMITS = ((INT64, 2**63 - 1), (DECIMAL, 10**38 - 1), (WIDE, 10**76 - 1))
 
 _BEYOND_DOUBLES = Decimal(2**1024 - 2**970)  # the nearest double to this and all beyond is infinite
@@ -58,7 +59,7 @@ def largest_of(values: Values) -> int | None:
     """The largest absolute value of a column of numbers, rounded to an integer; None where a double is infinite."""
     data: Any = values.data
     if isinstance(data, Integers):
-        return _largest(data[_longest(data)].tolist())
+        return _largest_integer(data)
     if isinstance(data, BeyondDoubles) and data.beyond.any():
         return None
     if isinstance(data, BeyondDoubles):
@@ -78,9 +79,16 @@ def largest_of(values: Values) -> int | None:
     return _largest(values.tolist())
 
 
-def _longest(numbers: Integers) -> Any:
-    """The places of the integers with the most limbs, among which the largest is."""
-    return np.nonzero(numbers.sizes == numbers.sizes.max())[0] if len(numbers) else np.zeros(0, np.int64)
+def _largest_integer(numbers: Integers) -> int | None:
+    """The largest absolute value; beyond all decimals one whose leading 64 bits are the largest, without the others."""
+    longest = int(numbers.sizes.max()) if len(numbers) else 0
+    rows = np.nonzero(numbers.sizes == longest)[0]
+    if longest <= _LIMBS:
+        return _largest(numbers[rows].tolist())
+    leading = numbers.words[numbers.starts[rows] + longest - 1].view(np.int64)
+    begin = int(numbers.starts[rows[np.argmax(np.abs(leading))]])
+    raw = numbers.words[begin : begin + longest].tobytes()
+    return abs(int.from_bytes(raw, "little", signed=True))
 
 
 def _largest(numbers: Iterable[Any]) -> int | None:

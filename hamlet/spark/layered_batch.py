@@ -107,6 +107,8 @@ def _together(done: Sequence[Done]) -> dict[str, Any]:
         for name, count in summed(each.stats.value, each.job.partitions).items():
             if name == "slices":
                 found.setdefault(name, count)
+            elif name in ("operators", "features"):
+                continue  # added up beside, with what else tasks have noted
             elif name in ("largest_count_bits", "matched_events"):
                 found[name] = max(found.get(name, 0), count)
             else:

@@ -139,7 +139,7 @@ def blocks_and_cells(slices: int, overlap: float) -> tuple[int, int]:
 
     Examples
     --------
-    >>> blocks_and_cells(8, 0.001), blocks_and_cells(8, 0.5), blocks_and_cells(8, 0.06)
+    >>> blocks_and_cells(8, 0.001), blocks_and_cells(8, 1.0), blocks_and_cells(8, 0.2)
     ((8, 1), (1, 8), (4, 2))
     """
 
