@@ -18,7 +18,7 @@ def test_differential_paths() -> None:
         report = compare(seed, 6_000, reached)
         assert report is None, report
     assert reached.missing() == [], str(reached)
-    assert {name for name, count in reached.events.items() if count > 10_000} == set(OPERATORS)
+    assert {name for name, count in reached.events.items() if count > 5_000} == set(OPERATORS)
     assert reached.sizes["saves"] > 20
 
 
