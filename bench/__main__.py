@@ -14,7 +14,7 @@ import click
 from bench import machine
 from bench.ablate import CASES as ABLATED
 from bench.ablate import ablate as ablated
-from bench.ablate import lines
+from bench.ablate import lines, table
 from bench.cases import CASES
 from bench.compare import compare_files
 from bench.harness import Failed, run_case
@@ -82,6 +82,9 @@ def ablate(
     for name in cases or ABLATED:
         found.append(ablated(ABLATED[name], scale=scale, rounds=rounds, paths=paths or None))
         for line in lines(found[-1]):
+            click.echo(line)
+    if len(found) > 1:
+        for line in table(found):
             click.echo(line)
     if output is not None:
         whole = {"note": note, **machine.commit(), "machine": machine.description(), "cases": found}

@@ -183,3 +183,16 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"{found['case']}: {found['events']:,} events, {found['seconds']:.3f} s of the processor with everything"
     for name, ratio in sorted(found["without"].items(), key=lambda each: -each[1]["ratio"]):
         yield f"  without {name:<18} {ratio['ratio']:7.3f}  ({ratio['low']:.3f} to {ratio['high']:.3f})"
+
+
+def table(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What was measured of several cases, as the lines of a Markdown table: a row per path, a column per case."""
+    yield "| without | " + " | ".join(each["case"] for each in found) + " |"
+    yield "|---|" + "---|" * len(found)
+    for name in (*OPERATORS, *FEATURES):
+        cells = [
+            f"{ratio['ratio']:.2f} ({ratio['low']:.2f} to {ratio['high']:.2f})" if ratio else ""
+            for ratio in (each["without"].get(name) for each in found)
+        ]
+        if any(cells):
+            yield f"| `{name}` | " + " | ".join(cells) + " |"

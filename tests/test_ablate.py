@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from bench.__main__ import main
-from bench.ablate import CASES, ablate, lines, variants
+from bench.ablate import CASES, ablate, lines, table, variants
 from hamlet.planner.paths import ALWAYS, FEATURES, OPERATORS
 
 
@@ -28,6 +28,7 @@ def test_each_case(name: str, request: pytest.FixtureRequest) -> None:
     assert not set(found["without"]) & set(found["not used"])
     assert all(ratio["low"] <= ratio["ratio"] <= ratio["high"] for ratio in found["without"].values())
     assert len(list(lines(found))) == 1 + len(found["without"])
+    assert len(list(table([found]))) == 2 + len(found["without"])
 
 
 def test_the_command(tmp_path: Path) -> None:
