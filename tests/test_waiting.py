@@ -52,7 +52,7 @@ def test_the_same_rows_at_the_same_events(seed: int, monkeypatch: pytest.MonkeyP
             place = chance.randrange(len(events) - 1)
             if events[place + 1]["time"] - events[place]["time"] <= lateness:
                 events[place], events[place + 1] = events[place + 1], events[place]
-    options: dict[str, Any] = {"lateness": lateness, "late": "drop", "gather": True}
+    options: dict[str, Any] = {"lateness": lateness, "late": "drop"}
     batches = [[event] for event in events]
     waiting = pushed(hamlet.Engine(workload, **options), batches, random.Random(seed))
     monkeypatch.setattr(Waiting, "take", lambda *_: False)
@@ -69,7 +69,7 @@ def test_what_has_to_be_seen_at_once() -> None:
         {**good, "v": 2**70},
         {**good, "time": True},
     ):
-        engine = hamlet.Engine(workload, gather=True)
+        engine = hamlet.Engine(workload)
         for event in (good, good, good):
             engine.push([event])
         with pytest.raises(hamlet.DataError):

@@ -56,11 +56,12 @@ class Engine:
         as ``'5 s'``.
     late : {'error', 'drop'}
         What becomes of events later than that: an error that takes nothing of the push, or a count in `stats`.
-    gather : bool
+    gather : bool, optional
         Whether events that are pushed one by one, or a few at a time, may wait for each other: a push of one event then
-        takes some microseconds in place of a millisecond. They wait only where no window can close by them, so rows
-        come when they would; INT arithmetic beyond 64 bits is reported later, and `save` processes what waits. It holds
-        for dicts in order, with an integer time and without a lateness. `restore` does not bring it back.
+        takes some microseconds in place of some eighty. They wait only where no window can close by them, so rows come
+        when they would, and `save` and `stats` process what waits. It holds for dicts in order, with an integer time
+        and without a lateness. By default they wait unless a condition has arithmetic, of which a result beyond 64 bits
+        would be reported later than by the push that brings it; True lets them wait then, too, False never.
     **options
         `Options`.
 
@@ -79,7 +80,7 @@ class Engine:
         *,
         lateness: Lateness = 0,
         late: Late = "error",
-        gather: bool = False,
+        gather: bool | None = None,
         **options: Unpack[EngineOptions],
     ) -> None:
         self.options = chosen = options_of(options, ("lateness", "late", "gather"))
@@ -127,7 +128,8 @@ class Engine:
             return self._dicts()
         self._waiting.stop()
         self._take(events)
-        orderly = self._gather and self._disorder.watermark == self._disorder.seen  # none may come late
+        gathers = self._waiting.unnoticed if self._gather is None else self._gather
+        orderly = gathers and self._disorder.watermark == self._disorder.seen  # none may come late
         if orderly and self._budget.limit is None:
             self._waiting.begin(events, self._executor, self._schema, self._disorder.seen)
         return self._dicts()

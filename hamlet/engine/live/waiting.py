@@ -1,7 +1,7 @@
 """Events that are pushed one by one: held as they are until something can come of them.
 
-To push one event costs a millisecond, in which some forty columns of one value are made and looked at; to push a
-thousand at once costs little more. An event that is in order, has the attributes and types of the events before and
+To push one event by itself makes a table of columns of one value, which are looked at one by one; to push a thousand at
+once costs little more. An event that is in order, has the attributes and types of the events before and
 lies in the pane of the event before closes no window: it may wait for others, and nobody can tell.
 """
 
@@ -11,6 +11,8 @@ from math import gcd
 from typing import Any
 
 from hamlet.engine.executor import Executor
+from hamlet.language.conditions import walk
+from hamlet.language.query import Binary, Unary
 from hamlet.language.schema import Schema
 from hamlet.planner.workload import Workload
 
@@ -33,6 +35,8 @@ class Waiting:
     events : list of dict
     due : bool
         Whether they must be processed before rows are given.
+    unnoticed : bool
+        Whether nothing can be wrong with an event that waits: no condition has arithmetic, which could be an error.
     """
 
     def __init__(self, workload: Workload, time_column: str) -> None:
@@ -41,6 +45,8 @@ class Waiting:
         self._time = time_column
         types = {kind for query in workload.analysis.queries for kind in query.types.values()}
         self._fits = types.isdisjoint(workload.names) and all(map(_closes_at_panes, workload.queries))
+        asked = [query.condition for query in workload.queries if query.condition is not None]
+        self.unnoticed = not any(isinstance(part, (Binary, Unary)) for each in asked for part in walk(each))
         self._shape: tuple[Any, ...] | None = None  # names and classes of the attributes of the last event
         self._last = 0  # its time
         self._pane = 0
@@ -60,7 +66,7 @@ class Waiting:
         self._shape = _shape_of(last)
 
     def take(self, events: Any) -> bool:
-        """Let a push wait, if it can; `due` says that windows may close by it."""
+        """Let a push wait, if it can and no window can close by it."""
         shape = self._shape
         if shape is None or type(events) is not list or not 0 < len(events) <= FEW:
             return False
@@ -72,7 +78,9 @@ class Waiting:
             if time < last:
                 return False
             last = time
-        self.due = last // self._pane != pane or len(self.events) >= MOST
+        if last // self._pane != pane:
+            return False
+        self.due = len(self.events) >= MOST
         self._last = last
         self.events += [dict(event) for event in events]
         return True
