@@ -97,7 +97,7 @@ def _reason(
     unit: Sequence[int],
     other: Sequence[int],
 ) -> Reason:
-    """The reason of the pair of queries that came nearest to sharing."""
+    """The reason of the pair of queries that came nearest to sharing; none comes nearer than PANES."""
     nearest = Reason.PARTITION
     order = list(Reason)
     for one in unit:
@@ -108,6 +108,8 @@ def _reason(
                 for theirs in having[two]:
                     found = _of_pair(mine, theirs, roles[queries[one].partition])
                     nearest = max(nearest, found, key=order.index)
+                    if nearest is Reason.PANES:
+                        return nearest
     return nearest
 
 

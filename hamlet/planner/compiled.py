@@ -263,7 +263,7 @@ class CompiledClass:
             self._entries[signature] = found
         return found
 
-    @property
+    @cached_property
     def matching(self) -> bool:
         """Whether the matching operator runs the class, not the kernel."""
         return any(query.reach is not None for query in self.queries)

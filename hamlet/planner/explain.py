@@ -61,14 +61,17 @@ _MERGING = {0: "scan", 1: "sums", 2: "scan"}
 _SOURCE_NAMES = {number: name for name, number in SOURCES.items()}
 
 
+_MOST_NAMES = 12  # of queries in a cell of the table
+
+
 class Explanation(str):
     """What `explain` says: a text, which a notebook shows under a table of the queries."""
 
-    table: str = ""
+    shown: WorkloadView
 
     def _repr_html_(self) -> str:
         """The table of the queries and the text, for a notebook."""
-        return f"{self.table}<pre>{escape(str(self))}</pre>"
+        return f"{_table(self.shown)}<pre>{escape(str(self))}</pre>"
 
 
 def explain(
@@ -109,17 +112,22 @@ def explain(
         raise OptionError(f"the format is {shown_as!r}; it must be {one_of([repr(name) for name in RENDERINGS])}")
     shown = view(workload, schema, timezone)
     found = Explanation(with_layers(RENDERINGS[shown_as](shown), workload.analysis, shown_as))
-    found.table = _table(shown)
+    found.shown = shown
     return found
 
 
 def _table(shown: WorkloadView) -> str:
     """Every query with what it asks for, its windows, and with whom it can share work."""
-    sets = [set(each) for each in shown.sharing_sets]
+    sets: dict[int, list[Sequence[int]]] = {}
+    for each in shown.sharing_sets:
+        for place in each:
+            sets.setdefault(place, []).append(each)
     rows = []
     for place, query in enumerate(shown.queries):
-        others = sorted({other for each in sets if place in each for other in each} - {place})
-        cells = (query.name, query.pattern, window_text(query, shown), ", ".join(shown.names(others)))
+        others = sorted(set().union(*sets.get(place, ())) - {place})
+        names = shown.names(others[:_MOST_NAMES])
+        names += [f"{len(others) - _MOST_NAMES:,} more"] if len(others) > _MOST_NAMES else []
+        cells = (query.name, query.pattern, window_text(query, shown), ", ".join(names))
         rows.append("".join(f"<td>{escape(cell)}</td>" for cell in cells))
     heads = "".join(f"<th>{head}</th>" for head in ("query", "pattern", "window", "can share with"))
     return f"<table><tr>{heads}</tr>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>"
