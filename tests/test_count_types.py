@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -15,8 +17,10 @@ import pytest
 
 import hamlet
 from hamlet.cli import main
+from hamlet.output.components import Values
 from hamlet.output.files import write
-from hamlet.output.fitting import fitted_types
+from hamlet.output.fitting import fitted_types, holding, largest_of
+from hamlet.output.numbers import Integers
 
 WORKLOAD = hamlet.Workload.parse(
     "RETURN k, COUNT(*), SUM(A.v) AS total, SUM(A.x) AS real PATTERN A+ GROUP-BY k WITHIN 5000 s"
@@ -172,3 +176,21 @@ def test_a_quotient_beyond_doubles_is_text(tmp_path: Path) -> None:
         assert float("inf") in infinite.column("third").to_pylist()
     table = hamlet.run(workload, stream(3)).table("q1")
     assert table.schema.field("third").type == pa.float64()
+
+
+@pytest.mark.parametrize("limit", [2**63 - 1, 10**38 - 1, 10**76 - 1])
+def test_the_largest_of_integers_with_limbs_to_spare(limit: int) -> None:
+    """Rows of one window are as wide as the widest of them: limbs do not tell which is the largest."""
+    draw = random.Random(limit)
+    for _ in range(200):
+        most = limit + draw.choice((-1, 0, 1, 10**20, -(10**15)))
+        values = [draw.choice((1, -1)) * draw.randrange(1 << draw.randrange(1, most.bit_length())) for _ in range(5)]
+        values.insert(draw.randrange(6), draw.choice((1, -1)) * most)
+        size = (most.bit_length() >> 6) + 1 + draw.randrange(3)
+        raw = b"".join(value.to_bytes(8 * size, "little", signed=True) for value in values)
+        starts = np.arange(6) * size
+        column = Values(Integers(np.frombuffer(raw, np.uint64), starts, np.full(6, size)), None)
+        assert holding(largest_of(column) or 0) == holding(most)
+    huge = [1, 3**2000, -(3**1900), 3**1999]
+    assert largest_of(Values(Integers.of(huge), None)) == 3**2000
+    assert (largest_of(Values(Integers.of([-(3**1900), 5]), None)) or 0) == 3**1900

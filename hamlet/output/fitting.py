@@ -21,7 +21,7 @@ from hamlet.output.query_rows import QueryRows, ResultColumn
 COUNT_TYPES = ("auto", "string", "int64", "double", "decimal")
 INT64, DECIMAL, WIDE, TEXT, REAL = "int64", "decimal", "decimal76", "string", "real"
 _LADDER = (INT64, DECIMAL, WIDE, TEXT)  # each holds all that those before it hold
-_LIMBS = 4  # of 64 bits, that hold all decimals
+_NEAR = 1e-9  # of a limit, where a double does not tell on which side an integer is
 _LIMITS = ((INT64, 2**63 - 1), (DECIMAL, 10**38 - 1), (WIDE, 10**76 - 1))
 
 _BEYOND_DOUBLES = Decimal(2**1024 - 2**970)  # the nearest double to this and all beyond is infinite
@@ -79,16 +79,24 @@ def largest_of(values: Values) -> int | None:
     return _largest(values.tolist())
 
 
-def _largest_integer(numbers: Integers) -> int | None:
-    """The largest absolute value; beyond all decimals one whose leading 64 bits are the largest, without the others."""
-    longest = int(numbers.sizes.max()) if len(numbers) else 0
-    rows = np.nonzero(numbers.sizes == longest)[0]
-    if longest <= _LIMBS:
-        return _largest(numbers[rows].tolist())
-    leading = numbers.words[numbers.starts[rows] + longest - 1].view(np.int64)
-    begin = int(numbers.starts[rows[np.argmax(np.abs(leading))]])
-    raw = numbers.words[begin : begin + longest].tobytes()
-    return abs(int.from_bytes(raw, "little", signed=True))
+def _largest_integer(numbers: Integers) -> int:
+    """The largest absolute value. Where none is near a limit of the types, of those that are one double any of them."""
+    if not len(numbers):
+        return 0
+    near = np.abs(numbers.doubles())
+    most = float(near.max())
+    rows = np.nonzero(near == most)[0]
+    if np.isinf(most):  # beyond all decimals: the largest by its logarithm, which negative ones do not have
+        logarithms, positive = numbers[rows].logarithms()
+        return abs(_integer(numbers, int(rows[np.argmax(np.where(positive, logarithms, 0))])))
+    if all(abs(most / limit - 1) > _NEAR for _, limit in _LIMITS):
+        rows = rows[:1]
+    return max(abs(_integer(numbers, row)) for row in rows.tolist())
+
+
+def _integer(numbers: Integers, row: int) -> int:
+    begin, size = int(numbers.starts[row]), int(numbers.sizes[row])
+    return int.from_bytes(numbers.words[begin : begin + size].tobytes(), "little", signed=True)
 
 
 def _largest(numbers: Iterable[Any]) -> int | None:
