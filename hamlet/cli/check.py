@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from typing import (
-    Any,
-)
+from typing import Any
 
 import click
 
-from hamlet.cli.loading import (
-    chosen_events,
-    load,
-)
-from hamlet.cli.monitor import (
-    NEGATE,
-    SIGNATURE,
-)
-from hamlet.cli.notations import (
-    extension_of,
-    notation_of,
-    only_for,
-    only_for_queries,
-    refuse_timezone,
-    settings_of,
-)
+from hamlet.cli.loading import chosen_events, load
+from hamlet.cli.monitor import NEGATE, SIGNATURE
+from hamlet.cli.notations import extension_of, notation_of, only_for, only_for_queries, refuse_timezone, settings_of
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     FILE,
@@ -36,14 +21,8 @@ from hamlet.cli.options import (
     input_option,
     with_options,
 )
-from hamlet.findings import (
-    Watch,
-    found_by,
-    see_unread,
-)
-from hamlet.planner.skipping import (
-    leave_out_useless,
-)
+from hamlet.findings import Watch, found_by, see_unread
+from hamlet.planner.skipping import leave_out_useless
 
 
 @click.command(

@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from typing import (
-    Any,
-)
+from typing import Any
 
 import click
 
-from hamlet.cli.loading import (
-    chosen_events,
-    load,
-)
-from hamlet.cli.monitor import (
-    NEGATE,
-    SIGNATURE,
-)
-from hamlet.cli.notations import (
-    extension_of,
-    notation_of,
-    only_for,
-    only_for_queries,
-    refuse_timezone,
-    settings_of,
-)
+from hamlet.cli.loading import chosen_events, load
+from hamlet.cli.monitor import NEGATE, SIGNATURE
+from hamlet.cli.notations import extension_of, notation_of, only_for, only_for_queries, refuse_timezone, settings_of
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     FILE,
@@ -38,12 +23,8 @@ from hamlet.cli.options import (
     input_option,
     with_options,
 )
-from hamlet.planner.explain import (
-    explain as explain_workload,
-)
-from hamlet.planner.skipping import (
-    leave_out_useless,
-)
+from hamlet.planner.explain import explain as explain_workload
+from hamlet.planner.skipping import leave_out_useless
 
 
 @click.command(

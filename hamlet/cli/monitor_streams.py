@@ -11,14 +11,13 @@ from typing import Any
 import click
 import pyarrow as pa
 
-from hamlet.cli.loading import lasting, load
+from hamlet.cli.loading import chosen_events, lasting, load
 from hamlet.cli.notations import Advance, Part, Settings, Write
 from hamlet.cli.options import input_name, inputs_of
 from hamlet.engine.where import FilteredEvents
 from hamlet.errors import DataError, WorkloadError
 from hamlet.input.csvform import CsvForm
 from hamlet.input.events import open_events
-from hamlet.input.period import PeriodEvents
 from hamlet.parallel.run import run as run_workload
 from hamlet.streams import Monitor, Specification, ir
 from hamlet.streams.against import column_errors
@@ -130,10 +129,8 @@ def _trends(settings: Settings, workload: str) -> pa.Table:
     """The rows of trend queries over the input, as events."""
     checked, events = load(workload, settings.source, settings.quiet, dict(settings.columns))
     assert events is not None
-    if settings.since is not None or settings.until is not None:
-        events = PeriodEvents(events, settings.since, settings.until)
-    events = FilteredEvents(events, settings.where) if settings.where is not None else events
-    return trend_events(run_workload(checked, events))
+    chosen = chosen_events(events, settings.since, settings.until, settings.where)
+    return trend_events(run_workload(checked, chosen))
 
 
 def _time_column(settings: Settings) -> str | None:
