@@ -80,11 +80,6 @@ cdef inline int64_t first_kept(int64_t time, int64_t within, int64_t slide) noex
     return INT64_MAX if time == INT64_MAX else lowest_window(time, within, slide)
 
 
-cdef inline int lane_of(const Query* q, int64_t window) noexcept nogil:
-    cdef int64_t lane = window % q.lanes
-    return <int> (lane + q.lanes if lane < 0 else lane)
-
-
 cdef inline int64_t bit_length(int64_t value) noexcept nogil:
     return 0 if value <= 0 else 64 - clzll(<unsigned long long> value)
 

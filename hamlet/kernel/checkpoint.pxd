@@ -22,6 +22,7 @@ cdef struct Bounds:          # what the rest of a save says of a state
 
 cdef void put_word(Bytes* to, int64_t word) noexcept nogil
 cdef bint take_word(Cursor* source, int64_t low, int64_t high, int64_t* word) noexcept nogil
+cdef void put_windows(const State* s, Bytes* to) noexcept nogil
 cdef void write_block(const Band* band, Block* block, Bytes* to) noexcept nogil
 cdef void write_state(const Query* q, const State* s, Bytes* to) noexcept nogil
 cdef int read_state(const Query* q, Cursor* source, const Bounds* bounds, State** found) noexcept nogil

@@ -18,7 +18,7 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
-from hamlet.kernel.cells cimport Scaled, lane_of, limbs_bits, place_in_cell, scaled_load, words_of
+from hamlet.kernel.cells cimport Scaled, limbs_bits, place_in_cell, scaled_load, words_of
 from hamlet.kernel.core cimport Core, Due, take_own
 from hamlet.kernel.operator cimport operators
 from hamlet.kernel.operators.pane_matrix.panes cimport end_map, leave_plain, window_of
@@ -29,6 +29,8 @@ from hamlet.kernel.operators.scalar.state cimport (
     allocate,
     claim,
     free_state,
+    lane_of,
+    more_lanes,
     new_state,
     release,
     room_of,
@@ -84,7 +86,7 @@ cdef void put_lanes(
 ) noexcept nogil:
     """The open lanes of each of some blocks [blocks][lanes][words], in the order of their windows.
 
-    Most events are in most open windows, so neighbouring lanes are often equal: each run of them is written once.
+    Most events are in most lanes, so neighbours are often equal: each run of them is written once.
     """
     cdef Py_ssize_t i
     cdef int lane
@@ -94,18 +96,18 @@ cdef void put_lanes(
     if words == 0:
         return
     for i in range(blocks):
-        lane = lane_of(q, s.first)
+        lane = lane_of(s, s.first)
         held = NULL
         run = 0
         for _ in range(s.first, s.last + 1):
-            next = block + (i * q.lanes + lane) * words
+            next = block + (i * s.lanes + lane) * words
             if run and memcmp(held, next, words * WORD) == 0:
                 run += 1
             else:
                 put_run(to, run, held, words)
                 held = next
                 run = 1
-            lane = lane + 1 if lane + 1 < q.lanes else 0
+            lane = lane + 1 if lane + 1 < s.lanes else 0
         put_run(to, run, held, words)
 
 
@@ -123,7 +125,7 @@ cdef void write_store(const Query* q, const State* s, int place, Bytes* to) noex
     if table.starts:
         put(to, store.value + 2 * store.head, 2 * nodes * WORD)
     else:
-        put_lanes(q, s, store.value + store.head * q.lanes * words, nodes, words, to)
+        put_lanes(q, s, store.value + store.head * s.lanes * words, nodes, words, to)
     for i in range(table.columns_end - table.columns):
         at = i * store.capacity + store.head
         put(to, store.data + at, nodes * WORD)
@@ -131,11 +133,19 @@ cdef void write_store(const Query* q, const State* s, int place, Bytes* to) noex
         put(to, &nothing, (-nodes) & (WORD - 1))
 
 
+cdef void put_windows(const State* s, Bytes* to) noexcept nogil:
+    """The lowest open window, how many lanes there are, and the last window of each."""
+    cdef int64_t number
+    put_word(to, s.lowest)
+    put_word(to, s.last - s.first + 1)
+    for number in range(s.first, s.last + 1):
+        put_word(to, s.upto[lane_of(s, number)])
+
+
 cdef void write_state(const Query* q, const State* s, Bytes* to) noexcept nogil:
     """Append a state; no step is under way."""
     cdef int i
-    put_word(to, s.first)
-    put_word(to, s.last)
+    put_windows(s, to)
     put_word(to, s.bits)
     put_word(to, s.width)
     put(to, s.start_step, 2 * q.guard_states * WORD)  # with start_time, which follows it
@@ -202,10 +212,10 @@ cdef int take_lanes(
     if size == 0:
         return NO_FAILURE
     for i in range(blocks):
-        lane = lane_of(q, s.first)
+        lane = lane_of(s, s.first)
         left = s.last - s.first + 1
         while left:
-            first = block + (i * q.lanes + lane) * size
+            first = block + (i * s.lanes + lane) * size
             if not (take_word(source, 1, left, &run) and take(source, first, size * WORD)):
                 return DAMAGED
             for j in range(cells):
@@ -213,16 +223,16 @@ cdef int take_lanes(
                     return DAMAGED
             left -= run
             while run:
-                if block + (i * q.lanes + lane) * size != first:
-                    memcpy(block + (i * q.lanes + lane) * size, first, size * WORD)
-                lane = lane + 1 if lane + 1 < q.lanes else 0
+                if block + (i * s.lanes + lane) * size != first:
+                    memcpy(block + (i * s.lanes + lane) * size, first, size * WORD)
+                lane = lane + 1 if lane + 1 < s.lanes else 0
                 run -= 1
     return NO_FAILURE
 
 
 cdef uint64_t* new_lanes(const Query* q, const State* s, Py_ssize_t cells) noexcept nogil:
     """Zeros for all lanes of so many cells; memory is taken up only where something is written."""
-    return <uint64_t*> calloc(<size_t> q.lanes * cells * words_of(q, s.width) + 1, sizeof(uint64_t))
+    return <uint64_t*> calloc(<size_t> s.lanes * cells * words_of(q, s.width) + 1, sizeof(uint64_t))
 
 
 cdef int renew_cells(const Query* q, State* s) noexcept nogil:
@@ -231,11 +241,11 @@ cdef int renew_cells(const Query* q, State* s) noexcept nogil:
     release(q, s, s.words * WORD)
     s.cell = NULL
     s.words = 0
-    if <double> q.lanes * q.cells * words_of(q, s.width) > MOST_ALLOCATION:
+    if <double> s.lanes * q.cells * words_of(q, s.width) > MOST_ALLOCATION:
         return OUT_OF_MEMORY
-    if not claim(q, s, <Py_ssize_t> q.lanes * q.cells * words_of(q, s.width) * WORD):
+    if not claim(q, s, <Py_ssize_t> s.lanes * q.cells * words_of(q, s.width) * WORD):
         return OUT_OF_MEMORY
-    s.words = <Py_ssize_t> q.lanes * q.cells * words_of(q, s.width)
+    s.words = <Py_ssize_t> s.lanes * q.cells * words_of(q, s.width)
     s.cell = new_lanes(q, s, q.cells)
     return OUT_OF_MEMORY if s.cell == NULL else NO_FAILURE
 
@@ -245,7 +255,7 @@ cdef int new_nodes(const Query* q, State* s, int place, Py_ssize_t nodes) noexce
     cdef Store* store = &s.store[place]
     cdef const StoreTable* table = &q.store[place]
     cdef Py_ssize_t columns = table.columns_end - table.columns
-    cdef Py_ssize_t words = 2 if table.starts else <Py_ssize_t> q.lanes * words_of(q, s.width)
+    cdef Py_ssize_t words = 2 if table.starts else <Py_ssize_t> s.lanes * words_of(q, s.width)
     if <double> nodes * words > MOST_ALLOCATION or not claim(q, s, room_of(nodes, words) + columns * nodes * COLUMN):
         return OUT_OF_MEMORY
     store.room = room_of(nodes, words)
@@ -293,7 +303,7 @@ cdef int read_store(const Query* q, State* s, int place, const Bounds* bounds, C
         return DAMAGED
     if count == 0:
         return NO_FAILURE
-    per_node = 2 if table.starts else 1 + words_of(q, s.width)  # at least: all windows alike
+    per_node = 2 if table.starts else 1 + words_of(q, s.width)  # at least: all lanes alike
     if s.last < s.first or count > source.left // ((2 + per_node) * WORD):
         return DAMAGED
     nodes = <Py_ssize_t> count
@@ -320,12 +330,24 @@ cdef int read_store(const Query* q, State* s, int place, const Bounds* bounds, C
 
 
 cdef int read_windows(const Query* q, Cursor* source, State* s) noexcept nogil:
-    """Open windows, bits and width. Returns a Failure."""
-    cdef int64_t low = -(MOST_TICKS + min(q.within, MOST_TICKS)) // q.slide - 1, high = MOST_TICKS // q.slide, width
+    """Open windows and their lanes, bits and width. Returns a Failure."""
+    cdef int64_t low = -(MOST_TICKS + min(q.within, MOST_TICKS)) // q.slide - 1, high = MOST_TICKS // q.slide
+    cdef int64_t lanes, number, width
     if not (
-        take_word(source, low, high, &s.first)
-        and take_word(source, s.first - 1, min(high, s.first + q.lanes - 1), &s.last)
-        and take_word(source, 0, INT64_MAX if q.exact else 0, &s.bits)
+        take_word(source, low, high, &s.lowest)
+        and take_word(source, 0, min(q.lanes, source.left // WORD), &lanes)
+    ):
+        return DAMAGED
+    if more_lanes(q, s, lanes):
+        return OUT_OF_MEMORY
+    s.first, s.last = 0, lanes - 1
+    low, high = s.lowest, min(high, s.lowest + q.lanes - 1)
+    for number in range(lanes):
+        if not take_word(source, low, high, &s.upto[number]):
+            return DAMAGED
+        low = s.upto[number] + 1
+    if not (
+        take_word(source, 0, INT64_MAX if q.exact else 0, &s.bits)
         and take_word(source, 1, (MOST_WORDS - q.fixed) // q.wide if q.wide else 1, &width)
         and s.bits <= 64 * width
     ):
@@ -599,6 +621,6 @@ cdef int read_states(Core* k, Cursor* source, Bounds* bounds, int64_t keys) noex
         k.states += 1
         s = k.state[k.calendar.due[i].slot]
         s.scheduled = True
-        if k.calendar.due[i].time > s.first * q.slide + q.within:
+        if k.calendar.due[i].time > s.lowest * q.slide + q.within:
             return DAMAGED  # its first window would close too late
     return NO_FAILURE

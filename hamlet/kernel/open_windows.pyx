@@ -7,11 +7,11 @@ queries of which one sum was 1 when the chunk began.
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
-from hamlet.kernel.cells cimport add_one, has_trends, lane_of, words_of
+from hamlet.kernel.cells cimport add_one, has_trends, words_of
 from hamlet.kernel.core cimport Core
 from hamlet.kernel.operator cimport unpacked
 from hamlet.kernel.operators.pane_matrix.panes cimport end_map, window_of
-from hamlet.kernel.operators.scalar.state cimport State, cell_of, start_alive
+from hamlet.kernel.operators.scalar.state cimport State, cell_of, lane_of, start_alive
 from hamlet.kernel.operators.simd.blocks cimport cell_of_lane
 from hamlet.kernel.operators.simd.lanes cimport Band, Block, Word
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Query
@@ -67,18 +67,19 @@ cdef int stand_state(Core* k, int query, int place, int64_t key, const State* s)
     cdef const Query* q = &k.query[query]
     cdef int words = words_of(q, s.width)
     cdef const uint64_t* sum
-    cdef int64_t window
+    cdef int64_t window, number = s.first
     if reserve_scratch(k, q, s):
         return OUT_OF_MEMORY
-    for window in range(s.first, s.last + 1):
+    for window in range(s.lowest, s.upto[lane_of(s, s.last)] + 1 if s.first <= s.last else s.lowest):
+        number += window > s.upto[lane_of(s, number)]
         if place >= q.cells:
-            if start_alive(q, s, place - q.cells, window):
+            if start_alive(q, s, place - q.cells, number):
                 continue
             memset(k.scratch, 0, words * sizeof(uint64_t))
             add_one(q, s.width, k.scratch, 0)
             sum = k.scratch
         else:
-            sum = cell_of(q, s, lane_of(q, window), place)
+            sum = cell_of(q, s, lane_of(s, number), place)
             if not has_trends(q, s.width, sum):
                 continue
         if append_row(k, &k.rows[query], key, window, s.width, sum, words):

@@ -10,7 +10,6 @@ from hamlet.kernel.cells cimport (
     first_kept,
     floor_divide,
     has_trends,
-    lane_of,
     limbs_bits,
     lowest_window,
     place_in_cell,
@@ -30,6 +29,8 @@ from hamlet.kernel.operators.scalar.state cimport (
     forget_weights,
     free_state,
     killed_before,
+    lane_of,
+    more_lanes,
     new_state,
     widen,
 )
@@ -57,33 +58,43 @@ cdef int open_state(Core* k, int query, int64_t key, int64_t time, State** state
 cdef int turn_pane(Core* k, int query, State* s, int64_t key, int64_t time) noexcept nogil:
     """Close the windows that end at or before `time` and open those that hold it."""
     cdef const Query* q = &k.query[query]
-    cdef int64_t low = lowest(k, q, time), high = floor_divide(time, q.slide), window
-    cdef int lane, i, words
-    cdef Py_ssize_t node, block
+    cdef int64_t low = lowest(k, q, time), high = floor_divide(time, q.slide)
+    cdef int i
     if settle(k, query) or close_windows(k, query, s, key, low):
         return OUT_OF_MEMORY
     if s.last < s.first:
         clear_state(q, s)
-        s.first = low
-        s.last = low - 1
-    words = words_of(q, s.width)
-    block = <Py_ssize_t> q.lanes * words
-    for window in range(s.last + 1, high + 1):
-        lane = lane_of(q, window)
-        memset(cell_of(q, s, lane, 0), 0, <Py_ssize_t> q.cells * words * sizeof(uint64_t))
-        for i in range(q.stores):
-            if not q.store[i].starts:
-                for node in range(s.store[i].head, s.store[i].count):
-                    memset(s.store[i].value + node * block + lane * words, 0, words * sizeof(uint64_t))
-        forget_lane(q, s, lane)
-        forget_weights(q, s, lane)
-    s.last = max(high, low - 1)
-    for i in range(q.stores):
-        while s.store[i].head < s.store[i].count and s.store[i].time[s.store[i].head] < s.first * q.slide:
+        s.first, s.last, s.lowest = 0, -1, low
+    if high >= low and (s.last < s.first or s.upto[lane_of(s, s.last)] < high):
+        if open_lane(q, s, high):
+            return OUT_OF_MEMORY
+    for i in range(q.stores if s.first <= s.last else 0):
+        while s.store[i].head < s.store[i].count and (
+            s.store[i].time[s.store[i].head] < s.upto[lane_of(s, s.first)] * q.slide
+        ):
             s.store[i].head += 1
     s.border = min((high + 1) * q.slide, low * q.slide + q.within)
     if s.last >= s.first and not s.scheduled:
-        return schedule(k, s, key * k.queries + query, s.first * q.slide + q.within)
+        return schedule(k, s, key * k.queries + query, s.lowest * q.slide + q.within)
+    return NO_FAILURE
+
+
+cdef int open_lane(const Query* q, State* s, int64_t window) noexcept nogil:
+    """Open all windows up to one; they are the last lane. Returns a Failure."""
+    cdef Py_ssize_t node, words = words_of(q, s.width)
+    cdef int lane, i
+    if more_lanes(q, s, s.last - s.first + 2):
+        return OUT_OF_MEMORY
+    s.last += 1
+    lane = lane_of(s, s.last)
+    s.upto[lane] = window
+    memset(cell_of(q, s, lane, 0), 0, q.cells * words * sizeof(uint64_t))
+    for i in range(q.stores):
+        if not q.store[i].starts:
+            for node in range(s.store[i].head, s.store[i].count):
+                memset(s.store[i].value + (node * s.lanes + lane) * words, 0, words * sizeof(uint64_t))
+    forget_lane(q, s, lane)
+    forget_weights(q, s, lane)
     return NO_FAILURE
 
 
@@ -94,15 +105,16 @@ cdef int64_t lowest(Core* k, const Query* q, int64_t time) noexcept nogil:
 
 cdef int close_windows(Core* k, int query, State* s, int64_t key, int64_t low) noexcept nogil:
     """Deliver and close all open windows below `low`."""
-    while s.first <= s.last and s.first < low:
+    while s.first <= s.last and s.lowest < low:
         if s.packed:
-            if operators[s.packed].deliver(k, query, s, key, s.first):
+            if operators[s.packed].deliver(k, query, s, key, s.lowest):
                 return OUT_OF_MEMORY
-        elif deliver(k, query, s, key, s.first):
+        elif deliver(k, query, s, key, s.lowest):
             return OUT_OF_MEMORY
         k.windows += 1
         k.work[s.packed if s.packed else EVENT_STORE if k.query[query].stores else SCALAR].windows += 1
-        s.first += 1
+        s.first += s.lowest == s.upto[lane_of(s, s.first)]
+        s.lowest += 1
     return NO_FAILURE
 
 
@@ -119,11 +131,11 @@ cdef int leave_state(Core* k, int query, int64_t key, int64_t time) noexcept nog
         k.states -= 1
         return NO_FAILURE
     s.border = INT64_MIN  # the next event looks at the windows anew
-    return NO_FAILURE if s.scheduled else schedule(k, s, slot, s.first * q.slide + q.within)
+    return NO_FAILURE if s.scheduled else schedule(k, s, slot, s.lowest * q.slide + q.within)
 
 
 cdef int deliver(Core* k, int query, State* s, int64_t key, int64_t window) noexcept nogil:
-    """Append the window's row where it has a trend, or those of the queries whose sums are kept here."""
+    """Append the row of the lowest open window where it has a trend, or those of queries whose sums are kept here."""
     cdef const Query* q = &k.query[query]
     cdef Py_ssize_t nodes = q.most_sources
     cdef const Output* output
@@ -139,31 +151,28 @@ cdef int deliver(Core* k, int query, State* s, int64_t key, int64_t window) noex
     if reserve_scratch(k, q, s):
         return OUT_OF_MEMORY
     if q.outputs == 0 and q.exact and q.finals + 1 == q.finals_end and q.source[q.finals].kind == FROM_CELL:
-        cell = cell_of(q, s, lane_of(q, window), q.source[q.finals].place)
+        cell = cell_of(q, s, lane_of(s, s.first), q.source[q.finals].place)
         return append_sum(k, q, s.width, cell, query, NULL, key, window)
     if q.outputs == 0:
-        sum_finals(q, s, q.finals, q.finals_end, window, NULL, q.components, k.scratch)
+        sum_finals(q, s, q.finals, q.finals_end, NULL, q.components, k.scratch)
         return append_sum(k, q, s.width, k.scratch, query, NULL, key, window)
     for i in range(q.outputs):
         output = &q.output[i]
         chosen = &q.member[output.components]
-        sum_finals(
-            q, s, output.finals, output.finals_end, window, chosen, k.query[output.query].components, k.scratch
-        )
+        sum_finals(q, s, output.finals, output.finals_end, chosen, k.query[output.query].components, k.scratch)
         if append_sum(k, q, s.width, k.scratch, output.query, chosen, key, window):
             return OUT_OF_MEMORY
     return NO_FAILURE
 
 
 cdef void sum_finals(
-    const Query* q, const State* s, int finals, int finals_end, int64_t window, const int* chosen, int components,
-    uint64_t* sum,
+    const Query* q, const State* s, int finals, int finals_end, const int* chosen, int components, uint64_t* sum
 ) noexcept nogil:
-    """Add up some finals of a state: all components (a null pointer), or those that are chosen."""
+    """Add up some finals of a state's first lane: all components (a null pointer), or those that are chosen."""
     cdef const Source* source
     cdef const Store* store
     cdef Py_ssize_t node
-    cdef int lane = lane_of(q, window), number, words = words_of(q, s.width)
+    cdef int lane = lane_of(s, s.first), number, words = words_of(q, s.width)
     memset(sum, 0, words * sizeof(uint64_t))
     for number in range(finals, finals_end):
         source = &q.source[number]
@@ -172,7 +181,7 @@ cdef void sum_finals(
         else:
             store = &s.store[source.place]
             for node in range(first_alive(store, killed_before(q, s, source.guards)), store.count):
-                add_chosen(q, s.width, sum, store.value + (node * q.lanes + lane) * words, chosen, components)
+                add_chosen(q, s.width, sum, store.value + (node * s.lanes + lane) * words, chosen, components)
 
 
 cdef inline void add_chosen(

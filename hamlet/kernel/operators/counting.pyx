@@ -1,9 +1,9 @@
-"""COUNT(*) of `A+`, exactly: of n events one after the other there are 2^n - 1 trends, so only n is kept per window.
+"""COUNT(*) of `A+`, exactly: of n events one after the other there are 2^n - 1 trends, so only n is kept per lane.
 
 This is the smallest operator there is, and the one to copy (CONTRIBUTING.md). It has a query where no band has it:
 where its count is beyond 64 bits, or ``simd`` is left out. What it keeps does not grow with the stream.
 
-A state that it has *packed* has one word per open window, n. Events of one time cannot follow each other, and then the
+A state that it has *packed* has one word per lane, n. Events of one time cannot follow each other, and then the
 count is no power of two: the state is promoted to ``scalar``, and packed again when such windows have closed.
 
 Source: HAMLET (SIGMOD'21) Eq. 2.
@@ -12,12 +12,12 @@ Source: HAMLET (SIGMOD'21) Eq. 2.
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from hamlet.kernel.cells cimport lane_of, limbs_bits, words_of
-from hamlet.kernel.checkpoint cimport put_word
+from hamlet.kernel.cells cimport limbs_bits, words_of
+from hamlet.kernel.checkpoint cimport put_windows, put_word
 from hamlet.kernel.core cimport SCALAR, Core, Graphlet
 from hamlet.kernel.operator cimport Bytes, Operator, Run, Segment, number_of, operators
 from hamlet.kernel.operators.scalar.bursts cimport list_member
-from hamlet.kernel.operators.scalar.state cimport State, cell_of, widen
+from hamlet.kernel.operators.scalar.state cimport State, cell_of, lane_of, widen
 from hamlet.kernel.operators.scalar.step cimport entry_of
 from hamlet.kernel.plan cimport COUNT, FROM_CELL, FROM_START, NO_FAILURE, OUT_OF_MEMORY, Query
 from hamlet.kernel.rows cimport new_row
@@ -80,11 +80,11 @@ cdef int consume(Core* k, int query, Segment* segment) noexcept nogil:
     k.work[NUMBER].events += events
     k.work[NUMBER].bursts += segment.graphlet != NULL
     k.applied += segment.graphlet != NULL
-    lane = lane_of(q, s.first)
-    s.bits = <int64_t> s.cell[lane] + events  # of the first window, which has seen most
+    lane = lane_of(s, s.first)
+    s.bits = <int64_t> s.cell[lane] + events  # of the first one, which has seen most
     for _ in range(s.first, s.last + 1):
         s.cell[lane] += events
-        lane = lane + 1 if lane + 1 < q.lanes else 0
+        lane = lane + 1 if lane + 1 < s.lanes else 0
     return NO_FAILURE
 
 
@@ -98,9 +98,9 @@ cdef int find(Core* k, int query, Graphlet* g, int member) noexcept nogil:
 
 
 cdef int deliver(Core* k, int query, State* s, int64_t key, int64_t window) noexcept nogil:
-    """The row of a window."""
+    """The row of the lowest open window."""
     cdef const Query* q = &k.query[query]
-    cdef int64_t n = <int64_t> s.cell[lane_of(q, window)]
+    cdef int64_t n = <int64_t> s.cell[lane_of(s, s.first)]
     cdef int width = <int> (n // 64) + 1
     cdef uint64_t* row
     if n == 0:
@@ -117,36 +117,34 @@ cdef int promote(Core* k, int query, int64_t key) noexcept nogil:
     """Let a state hold sums again, for ``scalar``. Returns a Failure."""
     cdef const Query* q = &k.query[query]
     cdef State* s = k.state[key * k.queries + query]
-    cdef int64_t most = 0, window
+    cdef int64_t most = 0, number
     if not s.packed:
         return NO_FAILURE
-    if reserve_words(k, q.lanes):
+    if reserve_words(k, s.lanes):
         return OUT_OF_MEMORY
-    for window in range(s.first, s.last + 1):
-        most = max(most, <int64_t> s.cell[lane_of(q, window)])
-    memcpy(k.scratch, s.cell, q.lanes * sizeof(uint64_t))
-    memset(s.cell, 0, q.lanes * sizeof(uint64_t))
+    for number in range(s.first, s.last + 1):
+        most = max(most, <int64_t> s.cell[lane_of(s, number)])
+    memcpy(k.scratch, s.cell, s.lanes * sizeof(uint64_t))
+    memset(s.cell, 0, s.lanes * sizeof(uint64_t))
     if widen(q, s, most):
         return OUT_OF_MEMORY
     s.packed = SCALAR
     s.bits = most
-    for window in range(s.first, s.last + 1):
-        write_count(cell_of(q, s, lane_of(q, window), 0), <int64_t> k.scratch[lane_of(q, window)])
+    for number in range(s.first, s.last + 1):
+        write_count(cell_of(q, s, lane_of(s, number), 0), <int64_t> k.scratch[lane_of(s, number)])
     return NO_FAILURE
 
 
 cdef void checkpoint(Core* k, int query, int64_t key, Bytes* to) noexcept nogil:
     """A packed state as ``scalar`` would have written it, so that a kernel without this operator can go on."""
-    cdef const Query* q = &k.query[query]
     cdef const State* s = k.state[key * k.queries + query]
-    cdef int64_t window, n, word, width = s.bits // 64 + 1
-    put_word(to, s.first)
-    put_word(to, s.last)
+    cdef int64_t number, n, word, width = s.bits // 64 + 1
+    put_windows(s, to)
     put_word(to, s.bits)
     put_word(to, width)
-    for window in range(s.first, s.last + 1):
-        put_word(to, 1)  # one window with these words
-        n = <int64_t> s.cell[lane_of(q, window)]
+    for number in range(s.first, s.last + 1):
+        put_word(to, 1)  # one lane with these words
+        n = <int64_t> s.cell[lane_of(s, number)]
         for word in range(width):
             put_word(to, <int64_t> limb_of(n, word))
 
@@ -192,13 +190,13 @@ cdef int64_t concerning(const Core* k, int query, const Run* run) noexcept nogil
 cdef bint pack(const Query* q, State* s) noexcept nogil:
     """Let a state hold numbers of events; False where its counts are no 2^n - 1."""
     cdef int lane, words = words_of(q, s.width)
-    cdef int64_t window
+    cdef int64_t number
     if s.packed:
         return True
-    for window in range(s.first, s.last + 1):
-        if events_of(cell_of(q, s, lane_of(q, window), 0), s.width) < 0:
+    for number in range(s.first, s.last + 1):
+        if events_of(cell_of(q, s, lane_of(s, number), 0), s.width) < 0:
             return False
-    for lane in range(q.lanes):  # a word is read before it is written; lanes without a window hold anything
+    for lane in range(s.lanes):  # a word is read before it is written; those that are not open hold anything
         s.cell[lane] = <uint64_t> events_of(s.cell + <Py_ssize_t> lane * words, s.width)
     s.width = 1
     s.packed = NUMBER

@@ -252,9 +252,9 @@ cdef void apply_burst(
 
 cdef void apply_limbs(
     const Query* q, State* s, const Arrival* a, bint loop, int64_t events, const Tally* tally, int64_t bits,
-    int64_t window, int lane, uint64_t* scratch,
+    int64_t number, int lane, uint64_t* scratch,
 ) noexcept nogil:
-    """Let a burst take effect in a window of a query without doubles.
+    """Let a burst take effect in a lane of a query without doubles.
 
     The result is that of `apply_burst`, added to each cell of the arrival; but there is no sum between, and no limb
     is touched that is not in use. No source is a store. The state is wide enough for counts of `bits` bits,
@@ -271,7 +271,7 @@ cdef void apply_limbs(
     for i in range(a.sources, a.sources_end):
         cells = cells or q.source[i].kind == FROM_CELL
     limbs = min(s.width, <int> ((s.bits + bit_length(q.most_sources)) // 64) + 1) if cells else 1
-    if not sum_sources(q, s, a, 0, limbs, window, lane, trends):
+    if not sum_sources(q, s, a, 0, limbs, number, lane, trends):
         return
     while limbs and trends[limbs - 1] == 0:
         limbs -= 1
@@ -301,7 +301,7 @@ cdef void apply_limbs(
         if not (cells or present):
             continue
         words = limbs + c.words  # of a sum: its magnitude is below trends * 2^127
-        held = cells and sum_sources(q, s, a, i, words, window, lane, more)
+        held = cells and sum_sources(q, s, a, i, words, number, lane, more)
         for target in range(a.cells, a.cells_end):
             to = cell_of(q, s, lane, q.member[target]) + place_in_cell(c, s.width)
             if held and loop:
@@ -317,7 +317,7 @@ cdef void apply_limbs(
 
 
 cdef inline bint sum_sources(
-    const Query* q, const State* s, const Arrival* a, int component, int limbs, int64_t window, int lane, uint64_t* sum
+    const Query* q, const State* s, const Arrival* a, int component, int limbs, int64_t number, int lane, uint64_t* sum
 ) noexcept nogil:
     """Add up the first limbs of a component in all that an arrival reads; False where it reads nothing."""
     cdef const Component* c = &q.component[component]
@@ -329,7 +329,7 @@ cdef inline bint sum_sources(
     for i in range(a.sources, a.sources_end):
         source = &q.source[i]
         if source.kind != FROM_CELL:
-            starts = starts or (component == 0 and start_alive(q, s, source.guards, window))
+            starts = starts or (component == 0 and start_alive(q, s, source.guards, number))
             continue
         cell = cell_of(q, s, lane, source.place) + place_in_cell(c, s.width)
         if held == NULL:

@@ -16,7 +16,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport calloc
 from libc.string cimport memcpy, memset
 
-from hamlet.kernel.cells cimport bit_length, lane_of, limbs_bits, limbs_increment, limbs_nonzero, place_in_cell
+from hamlet.kernel.cells cimport bit_length, limbs_bits, limbs_increment, limbs_nonzero, place_in_cell
 from hamlet.kernel.core cimport (
     GIVES_EVENTS,
     GIVES_FLAG,
@@ -30,7 +30,7 @@ from hamlet.kernel.core cimport (
     Pending,
     Step,
 )
-from hamlet.kernel.operators.scalar.state cimport State, cell_of, start_alive, widen
+from hamlet.kernel.operators.scalar.state cimport State, cell_of, lane_of, start_alive, widen
 from hamlet.kernel.plan cimport (
     FROM_CELL,
     FROM_STORE,
@@ -71,8 +71,8 @@ cdef struct Term:        # trends that began while bursts of y wait
 cdef struct Run:
     const Query* q
     const Chain* chain
-    bint start           # whether y reads the start in this window
-    uint64_t live        # as in `Pending`, of this window
+    bint start           # whether y reads the start in this lane
+    uint64_t live        # as in `Pending`, of this lane
     uint64_t flag[MOST_NUMBERS]  # bits of the cells in which each flag is set
     Py_ssize_t room      # limbs of a vector
     uint64_t* vector     # [cells][numbers][room], that of y in `whole`
@@ -185,12 +185,12 @@ cdef void add_gift(Form* form, int what, int number, int column) noexcept:
     form.gifts += 1
 
 
-cdef uint64_t starts_in(const Query* q, const Chain* chain, const State* s, int64_t window) noexcept nogil:
-    """The bits of the starts that are alive in a window."""
+cdef uint64_t starts_in(const Query* q, const Chain* chain, const State* s, int64_t number) noexcept nogil:
+    """The bits of the starts that are alive in a lane."""
     cdef uint64_t live = <uint64_t> 1 << FREE_START, left = (chain.starts & ~live) >> q.cells
     cdef int guards = 0
     while left:
-        if left & 1 and start_alive(q, s, guards, window):
+        if left & 1 and start_alive(q, s, guards, number):
             live |= <uint64_t> 1 << (q.cells + guards)
         left >>= 1
         guards += 1
@@ -294,8 +294,8 @@ cdef int apply_steps(Core* k, int query) noexcept nogil:
     cdef const Pending* p = &k.pending[query]
     cdef State* s = p.state
     cdef Run r
-    cdef int64_t bits = max(s.bits, 1) + 2, window
-    cdef int i, lane = lane_of(q, s.first)
+    cdef int64_t bits = max(s.bits, 1) + 2, number
+    cdef int i, lane = lane_of(s, s.first)
     r.q = q
     r.chain = &k.chain[query]
     for i in range(p.steps):
@@ -306,8 +306,8 @@ cdef int apply_steps(Core* k, int query) noexcept nogil:
     r.vector = k.scratch
     r.none = k.scratch + (q.cells + 1) * r.chain.numbers * r.room
     memset(r.none, 0, r.room * sizeof(uint64_t))
-    for window in range(s.first, s.last + 1):
-        take_up(&r, s, window, lane)
+    for number in range(s.first, s.last + 1):
+        take_up(&r, s, number, lane)
         for i in range(p.steps):
             if r.live & p.step[i].form.reads:
                 if p.step[i].form.loop:
@@ -317,7 +317,7 @@ cdef int apply_steps(Core* k, int query) noexcept nogil:
                 set_flags(&r, &p.step[i])
         if put_down(&r, s, lane):
             return OUT_OF_MEMORY
-        lane = lane + 1 if lane + 1 < q.lanes else 0
+        lane = lane + 1 if lane + 1 < s.lanes else 0
     return NO_FAILURE
 
 
@@ -422,13 +422,13 @@ cdef inline uint64_t* held(const Run* r, const State* s, int lane, int cell, int
     return cell_of(r.q, s, lane, cell) + place_in_cell(c, s.width)
 
 
-cdef void take_up(Run* r, const State* s, int64_t window, int lane) noexcept nogil:
-    """Begin a run with what stands in a window."""
+cdef void take_up(Run* r, const State* s, int64_t number, int lane) noexcept nogil:
+    """Begin a run with what stands in a lane."""
     cdef const Chain* chain = r.chain
     cdef int cell, i, words, limbs = min(s.width, <int> ((s.bits + 2) // 64) + 1) if s.bits else 0
     r.shift = 0
     r.terms = 0
-    r.live = starts_in(r.q, chain, s, window)
+    r.live = starts_in(r.q, chain, s, number)
     r.start = (r.live & chain.start) != 0
     for i in range(chain.numbers):
         r.whole[i] = r.vector + (chain.cell * chain.numbers + i) * r.room
@@ -462,7 +462,7 @@ cdef void take_up(Run* r, const State* s, int64_t window, int lane) noexcept nog
 
 
 cdef int put_down(Run* r, State* s, int lane) noexcept nogil:
-    """Write what has become of a window into its cells. Returns a Failure."""
+    """Write what has become of a lane into its cells. Returns a Failure."""
     cdef const Chain* chain = r.chain
     cdef int cell, i, words
     cdef int64_t bits = s.bits

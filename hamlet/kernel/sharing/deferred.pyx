@@ -12,7 +12,7 @@ Source: HAMLET (SIGMOD'21) §3.2, Defs. 3.6-3.11.
 from libc.stdint cimport int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 
-from hamlet.kernel.cells cimport has_trends, lane_of
+from hamlet.kernel.cells cimport has_trends
 from hamlet.kernel.core cimport (
     DEFERRED_BURSTS,
     GIVES_FLAG,
@@ -29,7 +29,7 @@ from hamlet.kernel.core cimport (
     Step,
     may_use,
 )
-from hamlet.kernel.operators.scalar.state cimport State, cell_of
+from hamlet.kernel.operators.scalar.state cimport State, cell_of, lane_of
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Query
 from hamlet.kernel.sharing.burst cimport Tally
 from hamlet.kernel.sharing.burst_runs cimport apply_steps, find_chain, starts_in
@@ -69,16 +69,16 @@ cdef void begin_pending(Core* k, int query, State* s) noexcept nogil:
     cdef const Query* q = &k.query[query]
     cdef Pending* p = &k.pending[query]
     cdef uint64_t live = 0, bit
-    cdef int64_t window
-    cdef int i, lane = lane_of(q, s.first)
-    for window in range(s.first, s.last + 1):
-        live |= starts_in(q, &k.chain[query], s, window)
+    cdef int64_t number
+    cdef int i, lane = lane_of(s, s.first)
+    for number in range(s.first, s.last + 1):
+        live |= starts_in(q, &k.chain[query], s, number)
         if s.bits:
             for i in range(q.cells):
                 bit = <uint64_t> 1 << i
                 if not live & bit and has_trends(q, s.width, cell_of(q, s, lane, i)):
                     live |= bit
-        lane = lane + 1 if lane + 1 < q.lanes else 0
+        lane = lane + 1 if lane + 1 < s.lanes else 0
     p.live = live
     p.border = s.border
     p.state = s

@@ -19,10 +19,20 @@ from libc.stdint cimport INT64_MIN, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
-from hamlet.kernel.cells cimport add_cell, lane_of, words_of
+from hamlet.kernel.cells cimport add_cell, words_of
 from hamlet.kernel.expression cimport Column, evaluate_value
 from hamlet.kernel.memory cimport ALLOCATION
-from hamlet.kernel.operators.scalar.state cimport RECENT, Index, Run, State, Store, claim, killed_before, release
+from hamlet.kernel.operators.scalar.state cimport (
+    RECENT,
+    Index,
+    Run,
+    State,
+    Store,
+    claim,
+    killed_before,
+    lane_of,
+    release,
+)
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, OVERFLOW, IndexTable, KeyProgram, Query
 
 cdef extern from *:
@@ -128,12 +138,12 @@ cdef void free_run(const Query* q, State* s, Run* run) noexcept nogil:
 
 cdef int new_run(const Query* q, State* s, const IndexTable* table, Py_ssize_t count, Run* run) noexcept nogil:
     run.count = 0
-    run.bytes = count * (1 + table.keys + q.lanes * words_of(q, s.width)) * sizeof(uint64_t) + 3 * ALLOCATION
+    run.bytes = count * (1 + table.keys + s.lanes * words_of(q, s.width)) * sizeof(uint64_t) + 3 * ALLOCATION
     if not claim(q, s, run.bytes):
         return OUT_OF_MEMORY
     run.number = <int64_t*> malloc((count + 1) * sizeof(int64_t))
     run.key = <int64_t*> malloc((count * table.keys + 1) * sizeof(int64_t))
-    run.sum = <uint64_t*> malloc((count * q.lanes * words_of(q, s.width) + 1) * sizeof(uint64_t))
+    run.sum = <uint64_t*> malloc((count * s.lanes * words_of(q, s.width) + 1) * sizeof(uint64_t))
     if run.number == NULL or run.key == NULL or run.sum == NULL:
         free_run(q, s, run)
         return OUT_OF_MEMORY
@@ -145,7 +155,7 @@ cdef inline const uint64_t* value_of(const Query* q, const State* s, const Store
     cdef int64_t place = number - store.base
     if place < store.head:
         return NULL
-    return store.value + place * q.lanes * words_of(q, s.width)
+    return store.value + place * s.lanes * words_of(q, s.width)
 
 
 cdef void append_entry(
@@ -154,7 +164,7 @@ cdef void append_entry(
     """Append a node, in order, with the sum up to it. Nodes that have left the store are left out."""
     cdef const Store* store = &s.store[table.store]
     cdef const uint64_t* value = value_of(q, s, store, number)
-    cdef Py_ssize_t at = run.count, words = words_of(q, s.width), block = q.lanes * words
+    cdef Py_ssize_t at = run.count, words = words_of(q, s.width), block = s.lanes * words
     cdef uint64_t* sum
     cdef int lane
     cdef int64_t step
@@ -165,7 +175,7 @@ cdef void append_entry(
     memcpy(run.key + at * table.keys, keys, table.keys * sizeof(int64_t))
     memcpy(sum, value, block * sizeof(uint64_t))
     if at and same_group(table, run.key + (at - 1) * table.keys, keys):
-        for lane in range(q.lanes):
+        for lane in range(s.lanes):
             add_cell(q, s.width, sum + lane * words, sum - block + lane * words)
     step = store.step[number - store.base]
     run.first_step = step if at == 0 else min(run.first_step, step)
@@ -321,11 +331,11 @@ cdef void memcpy_runs(Run* target, const Run* source, int count) noexcept nogil:
 
 cdef void add_lanes(const Query* q, const State* s, uint64_t* sum, const uint64_t* value) noexcept nogil:
     """Add the open lanes of one block to another's."""
-    cdef int lane = lane_of(q, s.first), words = words_of(q, s.width)
+    cdef int lane = lane_of(s, s.first), words = words_of(q, s.width)
     cdef int64_t _
     for _ in range(s.first, s.last + 1):
         add_cell(q, s.width, sum + lane * words, value + lane * words)
-        lane = lane + 1 if lane + 1 < q.lanes else 0
+        lane = lane + 1 if lane + 1 < s.lanes else 0
 
 
 cdef int read_index(
@@ -336,7 +346,7 @@ cdef int read_index(
     cdef const IndexTable* table = &q.index[number]
     cdef Index* index = &s.index[number]
     cdef const Store* store = &s.store[table.store]
-    cdef Py_ssize_t block = <Py_ssize_t> q.lanes * words_of(q, s.width), low
+    cdef Py_ssize_t block = <Py_ssize_t> s.lanes * words_of(q, s.width), low
     cdef int64_t keys[MOST_COLUMNS]
     cdef int64_t alive
     cdef int i, found
@@ -371,7 +381,7 @@ cdef int read_index(
 cdef void forget_lane(const Query* q, State* s, int lane) noexcept nogil:
     """Clear the lane of a window that opens: what arrived before is not in it."""
     cdef int i, j, words = words_of(q, s.width)
-    cdef Py_ssize_t at, block = <Py_ssize_t> q.lanes * words
+    cdef Py_ssize_t at, block = <Py_ssize_t> s.lanes * words
     for i in range(q.indexes):
         for j in range(s.index[i].runs):
             for at in range(s.index[i].run[j].count):

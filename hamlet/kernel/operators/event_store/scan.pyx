@@ -7,7 +7,7 @@ only where the sum of a block's weights may vanish beside what they leave out ar
 
 Contract
 --------
-**Weights** are derived from the values of nodes, which never change but where a window opens or nodes merge: its lane
+**Weights** are derived from the values of nodes, which never change but where a lane opens or nodes merge: its lane
 is forgotten (`forget_weights`), and what merges is never weighed. Weights can be dropped at any time; the next scan
 makes them anew.
 """
@@ -20,7 +20,6 @@ from hamlet.kernel.cells cimport (
     Scale,
     add_cell,
     extend_extremum,
-    lane_of,
     limbs_add_each,
     limbs_add_selected,
     masks_to_places,
@@ -44,6 +43,7 @@ from hamlet.kernel.operators.scalar.state cimport (
     drop_weights,
     first_alive,
     killed_before,
+    lane_of,
     weight_bytes,
 )
 from hamlet.kernel.plan cimport (
@@ -139,10 +139,10 @@ cdef void add_nodes(const Query* q, const State* s, const Store* store, Py_ssize
     cdef int words = words_of(q, s.width), lane
     cdef int64_t _
     for node in range(node, store.count):
-        lane = lane_of(q, s.first)
+        lane = lane_of(s, s.first)
         for _ in range(s.first, s.last + 1):
-            add_cell(q, s.width, sum + lane * words, store.value + (node * q.lanes + lane) * words)
-            lane = lane + 1 if lane + 1 < q.lanes else 0
+            add_cell(q, s.width, sum + lane * words, store.value + (node * s.lanes + lane) * words)
+            lane = lane + 1 if lane + 1 < s.lanes else 0
 
 
 cdef void add_selected(
@@ -150,16 +150,16 @@ cdef void add_selected(
     uint64_t* sum,
 ) noexcept nogil:
     """Add the nodes start..stop-1 of one block that have a mask."""
-    cdef int words = words_of(q, s.width), lane = lane_of(q, s.first), i, plane
-    cdef Py_ssize_t stride = <Py_ssize_t> q.lanes * words, blocks = blocks_of(store.weights), chosen = -1, at
+    cdef int words = words_of(q, s.width), lane = lane_of(s, s.first), i, plane
+    cdef Py_ssize_t stride = <Py_ssize_t> s.lanes * words, blocks = blocks_of(store.weights), chosen = -1, at
     cdef int64_t place[SCAN_BLOCK]
-    cdef int64_t window
+    cdef int64_t _
     cdef const Component* c
     cdef const uint64_t* value
     cdef uint64_t* target
-    for window in range(s.first, s.last + 1):
-        if store.time[stop - 1] < window * q.slide:
-            return  # neither this window nor a later one has any of the block
+    for _ in range(s.first, s.last + 1):
+        if store.time[stop - 1] < s.upto[lane] * q.slide:
+            return  # neither this lane nor a later one has any of the block
         plane = lane * q.scaled
         for i in range(q.components):
             c = &q.component[i]
@@ -184,12 +184,12 @@ cdef void add_selected(
                         target[0] |= value[place[at] * stride]
                     elif value[place[at] * stride]:
                         extend_extremum(c.kind, target, value[place[at] * stride + 1])
-        lane = lane + 1 if lane + 1 < q.lanes else 0
+        lane = lane + 1 if lane + 1 < s.lanes else 0
 
 
 cdef int weigh_nodes(const Query* q, State* s, Store* store) noexcept nogil:
     """Bring the weights of a store up to date. Returns a Failure."""
-    cdef Py_ssize_t words = words_of(q, s.width), stride = q.lanes * words, blocks, start, stop
+    cdef Py_ssize_t words = words_of(q, s.width), stride = s.lanes * words, blocks, start, stop
     cdef int lane, i, plane = 0
     cdef const Component* c
     cdef const uint64_t* value
@@ -197,15 +197,15 @@ cdef int weigh_nodes(const Query* q, State* s, Store* store) noexcept nogil:
         return NO_FAILURE
     if store.weights < store.count:
         drop_weights(q, s, store)
-        if not claim(q, s, weight_bytes(q, store.capacity)):
+        if not claim(q, s, weight_bytes(q, s, store.capacity)):
             return OUT_OF_MEMORY
         store.weights = store.capacity
-        store.weight = <double*> allocate(q.lanes * q.scaled * store.weights * sizeof(double))
-        store.scale = <Scale*> malloc(q.lanes * q.scaled * blocks_of(store.weights) * sizeof(Scale))
+        store.weight = <double*> allocate(s.lanes * q.scaled * store.weights * sizeof(double))
+        store.scale = <Scale*> malloc(s.lanes * q.scaled * blocks_of(store.weights) * sizeof(Scale))
         if store.weight == NULL or store.scale == NULL:
             return OUT_OF_MEMORY
     blocks = blocks_of(store.weights)
-    for lane in range(q.lanes):
+    for lane in range(s.lanes):
         for i in range(q.components):
             c = &q.component[i]
             if c.kind != SUM_DOUBLE and c.kind < COUNT_SCALED:

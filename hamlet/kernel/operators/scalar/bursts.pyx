@@ -8,10 +8,10 @@ Source: HAMLET (SIGMOD'21) Defs. 3.9-3.11.
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
-from hamlet.kernel.cells cimport add_arriving, bit_length, has_trends, lane_of, limbs_bits, words_of
+from hamlet.kernel.cells cimport add_arriving, bit_length, has_trends, limbs_bits, words_of
 from hamlet.kernel.core cimport EVENT_STORE, SCALAR, Core, Graphlet, Member, Pending, Work
 from hamlet.kernel.operator cimport Run
-from hamlet.kernel.operators.scalar.state cimport State, cell_of, start_alive, widen
+from hamlet.kernel.operators.scalar.state cimport State, cell_of, lane_of, start_alive, widen
 from hamlet.kernel.operators.scalar.step cimport read_source
 from hamlet.kernel.plan cimport FROM_CELL, NO_FAILURE, OUT_OF_MEMORY, Arrival, Query, Source
 from hamlet.kernel.scratch cimport reserve_scratch
@@ -59,21 +59,21 @@ cdef void list_member(Core* k, Graphlet* g, int place) noexcept nogil:
 
 
 cdef bint extends(const Query* q, const State* s, int arrival) noexcept nogil:
-    """Whether an event would extend a trend, the empty one included, in some open window."""
+    """Whether an event would extend a trend, the empty one included, in some lane."""
     cdef const Arrival* a = &q.arrival[arrival]
     cdef const Source* source
-    cdef int64_t window
+    cdef int64_t number
     cdef int i, lane
     for i in range(a.sources, a.sources_end):
         source = &q.source[i]
-        lane = lane_of(q, s.first)
-        for window in range(s.first, s.last + 1):
+        lane = lane_of(s, s.first)
+        for number in range(s.first, s.last + 1):
             if source.kind == FROM_CELL:
                 if has_trends(q, s.width, cell_of(q, s, lane, source.place)):
                     return True
-            elif start_alive(q, s, source.guards, window):
+            elif start_alive(q, s, source.guards, number):
                 return True
-            lane = lane + 1 if lane + 1 < q.lanes else 0
+            lane = lane + 1 if lane + 1 < s.lanes else 0
     return False
 
 
@@ -95,7 +95,7 @@ cdef int serve(Core* k, int64_t key, const Member* member, const Run* run) noexc
     cdef const Arrival* a = &q.arrival[member.arrival]
     cdef State* s = k.state[key * k.queries + member.query]
     cdef const Tally* tally = run.tally
-    cdef int64_t events = run.events, bits, window
+    cdef int64_t events = run.events, bits, number
     cdef int lane, i, words, failure
     cdef Py_ssize_t block
     cdef uint64_t* snapshot
@@ -107,14 +107,14 @@ cdef int serve(Core* k, int64_t key, const Member* member, const Run* run) noexc
         return OUT_OF_MEMORY
     if reserve_scratch(k, q, s):
         return OUT_OF_MEMORY
-    lane = lane_of(q, s.first)
+    lane = lane_of(s, s.first)
     if q.exact and q.scaled == 0 and not q.strands:
-        for window in range(s.first, s.last + 1):
-            apply_limbs(q, s, a, member.loop, events, tally, bits, window, lane, k.scratch)
-            lane = lane + 1 if lane + 1 < q.lanes else 0
+        for number in range(s.first, s.last + 1):
+            apply_limbs(q, s, a, member.loop, events, tally, bits, number, lane, k.scratch)
+            lane = lane + 1 if lane + 1 < s.lanes else 0
         return NO_FAILURE
     words = words_of(q, s.width)
-    block = <Py_ssize_t> q.lanes * words
+    block = <Py_ssize_t> s.lanes * words
     snapshot = k.scratch
     sum = k.scratch + block
     memset(snapshot, 0, block * sizeof(uint64_t))
@@ -133,5 +133,5 @@ cdef int serve(Core* k, int64_t key, const Member* member, const Run* run) noexc
                 add_arriving(q, a, s.width, cell, sum)
                 if q.exact:
                     s.bits = max(s.bits, limbs_bits(cell, s.width))
-        lane = lane + 1 if lane + 1 < q.lanes else 0
+        lane = lane + 1 if lane + 1 < s.lanes else 0
     return NO_FAILURE

@@ -1,6 +1,8 @@
 """What the kernel keeps for one query and one key.
 
-**Lanes.** Every cell exists once per open window; the lane of window k is k modulo the most windows open at once.
+**Lanes.** A lane is the windows that opened at one turn: what came before is in none of them and what comes after in
+all, so their sums are equal until they close, and every cell exists once per lane. A key with few events has few lanes,
+however many of its windows overlap. Lanes are numbered in the order in which they open and kept in a ring, which grows.
 **Headroom.** All limb vectors of a state are `width` limbs for counts, one more for occurrences and two more for sums.
 `bits` bounds the bit length of every count; before a step adds, `width` is raised until no sum in it can overflow.
 **Memory.** All that a state has allocated is in its `bytes` and in the account of the run; `claim` comes before the
@@ -18,6 +20,7 @@ cdef extern from "cpu_targets.h" nogil:
     void* allocate "hamlet_allocate"(size_t bytes)
 
 cdef enum:
+    FEW_LANES = 4        # a state has room for them from the beginning
     RECENT = 16          # nodes that an index keeps unsorted
     COLUMN = 9           # bytes of a kept value and of whether there is one
     SCAN_BLOCK = MACHINE_BLOCK  # nodes whose weights have one exponent
@@ -60,14 +63,17 @@ cdef struct Store:
     Py_ssize_t room      # bytes allocated for step, time and value
 
 cdef struct State:       # one query and one key
-    int64_t first        # windows first..last are open, none where last < first
+    int64_t first        # lanes first..last are open, none where last < first
     int64_t last
+    int64_t lowest       # the lowest window that is open
+    int64_t* upto        # [lanes] the last window of each; the first one is behind that of the lane before
+    int lanes            # room for so many
     int64_t border       # no window opens or closes before this time
     int64_t bits         # no count has more bits
     int width            # limbs of a count
     int packed           # the operator that keeps the cells in a form of its own; 0 (`SCALAR`) where they hold sums
     bint scheduled       # an entry of the calendar points here
-    uint64_t* cell       # [lanes][cells][words of a cell]
+    uint64_t* cell       # [lanes][cells][words of a cell]; lane n is at n modulo their number, here and below
     Py_ssize_t words     # allocated words of cell
     Store* store         # [stores]
     Index* index         # [indexes]
@@ -79,6 +85,11 @@ cdef struct State:       # one query and one key
     int64_t* killed_time
     int64_t* begun       # [guards] the last step at which a match could begin
     int64_t bytes        # allocated, all of the above
+
+
+cdef inline int lane_of(const State* s, int64_t number) noexcept nogil:
+    """Where the lane of a number is kept."""
+    return <int> (number % s.lanes) if s.lanes > 1 else 0
 
 
 cdef inline uint64_t* cell_of(const Query* q, const State* s, int lane, int cell) noexcept nogil:
@@ -109,16 +120,17 @@ cdef inline Py_ssize_t blocks_of(Py_ssize_t nodes) noexcept nogil:
     return (nodes + SCAN_BLOCK - 1) // SCAN_BLOCK
 
 
-cdef inline Py_ssize_t weight_bytes(const Query* q, Py_ssize_t weights) noexcept nogil:
+cdef inline Py_ssize_t weight_bytes(const Query* q, const State* s, Py_ssize_t weights) noexcept nogil:
     """Bytes of the weights of so many nodes and of their scales."""
     if weights == 0:
         return 0
-    return q.lanes * q.scaled * (weights * sizeof(double) + blocks_of(weights) * sizeof(Scale)) + 2 * ALLOCATION
+    return s.lanes * q.scaled * (weights * sizeof(double) + blocks_of(weights) * sizeof(Scale)) + 2 * ALLOCATION
 
 
 cdef State* new_state(const Query* q) noexcept nogil
 cdef void clear_state(const Query* q, State* s) noexcept nogil
 cdef void free_state(const Query* q, State* s) noexcept nogil
+cdef int more_lanes(const Query* q, State* s, int64_t lanes) noexcept nogil
 cdef int widen(const Query* q, State* s, int64_t bits) noexcept nogil
 cdef int convert_state(const Query* q, const Query* old, State* s) noexcept nogil
 cdef void reset_index(const Query* q, State* s, Index* index) noexcept nogil
@@ -132,4 +144,4 @@ cdef void merge_nodes(const Query* q, State* s, int place) noexcept nogil
 cdef bint told_apart(const Query* q, const State* s, int guards, int64_t earlier, int64_t later) noexcept nogil
 cdef int64_t killed_before(const Query* q, const State* s, int guards) noexcept nogil
 cdef Py_ssize_t first_alive(const Store* store, int64_t step) noexcept nogil
-cdef bint start_alive(const Query* q, const State* s, int guards, int64_t window) noexcept nogil
+cdef bint start_alive(const Query* q, const State* s, int guards, int64_t number) noexcept nogil

@@ -73,7 +73,7 @@ cdef int widen(const Query* q, State* s, int64_t bits) noexcept nogil:
         return NO_FAILURE
     wider += wider >> 2  # so that a long burst does not copy at every 64 events
     new = words_of(q, wider)
-    cells = <Py_ssize_t> q.lanes * q.cells
+    cells = <Py_ssize_t> s.lanes * q.cells
     if cells * new <= s.words:  # windows before this one were as wide
         for i in range(cells - 1, -1, -1):
             widen_cell(q, s.cell + i * new, wider, s.cell + i * old, width)
@@ -89,6 +89,62 @@ cdef int widen(const Query* q, State* s, int64_t bits) noexcept nogil:
     s.width = wider
     reset_indexes(q, s)
     return NO_FAILURE
+
+
+cdef int more_lanes(const Query* q, State* s, int64_t lanes) noexcept nogil:
+    """Make room for so many lanes at least. Returns a Failure."""
+    cdef int more = <int> min(q.lanes, max(lanes, 2 * s.lanes)), place
+    cdef Py_ssize_t words = words_of(q, s.width), size = words * q.cells, nodes, i
+    cdef int64_t* upto
+    cdef uint64_t* cell
+    cdef Store* store
+    if lanes <= s.lanes:
+        return NO_FAILURE
+    if not claim(q, s, (more - (s.lanes if s.upto != few_lanes(q, s) else 0)) * sizeof(int64_t)):
+        return OUT_OF_MEMORY
+    upto = <int64_t*> malloc(more * sizeof(int64_t))
+    cell = new_cells(q, s, more * size)
+    if upto == NULL or cell == NULL:
+        free(upto)
+        free(cell)
+        return OUT_OF_MEMORY
+    for i in range(s.first, s.last + 1):
+        upto[i % more] = s.upto[lane_of(s, i)]
+    move_lanes(s, cell, more, s.cell, 1, size)
+    replace_cells(q, s, cell, more * size)
+    for place in range(q.stores):
+        store = &s.store[place]
+        drop_weights(q, s, store)
+        if q.store[place].starts or store.capacity == 0:
+            continue
+        nodes = store.capacity * more
+        cell = new_cells(q, s, nodes * words)
+        if cell == NULL:
+            free(upto)
+            return OUT_OF_MEMORY
+        move_lanes(s, cell + store.head * more * words, more, store.value + store.head * s.lanes * words,
+                   store.pending - store.head, words)
+        replace_values(q, s, store, cell, nodes * words)
+    reset_indexes(q, s)
+    if s.upto != few_lanes(q, s):
+        free(s.upto)
+    s.upto = upto
+    s.lanes = more
+    return NO_FAILURE
+
+
+cdef void move_lanes(
+    const State* s, uint64_t* to, int lanes, const uint64_t* source, Py_ssize_t blocks, Py_ssize_t words
+) noexcept nogil:
+    """Copy the open lanes of some blocks [blocks][lanes][words] into blocks with room for more lanes."""
+    cdef Py_ssize_t block
+    cdef int64_t number
+    for block in range(blocks):
+        for number in range(s.first, s.last + 1):
+            memcpy(
+                to + (block * lanes + number % lanes) * words,
+                source + (block * s.lanes + lane_of(s, number)) * words, words * sizeof(uint64_t),
+            )
 
 
 cdef void convert_cell(
@@ -121,7 +177,7 @@ cdef void convert_cell(
 cdef int convert_state(const Query* q, const Query* old, State* s) noexcept nogil:
     """Lay all cells and nodes of a state out anew. Returns a Failure."""
     cdef Py_ssize_t i, words = words_of(q, s.width), before = words_of(old, s.width)
-    cdef Py_ssize_t cells = <Py_ssize_t> q.lanes * q.cells
+    cdef Py_ssize_t cells = <Py_ssize_t> s.lanes * q.cells
     cdef uint64_t* cell = new_cells(q, s, cells * words)
     if cell == NULL:
         return OUT_OF_MEMORY
@@ -141,11 +197,11 @@ cdef int relay_stores(const Query* q, const Query* old, State* s, int width) noe
         store = &s.store[place]
         if q.store[place].starts or store.capacity == 0:
             continue
-        nodes = store.capacity * q.lanes
+        nodes = store.capacity * s.lanes
         cell = new_cells(q, s, nodes * words)
         if cell == NULL:
             return OUT_OF_MEMORY
-        for i in range(store.head * q.lanes, store.pending * q.lanes):
+        for i in range(store.head * s.lanes, store.pending * s.lanes):
             if old == q:
                 widen_cell(q, cell + i * words, width, store.value + i * before, s.width)
             else:
@@ -159,7 +215,7 @@ cdef int relay_stores(const Query* q, const Query* old, State* s, int width) noe
 # ------------------------------------------------------------------------------------------------ stores
 
 cdef inline Py_ssize_t node_words(const Query* q, const State* s, int store) noexcept nogil:
-    return 2 if q.store[store].starts else <Py_ssize_t> q.lanes * words_of(q, s.width)
+    return 2 if q.store[store].starts else <Py_ssize_t> s.lanes * words_of(q, s.width)
 
 
 cdef int reserve_node(const Query* q, State* s, int place) noexcept nogil:
@@ -252,7 +308,7 @@ cdef uint64_t* append_node(
 
 cdef void drop_weights(const Query* q, State* s, Store* store) noexcept nogil:
     """Let go of the weights of a store; a scan makes them anew."""
-    release(q, s, weight_bytes(q, store.weights))
+    release(q, s, weight_bytes(q, s, store.weights))
     free(store.weight)
     free(store.scale)
     store.weight = NULL
@@ -292,7 +348,7 @@ cdef void merge_nodes(const Query* q, State* s, int place) noexcept nogil:
             if kept != i:
                 memcpy(store.value + kept * words, store.value + i * words, words * sizeof(uint64_t))
         else:
-            for lane in range(q.lanes):
+            for lane in range(s.lanes):
                 cell = store.value + kept * words + lane * cell_words
                 add_cell(q, s.width, cell, store.value + i * words + lane * cell_words)
                 if q.exact:
@@ -341,12 +397,13 @@ cdef Py_ssize_t first_alive(const Store* store, int64_t step) noexcept nogil:
     return low
 
 
-cdef bint start_alive(const Query* q, const State* s, int guards, int64_t window) noexcept nogil:
+cdef bint start_alive(const Query* q, const State* s, int guards, int64_t number) noexcept nogil:
+    """Whether the empty trend of a lane is under none of some guards that has matched since its windows began."""
     cdef int i, guard
     if guards >= 0:
         for i in range(q.guard_set[2 * guards], q.guard_set[2 * guards + 1]):
             guard = q.member[i]
-            if s.killed[guard] and s.killed_time[guard] >= window * q.slide:
+            if s.killed[guard] and s.killed_time[guard] >= s.upto[lane_of(s, number)] * q.slide:
                 return False
     return True
 
@@ -427,17 +484,26 @@ cdef void free_state(const Query* q, State* s) noexcept nogil:
     take(q.account, -s.bytes)
     free(s.index)
     free(s.cell)
+    if s.upto != few_lanes(q, s):
+        free(s.upto)
     free(s)
+
+
+cdef inline int64_t* few_lanes(const Query* q, const State* s) noexcept nogil:
+    """The last windows of lanes while they are few: behind all else in the block of a state."""
+    return s.begun + q.guards + 1
 
 
 cdef State* new_state(const Query* q) noexcept nogil:
     cdef Py_ssize_t numbers = 4 * q.guard_states + 3 * q.guards + 1
-    cdef Py_ssize_t bytes = sizeof(State) + (q.stores + 1) * sizeof(Store) + numbers * sizeof(int64_t)
-    cdef State* s = <State*> calloc(1, bytes)  # what never grows is one block
+    cdef int lanes = min(q.lanes, FEW_LANES)
+    cdef Py_ssize_t bytes = sizeof(State) + (q.stores + 1) * sizeof(Store) + (numbers + lanes) * sizeof(int64_t)
+    cdef State* s = <State*> calloc(1, bytes)  # what seldom grows is one block
     if s == NULL:
         return NULL
     s.width = 1
-    s.words = <Py_ssize_t> q.lanes * q.cells * words_of(q, 1)
+    s.lanes = lanes
+    s.words = <Py_ssize_t> s.lanes * q.cells * words_of(q, 1)
     if not claim(
         q, s, bytes + (s.words + 1) * sizeof(uint64_t) + (q.indexes + 1) * sizeof(Index) + 3 * ALLOCATION
     ):
@@ -460,6 +526,7 @@ cdef State* new_state(const Query* q) noexcept nogil:
     s.killed = s.fresh_time + q.guard_states
     s.killed_time = s.killed + q.guards
     s.begun = s.killed_time + q.guards
+    s.upto = few_lanes(q, s)
     s.first = 0
     s.last = -1
     s.border = INT64_MIN

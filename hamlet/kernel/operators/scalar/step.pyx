@@ -12,7 +12,6 @@ from hamlet.kernel.cells cimport (
     add_one,
     bind_event,
     bit_length,
-    lane_of,
     limbs_bits,
     words_of,
 )
@@ -24,6 +23,7 @@ from hamlet.kernel.operators.scalar.state cimport (
     Store,
     append_node,
     cell_of,
+    lane_of,
     merge_nodes,
     start_alive,
     told_apart,
@@ -117,7 +117,7 @@ cdef int read_event(Core* k, int query, State* s, int arrival, int64_t time, int
     cdef const Query* q = &k.query[query]
     cdef const Arrival* a = &q.arrival[arrival]
     cdef int words = words_of(q, s.width), lane, i, failure
-    cdef Py_ssize_t block = <Py_ssize_t> q.lanes * words
+    cdef Py_ssize_t block = <Py_ssize_t> s.lanes * words
     cdef uint64_t* total = k.scratch + arrival * block
     cdef uint64_t* sum = k.scratch + q.arrivals * block if k.used[arrival] else total
     cdef uint64_t* node
@@ -128,10 +128,10 @@ cdef int read_event(Core* k, int query, State* s, int arrival, int64_t time, int
         if failure:
             return failure
     if a.components + 1 < a.components_end:
-        lane = lane_of(q, s.first)
+        lane = lane_of(s, s.first)
         for _ in range(s.first, s.last + 1):
             bind_event(q, a, s.width, sum + lane * words, k.columns, row)
-            lane = lane + 1 if lane + 1 < q.lanes else 0
+            lane = lane + 1 if lane + 1 < s.lanes else 0
     for i in range(a.stores, a.stores_end):
         if q.store[q.member[i]].merging:
             continue
@@ -140,7 +140,7 @@ cdef int read_event(Core* k, int query, State* s, int arrival, int64_t time, int
             return OUT_OF_MEMORY
         memcpy(node, sum, block * sizeof(uint64_t))
     if k.used[arrival]:
-        for lane in range(q.lanes):
+        for lane in range(s.lanes):
             add_arriving(q, a, s.width, total + lane * words, sum + lane * words)
     k.used[arrival] = 1
     return NO_FAILURE
@@ -150,8 +150,8 @@ cdef int read_source(
     Core* k, int query, State* s, const Arrival* a, const Source* source, uint64_t* sum, int64_t row
 ) noexcept nogil:
     cdef const Query* q = &k.query[query]
-    cdef int words = words_of(q, s.width), lane = lane_of(q, s.first), failure, place = 0
-    cdef int64_t window
+    cdef int words = words_of(q, s.width), lane = lane_of(s, s.first), failure, place = 0
+    cdef int64_t number
     if source.kind == FROM_STORE and source.index >= 0:
         k.reached[INDEX] += 1
         failure = read_index(q, s, source.index, k.columns, row, k.ranks, sum, &place)
@@ -163,12 +163,12 @@ cdef int read_source(
         return failure
     if source.kind == FROM_STORE:
         return scan_sums(k, query, s, source, sum, row)
-    for window in range(s.first, s.last + 1):
+    for number in range(s.first, s.last + 1):
         if source.kind == FROM_CELL:
             add_arriving(q, a, s.width, sum + lane * words, cell_of(q, s, lane, source.place))
-        elif start_alive(q, s, source.guards, window):
+        elif start_alive(q, s, source.guards, number):
             add_one(q, s.width, sum + lane * words, source.place)
-        lane = lane + 1 if lane + 1 < q.lanes else 0
+        lane = lane + 1 if lane + 1 < s.lanes else 0
     return NO_FAILURE
 
 
@@ -176,12 +176,12 @@ cdef int write_sums(Core* k, const Query* q, State* s, int arrival, int64_t time
     """Add the sums of a step to the cells and merging stores of an arrival."""
     cdef const Arrival* a = &q.arrival[arrival]
     cdef int words = words_of(q, s.width), lane, i, place
-    cdef Py_ssize_t block = <Py_ssize_t> q.lanes * words
+    cdef Py_ssize_t block = <Py_ssize_t> s.lanes * words
     cdef uint64_t* total = k.scratch + arrival * block
     cdef uint64_t* cell
     cdef int64_t _
     cdef Store* store
-    lane = lane_of(q, s.first)
+    lane = lane_of(s, s.first)
     for _ in range(s.first, s.last + 1):
         for i in range(a.cells, a.cells_end):
             cell = cell_of(q, s, lane, q.member[i])
@@ -190,7 +190,7 @@ cdef int write_sums(Core* k, const Query* q, State* s, int arrival, int64_t time
                 s.bits = max(s.bits, limbs_bits(cell, s.width))
         if q.exact and a.stores < a.stores_end:
             s.bits = max(s.bits, limbs_bits(total + lane * words, s.width))
-        lane = lane + 1 if lane + 1 < q.lanes else 0
+        lane = lane + 1 if lane + 1 < s.lanes else 0
     for i in range(a.stores, a.stores_end):
         place = q.member[i]
         if not q.store[place].merging:
@@ -203,7 +203,7 @@ cdef int write_sums(Core* k, const Query* q, State* s, int arrival, int64_t time
                 return OUT_OF_MEMORY
             store.count = store.pending
         cell = store.value + (store.count - 1) * block
-        for lane in range(q.lanes):
+        for lane in range(s.lanes):
             add_arriving(q, a, s.width, cell + lane * words, total + lane * words)
             if q.exact:
                 s.bits = max(s.bits, limbs_bits(cell + lane * words, s.width))
@@ -300,5 +300,5 @@ cdef void kill_cells(Core* k, const Query* q, State* s, int guard) noexcept nogi
             continue
         for i in range(q.guard_set[2 * guards], q.guard_set[2 * guards + 1]):
             if q.member[i] == guard:
-                for lane in range(q.lanes):
+                for lane in range(s.lanes):
                     memset(cell_of(q, s, lane, cell), 0, words * sizeof(uint64_t))

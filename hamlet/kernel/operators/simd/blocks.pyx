@@ -18,7 +18,7 @@ from libc.stdint cimport INT64_MIN, int64_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
-from hamlet.kernel.cells cimport bit_length, first_kept, floor_divide, lane_of, scaled_normal, scaled_store
+from hamlet.kernel.cells cimport bit_length, first_kept, floor_divide, scaled_normal, scaled_store
 from hamlet.kernel.core cimport PANE_MATRIX, PLAIN_DOUBLES, SIMD, Core, may_use
 from hamlet.kernel.memory cimport ALLOCATION, take
 from hamlet.kernel.operators.pane_matrix.panes cimport (
@@ -30,7 +30,7 @@ from hamlet.kernel.operators.pane_matrix.panes cimport (
     measure_plain,
     window_of,
 )
-from hamlet.kernel.operators.scalar.state cimport State, cell_of, clear_state, new_state
+from hamlet.kernel.operators.scalar.state cimport State, cell_of, clear_state, lane_of, more_lanes, new_state
 from hamlet.kernel.operators.simd.lanes cimport (
     ALIGNMENT,
     CAST_COUNT,
@@ -363,7 +363,8 @@ cdef int hand_over(Core* k, int number, int64_t key) noexcept nogil:
             if k.state[slot] == NULL:
                 return OUT_OF_MEMORY
             k.states += 1
-        fill_state(k, band, block, lane, k.state[slot])
+        if fill_state(k, band, block, lane, k.state[slot]):
+            return OUT_OF_MEMORY
         if block.first <= block.last and not k.state[slot].scheduled:
             if schedule(k, k.state[slot], slot, block.first * band.slide + band.within):
                 return OUT_OF_MEMORY
@@ -372,8 +373,8 @@ cdef int hand_over(Core* k, int number, int64_t key) noexcept nogil:
     return NO_FAILURE
 
 
-cdef void fill_state(Core* k, const Band* band, const Block* block, int lane, State* s) noexcept nogil:
-    """What a lane holds, as a state without open windows."""
+cdef int fill_state(Core* k, const Band* band, const Block* block, int lane, State* s) noexcept nogil:
+    """Put what a lane of vectors holds into a state without open windows. Returns a Failure."""
     cdef const Query* q = &k.query[band.query[lane]]
     cdef const Shape* shape = &band.shape
     cdef int64_t window
@@ -382,15 +383,18 @@ cdef void fill_state(Core* k, const Band* band, const Block* block, int lane, St
     cdef const Word* cells
     clear_state(q, s)
     s.width = 1
-    s.first, s.last, s.border = block.first, block.last, block.border
+    if more_lanes(q, s, block.last - block.first + 1):
+        return OUT_OF_MEMORY
+    s.first, s.last, s.lowest, s.border = 0, block.last - block.first, block.first, block.border
     s.bits = block.bits if band.exact and q.cells else 0  # what has no cells has no counts
     for window in range(block.first, block.last + 1):
         cells = window_of(band, block, window)
+        s.upto[lane_of(s, window - block.first)] = window
         at = lane // shape.width * shape.slots * shape.vectors * shape.width + lane % shape.width
         for slot in range(q.cells):
             cell_of_lane(
                 band, lane, cells + at + slot * shape.vectors * shape.width,
-                cell_of(q, s, lane_of(q, window), slot),
+                cell_of(q, s, lane_of(s, window - block.first), slot),
             )
         for set in range(band.sets):
             slot = band.start[lane * band.sets + set]
@@ -401,6 +405,7 @@ cdef void fill_state(Core* k, const Band* band, const Block* block, int lane, St
                 if is_dead(q, band, lane, guard, cells + at):
                     s.killed[guard] = max(1, k.step - 1)  # the step under way may kill again
                     s.killed_time[guard] = window * q.slide
+    return NO_FAILURE
 
 
 cdef bint is_dead(const Query* q, const Band* band, int lane, int guard, const Word* cells) noexcept nogil:
@@ -443,7 +448,9 @@ cdef void hold_seats(Core* k) noexcept:
             for i in range(band.queries):
                 s = k.state[key * k.queries + band.query[i]]
                 if s != NULL and s.first <= s.last:
-                    band.seat[key].until = max(band.seat[key].until, s.last * band.slide + band.within)
+                    band.seat[key].until = max(
+                        band.seat[key].until, s.upto[lane_of(s, s.last)] * band.slide + band.within
+                    )
 
 
 cdef Py_ssize_t bytes_in_block(const Core* k, int query, Py_ssize_t key) noexcept nogil:
