@@ -276,7 +276,7 @@ FLOAT = Shape(
 EXACT = replace(
     FLOAT,
     title="W2 exact: 10 keys, bursts of 20 to 120, integers of any size (decimal text is not made)",
-    options={"time_unit": "ms"},
+    options={"time_unit": "ms", "count_type": "string"},
     arrow=False,
 )
 SLIDING_FLOAT = replace(
