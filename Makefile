@@ -61,6 +61,10 @@ demo: build ## two Spark jobs: Figure 1 over 100,000 ridesharing events, and the
 test: build ## all tests (WORKERS=0 runs them in one process)
 	$(WITH_JAVA) $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
+.PHONY: coverage
+coverage: build ## the tests, with the lines and branches of the Python that they reach: build/coverage/index.html
+	$(WITH_JAVA) $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --cov --cov-report=html:build/coverage
+
 .PHONY: lint
 lint: build docs ## ruff, mypy --strict, cython-lint, and the documents without a warning
 	$(BIN)/ruff check .

@@ -224,6 +224,8 @@ def _draw(figure: Figure, case: Mapping[str, Any], file: Path) -> None:
         axis.set_ylabel(panel.label)
         axis.set_xscale("log" if panel.log_x else "linear")
         axis.set_yscale("log" if panel.log_y else "linear")
+        if not panel.log_y:
+            axis.set_ylim(bottom=0)  # else a difference of a few percent fills the picture
         axis.grid(visible=True, alpha=0.3)
     axes.flat[0].legend(fontsize=8)
     canvas.suptitle(figure.title + (" (small sizes)" if case["quick"] else ""), fontsize=11)

@@ -1,36 +1,48 @@
-"""RESULTS.md from the files of results: for each class of machine the newest measurement of every case."""
+"""RESULTS.md from the files of results: for each class of machine the newest measurement of every case, in a line."""
 
 from __future__ import annotations
 
 import os
+import re
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bench.cases import CASES
+from bench.cases.curves import COUNTED
 from bench.plots import Drawn
 from bench.store import by_machine
 
-FEW = 6  # points of a case, up to which all of them are in the tables; curves have figures
-SAME_MEMORY = 0.05  # a difference in peak memory that is not worth a line
+SAME_MEMORY = 0.05  # a difference in peak memory that is not worth a word
+PARTS = {"parse_s": "parse", "plan_s": "plan", "columns_s": "columns", "kernel_s": "kernel", "deliver_s": "deliver"}
+FLOOR = "duckdb group by code"  # what the parts of a run are set against
+NUMBER = re.compile(r"(?<![\w^])(?<!- )\d[\d,]*(?:\.\d+)?(?![\w^])")  # not those of LOG2 and 2^n - 1
 
 HEAD = """# Results
 
 Written by `python -m bench report` from the files in `bench/results/`; change nothing here by hand. Every case ran in
-processes of its own, and its answer was checked before its time counted. All repeats are kept in those files, of which
-there is one for each class of machine; what a newer measurement has replaced is in the history of the repository.
-Times are medians, with the fastest and the slowest repeat in parentheses; ratios have the interval of 95 % of resamples
-of the repeats.
+processes of its own, and its answer was checked before its time counted. All repeats are in those files, one for each
+class of machine, which have the latest measurement of each case; older ones are in the history of the repository.
+
+A line is a case; its time is that of what stands under "timed", and the ratios are to the other contenders: below 1,
+what is timed took less. Times and ratios are medians; the interval of a ratio has 95 % of resamples of the repeats.
+Where a case has several points, it is the median of their ratios, with the smallest and the largest, and other columns
+have the smallest and the largest of all points. Where contenders do not read equally many events, the ratio is that of
+events per second. Memory is named where it differs by more than 5 %.
 """
 
 LIMITATIONS = """## Limitations
 
-- One machine and small: ratios within one case carry over to other machines better than seconds do.
+- Few machines, all small: ratios within one case carry over to other machines better than seconds do.
+- The streams beside DuckDB are generated, with few and regular shapes: W1 and W2 in several sizes, numbers of keys and
+  lengths of bursts. Other shapes have other ratios; real streams are in `taxi`, `stock` and `smarthome`.
 - Times of Spark jobs, of Flink and of cases whose title names a file include reading and decoding it. All else runs
   over an Arrow table in memory.
 - DuckDB's `GROUP BY` counts events and not trends. It stands for the cost of touching the data once, and answers
   another question.
+- Parsing a workload is not in the time of a run, planning it is. Both are measured again beside the run, over no
+  events, so the parts of a run do not add up to its time exactly.
 - What is compared at one point runs in one process, over one table: the peak memory of each holds that table and what
   the other has left behind. The curves of figures 8 to 10, Spark beside the hand-written programme or the floor, Flink
   and DuckDB's recursion are the exception: there each has a process of its own.
@@ -53,115 +65,177 @@ LIMITATIONS = """## Limitations
   (other batches, another policy, or Spark).
 """
 
-
-def median_and_range(values: list[float]) -> str:
-    """Seconds, as in ``0.472 (0.464-0.596)``."""
-    return f"{statistics.median(values):.3f} ({min(values):.3f}-{max(values):.3f})"
+Recorded = Mapping[str, Any]  # a case as the files have it
 
 
-def _shown(case: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The points that have rows in the table: all of a few, else the first and the last that were measured."""
-    found = [point for point in case["points"] if "skipped" not in point]
-    return found if len(found) <= FEW else [found[0], found[-1]]
+def _between(values: Iterable[float], form: str = ",.0f") -> str:
+    """The smallest and the largest, once where they read alike; a dash where there are none."""
+    found = sorted(values)
+    return " to ".join(dict.fromkeys(f"{each:{form}}" for each in (found[0], found[-1]))) if found else "-"
 
 
-def rows_of(case: Mapping[str, Any]) -> Iterator[str]:
-    """One table row per contender, of the points that are shown."""
-    for point in _shown(case):
-        name = " ".join(filter(None, (case["case"], point["point"])))
-        if "timed_out_in" in point:
-            yield f"| {name} | | | | | more than {point['timeout_s']:g} s | | |"
-        else:
-            yield from _rows_of_point(name, point)
+def _timed(case: Recorded) -> tuple[str, list[Mapping[str, Any]]]:
+    """The first contender, and what was measured of it at the points where it came to an end."""
+    measured = [point["measured"] for point in case["points"] if point.get("measured")]
+    name = next(iter(measured[0]), "") if measured else ""
+    return name, [each[name] for each in measured if "wall_s" in each.get(name, {})]
 
 
-def _rows_of_point(name: str, point: Mapping[str, Any]) -> Iterator[str]:
-    facts = point["facts"]
-    ours = " | ".join(f"{facts[key]:,}" if key in facts else "-" for key in ("queries", "rows", "largest_count_bits"))
-    for contender, values in point["measured"].items():
-        if "wall_s" not in values:
-            limit = f"more than {values['timed_out_s']:g} s" if "timed_out_s" in values else "not tried any more"
-            yield f"| {name}: {contender} | {facts['events']:,} | {ours} | {limit} | | |"
-            continue
-        memory = f"{values['peak_rss_bytes'] / 2**20:,.0f}"
-        sizes = ours if values["same_question"] else "- | - | -"
-        events = values.get("events", facts["events"])
-        yield (
-            f"| {name}: {contender} | {events:,} | {sizes} | {median_and_range(values['wall_s'])} "
-            f"| {values['events_per_s']:,.0f} | {memory} |"
-        )
+def line_of(case: Recorded) -> str:
+    """The table row of a case."""
+    name, timed = _timed(case)
+    facts = [point["facts"] for point in case["points"] if "facts" in point]
+    sizes = (_between(each[key] for each in facts if key in each) for key in ("events", "queries", "rows"))
+    bits = _between(each["largest_count_bits"] for each in facts if "largest_count_bits" in each)
+    seconds = _between((statistics.median(values["wall_s"]) for values in timed), ".4g")
+    rate = _between(values["events_per_s"] for values in timed)
+    memory = _between(values["peak_rss_bytes"] / 2**20 for values in timed)
+    quick = " (small sizes)" if case["quick"] else ""
+    return (
+        f"| {case['case']}{quick} | {name} | {'; '.join(_ratios(case['points'])) or '-'} "
+        f"| {seconds} | {rate} | {memory} | {' | '.join(sizes)} | {bits} |"
+    )
 
 
-def _notes(case: Mapping[str, Any]) -> Iterator[str]:
-    """The ratios of each point, or of many points their medians and ranges; what else was measured where shown."""
-    points = case["points"]
-    if len(points) > FEW:
-        yield f"{len(points)} points, of which the table has the first and the last."
-        yield from _ratios_over(points)
-    for point in _shown(case):
-        where = f"{point['point']}: " if point["point"] else ""
-        if len(points) <= FEW and (ratios := "; ".join(_ratios_of(point))):
-            yield f"{where}Ratios of medians: {ratios}."
-        for name, values in point.get("measured", {}).items():
-            if "ns_per_pair" in values:
-                yield f"{where}{name}: **{values['ns_per_pair']:.3f}** ns per pair of events."
-            metrics = {metric: statistics.median(each) for metric, each in values.get("metrics", {}).items()}
-            if metrics:
-                yield f"{where}{name}: " + ", ".join(f"{metric} {each:,.4g}" for metric, each in metrics.items()) + "."
-    measured = [item for point in _shown(case) for item in point.get("measured", {}).items()]
-    for question in dict.fromkeys(values["question"] for _, values in measured if values.get("question")):
-        names = dict.fromkeys(name for name, values in measured if values.get("question") == question)
-        yield f"Another question is answered by {', '.join(names)}: {question}."
-
-
-def _ratios_of(point: Mapping[str, Any]) -> Iterator[str]:
-    for name, ratio in point.get("ratios", {}).items():
-        between = f" ({ratio['low']:.2f}-{ratio['high']:.2f})" if "low" in ratio else ""
-        yield f"{name} **{ratio['ratio']:.3g}**{between}"
-    for name, ratio in point.get("throughput_ratios", {}).items():
-        yield f"events per second {name} **{ratio:.3g}**"
-    for name, ratio in point.get("memory_ratios", {}).items():
-        if abs(ratio - 1) > SAME_MEMORY:
-            yield f"peak memory {name} **{ratio:.3f}**"
-
-
-def _ratios_over(points: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    found: dict[str, list[float]] = {}
+def _ratios(points: Sequence[Recorded]) -> Iterator[str]:
+    """Ratios to the other contenders, with intervals or over all points; and who did not come to an end."""
+    found: dict[str, list[Mapping[str, float]]] = {}
     for point in points:
+        rates = point.get("throughput_ratios", {})
         for name, ratio in point.get("ratios", {}).items():
-            found.setdefault(name, []).append(ratio["ratio"])
+            other = name.split(" / ", 1)[1]
+            if name in rates:
+                found.setdefault(f"{other}, events/s", []).append({"ratio": rates[name]})
+            else:
+                found.setdefault(other, []).append(ratio)
+        for name, ratio in point.get("memory_ratios", {}).items():
+            if len(points) == 1 and abs(ratio - 1) > SAME_MEMORY:
+                found.setdefault(f"{name.split(' / ', 1)[1]}, memory", []).append({"ratio": ratio})
     for name, each in found.items():
-        between = f"{min(each):.3g} to {max(each):.3g} over {len(each)} points"
-        yield f"Ratio of medians {name}: **{statistics.median(each):.3g}** ({between})."
+        ratios = sorted(one["ratio"] for one in each)
+        interval = ""
+        if len(each) > 1:
+            interval = f" ({ratios[0]:.3g} to {ratios[-1]:.3g})"
+        elif "low" in each[0]:
+            interval = f" ({each[0]['low']:.3g} to {each[0]['high']:.3g})"
+        yield f"{name} **{statistics.median(ratios):.3g}**{interval}"
+    for point in points:
+        where = f" at {point['point']}" if point["point"] else ""
+        if "timed_out_in" in point:
+            yield f"more than {point['timeout_s']:g} s{where}"
+        for name, values in point.get("measured", {}).items():
+            if "timed_out_s" in values:
+                yield f"{name} more than {values['timed_out_s']:g} s{where}"
 
 
-def section(machine: str, cases: dict[str, dict[str, Any]]) -> Iterator[str]:
-    """All of one machine: the table, the ratios, what was checked, and where it came from."""
-    order = [name for name in CASES if name in cases] + [name for name in cases if name not in CASES]
-    cases = {name: cases[name] for name in order}
-    yield f"## {machine}\n"
-    yield "| case | events | queries | rows | largest count [bits] | wall time [s] | events/s | peak memory [MiB] |"
-    yield "|---|--:|--:|--:|--:|--:|--:|--:|"
-    for case in cases.values():
-        yield from rows_of(case)
-    for case in cases.values():
-        yield f"\n**{case['case']}**: {case['title']}." + (" **Small sizes (--quick).**" if case["quick"] else "")
-        if case["note"]:
-            yield f"Note: {case['note']}."
-        yield from _notes(case)
-        checks = dict.fromkeys(check for point in _shown(case) for check in point.get("checks", []))
-        yield f"Checked: {'; '.join(checks)}."
+def _parts(cases: Iterable[Recorded]) -> Iterator[str]:
+    """Where the time of a run goes, fixed costs apart, in milliseconds."""
+    rows = []
+    for case in cases:
+        for values in _timed(case)[1]:
+            if set(PARTS) <= set(values["metrics"]):
+                parts = [1e3 * statistics.median(values["metrics"][part]) for part in PARTS]
+                floor = 1e3 * statistics.median(case["points"][0]["measured"][FLOOR]["wall_s"])
+                run = 1e3 * statistics.median(values["wall_s"])
+                shown = " | ".join(f"{each:.1f}" for each in (*parts, run, floor))
+                rows.append(f"| {case['case']} | {shown} | {parts[3] / floor:.2f} |")
+    if rows:
+        yield "\nParts of a run beside DuckDB in milliseconds: `parse` (not in the run), `plan` (a run over no events),"
+        yield "predicates and keys (`columns`), `kernel`, rows and Arrow tables (`deliver`). D is `GROUP BY` by code.\n"
+        yield f"| case | {' | '.join(PARTS.values())} | run | D | kernel / D |"
+        yield "|---|" + "--:|" * (len(PARTS) + 3)
+        yield from rows
+
+
+def _measures(cases: Iterable[Recorded]) -> Iterator[str]:
+    """What else was measured of the first contender, but for parts and what the engine counts about sharing."""
+    lines = []
+    for case in cases:
+        name, timed = _timed(case)
+        found: dict[str, list[float]] = {}
+        for values in timed:
+            for metric, each in values["metrics"].items():
+                if metric not in (*PARTS, *COUNTED):
+                    found.setdefault(metric, []).append(statistics.median(each))
+            if "ns_per_pair" in values:
+                found.setdefault("ns_per_pair", []).append(values["ns_per_pair"])
+        if found:
+            shown = ", ".join(f"{metric} {_between(each, ',.4g')}" for metric, each in found.items())
+            lines.append(f"- {case['case']}, {name}: {shown}")
+    if lines:
+        yield "\nWhat else was measured, over all points:\n"
+        yield from lines
+
+
+def _origins(cases: Iterable[Recorded]) -> Iterator[str]:
+    """When, at which commit and with which versions; once for all that have these in common."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for case in cases:
         versions = ", ".join(f"{name} {version}" for name, version in case["machine"]["packages"].items())
         commit = (case["commit"] or "no commit")[:12] + (" with changes" if case["changed"] else "")
-        yield f"Measured {case['started'][:10]} at {commit}, Python {case['machine']['python']}, {versions}."
+        note = f" ({case['note']})" if case["note"] else ""
+        origins = found.setdefault(f"Python {case['machine']['python']}, {versions}", {})
+        origins.setdefault(f"{case['started'][:10]} at {commit}{note}", []).append(case["case"])
+    for versions, origins in found.items():
+        yield f"\nMeasured with {versions}:\n"
+        for origin, names in origins.items():
+            yield f"- {origin}: {', '.join(names)}"
+
+
+def section(machine: str, cases: Sequence[Recorded]) -> Iterator[str]:
+    """All of one machine: the table, the parts, what else was measured, and where it came from."""
+    yield f"## {machine}\n"
+    yield (
+        "| case | timed | ratio to | time [s] | events/s | peak memory [MiB] | events | queries | rows "
+        "| largest count [bits] |"
+    )
+    yield "|---|---|---|--:|--:|--:|--:|--:|--:|--:|"
+    yield from (line_of(case) for case in cases)
+    yield from _parts(cases)
+    yield from _measures(cases)
+    yield from _origins(cases)
     yield ""
 
 
+def _sentences(found: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Sentences with the names that they are true of, each once."""
+    names: dict[str, dict[str, None]] = {}
+    for name, sentence in found:
+        names.setdefault(sentence, {})[name] = None
+    for sentence, each in names.items():
+        yield f"- {sentence}: {', '.join(each)}"
+    yield ""
+
+
+def _about(cases: Sequence[Recorded]) -> Iterator[str]:
+    """Once for all machines: what the cases are, what others answer instead, and how the answers were checked."""
+    yield "## The cases\n"
+    titles = {case["case"]: case["title"] for case in cases}
+    yield from (f"- **{name}**: {title}" for name, title in titles.items())
+    points = [(case["case"], point) for case in cases for point in case["points"]]
+    yield "\nOther questions than ours, and who answers them:\n"
+    yield from _sentences(
+        (name, values["question"])
+        for _, point in points
+        for name, values in point.get("measured", {}).items()
+        if values.get("question")
+    )
+    yield "## How the answers were checked\n\nN stands for the numbers, which the files have.\n"
+    yield from _sentences((name, NUMBER.sub("N", check)) for name, point in points for check in point.get("checks", []))
+
+
 def write_report(folder: Path, output: Path, drawn: Sequence[Drawn] = ()) -> None:
-    """Write the page; an empty folder gives a page without tables."""
+    """Write the page from the cases that there are; an empty folder gives a page without tables."""
+    machines = {
+        machine: [cases[name] for name in CASES if name in cases] for machine, cases in by_machine(folder).items()
+    }
     lines = [HEAD]
+    for machine, cases in machines.items():
+        lines += section(machine, cases)
+    lines.append(LIMITATIONS)
+    if drawn:
+        lines.append("## Figures\n")
     for figure in drawn:
         lines += [f"![{figure.title}]({os.path.relpath(figure.file, output.parent)})", "", f"*{figure.caption}*", ""]
-    for machine, cases in by_machine(folder).items():
-        lines += section(machine, cases)
-    output.write_text("\n".join([*lines, LIMITATIONS]), encoding="utf-8")
+    lines += _about([case for cases in machines.values() for case in cases])
+    output.write_text("\n".join(lines), encoding="utf-8")

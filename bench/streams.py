@@ -48,17 +48,18 @@ def many_groups(events: int, keys: int = 5_000, seed: int = 1, weights: Sequence
     )
 
 
-def long_bursts(events: int, keys: int = 10, seed: int = 1) -> pa.Table:
-    """Bursts of 20 to 120 events of one type per key: columns as in `many_groups`, time in milliseconds, no two equal.
+def long_bursts(events: int, keys: int = 10, seed: int = 1, lengths: tuple[int, int] = (SHORTEST, LONGEST)) -> pa.Table:
+    """Bursts of one type per key: columns as in `many_groups`, time in milliseconds, no two equal.
 
-    At 10 million events a day a key has 3,500 events in 300 seconds, about 50 bursts.
+    Their `lengths` are at least and at most so many events. At 10 million events a day and 10 keys, a key has 3,500
+    events in 300 seconds, about 50 bursts of 20 to 120.
     """
     random = np.random.default_rng(seed)
     owners = random.integers(0, keys, events)
     codes = np.empty(events, np.int64)
     for key in range(keys):
         places = np.nonzero(owners == key)[0]
-        codes[places] = bursts(random, len(places), len(TYPES))
+        codes[places] = bursts(random, len(places), len(TYPES), lengths)
     millisecond = DAY_S * 1000 / FULL
     return pa.table(
         {
@@ -91,12 +92,14 @@ def clickstream(events: int, users: int, days: int = 7, seed: int = 7) -> pa.Tab
     )
 
 
-def bursts(random: np.random.Generator, events: int, types: int) -> Array:
+def bursts(
+    random: np.random.Generator, events: int, types: int, lengths: tuple[int, int] = (SHORTEST, LONGEST)
+) -> Array:
     """Types of consecutive events, int64 (events,), 0 to types - 1: each run has another than the one before."""
-    runs = 1 + events // SHORTEST
-    lengths = random.integers(SHORTEST, LONGEST + 1, runs)
+    runs = 1 + events // lengths[0]
+    per_run = random.integers(lengths[0], lengths[1] + 1, runs)
     steps = random.integers(1, types, runs)
-    return np.repeat(np.cumsum(steps) % types, lengths)[:events]
+    return np.repeat(np.cumsum(steps) % types, per_run)[:events]
 
 
 def kleene_among_others(

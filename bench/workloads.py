@@ -21,6 +21,24 @@ def many_groups_fifty(within: str) -> str:
         *((y, f"SEQ({x}, {y}+, {z})") for x, y, z in triples[::4]),
         *((y, f"SEQ({x}, NOT {z}, {y}+)") for x, y, z in triples[2::6]),
     ]
+    return _mixed(patterns, within)
+
+
+def five_shapes_fifty(within: str) -> str:
+    """50 distinct queries per key, ten of each of five shapes, with COUNT, SUM, AVG, MIN and MAX in turns."""
+    pairs, triples = list(permutations(TYPES, 2)), list(permutations(TYPES, 3))
+    patterns = [
+        *((y, f"SEQ({x}, {y}+)") for x, y in pairs[:10]),
+        *((y, f"(SEQ({x}, {y}+))+") for x, y in pairs[::2]),
+        *((y, f"SEQ({x}+, {y}+)") for x, y in pairs[1::2]),
+        *((y, f"SEQ({x}, {y}+, {z})") for x, y, z in triples[::6]),
+        *((y, f"SEQ({x}, NOT {z}, {y}+)") for x, y, z in triples[2::6]),
+    ]
+    return _mixed(patterns, within)
+
+
+def _mixed(patterns: Sequence[tuple[str, str]], within: str) -> str:
+    """A query per key for each pattern; the aggregates in turns are of the type that is named beside it."""
     return "".join(
         f"RETURN key, COUNT(*){extra.format(y=y)} PATTERN {pattern} GROUP-BY key {within};\n"
         for (y, pattern), extra in zip(patterns, cycle(MIXED), strict=False)

@@ -17,7 +17,7 @@ from bench.cases import CASES
 from bench.compare import compare_files
 from bench.plots import write_plots
 from bench.ratios import ratio_of
-from bench.report import write_report
+from bench.report import FLOOR, PARTS, write_report
 from bench.store import keep, read
 from bench.subject import Case, Contender
 from hamlet.language.parser import parse
@@ -179,9 +179,11 @@ def test_the_latest_result_of_each_case_is_kept(tmp_path: Path, monkeypatch: pyt
 
     write_report(tmp_path, tmp_path / "RESULTS.md")
     page = (tmp_path / "RESULTS.md").read_text()
-    assert "| taxi: hamlet | 100 | 1 | 2 | 9 | 0.200 (0.100-0.400) | 500 | 1 |" in page
-    assert "more than 3600 s" in page
-    assert "x_s 2" in page
+    assert "| taxi | hamlet | - | 0.2 | 500 | 1 | 100 | 1 | 2 | 9 |" in page
+    assert "| smarthome |  | more than 3600 s | - |" in page
+    assert "- taxi, hamlet: x_s 2" in page
+    assert page.count("- it is right: taxi\n") == 1
+    assert "(smarthome): taxi, smarthome" in page  # the note, once for all that were measured together
     assert "## Limitations" in page
     lines = list(compare_files(earlier, file))
     assert "| taxi hamlet | 0.2000 | 0.2000 | 1.000 | 1.000-1.000 |" in lines
@@ -202,8 +204,37 @@ def test_a_contender_that_runs_out_of_time_is_a_result_and_is_not_asked_again(
     assert large["measured"]["slow"] == {"timed_out_before": True}
     write_report(tmp_path, tmp_path / "RESULTS.md")
     page = (tmp_path / "RESULTS.md").read_text()
-    assert "| scan small: slow | 100 | 1 | 2 | 9 | more than 6 s | | |" in page
-    assert "not tried any more" in page
+    assert "| scan (small sizes) | hamlet | slow more than 6 s at small | 0.2 |" in page
+
+
+def test_the_page_has_a_line_for_a_case_and_its_parts(tmp_path: Path) -> None:
+    def point(name: str, seconds: float, floor: float) -> dict[str, Any]:
+        ours: dict[str, Any] = {"wall_s": [seconds], "events_per_s": 8, "peak_rss_bytes": 2**21, "metrics": {}}
+        parts = (0.01, 0.02, 0.03, 0.5, 0.25)
+        metrics = {part: [each] for part, each in zip(PARTS, parts, strict=True)}
+        return {
+            "point": name,
+            "checks": [f"{len(name)} rows equal 2^n - 1"],
+            "facts": {"events": 1_000, "queries": 50, "rows": len(name)},
+            "measured": {"hamlet": ours | {"metrics": metrics}, FLOOR: ours | {"wall_s": [floor], "question": "less"}},
+            "ratios": {f"hamlet / {FLOOR}": {"ratio": seconds / floor, "low": 0.5, "high": 3.0}},
+            "memory_ratios": {f"hamlet / {FLOOR}": 1.2},
+        }
+
+    def case(name: str, *points: dict[str, Any]) -> dict[str, Any]:
+        return {"case": name, "title": "a title", "quick": False, "points": list(points)}
+
+    cases = [case("scan", point("ab", 1.0, 2.0), point("abcd", 3.0, 2.0)), case("sliding", point("", 1.0, 2.0))]
+    header = {"started": "2026-01-01", "note": "", "commit": None, "changed": False, "machine": machine.description()}
+    keep(tmp_path, header, [*cases, case("a case of before", point("", 1.0, 1.0))])
+    write_report(tmp_path, tmp_path / "RESULTS.md")
+    page = (tmp_path / "RESULTS.md").read_text()
+    assert f"| scan | hamlet | {FLOOR} **1** (0.5 to 1.5) | 1 to 3 | 8 | 2 | 1,000 | 50 | 2 to 4 | - |" in page
+    assert f"| sliding | hamlet | {FLOOR} **0.5** (0.5 to 3); {FLOOR}, memory **1.2** | 1 | 8 |" in page
+    assert "| sliding | 10.0 | 20.0 | 30.0 | 500.0 | 250.0 | 1000.0 | 2000.0 | 0.25 |" in page
+    assert "- N rows equal 2^n - 1: sliding, scan\n" in page
+    assert f"- less: {FLOOR}\n" in page
+    assert "a case of before" not in page
 
 
 def test_a_figure_is_drawn_from_the_files(tmp_path: Path) -> None:

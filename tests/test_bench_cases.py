@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -16,13 +18,8 @@ from bench.peers import spark_programme
 from bench.subject import Subject
 
 SUBJECTS: dict[str, Callable[[], Subject]] = {
-    "many-groups": lambda: limits.Beside(
-        workloads.many_groups_fifty("WITHIN 10 s"), streams.many_groups(3_000, keys=20), count_type="int64"
-    ),
-    "long-bursts": lambda: limits._bursts(3_000, workloads.long_bursts_fifty("WITHIN 10 s"), **limits.FLOAT),
-    "long-bursts-exact": lambda: limits._bursts(3_000, workloads.long_bursts_fifty("WITHIN 10 s"), **limits.EXACT),
-    "sliding": lambda: limits._bursts(
-        2_000, workloads.long_bursts_fifty("WITHIN 10 s SLIDE 2 s"), pane_s=2, **limits.FLOAT
+    "one-query-many-groups": lambda: limits.GROUPS.other("20 keys", keys=20).subject(
+        3_000, text=limits.ONE.format(within="WITHIN 10 s")
     ),
     "one-window": lambda: limits.OneWindow(2_000),
     "ridesharing": lambda: curves.rides(100, 5),
@@ -33,6 +30,17 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "duckdb-recurrence": lambda: peers.closed(20_000),
     "duckdb-recursion": lambda: peers.tiny(10),
 }
+
+
+def shaped(shape: limits.Shape) -> Subject:
+    """A case beside DuckDB with windows so short that few events fill some."""
+    sliding = shape.within == limits.SLIDING
+    details = {**shape.details, "keys": min(20, shape.details.get("keys", 10))}
+    small = replace(shape, within="WITHIN 10 s SLIDE 2 s" if sliding else "WITHIN 10 s", details=details)
+    return small.subject(3_000)
+
+
+SUBJECTS |= {name: partial(shaped, shape) for name, shape in limits.SHAPES.items()}
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
@@ -46,6 +54,17 @@ def test_a_case_answers_and_is_measured(name: str) -> None:
     measured = worker.measure(subject.contenders(), 1, answer.digest)
     assert all(len(values["wall_s"]) == 1 for values in measured.values())
     assert all(values["same_question"] or values["question"] for values in measured.values())
+
+
+def test_the_parts_of_a_run_are_named_apart() -> None:
+    """The fixed costs are those of a run without events; the other parts are no more than the run itself."""
+    subject = limits.GROUPS.subject(20_000)
+    measured = worker.measure(subject.contenders(), 3, subject.answer().digest)["hamlet"]
+    parts = measured["metrics"]
+    assert list(parts) == ["parse_s", "plan_s", "columns_s", "kernel_s", "deliver_s"]
+    assert all(len(each) == 3 and min(each) > 0 for each in parts.values())
+    inside = zip(parts["columns_s"], parts["kernel_s"], parts["deliver_s"], strict=True)
+    assert all(sum(each) <= whole for each, whole in zip(inside, measured["wall_s"], strict=True))
 
 
 @pytest.mark.parametrize(
@@ -143,6 +162,7 @@ def test_a_replay_waits_for_events_and_not_for_time(monkeypatch: pytest.MonkeyPa
 def test_workloads_are_distinct_queries() -> None:
     for text, count in (
         (workloads.many_groups_fifty("WITHIN 1 s"), 50),
+        (workloads.five_shapes_fifty("WITHIN 1 s"), 50),
         (workloads.long_bursts_fifty("WITHIN 1 s"), 50),
         (workloads.around_one_kleene("K", [f"T{n}" for n in range(19)], 1_000, "COUNT(*)", "WITHIN 1 s"), 1_000),
         (workloads.diverse_stock(100).replace("  ", " "), 100),
@@ -152,8 +172,9 @@ def test_workloads_are_distinct_queries() -> None:
         assert len(hamlet.Workload.parse(text).names) == count
 
 
-def test_streams_have_the_bursts_that_they_promise() -> None:
-    events = streams.long_bursts(20_000, keys=2).to_pydict()
+@pytest.mark.parametrize("lengths", [(streams.SHORTEST, streams.LONGEST), (2, 12)])
+def test_streams_have_the_bursts_that_they_promise(lengths: tuple[int, int]) -> None:
+    events = streams.long_bursts(20_000, keys=2, lengths=lengths).to_pydict()
     runs: list[int] = []
     last = None
     for type, key in zip(events["type"], events["key"], strict=True):
@@ -161,5 +182,5 @@ def test_streams_have_the_bursts_that_they_promise() -> None:
             runs = [*runs[:-1], runs[-1] + 1] if type == last else [*runs, 1]
             last = type
     assert len(runs) > 10
-    assert all(streams.SHORTEST <= length <= streams.LONGEST for length in runs[:-1])
+    assert all(lengths[0] <= length <= lengths[1] for length in runs[:-1])
     assert len(set(events["time"])) == len(events["time"])
