@@ -24,7 +24,6 @@ Source: HAMLET (SIGMOD'21) §3 (propagation, Eqs. 2-6), GRETA (VLDB'17) §§4-6;
 import cython
 import numpy as np
 
-from hamlet.kernel.memory import BudgetExceeded
 from hamlet.kernel.operators.builtin import OPERATORS
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -80,7 +79,8 @@ from hamlet.kernel.core cimport (
     take_own,
 )
 from hamlet.kernel.dicts cimport listed_rows
-from hamlet.kernel.expression cimport Column, Program, Register
+from hamlet.kernel.expression cimport Program, Register
+from hamlet.kernel.interface cimport EventColumns, Interface, check_failure, rows_of
 from hamlet.kernel.memory cimport Budget, take
 from hamlet.kernel.open_windows cimport stand
 from hamlet.kernel.operator cimport Bytes, operators, unpacked
@@ -109,7 +109,6 @@ from hamlet.kernel.plan cimport (
     OCCURRENCES,
     OCCURRENCES_SCALED,
     OUT_OF_MEMORY,
-    OVERFLOW,
     PRESENT,
     SUM_DOUBLE,
     SUM_INT,
@@ -175,7 +174,7 @@ RECORD = np.dtype([
 
 
 @cython.no_gc_clear  # the budget must still be there when the states are freed
-cdef class Kernel:
+cdef class Kernel(Interface):
     """Runs all queries of one class of partition attributes over the events of its keys.
 
     Parameters
@@ -209,8 +208,6 @@ cdef class Kernel:
     """
 
     cdef Core core
-    cdef Budget budget
-    cdef list held       # Python objects that own memory the tables point into
     cdef list programs   # the same for each band
     cdef bint remembers  # whether live graphlets are kept per key
 
@@ -224,7 +221,6 @@ cdef class Kernel:
         self.budget = Budget() if budget is None else budget
         k.account = &self.budget.account
         k.advanced = INT64_MIN
-        self.held = []
         if sharing is not None:
             k.policy = POLICIES[sharing.policy]
             k.paper = sharing.model == "paper"
@@ -304,18 +300,10 @@ cdef class Kernel:
         free(k.used)
         free(k.registers)
 
-    cdef void* _hold(self, object array):
-        """Keep a contiguous array alive and return its first byte, a null pointer where it is empty."""
-        if len(array) == 0:
-            return NULL
-        cdef const uint8_t[::1] view = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-        self.held.append(view)
-        return <void*> &view[0]
-
     cdef int* _ints(self, object rows):
         """A list of integers, or of tuples of integers, as a C array."""
         flat = np.array(rows, dtype=np.int32).reshape(-1)
-        return <int*> self._hold(np.concatenate([flat, np.zeros(1, np.int32)]))
+        return <int*> self.hold(np.concatenate([flat, np.zeros(1, np.int32)]))
 
     cdef void _plan(self, object alone) except *:
         """Note who has each query by itself; the tables of the queries are loaded."""
@@ -384,12 +372,12 @@ cdef class Kernel:
         q.guard_arrival, q.store = <GuardArrival*> start[3], <StoreTable*> start[4]
         q.guard_set, q.index, q.output, q.member = start[5], <IndexTable*> start[6], <Output*> start[7], start[8]
         q.simple, q.guard_first, q.cell_guards = start[9], start[10], start[11]
-        q.key = <KeyProgram*> self._hold(np.zeros(len(table.keys) * sizeof(KeyProgram), np.uint8))
+        q.key = <KeyProgram*> self.hold(np.zeros(len(table.keys) * sizeof(KeyProgram), np.uint8))
         for i, (program, columns, count, floating) in enumerate(table.keys):
             self.held.append(program)
             q.key[i].code = program.code
             q.key[i].columns, q.key[i].count, q.key[i].floating = columns, count, floating
-        q.predicate = <Predicate*> self._hold(np.zeros(len(table.predicates) * sizeof(Predicate), np.uint8))
+        q.predicate = <Predicate*> self.hold(np.zeros(len(table.predicates) * sizeof(Predicate), np.uint8))
         for i, (program, vector, scalar) in enumerate(table.predicates):
             self.held.append(program)
             predicate = &q.predicate[i]
@@ -564,20 +552,14 @@ cdef class Kernel:
         cdef const int64_t* order = NULL if orders is None else &order_view[0]
         cdef const int32_t[::1] class_view
         cdef const int64_t[::1] rank_view = ranks
-        cdef Column* bound = <Column*> calloc(len(columns) + 1, sizeof(Column))
+        cdef EventColumns bound = EventColumns(columns)
         cdef const int64_t* arranged[MOST_ARRANGED]
         cdef Stretches stretches = None
         cdef bint tries = orders is None and FEWEST <= n and key_count <= n // 16 and may_use(&self.core, RUN_LENGTH)
         cdef Portion batch
         cdef Job job
         cdef int failure
-        if bound == NULL:
-            raise MemoryError
-        held = []
-        for i, (data, valid) in enumerate(columns):
-            bound[i].data = <const int64_t*> address(held, data.view(np.int64))
-            bound[i].valid = NULL if valid is None else <const uint8_t*> address(held, valid)
-        k.columns = bound
+        k.columns = bound.column
         choose_arranged(k, arranged)
         k.ranks = &rank_view[0]
         memset(&job, 0, sizeof(Job))
@@ -613,7 +595,6 @@ cdef class Kernel:
                 memcpy(batch.column, arranged, sizeof(arranged))
                 failure = self._process_events(batch, order, until, sequence)
         finally:
-            free(bound)
             k.columns = NULL
             k.arranged = NULL
             k.stretches = NULL
@@ -707,12 +688,7 @@ cdef class Kernel:
 
     cdef void _raise(self, int failure) except *:
         cdef Core* k = &self.core
-        if failure == OUT_OF_MEMORY and k.account.refused:
-            raise BudgetExceeded
-        if failure == OUT_OF_MEMORY:
-            raise MemoryError
-        if failure == OVERFLOW:
-            raise KernelOverflow(k.failed_query, k.failed_predicate, k.failed_place, k.failed_row)
+        check_failure(failure, k.account, k.failed_query, k.failed_predicate, k.failed_place, k.failed_row)
 
     cdef void _reserve_keys(self, Py_ssize_t key_count) except *:
         cdef Core* k = &self.core
@@ -882,14 +858,7 @@ cdef class Kernel:
         """
         cdef Rows* b = &self.core.rows[query]
         self._raise(unroll(&self.core, query))
-        if b.count == 0:
-            return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.uint64)
-        return (
-            np.asarray(<int64_t[:b.count]> b.key),
-            np.asarray(<int64_t[:b.count]> b.window),
-            np.asarray(<int32_t[:b.count]> b.width),
-            np.asarray(<uint64_t[:b.words]> b.word),
-        )
+        return rows_of(b.key, b.window, b.width, b.word, b.count, b.words)
 
     def take_sheet(self, int query):
         """Take the rows of whole windows, if they are in order and no others belong between or behind them.
@@ -1021,17 +990,6 @@ cdef class Kernel:
         return records, queries
 
 
-class KernelOverflow(Exception):
-    """Integer arithmetic of an adjacent predicate passed 64 bits at a row of the batch."""
-
-    def __init__(self, query, predicate, place, row):
-        super().__init__("integer arithmetic passed 64 bits")
-        self.query = query
-        self.predicate = predicate
-        self.place = place
-        self.row = row
-
-
 cdef void choose_arranged(const Core* k, const int64_t** columns) noexcept:
     """The columns whose values are worth being put in the order of the events: bursts read all of them."""
     cdef uint64_t read = 0
@@ -1062,13 +1020,3 @@ cdef bint only_arranged(const Core* k, const int64_t** arranged) noexcept:
                 if k.graphlet[j].reads & column_bit(i):
                     return False
     return True
-
-
-cdef const void* address(list held, object array):
-    """The first byte of a contiguous array, kept alive by `held`."""
-    cdef const uint8_t[::1] view
-    if len(array) == 0:
-        return NULL
-    view = array.view(np.uint8)
-    held.append(view)
-    return <const void*> &view[0]

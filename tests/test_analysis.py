@@ -8,12 +8,13 @@ import pytest
 from hamlet.errors import WorkloadError
 from hamlet.language.analysis import analyse, analyse_text
 from hamlet.language.conditions import parts, push_not
+from hamlet.language.expression_types import type_of
 from hamlet.language.meaning import AnalysedQuery, Analysis
 from hamlet.language.parser import parse
 from hamlet.language.printing import to_text
 from hamlet.language.query import AttributeType, Comparison, Condition, Not
 from hamlet.language.schema import Clock, Schema
-from hamlet.language.typecheck import check, type_of
+from hamlet.language.typecheck import check
 from tests.test_parser import FIGURE_1
 
 

@@ -18,7 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hamlet.errors import DataError, OptionError
-from hamlet.input.events import EventSource, batch_of, open_events
+from hamlet.input.events import EventSource, open_events
+from hamlet.input.pushed import batch_of
 from hamlet.input.widening import attribute_type
 from hamlet.language.query import AttributeType
 

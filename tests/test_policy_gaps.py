@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -320,3 +321,14 @@ def test_verdicts_without_a_future_come_at_once() -> None:
     ]
     assert [(row["time_point"], row["x"]) for row in monitor.push([event(2, "B", x=3)])] == [(1, 2), (1, 3)]
     assert [(row["time_point"], row["x"]) for row in monitor.close()] == [(2, 1), (2, 2), (2, 3)]
+
+
+def test_an_integer_beyond_doubles_divided_by_zero_is_infinite(tmp_path: Path) -> None:
+    log = tmp_path / "huge.log"
+    log.write_text(f"@0 B({10**400})({-(10**400)})(3)\n@1\n")
+    for term, found in (
+        ("i2f(x) / 0.0", [math.inf, -math.inf, math.inf]),
+        ("0.0 - i2f(x)", [-math.inf, math.inf, -3.0]),
+    ):
+        rows = run(policy(f"EXISTS x. B(x) AND y = {term}"), log).rows()
+        assert {row["y"] for row in rows} == {*found}, term

@@ -122,7 +122,7 @@ def test_saves_of_verdicts_that_somebody_made_up_are_refused_or_run(text: str) -
 def test_saves_of_verdicts_fit_their_policy_alone() -> None:
     policy = Policy.parse(POLICIES[0], SIGNATURE)
     data = Monitor(policy, verdicts="all").save()
-    assert Monitor.restore(policy, data).verdicts == "all"
+    assert Monitor.restore(policy, data).options.verdicts == "all"
     with pytest.raises(RestoreError, match="other policies"):
         Monitor.restore(Policy.parse(POLICIES[1], SIGNATURE), data)
     for wrong in (data[:-1], data[:40] + b"?" + data[41:]):

@@ -6,7 +6,7 @@ import datetime
 import json
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -18,6 +18,7 @@ from hamlet.engine.where import FilteredEvents
 from hamlet.errors import DataError, HamletError, OptionError
 from hamlet.input.events import open_events
 from hamlet.spark.failures import packed, unpacked_error
+from hamlet.spark.layered_batch import NO_SEMIJOIN
 from tests.test_findings import CLICKS
 
 if TYPE_CHECKING:
@@ -150,6 +151,22 @@ def test_what_a_semijoin_leaves_behind_is_told_of_all_the_same(spark: SparkSessi
             assert (found["semijoin"], found["left_behind"]) == ({"keys": 0, "possible": 0}, 0)
         else:
             assert (found["semijoin"], found["left_behind"]) == ({"keys": 4, "possible": 1}, 3)
+
+
+@pytest.mark.parametrize(("semijoin", "told"), [("on", True), ("auto", False)])
+def test_a_semijoin_that_cannot_be_is_told(
+    spark: SparkSession, tmp_path: Path, semijoin: Literal["on", "auto"], told: bool
+) -> None:
+    """Rows of a query have no scan before the shuffle, in which keys could be looked at."""
+    pq.write_table(
+        pa.table({"time": [0, 1, 2, 11], "type": ["A", "A", "B", "A"], "k": [1, 2, 1, 1]}), tmp_path / "e.parquet"
+    )
+    text = "up: RETURN k, COUNT(*) PATTERN SEQ(A, B) GROUP-BY k WITHIN 10 s; RETURN COUNT(*) PATTERN up WITHIN 30 s"
+    found = hamlet.spark.submit(
+        hamlet.Workload.parse(text), str(tmp_path / "e.parquet"), str(tmp_path / "out"), semijoin=semijoin
+    )
+    assert [each for each in found["notes"] if "semijoin" in each] == [NO_SEMIJOIN] * told
+    assert found["rows"] == 2
 
 
 def test_several_inputs_and_bad_rows(spark: SparkSession, tmp_path: Path) -> None:

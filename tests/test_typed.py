@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import pickle
 import subprocess
@@ -13,8 +14,10 @@ import pyarrow as pa
 import pytest
 
 import hamlet
+import hamlet.policies.options
+import hamlet.streams.options
 from hamlet.engine.online import EngineOptions
-from hamlet.engine.options import Options, RunOptions, options_of
+from hamlet.engine.options import Options, RunOptions, names_in, options_of
 from hamlet.output.fitting import COUNT_TYPES
 
 WORKLOAD = hamlet.Workload.parse("RETURN k, COUNT(*) PATTERN SEQ(A, B+) GROUP-BY k WITHIN 10 s")
@@ -22,7 +25,9 @@ EVENTS = [{"time": time, "type": kind, "k": "x"} for time, kind in enumerate("AB
 
 MISTAKES = """\
 import hamlet
+import hamlet.policies
 import hamlet.spark
+import hamlet.streams
 import hamlet.testing
 w = hamlet.Workload.parse("RETURN COUNT(*) PATTERN A WITHIN 1 s")
 hamlet.Engine(w, latenes="5 s")
@@ -31,12 +36,32 @@ hamlet.run(w, [], numbers="floats")
 hamlet.run(w, [], count_typ="int64")
 hamlet.spark.run(w, None, time_unit="m")
 hamlet.testing.assert_trends(w, "A", 1, threads="4")
+hamlet.spark.submit(w, "in.csv", "out", semijoin="of")
+hamlet.spark.submit_stream(w, "in", "out", "state", avialable_now=True)
+policy = hamlet.policies.Policy.parse("p(1)", signature="p(u: int)")
+hamlet.policies.run(policy, [], lateness=3)
+hamlet.policies.Monitor(policy, negate="no")
+hamlet.spark.monitor(policy, None)
+spec = hamlet.streams.Specification.parse("input a: Int64")
+hamlet.streams.run(spec, [], valeus=True)
+hamlet.streams.Monitor(spec, time_unit=1)
 """
 RIGHT = """\
 import hamlet
+import hamlet.policies
+import hamlet.spark
+import hamlet.streams
 w = hamlet.Workload.parse("RETURN COUNT(*) PATTERN A WITHIN 1 s")
 hamlet.Engine(w, lateness="5 s", late="drop", trace=True, max_memory="1 GiB", order_column=None)
 hamlet.run(w, [], numbers="float", threads=2, count_type="auto", input_format="csv", null_keys="drop")
+hamlet.spark.submit(w, ["a.csv"], "out", semijoin="on", threads=2, keep=["w.sase"], output_format="csv")
+hamlet.spark.submit_stream(w, "in", "out", "state", late="drop", trigger="1 s", numbers="float")
+policy = hamlet.policies.Policy.parse("p(1)", signature="p(u: int)")
+hamlet.policies.run(policy, [], negate=True, input_format="csv")
+hamlet.policies.Monitor([policy], lateness="5 s", max_memory="1 GiB")
+spec = hamlet.streams.Specification.parse("input a: Int64")
+hamlet.streams.run(spec, [], True, lateness=3, input_format="csv")
+hamlet.streams.Monitor(spec, values=True, features=None)
 """
 
 
@@ -60,8 +85,42 @@ def test_a_type_checker_finds_options(tmp_path: Path) -> None:
         for line in done.stdout.splitlines()
         if line.startswith("mistakes.py") and "error" in line
     }
-    assert lines == set(range(5, 11)), done.stdout + done.stderr
+    assert lines == {*range(7, 15), *range(16, 19), 20, 21}, done.stdout + done.stderr
     assert "right.py" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("by_name", "kinds", "others"),
+    [
+        (hamlet.policies.options.RunOptions, [hamlet.policies.options.FileOptions], set()),
+        (hamlet.policies.options.MonitorOptions, [hamlet.policies.options.OnlineOptions], set()),
+        (hamlet.streams.options.MonitorOptions, [hamlet.streams.options.Options], set()),
+        (hamlet.streams.options.CommonOptions, [hamlet.streams.options.Options], {"values"}),
+    ],
+)
+def test_names_for_type_checkers_are_those_of_the_object(by_name: type, kinds: list[type], others: set[str]) -> None:
+    assert set(get_type_hints(by_name)) | others == {name for kind in kinds for name in names_in(kind)}
+
+
+def test_names_of_jobs_are_those_of_their_objects() -> None:
+    options = pytest.importorskip("hamlet.spark.options", exc_type=hamlet.UnsupportedError)
+    engine, monitor = {*names_in(Options)}, {*names_in(hamlet.policies.options.OnlineOptions)}
+    for by_name, kind, inner in (
+        (options.SubmitOptions, options.Batch, engine),
+        (options.SubmitStreamOptions, options.Stream, engine - {"trace"}),
+        (options.PolicySubmitOptions, options.PolicyBatch, set()),
+        (options.PolicyStreamOptions, options.PolicyStream, monitor),
+        (options.MonitorFrameOptions, options.PolicyFrame, set()),
+    ):
+        assert {*by_name.__required_keys__, *by_name.__optional_keys__} == ({*names_in(kind)} - {"run"}) | inner, kind
+
+
+def test_help_shows_names_and_defaults() -> None:
+    found = inspect.signature(hamlet.policies.Monitor).parameters
+    assert (found["lateness"].default, found["time_points"].default) == (0, "step")
+    assert all(each.kind is not each.VAR_KEYWORD for each in found.values())
+    assert inspect.signature(hamlet.run).parameters["numbers"].default == "exact"
+    assert "trace: 'str | os.PathLike[str] | None' = None" in str(inspect.signature(hamlet.run))
 
 
 def test_types_and_values_agree() -> None:
@@ -84,6 +143,26 @@ def test_did_you_mean(name: str, meant: str) -> None:
     wrong: Any = {name: 1}
     with pytest.raises(hamlet.OptionError, match=f"there is no option '{name}'; did you mean '{meant}'"):
         hamlet.Engine(WORKLOAD, **wrong)
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "meant"),
+    [
+        (hamlet.policies.Monitor, "latenes", "lateness"),
+        (hamlet.policies.run, "time_point", "time_points"),
+        (hamlet.streams.Monitor, "sorce", "source"),
+        (hamlet.streams.run, "input_fromat", "input_format"),
+    ],
+)
+def test_did_you_mean_of_other_notations(call: Any, name: str, meant: str) -> None:
+    policy = hamlet.policies.Policy.parse("p(1)", signature="p(u: int)")
+    given = (
+        policy
+        if call.__module__.startswith("hamlet.policies")
+        else hamlet.streams.Specification.parse("input a: Int64")
+    )
+    with pytest.raises(hamlet.OptionError, match=f"there is no option '{name}'; did you mean '{meant}'"):
+        call(*([given, []] if call.__name__ == "run" else [given]), **{name: 1})
 
 
 def test_fields_of_errors() -> None:

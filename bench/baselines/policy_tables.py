@@ -14,8 +14,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hamlet.policies import Policy, nodes, temporal
+from hamlet.policies.comparisons import COMPARE
 from hamlet.policies.evaluation import Evaluation
-from hamlet.policies.values import COMPARE, compiled
+from hamlet.policies.terms import compiled
 
 Table = set[tuple[Any, ...]]
 Tuples = Mapping[tuple[str, int], Iterable[tuple[Any, ...]]]

@@ -257,10 +257,10 @@ def _with_clock(feed: Feed, monitor: Monitor) -> tuple[Iterator[pa.RecordBatch],
     if first is None:
         return iter(()), None
     column = monitor.find_time(first.schema.names)
-    times = monitor.times if monitor.times is not None else Times(column, monitor.options["time_unit"], feed.name)
+    times = monitor.times if monitor.times is not None else Times(column, monitor.options.time_unit, feed.name)
     clock = times.clock
     if clock is None:
-        probe = Times(column, monitor.options["time_unit"], feed.name)
+        probe = Times(column, monitor.options.time_unit, feed.name)
         probe.ticks(first.column(column))
         clock = probe.clock
     return itertools.chain([first], batches), clock

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet._core import OPERATORS, Kernel, KernelOverflow
+from hamlet._core import OPERATORS, Kernel
 from hamlet.engine import trace
 from hamlet.engine.broadcast import Broadcast
 from hamlet.engine.closed_windows import ClosedRows
@@ -20,6 +20,7 @@ from hamlet.engine.workers import Workers
 from hamlet.input.buffers import from_numpy
 from hamlet.input.columns import BatchColumns, Int64Array
 from hamlet.kernel.expression import Program
+from hamlet.kernel.interface import KernelOverflow
 from hamlet.kernel.memory import Budget
 from hamlet.kernel.radix_sort import in_bytes, looked_up, sifted
 from hamlet.language.query import AttributeType

@@ -12,10 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet.engine.options import Options
-from hamlet.input.events import arrived, check, table_of
 from hamlet.input.input_schema import schema_of
 from hamlet.input.moments import with_moments
 from hamlet.input.ordering import SortKey
+from hamlet.input.pushed import arrived
+from hamlet.input.readers import check, table_of
 from hamlet.input.stream_schema import conformed, widened
 from hamlet.input.widening import conform, in_batches
 from hamlet.language.schema import Schema

@@ -23,7 +23,7 @@ from hamlet.engine.layers.executor import any_executor_of
 from hamlet.engine.live import Part, Replacement, Unpacked, compared, in_order, is_packed, packed, unpacked
 from hamlet.engine.live.waiting import Waiting
 from hamlet.engine.memory_limit import bytes_of
-from hamlet.engine.options import RunOptions, options_of
+from hamlet.engine.options import Options, RunOptions, options_of, takes
 from hamlet.engine.reorder_buffer import Disorder
 from hamlet.engine.stages import Stages
 from hamlet.errors import HamletError, UnsupportedError
@@ -74,6 +74,7 @@ class Engine:
     [{'query': 'q1', 'window_start': 0, 'window_end': 10, 'count': 3}]
     """
 
+    @takes(Options)
     def __init__(
         self,
         workload: Workload,

@@ -1,10 +1,16 @@
-"""How to run a workload: the options that the command line, `run`, `Engine` and the Spark jobs have in common."""
+"""How to run a workload: the options that the command line, `run`, `Engine` and the Spark jobs have in common.
+
+A call with many options takes them by name, as a TypedDict says (``**options: Unpack[RunOptions]``); inside they are
+one object of a dataclass, which has their defaults and checks them. `made_of` makes the object, and `takes` has `help`
+show the names and defaults. All calls do it this way.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, TypedDict, cast, get_args
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, Literal, TypedDict, TypeVar, cast, get_args
 
 from hamlet.engine.memory_limit import Size, bytes_of
 from hamlet.engine.sharing import Model, Policy, Sharing
@@ -152,11 +158,17 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def options_of(options: Mapping[str, Any], others: Iterable[str] = ()) -> Options:
-    """Options by name.
+Made = TypeVar("Made")
+Call = TypeVar("Call", bound=Callable[..., Any])
+
+
+def made_of(kind: type[Made], options: Mapping[str, Any], others: Iterable[str] = ()) -> Made:
+    """An object of options, of options by name.
 
     Parameters
     ----------
+    kind : type
+        A dataclass whose fields are the options.
     options : mapping of str to Any
     others : iterable of str
         Further names that whoever is called takes, for the message.
@@ -166,11 +178,40 @@ def options_of(options: Mapping[str, Any], others: Iterable[str] = ()) -> Option
     OptionError
         Where there is none of a name; the text says which is nearly called so.
     """
-    known = Options.__dataclass_fields__
+    known = names_in(kind)
     for name in options:
         if name not in known:
             names = [*known, *others]
             meant = near_miss(name, names)
             hint = f"did you mean {meant!r}?" if meant is not None else f"the options are {', '.join(names)}"
             raise OptionError(f"there is no option {name!r}; {hint}")
-    return Options(**options)
+    return kind(**options)
+
+
+def options_of(options: Mapping[str, Any], others: Iterable[str] = ()) -> Options:
+    """The options of a workload, by name; as `made_of`."""
+    return made_of(Options, options, others)
+
+
+def names_in(kind: type) -> list[str]:
+    """The names of the options of a dataclass."""
+    return [each.name for each in fields(kind)]
+
+
+def takes(*kinds: type, without: Iterable[str] = ()) -> Callable[[Call], Call]:
+    """Have `help` show what a call takes as ``**options``: the fields of dataclasses, with types and defaults."""
+    left_out = frozenset(without)
+
+    def decorated(call: Call) -> Call:
+        signature = inspect.signature(call)
+        shown = {each.name: each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD}
+        for option in (each for kind in kinds for each in fields(kind) if each.name not in left_out):
+            default = inspect.Parameter.empty if option.default is MISSING else option.default
+            parameter = inspect.Parameter(
+                option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=option.type
+            )
+            shown.setdefault(option.name, parameter)
+        call.__signature__ = signature.replace(parameters=[*shown.values()])  # type: ignore[attr-defined]
+        return call
+
+    return decorated

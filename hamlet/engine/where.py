@@ -22,6 +22,7 @@ from hamlet.input.row_groups import RowGroups, Useless
 from hamlet.kernel.expression import OverflowInExpression
 from hamlet.language.conditions import conjuncts, is_condition, parts, references, walk
 from hamlet.language.cursor import Cursor, UnreadableError
+from hamlet.language.expression_types import type_of_attribute
 from hamlet.language.meaning import AnalysedQuery, Analysis
 from hamlet.language.parse_condition import condition_hint, parse_condition
 from hamlet.language.printing import name_text
@@ -42,7 +43,7 @@ from hamlet.language.query import (
 )
 from hamlet.language.schema import UNITS_PER_SECOND, Schema
 from hamlet.language.tokens import Kind, Token, tokenize
-from hamlet.language.typecheck import check, type_of_attribute
+from hamlet.language.typecheck import check
 from hamlet.planner.classify import EVENT, overflow_error
 from hamlet.planner.program import ProgramWriter
 from hamlet.planner.skipping import BY_WHERE, Conditions

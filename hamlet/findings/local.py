@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from hamlet.input.buffers import filled, scalar, to_numpy
 from hamlet.input.columns import StringPool, column, values
 from hamlet.kernel.expression import OverflowInExpression
+from hamlet.language.expression_types import type_of_attribute
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.schema import UNITS_PER_SECOND, Schema
-from hamlet.language.typecheck import type_of_attribute
 from hamlet.planner.program import ProgramWriter
 
 Mask = npt.NDArray[np.bool_]

@@ -8,25 +8,34 @@ other input is sorted (`hamlet.input.ordering`). Source: docs/language.md; docs/
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import pyarrow as pa
 
 from hamlet.errors import DataError, OptionError, one_of
 from hamlet.input.columns import values_of
-from hamlet.input.csvform import CsvForm, Dropped
+from hamlet.input.csvform import CsvForm
 from hamlet.input.files import open_path, open_paths
 from hamlet.input.files_protocol import Reader
 from hamlet.input.input_schema import missing_column, plain_schema, schema_of, unreadable_column
-from hamlet.input.moments import needs_reading, with_moments
-from hamlet.input.ordering import PIECE_ROWS, SPILL_ROWS, OrderCheck, SortKey, ordered_batches, slices, sorted_batches
-from hamlet.input.records import table_of_columns, table_of_records
+from hamlet.input.moments import with_moments
+from hamlet.input.ordering import PIECE_ROWS, SPILL_ROWS, OrderCheck, SortKey, ordered_batches, sorted_batches
+from hamlet.input.readers import (
+    DatasetReader,
+    TableReader,
+    in_memory,
+    is_stream,
+    plain_table,
+    stream_of,
+    table_of,
+)
 from hamlet.input.row_groups import RowGroups, Useless
-from hamlet.input.timed import Timed, dropped_by, timed
-from hamlet.input.widening import cast, conform, is_readable, validate
+from hamlet.input.timed import dropped_by, timed
+from hamlet.input.widening import conform, is_readable
 from hamlet.language.schema import UNITS_PER_SECOND, Schema
 from hamlet.language.zones import zone_of
 
@@ -148,7 +157,7 @@ class EventSource:
 
     def types(self) -> list[str]:
         """The types of events that are dicts; none of others, whose columns are known."""
-        if self.schema.closed or not isinstance(self._reader, _Table):
+        if self.schema.closed or not isinstance(self._reader, TableReader):
             return []
         names = (values_of(batch, self.schema.type_column) for batch in self._reader.table.to_batches())
         return list(dict.fromkeys(name for each in names for name in each))
@@ -156,7 +165,7 @@ class EventSource:
     @property
     def repeatable(self) -> bool:
         """Whether the events can be read again."""
-        return not _is_stream(self._reader)
+        return not is_stream(self._reader)
 
     @property
     def distinct(self) -> bool:
@@ -183,12 +192,12 @@ class EventSource:
     def _in_order(self, names: list[str], pane: int) -> Iterator[pa.RecordBatch]:
         reader = self._reader
         schema = pa.schema([self.arrow_schema.field(name) for name in names])
-        if isinstance(reader, _Table):
+        if isinstance(reader, TableReader):
             narrow = _narrow_types(reader.table, schema, self.schema.type_column)
             self._check = OrderCheck(self._key)
-            return sorted_batches(_plain_table(reader.table, narrow), self._key, pane=pane, check=self._check)
+            return sorted_batches(plain_table(reader.table, narrow), self._key, pane=pane, check=self._check)
         plain = (conform(batch, schema) for batch in reader.batches(names))
-        if not _is_stream(reader) and self._is_ordered():
+        if not is_stream(reader) and self._is_ordered():
             return plain
         return ordered_batches(plain, schema, self._key, self._spill_rows)
 
@@ -204,90 +213,52 @@ class EventSource:
         return True
 
 
-class _Table:
-    """Events that stand in memory."""
+class OpenOptions(TypedDict, total=False):
+    """The options of `open_events`, by name."""
 
-    ordered: bool | None = None
-
-    def __init__(self, name: str, table: pa.Table) -> None:
-        self.dropped = Dropped()
-        self.name = name
-        self.table = table
-        self.schema: pa.Schema = table.schema.remove_metadata()
-        self.rows: int | None = table.num_rows
-
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        return slices(self.table.select(list(columns)))
-
-
-class _Dataset:
-    """A dataset of pyarrow, of which only the columns that are asked for are read."""
-
-    name = "the dataset"
-    ordered: bool | None = None
-
-    def __init__(self, dataset: Any) -> None:
-        self.schema: pa.Schema = dataset.schema.remove_metadata()
-        self._dataset = dataset
-        self.rows: int | None = dataset.count_rows()
-
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """The rows, fragment by fragment."""
-        try:
-            for batch in self._dataset.to_batches(columns=list(columns), use_threads=False):
-                if batch.num_rows:
-                    plain = batch.replace_schema_metadata()
-                    validate(plain)
-                    yield plain
-        except (pa.ArrowException, OSError) as error:
-            raise DataError(f"the dataset cannot be read to its end: {error}") from error
+    time_column: str
+    type_column: str
+    order_column: str | None
+    time_unit: str
+    timezone: str | None
+    input_format: str | None
+    delimiter: str | None
+    bad_rows: str
+    spill_rows: int
+    wide_integers: bool
 
 
-class _Stream:
-    """Events that can be read once."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """How events are read; `open_events` says what each option means."""
 
-    ordered: bool | None = None
-    rows: int | None = None
+    time_column: str = "time"
+    type_column: str = "type"
+    order_column: str | None = None
+    time_unit: str = "s"
+    timezone: str | None = None
+    input_format: str | None = None
+    delimiter: str | None = None
+    bad_rows: str = "error"
+    spill_rows: int = SPILL_ROWS
+    wide_integers: bool = False
 
-    def __init__(self, reader: pa.RecordBatchReader) -> None:
-        self.name = "the Arrow stream"
-        self.schema: pa.Schema = reader.schema.remove_metadata()
-        self._reader: pa.RecordBatchReader | None = reader
+    def __post_init__(self) -> None:
+        time, order, unit = self.time_column, self.order_column, self.time_unit
+        if unit not in UNITS_PER_SECOND:
+            raise OptionError(f"time unit {unit!r} is unknown; it must be {one_of(tuple(UNITS_PER_SECOND))}")
+        if self.timezone is not None:
+            zone_of(self.timezone)
+        if order is not None and order == time:
+            raise OptionError(f"the order column is the time column ({time!r}); it must be another one, or none")
 
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        reader, self._reader = self._reader, None
-        if reader is None:
-            raise DataError("the Arrow stream has been read already; a stream can be read only once, a table often")
-        try:
-            with reader:
-                for batch in reader:
-                    if batch.num_rows:
-                        chosen = batch.select(list(columns)).replace_schema_metadata()
-                        validate(chosen)
-                        yield chosen
-        except (pa.ArrowException, OSError) as error:
-            raise DataError(f"the Arrow stream broke off: {error}") from error
-
-
-def _is_stream(reader: Reader) -> bool:
-    """Whether a reader can be read once."""
-    return isinstance(reader.reader if isinstance(reader, Timed) else reader, _Stream)
+    @property
+    def form(self) -> CsvForm:
+        """How files are read."""
+        return CsvForm(self.delimiter, self.bad_rows)
 
 
-def open_events(
-    source: Any,
-    *,
-    time_column: str = "time",
-    type_column: str = "type",
-    order_column: str | None = None,
-    time_unit: str = "s",
-    timezone: str | None = None,
-    input_format: str | None = None,
-    delimiter: str | None = None,
-    bad_rows: str = "error",
-    spill_rows: int = SPILL_ROWS,
-    wide_integers: bool = False,
-) -> EventSource:
+def open_events(source: Any, **options: Unpack[OpenOptions]) -> EventSource:
     """Open events of any form.
 
     Parameters
@@ -325,38 +296,24 @@ def open_events(
     """
     if isinstance(source, EventSource):
         return source
-    if time_unit not in UNITS_PER_SECOND:
-        raise OptionError(f"time unit {time_unit!r} is unknown; it must be {one_of(tuple(UNITS_PER_SECOND))}")
-    if timezone is not None:
-        zone_of(timezone)
-    if order_column is not None and order_column == time_column:
-        raise OptionError(f"the order column is the time column ({time_column!r}); it must be another one, or none")
-    key = SortKey(time_column, order_column)
-    reader, closed = _reader_of(
-        source, key, type_column, input_format, time_unit, CsvForm(delimiter, bad_rows), wide_integers
-    )
+    chosen = SourceOptions(**options)
+    key = SortKey(chosen.time_column, chosen.order_column)
+    reader, closed = _reader_of(source, key, chosen)
     schema = schema_of(
         reader.schema,
         key,
-        type_column,
-        time_unit,
+        chosen.type_column,
+        chosen.time_unit,
         closed=closed,
         empty=reader.rows == 0,
         source=reader.name,
     )
-    return EventSource(reader, key, schema.in_zone(timezone), spill_rows)
+    return EventSource(reader, key, schema.in_zone(chosen.timezone), chosen.spill_rows)
 
 
-def _reader_of(
-    source: Any,
-    key: SortKey,
-    type_column: str,
-    input_format: str | None,
-    time_unit: str,
-    form: CsvForm,
-    wide: bool,
-) -> tuple[Reader, bool]:
+def _reader_of(source: Any, key: SortKey, options: SourceOptions) -> tuple[Reader, bool]:
     """A reader of the source, and whether its columns are all that there are."""
+    form, type_column, input_format = options.form, options.type_column, options.input_format
     if isinstance(source, str) and "://" in source:
         raise DataError(f"{source} is a URL, and files are read here; hamlet submit reads the URLs that Spark can")
     if isinstance(source, (str, os.PathLike)):
@@ -364,126 +321,19 @@ def _reader_of(
     if isinstance(source, (list, tuple)) and source and all(isinstance(each, (str, os.PathLike)) for each in source):
         return open_paths([Path(each) for each in source], key, type_column, input_format, form), True
     if type(source).__module__ == "pyarrow._dataset":  # whose import brings much that nothing else needs
-        return (timed(_Dataset(source), key) if form.drops else _Dataset(source)), True
+        return (timed(DatasetReader(source), key) if form.drops else DatasetReader(source)), True
     if type(source).__module__.startswith("polars") and hasattr(source, "collect"):
         source = source.collect()
     if isinstance(source, pa.RecordBatchReader):
-        return _stream_of(source, key, time_unit, form.drops), True
+        return stream_of(source, key, options.time_unit, form.drops), True
     if hasattr(source, "__arrow_c_stream__") and not isinstance(source, (pa.Table, pa.RecordBatch)):
         try:
-            return _stream_of(pa.RecordBatchReader.from_stream(source), key, time_unit, form.drops), True
+            return stream_of(pa.RecordBatchReader.from_stream(source), key, options.time_unit, form.drops), True
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise DataError(f"cannot read the {type(source).__name__} as an Arrow stream: {error}") from error
-    table, closed = table_of(source, wide=wide)
-    table = with_moments(table, key.time, time_unit)
-    return _in_memory("the table" if closed else "the events", table, key, form.drops), closed
-
-
-def _in_memory(name: str, table: pa.Table, key: SortKey, drops: bool) -> _Table:
-    """A table, without its rows that have no time where these are to be dropped."""
-    found = _Table(name, table)
-    rest = timed(found, key) if drops else found
-    if isinstance(rest, Timed):
-        batches = [each.replace_schema_metadata() for each in rest.batches(table.schema.names)]
-        found = _Table(name, pa.Table.from_batches(batches, found.schema))
-        found.dropped = rest.dropped
-    return found
-
-
-def _stream_of(reader: pa.RecordBatchReader, key: SortKey, time_unit: str, drops: bool) -> Reader:
-    """A stream, or a table of all its rows where times are text or floats, which are looked at as a whole."""
-    place = reader.schema.get_field_index(key.time)
-    if place < 0 or not needs_reading(reader.schema.field(place).type):
-        stream = _Stream(reader)
-        return Timed(stream, key) if drops and all(name in stream.schema.names for name in key.names) else stream
-    with reader:
-        return _in_memory("the Arrow stream", with_moments(reader.read_all(), key.time, time_unit), key, drops)
-
-
-def table_of(source: Any, first_event: int = 0, wide: bool = False) -> tuple[pa.Table, bool]:
-    """Events in memory as a table, without copies where they are columns, and whether its columns are all.
-
-    With `wide`, integers of more than 64 bits in dicts make a column of decimals, instead of an error.
-    """
-    if isinstance(source, pa.Table):
-        return source, True
-    if isinstance(source, pa.RecordBatch):
-        return pa.Table.from_batches([source]), True
-    if isinstance(source, Mapping):
-        return table_of_columns(source, wide), True
-    if hasattr(source, "__arrow_c_stream__"):
-        return pa.table(source), True
-    if hasattr(source, "__arrow_c_array__"):
-        return pa.Table.from_batches([pa.record_batch(source)]), True
-    if isinstance(source, Iterable) and not isinstance(source, (str, bytes)):
-        return table_of_records(source, first_event, wide), False
-    raise DataError(
-        f"cannot read events from an object of type {type(source).__name__}; give a path, a pyarrow Table, RecordBatch "
-        "or RecordBatchReader, a dict of columns, or dicts"
-    )
-
-
-def batch_of(
-    events: Any,
-    *,
-    time_column: str = "time",
-    type_column: str = "type",
-    order_column: str | None = None,
-    first_event: int = 0,
-) -> pa.Table:
-    """Events for the online engine: any form that stands in memory, as a table in plain types, not sorted.
-
-    Parameters
-    ----------
-    events : pyarrow Table or RecordBatch, dict of columns, iterable of dicts, or anything that exports Arrow data
-        Columns of numbers are not copied. Of dicts, the attributes of these dicts only are columns.
-    time_column, type_column, order_column : str
-        As for `open_events`.
-    first_event : int
-        How many events were pushed before, for messages.
-
-    Returns
-    -------
-    pyarrow.Table
-        Of all columns that the engine can read, types as in `EventSource.arrow_schema`. No time or order is NULL.
-
-    Raises
-    ------
-    DataError
-        As `open_events`, and at a NULL time or order.
-    """
-    table, closed = table_of(events, first_event)
-    table = with_moments(table, time_column, "s", first_event)
-    return arrived(
-        table,
-        closed,
-        time_column=time_column,
-        type_column=type_column,
-        order_column=order_column,
-        first_event=first_event,
-    )
-
-
-def arrived(
-    table: pa.Table, closed: bool, *, time_column: str, type_column: str, order_column: str | None, first_event: int
-) -> pa.Table:
-    """Check pushed events, a table of `table_of`: times and orders without NULL, columns of known types."""
-    name = "the table" if closed else "the events"
-    key = SortKey(time_column, order_column, name)
-    schema = table.schema.remove_metadata()
-    schema_of(schema, key, type_column, "s", closed=closed, empty=table.num_rows == 0, source=name)
-    if not table.num_rows:
-        return table.select([])
-    key.columns_of(table, first_event)
-    plain = plain_schema(schema, key, type_column)
-    return _plain_table(table, pa.schema([field for field in plain if is_readable(field.type)]))
-
-
-def _plain_table(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The table with the columns and types of the schema; columns that are right already are not copied."""
-    check(table.select(schema.names))
-    columns = [cast(table.column(field.name), field.type, field.name) for field in schema]
-    return pa.Table.from_arrays(columns, schema=schema)
+    table, closed = table_of(source, wide=options.wide_integers)
+    table = with_moments(table, key.time, options.time_unit)
+    return in_memory("the table" if closed else "the events", table, key, form.drops), closed
 
 
 def _narrow_types(table: pa.Table, schema: pa.Schema, name: str) -> pa.Schema:
@@ -495,11 +345,3 @@ def _narrow_types(table: pa.Table, schema: pa.Schema, name: str) -> pa.Schema:
     if not pa.types.is_dictionary(kind) or not kind.value_type.equals(schema.field(place).type.value_type):
         return schema
     return schema.set(place, schema.field(place).with_type(kind))
-
-
-def check(data: pa.Table | pa.RecordBatch) -> None:
-    """Raise DataError at text that is no UTF-8, and places beyond a dictionary."""
-    try:
-        validate(data)
-    except pa.ArrowException as error:
-        raise DataError(f"the events are not valid Arrow data: {error}") from error

@@ -10,8 +10,10 @@ from dataclasses import replace
 
 from hamlet.errors import Diagnostic, Reports, WorkloadError, in_order, near_miss
 from hamlet.language.automaton import AmbiguousGuards, PatternTooLarge, check_beginnings, template, templates
+from hamlet.language.expression_types import row_types
 from hamlet.language.layering import layers_of, order_of
 from hamlet.language.meaning import AnalysedQuery, Analysis, Declared, Pair
+from hamlet.language.name_checks import check_row_names
 from hamlet.language.parser import read
 from hamlet.language.pattern_checks import Variables, check_shape, variables_of, warn_of_reluctance
 from hamlet.language.predicates import Predicates, take_apart
@@ -33,7 +35,7 @@ from hamlet.language.query import (
 )
 from hamlet.language.result_checks import aggregates_of, check_results, check_session, warn_of_idle_guards
 from hamlet.language.schema import Schema
-from hamlet.language.typecheck import SPECIAL_COLUMNS, check, check_row_names, row_types
+from hamlet.language.typecheck import SPECIAL_COLUMNS, check
 from optimizer.template import START, Template
 
 MOST_WINDOWS = 1_000_000  # that hold one event: each costs memory and time, and is a row

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from hamlet.errors import DataError
 from hamlet.input.columns import Int64Array
+from hamlet.language.expression_types import type_of
 from hamlet.language.query import DISTINCT, Aggregate, Attribute, AttributeType
 from hamlet.language.schema import Schema, is_finer, timestamp
-from hamlet.language.typecheck import type_of
 from hamlet.output.components import Column, Values, columned, listed, read, taken
 from hamlet.output.expressions.selection import Table, best, conjuncts
 from hamlet.output.numbers import Runs

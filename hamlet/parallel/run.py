@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 import pyarrow as pa
 
 from hamlet.engine.online import Engine, EngineOptions
-from hamlet.engine.options import Options, RunOptions, options_of
+from hamlet.engine.options import Options, RunOptions, options_of, takes
 from hamlet.engine.trace import TraceFile
 from hamlet.errors import WorkloadError
 from hamlet.findings import Watch, of_results, see_unread
@@ -35,6 +35,7 @@ Format = Literal["parquet", "csv", "json"]
 _LOG = logging.getLogger("hamlet")
 
 
+@takes(Options)
 def run(
     workload: Workload,
     events: Any,

@@ -14,6 +14,7 @@ from typing import Any
 from hamlet.input.events import EventSource
 from hamlet.input.statistics import Bounds, BoundsOf
 from hamlet.language.conditions import Part, references, walk
+from hamlet.language.expression_types import type_of_attribute
 from hamlet.language.meaning import AnalysedQuery, Analysis
 from hamlet.language.moments import seconds_of
 from hamlet.language.query import (
@@ -34,7 +35,6 @@ from hamlet.language.query import (
     Unary,
 )
 from hamlet.language.schema import UNITS_PER_SECOND, Schema
-from hamlet.language.typecheck import type_of_attribute
 from hamlet.planner.workload import Workload
 
 BY_WHERE = "by --where"

@@ -11,7 +11,7 @@ import numpy as np
 
 from hamlet.policies._sweep import group
 from hamlet.policies.formula import Type
-from hamlet.policies.nodes import Node, Timeline
+from hamlet.policies.node import Node, Timeline
 from hamlet.policies.relation import NO_INTS, Ints, Relation, coalesce, concat, empty, minus, whole
 from hamlet.policies.values import Pool
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hamlet.errors import DataError, UnsupportedError
+from hamlet.policies.comparisons import COMPARE, compile_pattern
 from hamlet.policies.diagnostics import PolicyError
 from hamlet.policies.evaluation import Answer, Evaluation
 from hamlet.policies.formula import (
@@ -35,7 +36,7 @@ from hamlet.policies.logs import LogChunk
 from hamlet.policies.policy import Policy
 from hamlet.policies.propositions import is_temporal
 from hamlet.policies.signature import Signature
-from hamlet.policies.values import COMPARE, compile_pattern, compiled
+from hamlet.policies.terms import compiled
 
 _TYPES = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
 _COMPARED = {"=": pc.equal, "<": pc.less, ">": pc.greater, "<=": pc.less_equal, ">=": pc.greater_equal}

@@ -18,16 +18,18 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet.errors import Reports
+from hamlet.policies.comparisons import sort_key
 from hamlet.policies.diagnostics import PolicyError, deep_recursion
 from hamlet.policies.formula import Formula, Type, children
-from hamlet.policies.nodes import NEVER, Event, Node, Timeline
+from hamlet.policies.node import NEVER, Node, Timeline
+from hamlet.policies.nodes import Event
 from hamlet.policies.placing import Built, UnsafeError
 from hamlet.policies.planning import Planner, check_bounds
 from hamlet.policies.policy import Policy
 from hamlet.policies.relation import Ints
 from hamlet.policies.rewriting import Defined, Rewriter, goal
 from hamlet.policies.signature import Signature
-from hamlet.policies.values import Pool, floats_of, sort_key
+from hamlet.policies.values import Pool, floats_of
 
 Tables = Mapping[tuple[str, int], tuple[Ints, Sequence[pa.Array]]]
 _LARGEST_BOUND = 1 << 53

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.engine.intake import Intake
-from hamlet.engine.memory_limit import Size
-from hamlet.engine.options import options_of
+from hamlet.engine.options import made_of, takes
 from hamlet.engine.reorder_buffer import Disorder
-from hamlet.errors import HamletError, MemoryLimitError, OptionError, one_of
+from hamlet.errors import HamletError, MemoryLimitError
 from hamlet.input.ordering import SortKey
-from hamlet.input.ticks import Lateness, refuse_far, time_in_ticks
+from hamlet.input.ticks import refuse_far, time_in_ticks
 from hamlet.language.schema import Clock, Schema
 from hamlet.policies.logs import LogChunk
+from hamlet.policies.options import MonitorOptions, OnlineOptions
 from hamlet.policies.policy import Policy
-from hamlet.policies.running import VERDICTS, dicts_of, policies_of
+from hamlet.policies.running import dicts_of, policies_of
 from hamlet.policies.serving import Serving
 from hamlet.policies.tables import Tables
-from hamlet.policies.verdicts import VerdictServing, mode_of
+from hamlet.policies.verdicts import VerdictServing
 
 _END_OF_TIME = (1 << 61) - 1
 
@@ -55,42 +55,12 @@ class Monitor:
     [{'policy': 'policy1', 'time': 1, 'time_point': 0, 'u': 7}]
     """
 
-    def __init__(
-        self,
-        policy: Policy | Iterable[Policy],
-        *,
-        negate: bool = False,
-        time_points: str = "step",
-        verdicts: str = "satisfied",
-        mode: str = "local",
-        open_end: bool = False,
-        lateness: Lateness = 0,
-        late: str = "error",
-        max_memory: Size | None = None,
-        time_column: str = "time",
-        type_column: str = "type",
-        order_column: str | None = None,
-        time_unit: str = "s",
-    ) -> None:
-        if time_points not in ("step", "event"):
-            raise OptionError(f"time_points is {time_points!r}; it must be 'step' or 'event'")
-        if verdicts not in VERDICTS:
-            raise OptionError(f"verdicts is {verdicts!r}; it must be {one_of([repr(each) for each in VERDICTS])}")
+    @takes(OnlineOptions)
+    def __init__(self, policy: Policy | Iterable[Policy], **options: Unpack[MonitorOptions]) -> None:
+        self.options = chosen = made_of(OnlineOptions, options)
         self.policies = policies_of(policy)
-        self.verdicts, self.mode = verdicts, mode
-        self._mode = None if verdicts == "satisfied" else mode_of(verdicts, mode)
-        self.negate, self.time_points, self.open_end = negate, time_points, open_end
-        self.options = options_of(
-            {
-                "time_column": time_column,
-                "type_column": type_column,
-                "order_column": order_column,
-                "time_unit": time_unit,
-                "max_memory": max_memory,
-            }
-        )
-        self._key = SortKey(time_column, order_column)
-        self._serving = self._made(Clock(time_column, time_unit, pa.int64()))
+        self._key = SortKey(chosen.time_column, chosen.order_column)
+        self._serving = self._made(Clock(chosen.time_column, chosen.time_unit, pa.int64()))
         wanted = self._serving.predicates
         signature = self.policies[0].signature
         names = [
@@ -100,9 +70,9 @@ class Monitor:
             for name in each.attributes
             if name is not None
         ]
-        keys = [time_column, type_column, *([order_column] if order_column else [])]
-        self._intake = Intake(self.options, tuple(dict.fromkeys([*keys, *names])), wide_integers=True)
-        self._disorder = Disorder(self._key, lateness, late, counted=max_memory is not None)
+        columns = tuple(dict.fromkeys([*self._key.names, chosen.type_column, *names]))
+        self._intake = Intake(chosen.events, columns, wide_integers=True)
+        self._disorder = Disorder(self._key, chosen.lateness, chosen.late, counted=chosen.max_memory is not None)
         self._schema: Schema | None = None
         self._columns: pa.Schema | None = None  # of the batches
         self._tables: Tables | None = None
@@ -113,24 +83,15 @@ class Monitor:
 
     def _made(self, clock: Clock) -> Serving | VerdictServing:
         kind = clock.type if clock.is_timestamp else pa.int64()
-        if self._mode is not None:
-            return VerdictServing(
-                self.policies,
-                self._mode,
-                kind,
-                clock.ticks_per_second,
-                negate=self.negate,
-                open_end=self.open_end,
-                max_memory=self.options.max_memory,
-            )
-        return Serving(
-            self.policies,
-            kind,
-            clock.ticks_per_second,
-            negate=self.negate,
-            open_end=self.open_end,
-            max_memory=self.options.max_memory,
-        )
+        chosen = self.options
+        common: dict[str, Any] = {
+            "negate": chosen.negate,
+            "open_end": chosen.open_end,
+            "max_memory": chosen.max_memory,
+        }
+        if chosen.automaton is not None:
+            return VerdictServing(self.policies, chosen.automaton, kind, clock.ticks_per_second, **common)
+        return Serving(self.policies, kind, clock.ticks_per_second, **common)
 
     # ------------------------------------------------------------------------------------------ the public face
 
@@ -221,7 +182,7 @@ class Monitor:
             columns,
             SortKey(self.options.time_column, self.options.order_column, "the events"),
             self.options.type_column,
-            self.time_points,
+            self.options.time_points,
             open_columns=not schema.closed,
         )
 
@@ -240,7 +201,7 @@ class Monitor:
         if watermark is None:
             return []
         # Without an order column, events of this time that are still to come are time-points behind those here.
-        whole = self.time_points == "step" or self._key.order is not None
+        whole = self.options.time_points == "step" or self._key.order is not None
         return self._processed(self._disorder.release(watermark if whole else watermark + 1), watermark)
 
     def _processed(self, batches: Sequence[pa.RecordBatch], bound: int | None) -> list[dict[str, Any]]:

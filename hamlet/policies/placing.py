@@ -25,7 +25,7 @@ from hamlet.policies.formula import (
     Variable,
     children,
 )
-from hamlet.policies.nodes import Node
+from hamlet.policies.node import Node
 from hamlet.policies.rewriting import negation
 
 TESTS = (Comparison, Substring, Matches)

@@ -38,27 +38,17 @@ from hamlet.policies.formula import (
     children,
 )
 from hamlet.policies.moving import moved_in_time
-from hamlet.policies.nodes import (
-    Always,
-    Event,
-    Extend,
-    Filter,
-    Join,
-    Minus,
-    Never,
-    Node,
-    Position,
-    Shape,
-    Union,
-)
+from hamlet.policies.node import Node
+from hamlet.policies.nodes import Always, Event, Extend, Filter, Join, Minus, Never, Position, Shape, Union
 from hamlet.policies.placing import Built, UnsafeError, divides, placed, pushed, test_of
 from hamlet.policies.rewriting import Defined, Throughout, conjuncts, negation, shown, variables_of
 from hamlet.policies.signature import Signature
 from hamlet.policies.temporal import Next, Previous
 from hamlet.policies.temporal import Since as SinceNode
 from hamlet.policies.temporal import Until as UntilNode
+from hamlet.policies.terms import type_of
 from hamlet.policies.throughout import Henceforth, Historically
-from hamlet.policies.values import Pool, type_of
+from hamlet.policies.values import Pool
 
 
 class Planner:

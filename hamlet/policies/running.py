@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 
-from hamlet.engine.memory_limit import Size
-from hamlet.errors import OptionError, near_miss, one_of
+from hamlet.engine.options import made_of, takes
+from hamlet.errors import OptionError, near_miss
 from hamlet.language.schema import Clock
 from hamlet.policies.evaluation import Evaluation
+from hamlet.policies.options import FileOptions, RunOptions
 from hamlet.policies.policy import Policy
+from hamlet.policies.progression import Mode
 from hamlet.policies.serving import Serving
 from hamlet.policies.source import Source, open_source
-from hamlet.policies.verdicts import Verdicts, mode_of
-
-VERDICTS = ("satisfied", "all", "equivalent")
+from hamlet.policies.verdicts import Verdicts
 
 
 class Results:
@@ -128,22 +128,11 @@ def policies_of(policy: Policy | Iterable[Policy]) -> list[Policy]:
     return named
 
 
+@takes(FileOptions)
 def run(
     policy: Policy | Iterable[Policy],
     events: Any,
-    *,
-    negate: bool = False,
-    time_points: str = "step",
-    verdicts: str = "satisfied",
-    mode: str = "local",
-    open_end: bool = False,
-    ignore_unknown: bool = False,
-    max_memory: Size | None = None,
-    time_column: str = "time",
-    type_column: str = "type",
-    order_column: str | None = None,
-    time_unit: str = "s",
-    input_format: str | None = None,
+    **options: Unpack[RunOptions],
 ) -> Results:
     """Evaluate policies over a complete input.
 
@@ -189,32 +178,27 @@ def run(
     >>> run(policy, events).rows()
     [{'policy': 'policy1', 'time': 1, 'time_point': 0, 'u': 7}]
     """
+    chosen = made_of(FileOptions, options)
     policies = policies_of(policy)
-    if verdicts not in VERDICTS:
-        raise OptionError(f"verdicts is {verdicts!r}; it must be {one_of([repr(each) for each in VERDICTS])}")
-    signature = policies[0].signature
-    kind: str | None = None if verdicts == "satisfied" else mode_of(verdicts, mode)
+    signature, negate = policies[0].signature, chosen.negate
+    kind = chosen.automaton
     wanted = (
         Evaluation(policies, negate=negate).wanted
         if kind is None
-        else {key for each in policies for key in Verdicts(each.formula, signature, kind).predicates}  # type: ignore[arg-type]
+        else {key for each in policies for key in Verdicts(each.formula, signature, kind).predicates}
     )
     source = open_source(
         events,
         signature,
         wanted,
-        time_points=time_points,
-        ignore_unknown=ignore_unknown,
-        input_format=input_format,
-        time_column=time_column,
-        type_column=type_column,
-        order_column=order_column,
-        time_unit=time_unit,
+        time_points=chosen.time_points,
+        ignore_unknown=chosen.ignore_unknown,
+        input_format=chosen.input_format,
+        **chosen.columns,
     )
+    per_second, open_end, limit = source.per_second, chosen.open_end, chosen.max_memory
     if kind is None:
-        serving = Serving(
-            policies, source.time_type, source.per_second, negate=negate, open_end=open_end, max_memory=max_memory
-        )
+        serving = Serving(policies, source.time_type, per_second, negate=negate, open_end=open_end, max_memory=limit)
         parts: list[list[pa.RecordBatch]] = [[] for _ in policies]
         for place, rows in serving.run(source.chunks()):
             parts[place].append(rows)
@@ -224,12 +208,12 @@ def run(
     tables = [_table(batches, schema) for batches, schema in zip(parts, schemas, strict=True)]
     stats: dict[str, Any] = dict(source.stats)
     stats["rows"] = {each.name: table.num_rows for each, table in zip(policies, tables, strict=True)}
-    unit = source.time_type.unit if pa.types.is_timestamp(source.time_type) else time_unit
+    unit = source.time_type.unit if pa.types.is_timestamp(source.time_type) else chosen.time_unit
     return Results([each.name for each in policies], tables, unit, stats)
 
 
 def _verdicts(
-    policies: Sequence[Policy], source: Source, kind: Any, negate: bool, open_end: bool
+    policies: Sequence[Policy], source: Source, kind: Mode, negate: bool, open_end: bool
 ) -> tuple[list[list[pa.RecordBatch]], list[pa.Schema]]:
     """The verdicts of propositional policies."""
     made = [

@@ -26,18 +26,19 @@ from hamlet.checkpoint.columns import WORD, BlobReader, BlobWriter, Json, fields
 from hamlet.checkpoint.stream import described_promise, promise_of
 from hamlet.engine.reorder_buffer import Place
 from hamlet.errors import HamletError, RestoreError
-from hamlet.input.events import batch_of
 from hamlet.input.input_schema import schema_of
+from hamlet.input.pushed import batch_of
+from hamlet.input.ticks import Lateness
 from hamlet.output.digits import decimal_digits, integer_of
 from hamlet.policies.evaluation import Evaluation
 from hamlet.policies.formula import Type
-from hamlet.policies.nodes import NEVER, Node
+from hamlet.policies.node import NEVER, Node
 from hamlet.policies.policy import Policy
 from hamlet.policies.relation import Ints, Relation
 from hamlet.policies.saving_verdicts import described_verdicts, load_verdicts
 from hamlet.policies.serving import Serving
 from hamlet.policies.standing import Pending
-from hamlet.policies.values import Pool
+from hamlet.policies.values import POOLED, Pool
 from hamlet.policies.verdicts import VerdictServing
 from hamlet.version import __version__
 
@@ -59,29 +60,16 @@ _DESCRIBED = (
     "serving",
 )
 _LOW = -(2**62)
-_POOLED = 1 << 62
 
 
 def write(monitor: Monitor) -> bytes:
     """A monitor as bytes."""
     blobs = BlobWriter()
     place = monitor._disorder.place()
-    options = asdict(monitor.options)
     described = {
         "version": __version__,
         "policies": _digest(monitor.policies),
-        "options": {
-            **{
-                name: options[name]
-                for name in ("time_column", "type_column", "order_column", "time_unit", "max_memory")
-            },
-            "negate": monitor.negate,
-            "time_points": monitor.time_points,
-            "open_end": monitor.open_end,
-            "verdicts": monitor.verdicts,
-            "mode": monitor.mode,
-            **_lateness(monitor._disorder.options),
-        },
+        "options": {**asdict(monitor.options), "lateness": _lateness(monitor.options.lateness)},
         "stream": [place.events, place.late_events, place.seen, place.promised],
         "promise": described_promise(monitor._promise, blobs),
         "held": _table(place.held, blobs),
@@ -113,11 +101,9 @@ def _digest(policies: Sequence[Policy]) -> str:
     return hashlib.blake2b(told.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
 
 
-def _lateness(options: dict[str, Any]) -> Json:
-    lateness = options["lateness"]
-    if not isinstance(lateness, int | float | str):
-        lateness = f"{lateness.total_seconds():f} s"
-    return {"lateness": lateness, "late": options["late"]}
+def _lateness(lateness: Lateness) -> Json:
+    """A lateness in ticks, or as text."""
+    return lateness if isinstance(lateness, int | float | str) else f"{lateness.total_seconds():f} s"
 
 
 def _table(table: pa.Table | None, blobs: BlobWriter) -> Json:
@@ -313,7 +299,7 @@ def load_evaluation(evaluation: Evaluation, description: Json, blobs: BlobReader
     if values[: len(own)] != own:
         raise ValueError("the values of the policies are others")
     for value in values[len(own) :]:
-        if pool.code(value) != _POOLED + len(pool.values) - 1:
+        if pool.code(value) != POOLED + len(pool.values) - 1:
             raise ValueError("two values are equal")
     base, known, bound, times = items(about_line, 4)
     line = evaluation._line
@@ -372,13 +358,13 @@ def _check_codes(column: Ints, kind: Type | None, pool: Pool) -> None:
         return  # bits
     if kind == "bool" and not (low >= 0 and high <= 1):
         raise ValueError("a truth value is none")
-    if (kind == "int" and low <= -_POOLED) or high >= _POOLED + len(pool.values):
+    if (kind == "int" and low <= -POOLED) or high >= POOLED + len(pool.values):
         raise ValueError("a value is not in the pool")
-    if kind == "string" and low < _POOLED:
+    if kind == "string" and low < POOLED:
         raise ValueError("a value is not in the pool")
     wanted = str if kind == "string" else int
-    for code in np.unique(column[column >= _POOLED]).tolist():
-        if type(pool.values[code - _POOLED]) is not wanted:
+    for code in np.unique(column[column >= POOLED]).tolist():
+        if type(pool.values[code - POOLED]) is not wanted:
             raise ValueError("a value has another type")
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from hamlet.checkpoint.columns import BlobReader, BlobWriter, Json, fields, items, whole
 from hamlet.policies._automaton import Stream
 from hamlet.policies.atoms import EvaluatedAtom
-from hamlet.policies.nodes import NEVER
+from hamlet.policies.node import NEVER
 from hamlet.policies.relation import Ints
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from hamlet.policies.relation import Ints, Relation, coalesce, concat, empty, ha
 from hamlet.policies.standing import Store, is_small
 
 if TYPE_CHECKING:
-    from hamlet.policies.nodes import Timeline
+    from hamlet.policies.node import Timeline
     from hamlet.policies.temporal import Since, Until
 
 

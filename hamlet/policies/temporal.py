@@ -12,7 +12,7 @@ import numpy as np
 
 from hamlet.policies._sweep import group, group_max
 from hamlet.policies.formula import Type
-from hamlet.policies.nodes import NEVER, Node, Timeline
+from hamlet.policies.node import NEVER, Node, Timeline
 from hamlet.policies.relation import (
     NO_INTS,
     Ints,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hamlet.policies.formula import Type
-from hamlet.policies.nodes import NEVER, Node, Timeline
+from hamlet.policies.node import NEVER, Node, Timeline
 from hamlet.policies.relation import Relation, coalesce, concat, empty, overlapping
 
 

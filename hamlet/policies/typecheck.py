@@ -134,7 +134,7 @@ class _Checker:
             self._reports.error("the interval is empty", interval.span, "write the smaller bound first: [0,10]")
 
     def _pattern(self, pattern: str, span: Span) -> None:
-        from hamlet.policies.values import compile_pattern
+        from hamlet.policies.comparisons import compile_pattern
 
         try:
             compile_pattern(pattern)

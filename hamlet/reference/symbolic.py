@@ -24,9 +24,10 @@ from hamlet.engine.keys import KeyIndex
 from hamlet.engine.options import Options, options_of
 from hamlet.errors import UnsupportedError
 from hamlet.input.columns import BatchColumns, Int64Array, StringPool, integers
-from hamlet.input.events import batch_of, open_events
+from hamlet.input.events import open_events
 from hamlet.input.input_schema import schema_of
 from hamlet.input.ordering import SortKey
+from hamlet.input.pushed import batch_of
 from hamlet.input.stream_schema import conformed, has_columns
 from hamlet.kernel.expression import OverflowInExpression
 from hamlet.language.schema import Schema

@@ -15,21 +15,14 @@ from hamlet.output.files import staged
 from hamlet.spark.counters import Stats
 from hamlet.spark.input import Loaded
 from hamlet.spark.job import Job
+from hamlet.spark.options import Batch
 from hamlet.spark.products import Decision, decided, made, put_together
-from hamlet.spark.session import Progress, at_the_end, watched
+from hamlet.spark.session import at_the_end, watched
 
 MEASURE = "measure"  # the stage of looking at times or counting keys, in jobs that do
 
 
-def measured(
-    job: Job,
-    read: Loaded,
-    products: str,
-    balance: bool,
-    semijoin: str,
-    stages: Stages,
-    progress: Progress | None,
-) -> tuple[Decision, dict[str, int]]:
+def measured(job: Job, read: Loaded, options: Batch, stages: Stages) -> tuple[Decision, dict[str, int]]:
     """Look at the input before the job: whether its parts are ranges of time, and else, if asked, at its keys.
 
     Parameters
@@ -37,12 +30,9 @@ def measured(
     job : Job
         Will be balanced by its keys.
     read : Loaded
-    products : {'auto', 'always', 'never'}
-    balance : bool
-    semijoin : {'auto', 'on', 'off'}
+    options : Batch
     stages : Stages
         Gets a stage `MEASURE` where something was looked at.
-    progress : callable, optional
 
     Returns
     -------
@@ -50,15 +40,15 @@ def measured(
     dict
         ``keys`` and ``possible`` of `Job.measure`; empty where nobody has looked.
     """
-    context = job.events.frame.sparkSession.sparkContext
+    context, progress = job.events.frame.sparkSession.sparkContext, options.progress
     decision = Decision(None, "a page and a trace tell of every burst")
     if not job.shipment.options.trace:
         with stages.measured(MEASURE), watched(context, "looking at times", progress):
-            decision = decided(job, products, read)
+            decision = decided(job, options.products, read)
     keys: dict[str, int] = {}
-    if (balance or semijoin == "on") and decision.cut is None:
+    if (options.balance or options.semijoin == "on") and decision.cut is None:
         with stages.measured(MEASURE), watched(context, "counting keys", progress):
-            keys = job.measure(balance=balance, semijoin=semijoin != "off")
+            keys = job.measure(balance=options.balance, semijoin=options.semijoin != "off")
     elif not decision.measured:
         stages.seconds.pop(MEASURE, None)
     return decision, keys

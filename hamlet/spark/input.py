@@ -36,10 +36,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from hamlet.engine.options import Options
 from hamlet.engine.where import Filter
 from hamlet.errors import DataError, OptionError, UnsupportedError, one_of
-from hamlet.input.csvform import CsvForm, Dropped
+from hamlet.input.csvform import Dropped
 from hamlet.input.files import format_of, leaves, open_paths
 from hamlet.input.input_schema import plain_schema, schema_of, unreadable_column
 from hamlet.input.ordering import SortKey
@@ -53,6 +52,7 @@ from hamlet.planner.workload import Workload, workload_of
 from hamlet.spark.events import read_arrivals, read_files
 from hamlet.spark.frames import Events, arrow_schema, events_of
 from hamlet.spark.look import Choice
+from hamlet.spark.options import FileJob
 from hamlet.spark.parts import Part, parts_of, row_groups
 from hamlet.spark.slices import mapped
 
@@ -112,29 +112,14 @@ def local_path(source: str) -> Path | None:
     return Path(unquote(parts.path)) if parts.scheme == "file" and parts.netloc in ("", "localhost") else None
 
 
-def opened(
-    source: str | Sequence[str],
-    input_format: str | None,
-    options: Options,
-    workload: Workload,
-    choice: Choice | None = None,
-    form: CsvForm | None = None,
-    *,
-    watched: bool = False,
-) -> LocalFiles | Elsewhere:
+def opened(sources: Sequence[str], workload: Workload, options: FileJob) -> LocalFiles | Elsewhere:
     """Events by their paths or URLs; local files' columns are checked, and what events must fulfil.
 
     Parameters
     ----------
-    source : str or sequence of str
-    input_format : str or None
-    options : Options
+    sources : sequence of str
     workload : Workload
-    choice : Choice, optional
-        By default all events.
-    form : CsvForm, optional
-    watched : bool
-        Whether events that no query can use are counted by type and time, too.
+    options : FileJob
 
     Raises
     ------
@@ -142,20 +127,18 @@ def opened(
         As for `hamlet.run` on a file.
     """
     workload = workload_of(workload)
-    sources = sources_of(source)
-    form = form or CsvForm()
     paths = [local_path(each) for each in sources]
     known = [each for each in paths if each is not None]
     if len(known) == len(paths):
-        return LocalFiles(known, input_format, options, workload, choice or Choice(), form, watched)
+        return LocalFiles(known, workload, options)
     if known:
         raise OptionError(f"{sources[paths.index(None)]} is a URL and {known[0]} is none; give only one kind of input")
-    if form.drops:
+    if options.form.drops:
         raise OptionError(
             f"bad_rows='drop' (--bad-rows drop) is for files that this machine sees: those behind {sources[0]} are "
             "read by Spark, which does not say what it leaves out"
         )
-    return Elsewhere(sources, input_format, options, form)
+    return Elsewhere(sources, options)
 
 
 def sources_of(source: str | Sequence[str]) -> list[str]:
@@ -174,9 +157,10 @@ class Elsewhere:
 
     left_out: RowGroups | None = None
 
-    def __init__(self, sources: Sequence[str], input_format: str | None, options: Options, form: CsvForm) -> None:
+    def __init__(self, sources: Sequence[str], options: FileJob) -> None:
         self._sources = list(sources)
-        self._options = options
+        self._options = options.run
+        input_format, form = options.input_format, options.form
         formats = []
         for source in sources:
             suffix = Path(urlsplit(source).path).suffix
@@ -222,16 +206,8 @@ class LocalFiles:
         As for `hamlet.run` on it.
     """
 
-    def __init__(
-        self,
-        paths: Sequence[Path],
-        input_format: str | None,
-        options: Options,
-        workload: Workload,
-        choice: Choice,
-        form: CsvForm,
-        watched: bool,
-    ) -> None:
+    def __init__(self, paths: Sequence[Path], workload: Workload, job: FileJob) -> None:
+        options, input_format, form, choice = job.run, job.input_format, job.form, job.choice
         self._given = list(paths)
         self._form = form
         self._key = SortKey(options.time_column, options.order_column)
@@ -263,7 +239,7 @@ class LocalFiles:
             if not is_readable(field.type):
                 raise DataError(f"{reader.name}: {unreadable_column(field.name, field.type)}")
         self.left_out: RowGroups | None = RowGroups(reader, schema)
-        self._leave_out(self.left_out, schema, choice, condition, None if watched else workload)
+        self._leave_out(self.left_out, schema, choice, condition, None if job.watched else workload)
 
     @staticmethod
     def _leave_out(

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hamlet.engine.options import Options
 from hamlet.engine.stages import Stages
 from hamlet.findings import Tally
 from hamlet.output.files import staged
@@ -17,27 +16,25 @@ from hamlet.spark.counters import StatsParam, events_seen, summed
 from hamlet.spark.findings import of_layers, unit_notes, warnings_of
 from hamlet.spark.input import Loaded
 from hamlet.spark.layers import Done, layers, looked_at
+from hamlet.spark.options import Batch
 from hamlet.spark.output import written
-from hamlet.spark.session import Progress, watched
+from hamlet.spark.session import watched
 
 if TYPE_CHECKING:
     from hamlet.spark.report import JobReport
+
+_REASON = "queries ask about the rows of other queries"
+NO_SEMIJOIN = f"--semijoin on has no effect: no events are left behind before the shuffle, since {_REASON}"
 
 
 def submit_layers(
     workload: Workload,
     read: Loaded,
-    options: Options,
-    partitions: int | None,
+    options: Batch,
     place: tuple[Path, str],
-    output_format: str,
-    stages: Stages,
-    *,
-    balance: bool,
-    where: str | None,
-    about: JobReport | None,
     traced: tuple[Path, str] | None,
-    progress: Progress | None,
+    about: JobReport | None,
+    stages: Stages,
 ) -> dict[str, Any]:
     """Compute and write all units.
 
@@ -45,19 +42,14 @@ def submit_layers(
     ----------
     workload : Workload
     read : Loaded
-    options : Options
-    partitions : int, optional
+    options : Batch
     place : (pathlib.Path, str)
         Where the rows go, and as the user wrote it.
-    output_format : {'parquet', 'csv', 'json'}
-    stages : Stages
-    balance : bool
-    where : str, optional
-    about : JobReport, optional
-        Writes a page.
     traced : (pathlib.Path, str), optional
         Where the records of bursts go: a folder per unit.
-    progress : callable, optional
+    about : JobReport, optional
+        Writes a page.
+    stages : Stages
 
     Returns
     -------
@@ -67,7 +59,8 @@ def submit_layers(
     began = time.perf_counter() - sum(stages.seconds.values())
     context = read.events.frame.sparkSession.sparkContext
     stats = context.accumulator({}, StatsParam())
-    frame = looked_at(workload, read.events, options, where, stats, watch=about is not None)
+    where, progress = options.where, options.progress
+    frame = looked_at(workload, read.events, options.run, where, stats, watch=about is not None)
     if where is not None or about is not None:
         frame = frame.localCheckpoint(eager=True)  # each event is looked at once, however many units read it
     with contextlib.ExitStack() as held:
@@ -80,17 +73,21 @@ def submit_layers(
             staged(*place) as fresh,
             watched(context, "counting trends", progress),
         ):
-            for each in layers(workload, frame, options, partitions, balance=balance, traced=records):
-                files = written(each.job, each.rows, each.rows.count(), fresh, output_format)
+            for each in layers(
+                workload, frame, options.run, options.partitions, balance=options.balance, traced=records
+            ):
+                files = written(each.job, each.rows, each.rows.count(), fresh, options.output_format)
                 tallies |= dict(zip(each.job.names, files.pop("tallies"), strict=True))
                 counts = {name: counts[name] + files[name] for name in counts}
                 done.append(each)
         for unfinished in records.glob("*/.part-*") if records is not None else ():  # of a task that was killed
             unfinished.unlink()
         seen = read.rows if where is None else events_seen(stats.value)
-        used = {"used": False, "reason": "queries ask about the rows of other queries"}
+        used = {"used": False, "reason": _REASON}
         noted, _ = of_layers(done, workload.names)
         counts["notes"] = unit_notes(done[0].job.schema, noted) + counts["notes"]
+        if options.semijoin == "on":
+            counts["notes"].insert(0, NO_SEMIJOIN)
         said = warnings_of(workload, done[0].job, noted, [tallies[name] for name in workload.names], read.schema)
         found = {**_together(done), **noted.paths, "events": seen, **counts, "warnings": [*read.notes, *said]}
         found |= {"products": used, "stages": stages.seconds}

@@ -43,6 +43,7 @@ from hamlet.spark.look import Choice, seen
 from hamlet.spark.slices import mapped
 from hamlet.spark.tasks import Shipment
 
+LAYERED = "queries about rows of queries run on Spark without --from and --to, and over a DataFrame without where"
 _WHOLE = "try_cast({} AS BIGINT)"  # NULL where an integer needs more than 64 bits
 
 

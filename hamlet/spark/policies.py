@@ -7,16 +7,16 @@ they are, and shuffled to their slices.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from hamlet.engine.options import Options
+from hamlet.engine.options import Options, made_of, takes
 from hamlet.errors import DataError, UnsupportedError
 from hamlet.input.ordering import SortKey
 from hamlet.language.schema import UNITS_PER_SECOND
@@ -31,28 +31,16 @@ from hamlet.policies.serving import Serving
 from hamlet.policies.tables import Tables
 from hamlet.spark.frames import Events, events_of
 from hamlet.spark.input import local_output, local_path, sources_of
+from hamlet.spark.options import MonitorFrameOptions, PolicyBatch, PolicyFrame, PolicySubmitOptions
 from hamlet.spark.packets import as_bytes, from_bytes
 from hamlet.spark.policy_tasks import Reading, Share, Shipment, monitor_slice, shares_of, summed
-from hamlet.spark.session import Progress, check_pandas, guarded, session, translated, watched
+from hamlet.spark.session import check_pandas, guarded, session, translated, watched
 from hamlet.spark.slices import in_slices, mapped
 
 
+@takes(PolicyBatch)
 def submit(
-    policy: Policy,
-    source: str | Sequence[str],
-    output: str,
-    *,
-    slices: int | None = None,
-    statistics: Rates | None = None,
-    master: str | None = None,
-    output_format: str = "parquet",
-    overwrite: bool = False,
-    negate: bool = False,
-    open_end: bool = False,
-    time_points: str = "step",
-    keep: Iterable[str] = (),
-    progress: Progress | None = None,
-    **reading: Any,
+    policy: Policy, source: str | Sequence[str], output: str, **options: Unpack[PolicySubmitOptions]
 ) -> dict[str, Any]:
     """Monitor a file as a Spark job that writes ``output/policy=<name>/part-<slice>.<format>``.
 
@@ -71,9 +59,8 @@ def submit(
         As for `hamlet.spark.submit`.
     negate, open_end, time_points
         As for `hamlet.policies.run`.
-    **reading
-        ``input_format``, ``ignore_unknown``, ``time_column``, ``type_column``, ``order_column``, ``time_unit``,
-        ``delimiter``, ``bad_rows``.
+    input_format, ignore_unknown, time_column, type_column, order_column, time_unit, delimiter, bad_rows
+        As for `hamlet.policies.source.open_source`.
 
     Returns
     -------
@@ -89,6 +76,7 @@ def submit(
     JobError
         If Spark cannot finish the job.
     """
+    chosen = made_of(PolicyBatch, options)
     paths = []
     for each in sources_of(source):
         path = local_path(each)
@@ -97,19 +85,19 @@ def submit(
                 f"{each} is a URL of another file system; tasks of a policy read a path that every machine sees"
             )
         paths.append(os.path.abspath(path))
-    place = check_destination(local_output(output), overwrite, [*paths, *keep])
-    shipment = _shipment(policy, negate, open_end, time_points)
-    ways = Reading(paths[0] if len(paths) == 1 else paths, reading)
-    opened = ways.open(policy, time_points)
+    place = check_destination(local_output(output), chosen.overwrite, [*paths, *map(str, chosen.keep)])
+    shipment = _shipment(policy, chosen, chosen.time_points)
+    ways = Reading(paths[0] if len(paths) == 1 else paths, chosen.reading)
+    opened = ways.open(policy, chosen.time_points)
     shipment.serving(opened.time_type, opened.per_second)  # what cannot be monitored costs no JVM
-    with session(master) as spark, translated():
+    with session(chosen.master) as spark, translated():
         context = spark.sparkContext
-        count = slices or context.defaultParallelism
-        shares = shares_of(shipment, ways, opened, count, statistics)
+        count = chosen.slices or context.defaultParallelism
+        shares = shares_of(shipment, ways, opened, count, chosen.statistics)
         with staged(place, output) as fresh:
             (fresh / folder_of("policy", policy.name)).mkdir()
-            task = partial(_guarded_slice, shipment, ways, str(fresh), output_format)
-            with watched(context, "monitoring", progress):
+            task = partial(_guarded_slice, shipment, ways, str(fresh), chosen.output_format)
+            with watched(context, "monitoring", chosen.progress):
                 found = context.parallelize(enumerate(shares), len(shares)).map(task).collect()
     return summed(shares, found)
 
@@ -119,8 +107,9 @@ def rates_from(known: Any, policy: Policy, negate: bool = False) -> Rates:
     return rates_of_formula(known, goal(policy.formula, negate)[0])
 
 
-def _shipment(policy: Policy, negate: bool, open_end: bool, time_points: str) -> Shipment:
-    return Shipment(policy.text, str(policy.signature), policy.name, policy.source, negate, open_end, time_points)
+def _shipment(policy: Policy, chosen: PolicyFrame, time_points: str = "step") -> Shipment:
+    text, signature = policy.text, str(policy.signature)
+    return Shipment(text, signature, policy.name, policy.source, chosen.negate, chosen.open_end, time_points)
 
 
 def _guarded_slice(
@@ -134,18 +123,8 @@ def _guarded_slice(
 # ---------------------------------------------------------------------------------------------- DataFrames
 
 
-def monitor(
-    policy: Policy,
-    events: DataFrame,
-    *,
-    slices: int | None = None,
-    negate: bool = False,
-    open_end: bool = False,
-    time_column: str = "time",
-    type_column: str = "type",
-    order_column: str | None = None,
-    time_unit: str = "s",
-) -> DataFrame:
+@takes(PolicyFrame)
+def monitor(policy: Policy, events: DataFrame, **options: Unpack[MonitorFrameOptions]) -> DataFrame:
     """Monitor the events of a DataFrame; a time-point is all events of one time (and order).
 
     Parameters
@@ -170,11 +149,12 @@ def monitor(
     HamletError, JobError
         As `submit`.
     """
-    options = Options(time_column=time_column, type_column=type_column, order_column=order_column, time_unit=time_unit)
+    chosen = made_of(PolicyFrame, options)
+    columns = Options(**chosen.columns)
     check_pandas()
     with translated():
-        job = _FrameJob(_shipment(policy, negate, open_end, "step"), events_of(events, options), options)
-        return job.rows(slices or events.sparkSession.sparkContext.defaultParallelism)
+        job = _FrameJob(_shipment(policy, chosen), events_of(events, columns), columns)
+        return job.rows(chosen.slices or events.sparkSession.sparkContext.defaultParallelism)
 
 
 class _FrameJob:

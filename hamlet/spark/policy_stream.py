@@ -9,36 +9,30 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from hamlet.engine.options import takes
 from hamlet.errors import DataError, OutputError, RestoreError, UnsupportedError
 from hamlet.input.files import event_files, format_of
 from hamlet.output.columnar import file_writer, folder_of
 from hamlet.policies import Monitor, Policy
+from hamlet.policies.options import OnlineOptions
 from hamlet.policies.serving import Serving
 from hamlet.spark.input import local_output, local_path
+from hamlet.spark.options import PolicyStream, PolicyStreamOptions, job_of
 from hamlet.spark.session import at_the_end, session, translated
 
 _STATES = "monitor"  # the folder of states below the checkpoint
 
 
+@takes(PolicyStream, OnlineOptions, without=["run"])
 def submit_stream(
-    policy: Policy,
-    source: str,
-    output: str,
-    checkpoint: str,
-    *,
-    output_format: str = "parquet",
-    input_format: str | None = None,
-    master: str | None = None,
-    trigger: str | None = None,
-    available_now: bool = False,
-    files_per_batch: int | None = None,
-    **options: Any,
+    policy: Policy, source: str, output: str, checkpoint: str, **options: Unpack[PolicyStreamOptions]
 ) -> dict[str, Any]:
     """Monitor the files of a folder and those that are added to it, until the job is stopped.
 
@@ -70,23 +64,21 @@ def submit_stream(
     JobError
         If Spark cannot go on.
     """
+    chosen = job_of(PolicyStream, OnlineOptions, options)
     path = local_path(source)
     if path is None:
         raise UnsupportedError(f"{source} is a URL of another file system; --stream follows a folder of this machine")
     first = event_files(path)[0] if path.exists() else None
     if first is None:
         raise DataError(f"no such folder: {source}")
-    kind = format_of(first, input_format)
+    kind = format_of(first, chosen.input_format)
     folder, states = local_output(output).resolve(), Path(checkpoint, _STATES)
     if folder.is_dir() and any(folder.iterdir()) and not states.is_dir():
         raise OutputError(f"{output} is not empty, and the checkpoint {checkpoint} is: rows would be there twice")
-    writer = _Writer(policy, options, folder, states, output_format)
-    with session(master) as spark, translated():
-        frame = _followed(spark, str(path), kind, files_per_batch)
-        started = frame.writeStream.option("checkpointLocation", str(Path(checkpoint, "spark")))
-        started = started.trigger(availableNow=True) if available_now else started
-        started = started.trigger(processingTime=trigger) if trigger is not None and not available_now else started
-        query = started.foreachBatch(writer.take).start()
+    writer = _Writer(policy, chosen, folder, states)
+    with session(chosen.master) as spark, translated():
+        frame = _followed(spark, str(path), kind, chosen.files_per_batch)
+        query = chosen.writer(frame, str(Path(checkpoint, "spark"))).foreachBatch(writer.take).start()
         try:
             query.awaitTermination()
         finally:
@@ -115,11 +107,9 @@ class _Writer:
         What stopped it.
     """
 
-    def __init__(
-        self, policy: Policy, options: Mapping[str, Any], folder: Path, states: Path, output_format: str
-    ) -> None:
-        self._policy, self._options = policy, dict(options)
-        self._folder, self._states, self._format = folder / folder_of("policy", policy.name), states, output_format
+    def __init__(self, policy: Policy, chosen: PolicyStream, folder: Path, states: Path) -> None:
+        self._policy, self._options, self._format = policy, asdict(chosen.run), chosen.output_format
+        self._folder, self._states = folder / folder_of("policy", policy.name), states
         self.batches = self.events = self.rows = 0
         self.failed: Exception | None = None
         Monitor(policy, **self._options)  # what cannot be monitored costs no JVM
@@ -163,8 +153,8 @@ class _Writer:
 
     def _write(self, rows: list[dict[str, Any]], batch: int, events: pa.Table) -> None:
         """Write rows beside the results, and put them in place."""
-        kind = events.schema.field(self._options.get("time_column", "time")).type
-        negate = bool(self._options.get("negate"))
+        kind = events.schema.field(self._options["time_column"]).type
+        negate = self._options["negate"]
         serving = Serving([self._policy], kind if pa.types.is_timestamp(kind) else pa.int64(), 1, negate=negate)
         table = pa.Table.from_pylist(rows, serving.schemas[0])
         beside = self._folder.parent / f".batch-{batch:08}"

@@ -17,7 +17,6 @@ from pyspark.sql.functions import col, lit, when
 from pyspark.sql.functions import hash as spark_hash
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from hamlet.errors import OptionError, one_of
 from hamlet.output.partial import SCHEMA as PARTIAL
 from hamlet.parallel.time.ranges import SCHEMA, Cut, cut_of, ranges_of, refused, too_dear, too_few
 from hamlet.spark.chunk_tasks import BORDER, ChunkTask, Sender, measured
@@ -26,15 +25,8 @@ from hamlet.spark.input import Loaded
 from hamlet.spark.job import Job
 from hamlet.spark.slices import Batches, mapped
 
-CHOICES = ("auto", "always", "never")
 PARTIAL_TYPE = from_arrow_schema(PARTIAL)
 QUERY, WINDOW, GROUP, _ = PARTIAL.names
-
-
-def check_choice(products: str) -> None:
-    """Raise OptionError where there is no such choice."""
-    if products not in CHOICES:
-        raise OptionError(f"products is {products!r}; it must be {one_of([repr(choice) for choice in CHOICES])}")
 
 
 @dataclass(frozen=True)

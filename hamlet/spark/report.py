@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
@@ -20,7 +19,6 @@ from pyspark import SparkContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col, count_distinct, pmod, xxhash64
 
-from hamlet.engine.options import Options
 from hamlet.output.place import check_place
 from hamlet.output.query_rows import QueryRows
 from hamlet.output.result import Results
@@ -32,6 +30,7 @@ from hamlet.planner.workload import Workload
 from hamlet.spark.counters import Stats, activity_of, decisions_of
 from hamlet.spark.job import ROW, Job
 from hamlet.spark.layers import Done
+from hamlet.spark.options import Batch
 from hamlet.spark.rows import Presenter
 
 MOST_ROWS = 300_000  # that the driver takes; ten times what a page can draw
@@ -56,11 +55,8 @@ class JobReport:
     workload : Workload
     sources : sequence of str
         The names of the input.
-    options : Options
-    path : path
-        Where the page goes.
-    **settings
-        What else decides what the job does, for the page.
+    options : Batch
+        Of which `report` is where the page goes.
 
     Raises
     ------
@@ -68,19 +64,13 @@ class JobReport:
         If a page cannot be written there; known before the job.
     """
 
-    def __init__(
-        self,
-        workload: Workload,
-        sources: Sequence[str],
-        options: Options,
-        path: str | os.PathLike[str],
-        **settings: object,
-    ) -> None:
-        check_place(path, OPTION, keep=(workload.analysis.text.source, *sources), example=EXAMPLE)
+    def __init__(self, workload: Workload, sources: Sequence[str], options: Batch) -> None:
+        assert options.report is not None
+        self._path = options.report
+        check_place(self._path, OPTION, keep=(workload.analysis.text.source, *sources), example=EXAMPLE)
         self._workload = workload
         self._source = ", ".join(sources)
-        self._settings = settings_of(options, **settings)
-        self._path = path
+        self._settings = settings_of(options.run, where=options.where, balance=options.balance)
         self._began: list[float] = []
 
     @contextlib.contextmanager

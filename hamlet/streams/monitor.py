@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from hamlet.engine.memory_limit import bytes_of
+from hamlet.engine.options import made_of, takes
 from hamlet.engine.reorder_buffer import Disorder
 from hamlet.errors import DataError, MemoryLimitError, OptionError
 from hamlet.input.columns import Int64Array
-from hamlet.input.events import table_of
 from hamlet.input.input_schema import missing_column
 from hamlet.input.ordering import SortKey
-from hamlet.input.ticks import Lateness, seconds_of
+from hamlet.input.readers import table_of
+from hamlet.input.ticks import seconds_of
 from hamlet.language.schema import Clock
-from hamlet.planner.paths import names_of
 from hamlet.streams._cells import Fault
 from hamlet.streams._evaluator import DeadlineLimit, MemoryLimit
 from hamlet.streams.clock import NANOSECONDS, StreamClock, Times
 from hamlet.streams.columns import Cells, cells_of
-from hamlet.streams.compile import FEATURES, MAX_DEADLINES, compile_program
+from hamlet.streams.compile import compile_program
 from hamlet.streams.memory import held
+from hamlet.streams.options import MonitorOptions, Options
 from hamlet.streams.results import Found, RowForm
 from hamlet.streams.specification import Specification
 from hamlet.streams.tuples import as_structs
@@ -74,50 +75,23 @@ class Monitor:
     [{'stream': 'n', 'time': 2, 'value': 1}]
     """
 
-    def __init__(
-        self,
-        spec: Specification,
-        *,
-        values: bool = False,
-        start: Any = None,
-        time_column: str | None = None,
-        time_unit: str = "s",
-        lateness: Lateness = 0,
-        late: str = "error",
-        max_memory: int | str | None = None,
-        max_deadlines: int = MAX_DEADLINES,
-        features: str | Iterable[str] | None = None,
-        source: str = "the events",
-    ) -> None:
+    @takes(Options)
+    def __init__(self, spec: Specification, *, source: str = "the events", **options: Unpack[MonitorOptions]) -> None:
         if not isinstance(spec, Specification):
             raise OptionError(
                 f"a monitor takes a Specification, not a {type(spec).__name__}; Specification.parse(text) makes one"
             )
-        if not isinstance(max_deadlines, int) or max_deadlines < 1:
-            raise OptionError(f"max_deadlines is {max_deadlines!r}; it must be an integer > 0")
+        self.options = chosen = made_of(Options, options, ("source",))
         self.spec = spec
-        self.form = RowForm(spec.program, values)
-        limit = bytes_of(max_memory) or 0
-        allowed = names_of("features", features, FEATURES)
+        self.form = RowForm(spec.program, chosen.values)
         self.evaluator = compile_program(
             spec.program,
-            values=values,
-            max_deadlines=max_deadlines,
-            max_memory=limit,
-            features=None if allowed is None else frozenset(allowed.split(",")),
+            values=chosen.values,
+            max_deadlines=chosen.max_deadlines,
+            max_memory=bytes_of(chosen.max_memory) or 0,
+            features=chosen.ways,
         )
-        self.options: dict[str, Any] = {
-            "values": values,
-            "start": start,
-            "time_column": time_column,
-            "time_unit": time_unit,
-            "lateness": lateness,
-            "late": late,
-            "max_memory": max_memory,
-            "max_deadlines": max_deadlines,
-            "features": allowed,
-        }
-        self.time_column = time_column
+        self.time_column = chosen.time_column
         self.times: Times | None = None
         self.start_at: int | None = None  # ns
         self.seen: int | None = None  # the largest time, ns
@@ -128,13 +102,11 @@ class Monitor:
         self.broken: str | None = None
         self.disorder: Disorder | None = None
         self.engine_clock: Clock | None = None
-        if late not in ("error", "drop"):
-            raise OptionError(f"late is {late!r}; it must be 'error' or 'drop'")
-        seconds = seconds_of(lateness)
-        if (int(lateness) if seconds is None else seconds) != 0:  # type: ignore[arg-type]
-            self.disorder = Disorder(SortKey(_TICKS), lateness, late)
-        Times("time", time_unit)
-        self._unit, self._late, self._start, self._source = time_unit, late, start, source
+        seconds = seconds_of(chosen.lateness)
+        if (int(chosen.lateness) if seconds is None else seconds) != 0:  # type: ignore[arg-type]
+            self.disorder = Disorder(SortKey(_TICKS), chosen.lateness, chosen.late)
+        Times("time", chosen.time_unit)
+        self._source = source
 
     # ---------------------------------------------------------------------------------------------------- the faces
 
@@ -168,13 +140,13 @@ class Monitor:
         clock = self.clock
         if clock is None:
             clock = (
-                StreamClock("time", self._unit, "integer")
+                StreamClock("time", self.options.time_unit, "integer")
                 if not isinstance(time, float)
                 else StreamClock("time", "ns", "fraction")
             )
         until = clock.nanoseconds_of(time)
         if self.start_at is None:
-            if self._start is None:
+            if self.options.start is None:
                 self.promised = max(until + 1, self.promised or until + 1)
                 return []
             self._begin(clock, None)
@@ -217,7 +189,7 @@ class Monitor:
     @property
     def shown_clock(self) -> StreamClock | None:
         """The clock that rows are given by, which `advance` may ask for before any event."""
-        return self.clock or StreamClock("time", self._unit, "integer")
+        return self.clock or StreamClock("time", self.options.time_unit, "integer")
 
     # ------------------------------------------------------------------------------------------------------ the work
 
@@ -291,7 +263,7 @@ class Monitor:
         """The time column."""
         names = batch.schema.names
         if self.times is None:
-            self.times = Times(self.find_time(names), self._unit, self._source)
+            self.times = Times(self.find_time(names), self.options.time_unit, self._source)
         column = self.time_column or self.times.column
         if column not in names:
             raise DataError(f"{self._source}: {missing_column(column, names, 'time', '--time-column')}")
@@ -299,7 +271,7 @@ class Monitor:
 
     def find_time(self, names: list[str]) -> str:
         """The time column among these; remembered."""
-        self.time_column = time_column_of(names, self.options["time_column"], self._source)
+        self.time_column = time_column_of(names, self.options.time_column, self._source)
         return self.time_column
 
     def attach(self, source: str) -> None:
@@ -325,7 +297,7 @@ class Monitor:
             return None
         before = np.maximum.accumulate(np.concatenate([[bound], ticks[:-1]]))
         fresh = ticks >= before
-        if self._late == "error" and not fresh.all():
+        if self.options.late == "error" and not fresh.all():
             place = int(np.argmin(fresh))
             time, expected = (clock.text(int(each) * tick) for each in (ticks[place], before[place]))
             raise DataError(
@@ -339,8 +311,8 @@ class Monitor:
 
     def _begin(self, clock: StreamClock, first: int | None) -> None:
         """Set the start: as given, or the time of the first event."""
-        if self._start is not None:
-            self.start_at = clock.nanoseconds_of(self._start)
+        if self.options.start is not None:
+            self.start_at = clock.nanoseconds_of(self.options.start)
         else:
             assert first is not None
             self.start_at = first

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, Unpack
 
+from hamlet.engine.options import made_of, takes
 from hamlet.errors import WorkloadError
-from hamlet.input.ticks import Lateness
 from hamlet.streams.against import column_errors
 from hamlet.streams.clock import Times
-from hamlet.streams.compile import MAX_DEADLINES
 from hamlet.streams.monitor import Monitor
+from hamlet.streams.options import CommonOptions, Options
 from hamlet.streams.results import Found, Results
 from hamlet.streams.sources import Feed, open_feed
 from hamlet.streams.specification import Specification
 
 
+@takes(Options)
 def run(
     spec: Specification,
     events: Any,
     values: bool = False,
     *,
-    start: Any = None,
-    time_column: str | None = None,
-    time_unit: str = "s",
     input_format: str | None = None,
-    lateness: Lateness = 0,
-    late: str = "error",
-    max_memory: int | str | None = None,
-    max_deadlines: int = MAX_DEADLINES,
-    features: str | Iterable[str] | None = None,
     progress: Callable[[int], None] | None = None,
+    **options: Unpack[CommonOptions],
 ) -> Results:
     """Compute a specification over events.
 
@@ -60,19 +55,9 @@ def run(
     >>> streams.run(spec, {"time": [0, 1], "a": [2, 3]}, values=True).rows()
     [{'stream': 'b', 'time': 0, 'value': 2}, {'stream': 'b', 'time': 1, 'value': 5}]
     """
-    monitor = Monitor(
-        spec,
-        values=values,
-        start=start,
-        time_column=time_column,
-        time_unit=time_unit,
-        lateness=lateness,
-        late=late,
-        max_memory=max_memory,
-        max_deadlines=max_deadlines,
-        features=features,
-    )
-    feed = open_feed(events, spec.inputs, time_column=time_column, input_format=input_format)
+    chosen = made_of(Options, {"values": values, **options}, ("input_format", "progress"))
+    monitor = Monitor(spec, **asdict(chosen))
+    feed = open_feed(events, spec.inputs, time_column=chosen.time_column, input_format=input_format)
     found: list[Found] = []
     drive(monitor, feed, found.extend, progress)
     stats = {**monitor.stats, "rows": len(found)}
@@ -89,7 +74,7 @@ def prepare(monitor: Monitor, feed: Feed) -> None:
             raise WorkloadError(mistakes)
     if feed.names:  # no column at all: a list without events
         column = monitor.find_time(list(feed.names))
-        times = Times(column, monitor.options["time_unit"], feed.name)
+        times = Times(column, monitor.options.time_unit, feed.name)
         feed.survey(times)
         monitor.times = times
 

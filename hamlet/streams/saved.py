@@ -16,6 +16,7 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
@@ -44,7 +45,7 @@ def saved(monitor: Monitor) -> bytes:
     described = {
         "version": __version__,
         "specification": _digest(monitor.spec),
-        "options": _plain_options(monitor.options),
+        "options": _plain_options(asdict(monitor.options)),
         "clock": None if clock is None else [clock.column, clock.unit, clock.kind, clock.zone],
         "time_column": monitor.time_column,
         "place": [monitor.start_at, monitor.seen, monitor.promised, monitor.arrived, monitor.late_events],
@@ -64,11 +65,10 @@ def restored(spec: Specification, data: bytes | bytearray | memoryview) -> Monit
                 "the save is of a monitor of another specification\n"
                 "hint: restore it with the text that it was saved with"
             )
-        options = dict(described["options"])
-        monitor = Monitor(spec, **options)
+        monitor = Monitor(spec, **described["options"])
         if described["clock"] is not None:
             column, unit, kind, zone = described["clock"]
-            monitor.times = Times(column, options["time_unit"])
+            monitor.times = Times(column, monitor.options.time_unit)
             if kind not in ("integer", "fraction", "timestamp") or unit not in ("s", "ms", "us", "ns"):
                 raise ValueError("the clock is none")
             monitor.times.clock = StreamClock(column, unit, kind, zone)
@@ -131,8 +131,7 @@ def _digest(spec: Specification) -> str:
     return hashlib.blake2b(spec.program.text.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
 
 
-def _plain_options(options: dict[str, Any]) -> dict[str, Any]:
-    found = dict(options)
+def _plain_options(found: dict[str, Any]) -> dict[str, Any]:
     for name in ("start", "lateness"):
         value = found[name]
         if value is not None and not isinstance(value, (int, float, str)):

@@ -18,8 +18,9 @@ import pyarrow.csv as pa_csv
 
 from hamlet.errors import DataError
 from hamlet.input.csvform import CsvForm, Dropped, fields
-from hamlet.input.events import EventSource, table_of
+from hamlet.input.events import EventSource
 from hamlet.input.files import ParquetFile, event_files, format_of, matching, similar_file
+from hamlet.input.readers import table_of
 from hamlet.streams import ir
 from hamlet.streams.clock import Times
 from hamlet.streams.monitor import time_column_of

@@ -9,7 +9,7 @@ from libc.stdlib cimport malloc, realloc
 from libc.string cimport memcpy
 
 from hamlet.kernel.memory cimport ALLOCATION, take
-from hamlet.kernel.operators.matching.state cimport free_partition, new_partition, node_at, number_value
+from hamlet.kernel.operators.matching.state cimport free_partition, new_partition, node_at
 from hamlet.kernel.operators.matching.tables cimport (
     HEAD,
     Core,
@@ -21,6 +21,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     node_words,
     value_words,
 )
+from hamlet.kernel.operators.matching.value_sets cimport number_value
 
 cdef enum:
     NUMBERS = 12         # words of a partition before its lists

@@ -1,8 +1,7 @@
 """The matching operator: queries with matching semantics, bounds on trends, sessions or distinct values.
 
 It keeps, per query and key, the summed aggregates of partial trends as sparse lists of nodes (`matching_tables`), in
-lanes that end at different times. The face is that of `hamlet._core.Kernel`, so whoever feeds, saves and delivers need
-not know which of the two it has.
+lanes that end at different times. `hamlet.kernel.interface` has what it shares with `hamlet._core.Kernel`.
 
 Contract
 --------
@@ -13,65 +12,47 @@ Rows of one key, time and order are one step, and no step is spread over two cal
 import cython
 import numpy as np
 
-from hamlet.kernel.memory import BudgetExceeded
-from hamlet._core import KernelOverflow
-
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from hamlet.kernel.expression cimport MACHINE_DEPTH, Column, Program, Register
+from hamlet.kernel.core cimport grown
+from hamlet.kernel.expression cimport MACHINE_DEPTH, Column, Register
+from hamlet.kernel.interface cimport EventColumns, Interface, check_failure, rows_of
 from hamlet.kernel.memory cimport Budget, take
 from hamlet.kernel.operators.matching.checkpoint cimport Reader, Writer, read_partition, write_partition
+from hamlet.kernel.operators.matching.feed cimport sort_by_key, take_events
+from hamlet.kernel.operators.matching.load cimport load_table
 from hamlet.kernel.operators.matching.state cimport free_partition, relay
-from hamlet.kernel.operators.matching.step cimport order_of, take_apart, take_step
 from hamlet.kernel.operators.matching.tables cimport (
     ANY,
     CONTIGUOUS,
+    MOVES,
     NEXT,
     REGISTER_WORDS,
-    Arrival,
-    Calendar,
     Core,
-    Dictionary,
     Entry,
-    GuardArrival,
-    MOVES,
     Nodes,
     Partition,
     Rows,
-    StateTable,
-    Store,
     Table,
-    ValueSet,
-    Way,
-    is_store,
+    extra_words,
     node_words,
 )
+from hamlet.kernel.operators.matching.value_sets cimport widen_values
 from hamlet.kernel.operators.matching.windows cimport advance_time, free_rows, schedule
-from hamlet.kernel.plan cimport OUT_OF_MEMORY, OVERFLOW, Component, Predicate
-from hamlet.kernel.plan cimport Arrival as Binding
+from hamlet.kernel.plan cimport OUT_OF_MEMORY
 
 cdef extern from "value_hash.h" nogil:
     uint64_t hash_coupon(const uint8_t* data, int64_t length)
 
-cdef extern from *:
-    """
-    #define hamlet_prefetch(place) __builtin_prefetch(place)
-    """
-    void prefetch "hamlet_prefetch"(const void*) noexcept nogil
-
 SEMANTICS = {"any": ANY, "next": NEXT, "contiguous": CONTIGUOUS}
 SIZES = {"partition": sizeof(Partition), "nodes": sizeof(Nodes), "registers": REGISTER_WORDS * sizeof(uint64_t)}
 
-cdef enum:
-    AHEAD = 10           # events whose partitions are asked for before it is their turn
-    DIGIT = 11           # bits of a key that one pass of the sort looks at
-
 
 @cython.no_gc_clear  # the budget must still be there when the partitions are freed
-cdef class Matching:
+cdef class Matching(Interface):
     """Runs the queries of one class of partition attributes over the events of its keys.
 
     Parameters
@@ -90,13 +71,10 @@ cdef class Matching:
     """
 
     cdef Core core
-    cdef Budget budget
-    cdef list held
 
     def __cinit__(self, tables, budget=None, bint apart=False):
         cdef Core* k = &self.core
         cdef int number, columns = 1, states = 1
-        self.held = []
         self.budget = Budget() if budget is None else budget
         k.account = &self.budget.account
         k.apart = apart
@@ -109,7 +87,7 @@ cdef class Matching:
         if k.query == NULL or k.rows == NULL or k.registers == NULL:
             raise MemoryError
         for number, table in enumerate(tables):
-            self._load(&k.query[number], table)
+            load_table(&k.query[number], table, apart, self)
             states = max(states, k.query[number].guard_states)
             for program, *_ in table.predicates:
                 columns = max(columns, len(program.vector_columns), len(program.scalar_columns))
@@ -151,75 +129,6 @@ cdef class Matching:
         free(k.vector)
         free(k.scalar)
         free(k.registers)
-
-    cdef void _load(self, Table* t, object table) except *:
-        cdef Predicate* predicate
-        cdef Program program
-        cdef int i, variable
-        cdef Py_ssize_t at = 0
-        states = [*table.states]
-        if self.core.apart:  # in the second half no trend ends
-            states += [(*row[:5], 0, 0, 0) for row in table.states]
-        parts = table.components, table.ways, table.arrivals, states, table.guard_arrivals, table.stores, table.sets
-        flat = [[number for row in part for number in row] for part in parts]
-        edges = [edge for pair in table.guard_sets for edge in pair]
-        flat += [table.end_guards, table.members, table.guard_first, edges]
-        cdef int* start[11]
-        t.table = <int*> malloc((sum(map(len, flat)) + 1) * sizeof(int))
-        if t.table == NULL:
-            raise MemoryError
-        for i, part in enumerate(flat):
-            start[i] = t.table + at
-            for number in part:
-                t.table[at] = number
-                at += 1
-        t.cells.component, t.way, t.arrival = <Component*> start[0], <Way*> start[1], <Arrival*> start[2]
-        t.state, t.guard_arrival, t.store = <StateTable*> start[3], <GuardArrival*> start[4], <Store*> start[5]
-        t.value_set, t.end_guards, t.member = <ValueSet*> start[6], start[7], start[8]
-        t.guard_first, t.guard_set = start[9], start[10]
-        t.cells.components = len(table.components)
-        t.cells.fixed, t.cells.wide, t.cells.exact = table.fixed, table.wide, table.exact
-        t.semantics = table.semantics
-        t.within, t.slide, t.span, t.gap = table.within, table.slide, table.span, table.gap
-        if table.calendar is not None:
-            self._read_calendar(&t.calendar, table.calendar)
-        t.delay, t.keeps, t.pane, t.session_end = table.delay, table.keeps, table.pane, table.session_end
-        t.states, t.end_count, t.guards = len(states), len(table.end_guards), len(table.guard_first) - 1
-        t.own_states = len(table.states)
-        t.guard_states, t.stores = table.guard_first[len(table.guard_first) - 1], len(table.stores)
-        t.sets = len(table.sets)
-        t.registers = sum(approximate for _, _, approximate, *_ in table.sets)
-        t.exact_sets = t.sets - t.registers
-        t.lists = t.states + t.end_count + 1 + t.stores
-        t.looks_back = t.stores > 0
-        t.variables = table.variables
-        bindings = np.zeros((table.variables + 1) * sizeof(Binding), np.uint8)
-        t.binding = <Binding*> self._hold(bindings)
-        for variable in range(table.variables):
-            t.binding[variable].variable = variable
-            t.binding[variable].components_end = t.cells.components
-        t.predicate = <Predicate*> self._hold(np.zeros((len(table.predicates) + 1) * sizeof(Predicate), np.uint8))
-        for i, (program, vector, scalar) in enumerate(table.predicates):
-            self.held.append(program)
-            predicate = &t.predicate[i]
-            predicate.code = program.code
-            predicate.vector, predicate.vectors = vector
-            predicate.scalar, predicate.scalars = scalar
-
-    cdef int _read_calendar(self, Calendar* c, object calendar) except -1:
-        """Take over when a clock is changed, and its periods."""
-        cdef int64_t[::1] since, offset, shown
-        since, offset, shown, c.period, c.origin, c.first = calendar
-        c.stretches = len(since)
-        c.since, c.offset, c.shown = &since[0], &offset[0], &shown[0]
-        self.held += [since, offset, shown]
-        return 0
-
-    cdef void* _hold(self, object array):
-        """Keep an array alive and return its first byte."""
-        cdef uint8_t[::1] view = array
-        self.held.append(view)
-        return <void*> &view[0]
 
     def add_class(self, entries, int type):
         """Register a class of events: what such an event does to each query.
@@ -282,7 +191,6 @@ cdef class Matching:
         cdef const Table* t
         cdef Partition* p
         cdef uint64_t* word
-        cdef Dictionary* d
         assert k.queries == old.queries and k.keys == 0 and k.account == old.account
         k.partition, k.keys, k.live = old.partition, old.keys, old.live
         k.due, k.dues, k.dues_capacity = old.due, old.dues, old.dues_capacity
@@ -305,11 +213,10 @@ cdef class Matching:
                     stride = node_words(t, p, number)
                     for i in range(p.nodes[number].count):
                         word = p.nodes[number].word + p.nodes[number].head + i * stride
-                        word += stride - kept_of(t, number) + place
+                        word += stride - extra_words(t, number) + place
                         (<double*> word)[0] = <double> (<int64_t*> word)[0]
                 for place in widened[query][1]:
-                    d = &p.dictionary[place]
-                    widen_values(d)
+                    widen_values(&p.dictionary[place])
 
     def process(
         self, keys, times, orders, classes, columns, ranks, Py_ssize_t key_count, int64_t part=0, int64_t parts=1,
@@ -336,24 +243,19 @@ cdef class Matching:
         cdef uint64_t* event
         cdef uint64_t* spare
         cdef int* kind
-        cdef Column* bound
+        cdef EventColumns bound = EventColumns(columns)
         cdef Py_ssize_t place
         cdef int failure
         if n == 0:
             return
         self._reserve_keys(key_count)
-        bound = <Column*> calloc(len(columns) + 1, sizeof(Column))
         event = <uint64_t*> malloc(n * sizeof(uint64_t))
         spare = <uint64_t*> malloc(n * sizeof(uint64_t))
         kind = <int*> malloc(n * sizeof(int))
-        held = []
         try:
-            if bound == NULL or event == NULL or spare == NULL or kind == NULL:
+            if event == NULL or spare == NULL or kind == NULL:
                 raise MemoryError
-            for i, (data, valid) in enumerate(columns):
-                bound[i].data = <const int64_t*> address(held, data.view(np.int64))
-                bound[i].valid = NULL if valid is None else <const uint8_t*> address(held, valid)
-            k.columns = bound
+            k.columns = bound.column
             k.ranks = &rank_view[0]
             k.hashes = NULL if hashes is None or len(hashes) == 0 else &hash_view[0]
             with nogil:
@@ -374,7 +276,6 @@ cdef class Matching:
                     kind[i] = class_view[place]
                 failure = take_events(k, event, count, <int64_t*> spare, order, kind)
         finally:
-            free(bound)
             free(event)
             free(spare)
             free(kind)
@@ -383,12 +284,7 @@ cdef class Matching:
 
     cdef void _raise(self, int failure) except *:
         cdef Core* k = &self.core
-        if failure == OUT_OF_MEMORY and k.account.refused:
-            raise BudgetExceeded
-        if failure == OUT_OF_MEMORY:
-            raise MemoryError
-        if failure == OVERFLOW:
-            raise KernelOverflow(k.failed_query, k.failed_predicate, k.failed_place, k.failed_row)
+        check_failure(failure, k.account, k.failed_query, k.failed_predicate, k.failed_place, k.failed_row)
 
     cdef void _reserve_keys(self, Py_ssize_t key_count) except *:
         cdef Core* k = &self.core
@@ -475,17 +371,6 @@ cdef class Matching:
                 view[slot // k.queries] = 1
         return found
 
-    def forget(self):
-        """Nothing is remembered of keys that are not live."""
-
-    def reads_bytes(self, Py_ssize_t rows, Py_ssize_t key_count):
-        """Keys and classes are never asked for as bytes."""
-        return False
-
-    def takes_whole(self, Py_ssize_t rows):
-        """Windows are never taken at once."""
-        return False
-
     def closed(self):
         """How many rows each query has to drain, of those that have any; a dict of int to int."""
         cdef int query
@@ -520,14 +405,7 @@ cdef class Matching:
             The rows' cells one after the other (`hamlet._core.Kernel.rows`).
         """
         cdef Rows* r = &self.core.rows[query]
-        if r.count == 0:
-            return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.uint64)
-        return (
-            np.asarray(<int64_t[:r.count]> r.key),
-            np.asarray(<int64_t[:r.count]> r.window),
-            np.asarray(<int32_t[:r.count]> r.width),
-            np.asarray(<uint64_t[:r.words]> r.word),
-        )
+        return rows_of(r.key, r.window, r.width, r.word, r.count, r.words)
 
     def sets(self, int query):
         """The distinct values of the same rows, copied.
@@ -555,10 +433,6 @@ cdef class Matching:
             values,
             registers.view(np.uint8).reshape(r.count, t.registers, 8 * <int> REGISTER_WORDS),
         )
-
-    def take_sheet(self, int query):
-        """Rows are never kept as columns."""
-        return None
 
     def drop(self, int query):
         """Forget the rows that `rows` gives."""
@@ -591,146 +465,3 @@ def hash_texts(texts):
         data = text.encode("utf-8", "surrogatepass")
         view[i] = hash_coupon(<const uint8_t*> <const char*> data, len(data))
     return found
-
-
-cdef int kept_of(const Table* t, int number) noexcept nogil:
-    """Words of the attributes at the end of a list's nodes."""
-    cdef int columns
-    if is_store(t, number):
-        number -= t.states + t.end_count + 1
-        columns = t.store[number].columns_end - t.store[number].columns
-    else:
-        columns = t.state[number].columns_end - t.state[number].columns
-    return columns + (columns + 7) // 8
-
-
-cdef void widen_values(Dictionary* d) noexcept nogil:
-    """Integers become doubles; two that become one keep two numbers, which whoever reads them makes one."""
-    cdef Py_ssize_t i
-    cdef int64_t count = d.count
-    for i in range(count):
-        (<double*> &d.value[i])[0] = <double> d.value[i]
-    rebuild(d)
-
-
-cdef void rebuild(Dictionary* d) noexcept nogil:
-    cdef Py_ssize_t i
-    cdef uint64_t at, hashed
-    memset(d.slot, 0xFF, d.slots * sizeof(int32_t))
-    for i in range(d.count):
-        hashed = <uint64_t> d.value[i] * <uint64_t> 0x9E3779B97F4A7C15
-        at = (hashed ^ hashed >> 32) & <uint64_t> (d.slots - 1)
-        while d.slot[at] >= 0:
-            at = (at + 1) & <uint64_t> (d.slots - 1)
-        d.slot[at] = <int32_t> i
-
-
-cdef void* grown(void* memory, Py_ssize_t bytes) except NULL:
-    cdef void* found = realloc(memory, bytes)
-    if found == NULL:
-        raise MemoryError
-    return found
-
-
-cdef const void* address(list held, object array):
-    """The first byte of a contiguous array, kept alive by `held`."""
-    cdef const uint8_t[::1] view
-    if len(array) == 0:
-        return NULL
-    view = array.view(np.uint8)
-    held.append(view)
-    return <const void*> &view[0]
-
-
-cdef void sort_by_key(uint64_t* event, uint64_t* spare, Py_ssize_t n, Py_ssize_t limit) noexcept nogil:
-    """A stable sort by the high half, all of which are below `limit`."""
-    cdef Py_ssize_t first[1 << DIGIT]
-    cdef Py_ssize_t i, at, count
-    cdef uint64_t* source = event
-    cdef uint64_t* target = spare
-    cdef int shift = 32, digit
-    cdef uint64_t held
-    if n < 64:
-        for i in range(1, n):
-            held = event[i]
-            at = i
-            while at and event[at - 1] >> 32 > held >> 32:
-                event[at] = event[at - 1]
-                at -= 1
-            event[at] = held
-        return
-    while limit >> (shift - 32):
-        memset(first, 0, sizeof(first))
-        for i in range(n):
-            first[source[i] >> shift & ((1 << DIGIT) - 1)] += 1
-        at = 0
-        for digit in range(1 << DIGIT):
-            count = first[digit]
-            first[digit] = at
-            at += count
-        for i in range(n):
-            digit = <int> (source[i] >> shift & ((1 << DIGIT) - 1))
-            target[first[digit]] = source[i]
-            first[digit] += 1
-        source, target = target, source
-        shift += DIGIT
-    if source != event:
-        memcpy(event, source, n * sizeof(uint64_t))
-
-
-cdef int take_events(
-    Core* k, const uint64_t* event, Py_ssize_t n, const int64_t* times, const int64_t* orders, const int* classes
-) noexcept nogil:
-    """All events of a batch, by key, then time; times and classes in the same order, orders by row. A Failure."""
-    cdef Py_ssize_t begin = 0, end, at, after, last
-    cdef int query, failure
-    while begin < n:
-        end = begin + 1
-        while end < n and event[end] >> 32 == event[begin] >> 32:
-            end += 1
-        if begin + AHEAD < n:
-            fetch(k.partition[(event[begin + AHEAD] >> 32) * k.queries])
-        for query in range(k.queries):
-            at = begin
-            while at < end:
-                after = step_end(orders, event, times, at, end)
-                last = after
-                if k.apart and orders != NULL and order_of(orders, event[at]) == 0:
-                    while last < end and times[last] == times[at]:
-                        last += 1
-                if last == after:
-                    failure = take_step(
-                        k, query, <int64_t> (event[at] >> 32), times[at], event + at, classes + at, after - at
-                    )
-                else:
-                    failure = take_apart(
-                        k, query, <int64_t> (event[at] >> 32), times[at], event + at, classes + at, after - at,
-                        last - at, orders,
-                    )
-                    after = last
-                if failure:
-                    return failure
-                at = after
-        begin = end
-    return 0
-
-
-cdef inline void fetch(const Partition* p) noexcept nogil:
-    """Have a partition read into the cache."""
-    prefetch(p)
-    prefetch(<const char*> p + 64)
-    prefetch(<const char*> p + 128)
-    prefetch(<const char*> p + 192)
-    prefetch(<const char*> p + 256)
-
-
-cdef inline Py_ssize_t step_end(
-    const int64_t* orders, const uint64_t* event, const int64_t* times, Py_ssize_t at, Py_ssize_t end
-) noexcept nogil:
-    """The place behind the events that have the time and the order of the one at a place."""
-    cdef Py_ssize_t after = at + 1
-    while after < end and times[after] == times[at]:
-        if orders != NULL and order_of(orders, event[after]) != order_of(orders, event[at]):
-            break
-        after += 1
-    return after

@@ -19,8 +19,7 @@ cdef int relay(
 ) noexcept nogil
 cdef bint killed_since(const Table* t, const Partition* p, int guards, int64_t step) noexcept nogil
 cdef int reserve_words(Core* k, uint64_t** words, Py_ssize_t* capacity, Py_ssize_t needed) noexcept nogil
-cdef int number_value(Core* k, const Table* t, Partition* p, int place, int64_t value) noexcept nogil
-cdef int64_t find_value(const Partition* p, int place, int64_t value) noexcept nogil
+cdef int claim(Core* k, Partition* p, Py_ssize_t bytes) noexcept nogil
 
 
 cdef inline uint64_t* node_at(const Nodes* n, Py_ssize_t place, Py_ssize_t stride) noexcept nogil:

@@ -24,12 +24,10 @@ from hamlet.kernel.operators.matching.state cimport (
     add_node,
     add_value,
     append_node,
-    find_value,
     keep_unmoved,
     killed_since,
     new_partition,
     node_at,
-    number_value,
     reserve_bits,
     reserve_words,
 )
@@ -57,6 +55,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     step_of,
     value_words,
 )
+from hamlet.kernel.operators.matching.value_sets cimport find_value, number_value
 from hamlet.kernel.operators.matching.windows cimport expect_row, expire, schedule
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, OVERFLOW
 

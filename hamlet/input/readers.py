@@ -1,0 +1,148 @@
+"""Events that are no files, as readers: tables, datasets and streams of Arrow, columns and dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from hamlet.errors import DataError
+from hamlet.input.csvform import Dropped
+from hamlet.input.files_protocol import Reader
+from hamlet.input.moments import needs_reading, with_moments
+from hamlet.input.ordering import SortKey, slices
+from hamlet.input.records import table_of_columns, table_of_records
+from hamlet.input.timed import Timed, timed
+from hamlet.input.widening import cast, validate
+
+
+class TableReader:
+    """Events that stand in memory."""
+
+    ordered: bool | None = None
+
+    def __init__(self, name: str, table: pa.Table) -> None:
+        self.dropped = Dropped()
+        self.name = name
+        self.table = table
+        self.schema: pa.Schema = table.schema.remove_metadata()
+        self.rows: int | None = table.num_rows
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows, in pieces."""
+        return slices(self.table.select(list(columns)))
+
+
+class DatasetReader:
+    """A dataset of pyarrow, of which only the columns that are asked for are read."""
+
+    name = "the dataset"
+    ordered: bool | None = None
+
+    def __init__(self, dataset: Any) -> None:
+        self.schema: pa.Schema = dataset.schema.remove_metadata()
+        self._dataset = dataset
+        self.rows: int | None = dataset.count_rows()
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows, fragment by fragment."""
+        try:
+            for batch in self._dataset.to_batches(columns=list(columns), use_threads=False):
+                if batch.num_rows:
+                    plain = batch.replace_schema_metadata()
+                    validate(plain)
+                    yield plain
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"the dataset cannot be read to its end: {error}") from error
+
+
+class StreamReader:
+    """Events that can be read once."""
+
+    ordered: bool | None = None
+    rows: int | None = None
+
+    def __init__(self, reader: pa.RecordBatchReader) -> None:
+        self.name = "the Arrow stream"
+        self.schema: pa.Schema = reader.schema.remove_metadata()
+        self._reader: pa.RecordBatchReader | None = reader
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The rows, once."""
+        reader, self._reader = self._reader, None
+        if reader is None:
+            raise DataError("the Arrow stream has been read already; a stream can be read only once, a table often")
+        try:
+            with reader:
+                for batch in reader:
+                    if batch.num_rows:
+                        chosen = batch.select(list(columns)).replace_schema_metadata()
+                        validate(chosen)
+                        yield chosen
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"the Arrow stream broke off: {error}") from error
+
+
+def is_stream(reader: Reader) -> bool:
+    """Whether a reader can be read once."""
+    return isinstance(reader.reader if isinstance(reader, Timed) else reader, StreamReader)
+
+
+def in_memory(name: str, table: pa.Table, key: SortKey, drops: bool) -> TableReader:
+    """A table, without its rows that have no time where these are to be dropped."""
+    found = TableReader(name, table)
+    rest = timed(found, key) if drops else found
+    if isinstance(rest, Timed):
+        batches = [each.replace_schema_metadata() for each in rest.batches(table.schema.names)]
+        found = TableReader(name, pa.Table.from_batches(batches, found.schema))
+        found.dropped = rest.dropped
+    return found
+
+
+def stream_of(reader: pa.RecordBatchReader, key: SortKey, time_unit: str, drops: bool) -> Reader:
+    """A stream, or a table of all its rows where times are text or floats, which are looked at as a whole."""
+    place = reader.schema.get_field_index(key.time)
+    if place < 0 or not needs_reading(reader.schema.field(place).type):
+        stream = StreamReader(reader)
+        return Timed(stream, key) if drops and all(name in stream.schema.names for name in key.names) else stream
+    with reader:
+        return in_memory("the Arrow stream", with_moments(reader.read_all(), key.time, time_unit), key, drops)
+
+
+def table_of(source: Any, first_event: int = 0, wide: bool = False) -> tuple[pa.Table, bool]:
+    """Events in memory as a table, without copies where they are columns, and whether its columns are all.
+
+    With `wide`, integers of more than 64 bits in dicts make a column of decimals, instead of an error.
+    """
+    if isinstance(source, pa.Table):
+        return source, True
+    if isinstance(source, pa.RecordBatch):
+        return pa.Table.from_batches([source]), True
+    if isinstance(source, Mapping):
+        return table_of_columns(source, wide), True
+    if hasattr(source, "__arrow_c_stream__"):
+        return pa.table(source), True
+    if hasattr(source, "__arrow_c_array__"):
+        return pa.Table.from_batches([pa.record_batch(source)]), True
+    if isinstance(source, Iterable) and not isinstance(source, (str, bytes)):
+        return table_of_records(source, first_event, wide), False
+    raise DataError(
+        f"cannot read events from an object of type {type(source).__name__}; give a path, a pyarrow Table, RecordBatch "
+        "or RecordBatchReader, a dict of columns, or dicts"
+    )
+
+
+def plain_table(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The table with the columns and types of the schema; columns that are right already are not copied."""
+    check(table.select(schema.names))
+    columns = [cast(table.column(field.name), field.type, field.name) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def check(data: pa.Table | pa.RecordBatch) -> None:
+    """Raise DataError at text that is no UTF-8, and places beyond a dictionary."""
+    try:
+        validate(data)
+    except pa.ArrowException as error:
+        raise DataError(f"the events are not valid Arrow data: {error}") from error

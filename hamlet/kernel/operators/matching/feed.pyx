@@ -1,0 +1,114 @@
+"""A batch for the matching operator: its events in the order of their keys, then time, and cut into steps.
+
+An event is a word: its key in the high half, its row in the low one.
+"""
+
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from hamlet.kernel.operators.matching.step cimport order_of, take_apart, take_step
+from hamlet.kernel.operators.matching.tables cimport Core, Partition
+
+cdef extern from *:
+    """
+    #define hamlet_prefetch(place) __builtin_prefetch(place)
+    """
+    void prefetch "hamlet_prefetch"(const void*) noexcept nogil
+
+cdef enum:
+    AHEAD = 10           # events whose partitions are asked for before it is their turn
+    DIGIT = 11           # bits of a key that one pass of the sort looks at
+
+
+cdef void sort_by_key(uint64_t* event, uint64_t* spare, Py_ssize_t n, Py_ssize_t limit) noexcept nogil:
+    """A stable sort by the high half, all of which are below `limit`."""
+    cdef Py_ssize_t first[1 << DIGIT]
+    cdef Py_ssize_t i, at, count
+    cdef uint64_t* source = event
+    cdef uint64_t* target = spare
+    cdef int shift = 32, digit
+    cdef uint64_t held
+    if n < 64:
+        for i in range(1, n):
+            held = event[i]
+            at = i
+            while at and event[at - 1] >> 32 > held >> 32:
+                event[at] = event[at - 1]
+                at -= 1
+            event[at] = held
+        return
+    while limit >> (shift - 32):
+        memset(first, 0, sizeof(first))
+        for i in range(n):
+            first[source[i] >> shift & ((1 << DIGIT) - 1)] += 1
+        at = 0
+        for digit in range(1 << DIGIT):
+            count = first[digit]
+            first[digit] = at
+            at += count
+        for i in range(n):
+            digit = <int> (source[i] >> shift & ((1 << DIGIT) - 1))
+            target[first[digit]] = source[i]
+            first[digit] += 1
+        source, target = target, source
+        shift += DIGIT
+    if source != event:
+        memcpy(event, source, n * sizeof(uint64_t))
+
+
+cdef int take_events(
+    Core* k, const uint64_t* event, Py_ssize_t n, const int64_t* times, const int64_t* orders, const int* classes
+) noexcept nogil:
+    """All events of a batch, by key, then time; times and classes in the same order, orders by row. A Failure."""
+    cdef Py_ssize_t begin = 0, end, at, after, last
+    cdef int query, failure
+    while begin < n:
+        end = begin + 1
+        while end < n and event[end] >> 32 == event[begin] >> 32:
+            end += 1
+        if begin + AHEAD < n:
+            fetch(k.partition[(event[begin + AHEAD] >> 32) * k.queries])
+        for query in range(k.queries):
+            at = begin
+            while at < end:
+                after = step_end(orders, event, times, at, end)
+                last = after
+                if k.apart and orders != NULL and order_of(orders, event[at]) == 0:
+                    while last < end and times[last] == times[at]:
+                        last += 1
+                if last == after:
+                    failure = take_step(
+                        k, query, <int64_t> (event[at] >> 32), times[at], event + at, classes + at, after - at
+                    )
+                else:
+                    failure = take_apart(
+                        k, query, <int64_t> (event[at] >> 32), times[at], event + at, classes + at, after - at,
+                        last - at, orders,
+                    )
+                    after = last
+                if failure:
+                    return failure
+                at = after
+        begin = end
+    return 0
+
+
+cdef inline void fetch(const Partition* p) noexcept nogil:
+    """Have a partition read into the cache."""
+    prefetch(p)
+    prefetch(<const char*> p + 64)
+    prefetch(<const char*> p + 128)
+    prefetch(<const char*> p + 192)
+    prefetch(<const char*> p + 256)
+
+
+cdef inline Py_ssize_t step_end(
+    const int64_t* orders, const uint64_t* event, const int64_t* times, Py_ssize_t at, Py_ssize_t end
+) noexcept nogil:
+    """The place behind the events that have the time and the order of the one at a place."""
+    cdef Py_ssize_t after = at + 1
+    while after < end and times[after] == times[at]:
+        if orders != NULL and order_of(orders, event[after]) != order_of(orders, event[at]):
+            break
+        after += 1
+    return after

@@ -1,0 +1,104 @@
+"""How to evaluate policies: the options that `run` and `Monitor` have in common, and those of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+from hamlet.engine.memory_limit import Size
+from hamlet.engine.options import Options as EventOptions
+from hamlet.errors import OptionError, one_of
+from hamlet.input.ticks import Lateness
+from hamlet.policies.progression import Mode
+from hamlet.policies.verdicts import mode_of
+
+VERDICTS = ("satisfied", "all", "equivalent")
+TIME_POINTS = ("step", "event")
+
+
+class CommonOptions(TypedDict, total=False):
+    """The options that `run` and `Monitor` have in common, by name; `run` says what each of them means."""
+
+    negate: bool
+    time_points: str
+    verdicts: str
+    mode: str
+    open_end: bool
+    max_memory: Size | None
+    time_column: str
+    type_column: str
+    order_column: str | None
+    time_unit: str
+
+
+class RunOptions(CommonOptions, total=False):
+    """The options of `run`, by name."""
+
+    ignore_unknown: bool
+    input_format: str | None
+
+
+class MonitorOptions(CommonOptions, total=False):
+    """The options of a `Monitor`, by name."""
+
+    lateness: Lateness
+    late: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to evaluate policies; `run` says what each of these means.
+
+    Raises
+    ------
+    OptionError
+        A value that an option cannot have.
+    """
+
+    negate: bool = False
+    time_points: str = "step"
+    verdicts: str = "satisfied"
+    mode: str = "local"
+    open_end: bool = False
+    max_memory: Size | None = None
+    time_column: str = "time"
+    type_column: str = "type"
+    order_column: str | None = None
+    time_unit: str = "s"
+
+    def __post_init__(self) -> None:
+        if self.time_points not in TIME_POINTS:
+            raise OptionError(f"time_points is {self.time_points!r}; it must be 'step' or 'event'")
+        if self.verdicts not in VERDICTS:
+            raise OptionError(f"verdicts is {self.verdicts!r}; it must be {one_of([repr(each) for each in VERDICTS])}")
+
+    @property
+    def automaton(self) -> Mode | None:
+        """Of which mode the automaton of a propositional policy is; None where rows are valuations."""
+        return None if self.verdicts == "satisfied" else mode_of(self.verdicts, self.mode)
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """What columns mean, as `hamlet.input.events.open_events` takes it."""
+        return {name: getattr(self, name) for name in ("time_column", "type_column", "order_column", "time_unit")}
+
+    @property
+    def events(self) -> EventOptions:
+        """What the intake of events needs to know."""
+        return EventOptions(**self.columns, max_memory=self.max_memory)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOptions(Options):
+    """The options of `run`."""
+
+    ignore_unknown: bool = False
+    input_format: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnlineOptions(Options):
+    """The options of a `Monitor`."""
+
+    lateness: Lateness = 0
+    late: str = "error"

@@ -1,0 +1,262 @@
+"""Jobs over files: `submit` is a batch, `submit_stream` goes on as files are added."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+from pyspark.sql import SparkSession
+
+from hamlet.engine.options import Options, takes
+from hamlet.engine.stages import Stages
+from hamlet.errors import OutputError, UnsupportedError
+from hamlet.input.csvform import Dropped
+from hamlet.output.files import check_destination, staged
+from hamlet.output.place import check_beside
+from hamlet.planner.workload import Workload
+from hamlet.spark.batch import measured, partial_rows, tracing
+from hamlet.spark.continuous import PROVIDER, ROCKSDB, Continuous, prepared
+from hamlet.spark.counters import DroppedParam, StatsParam, events_seen, noted_of, summed
+from hamlet.spark.findings import unit_notes, warnings_of
+from hamlet.spark.frames import events_of
+from hamlet.spark.input import local_output, local_path, opened, sources_of
+from hamlet.spark.job import Job, default_partitions
+from hamlet.spark.layered_batch import submit_layers
+from hamlet.spark.layers import LAYERED, is_layered
+from hamlet.spark.options import Batch, Stream, SubmitOptions, SubmitStreamOptions, job_of
+from hamlet.spark.output import written
+from hamlet.spark.session import at_the_end, session, translated, watched
+
+_LOG = logging.getLogger("hamlet")
+
+
+@takes(Batch, Options, without=["run"])
+def submit(
+    workload: Workload,
+    source: str | Sequence[str],
+    output: str,
+    **options: Unpack[SubmitOptions],
+) -> dict[str, Any]:
+    """Run a workload over a file, as a batch job that writes ``output/query=<name>/part-<number>.<format>``.
+
+    The files of a query are ordered by window and group, in themselves and by their numbers: partial rows are spread
+    over the writing tasks by ranges of (query, window, group). They are written beside their place and renamed when all
+    are there.
+
+    Parameters
+    ----------
+    workload : Workload
+    source : str or sequence of str
+        A path (a file, a folder, a pattern), or a URL of any file system that Spark knows, or several of either kind.
+        Local CSV and JSON files are read as `hamlet.run` reads them, a task per file; elsewhere Spark reads them, and
+        finds their types its own way.
+    output : str
+        A directory that every machine of the cluster sees.
+    master : str, optional
+        ``local[*]`` by default; the active session's or spark-submit's where there is one.
+    input_format : {'parquet', 'csv', 'json'}, optional
+        By default the extension says.
+    delimiter, bad_rows
+        As for `hamlet.run`; rows are dropped from local files only.
+    output_format : {'parquet', 'csv', 'json'}
+    overwrite : bool
+        Whether an output directory with something in it is replaced.
+    partitions : int, optional
+        As for `run`.
+    balance : bool
+        As for `run`.
+    where : str, optional
+        Only events for which this condition over columns is true are read; as ``hamlet run --where``.
+    since, until : int, str or datetime, optional
+        Only events from a time on, and before another one. Files and row groups of Parquet that cannot have an event
+        that is wanted are not read.
+    report : path, optional
+        Where to write an HTML page about the job, as `hamlet.run` does; a file of this machine. Tasks then look at all
+        events before they are routed, and keep a record of their decisions.
+    trace : str, optional
+        A directory, as `output` is one, for the records of bursts (`hamlet.engine.trace`): a Parquet file per task.
+    products : {'auto', 'always', 'never'}
+        As for `run`; ``auto`` looks at Parquet only, whose times can be read without all else.
+    semijoin : {'auto', 'on', 'off'}
+        Whether events whose keys have no trend, since they lack an event that every pattern needs, stay behind before
+        the shuffle. Such keys are found in the scan of `balance`: under ``auto`` where that is asked for, under ``on``
+        always. Rows do not depend on it.
+    keep : iterable of paths
+        Files that `overwrite` must not delete, besides the input.
+    progress : callable, optional
+        Called with what is being done, the tasks that are done and the tasks of the running stages.
+    **options
+        As for `run`.
+
+    Returns
+    -------
+    dict
+        What the job counted: the counters of `Results.stats` (events are those of the input; where slices overlap in
+        time, groups and windows count in each), rows, infinite_values, seconds by stage, and ``slices``: the events
+        that each slice got (``loads``), ``max_over_mean`` of these, and ``replication``, the slices that an event was
+        sent to on average; under ``products`` whether maps travelled in place of events (``used``), the ``ranges`` that
+        they were made of, or the ``reason`` why not; under ``semijoin`` the ``keys`` that were counted and those that
+        are ``possible``, where some are not; ``left_behind``, the events of the others; ``warnings``, what is odd about
+        the rows, as `Results.warnings` says it, and ``notes`` about times and the types of columns.
+
+    Raises
+    ------
+    WorkloadError, DataError, OptionError, OutputError, UnsupportedError
+        A user's mistake; nothing is left behind.
+    JobError
+        If Spark cannot finish the job.
+    """
+    began = time.perf_counter()
+    chosen = job_of(Batch, Options, options)
+    sources, progress = sources_of(source), chosen.progress
+    paths = [local_path(each) for each in sources]
+    precious = [str(path) for path in (*chosen.keep, *paths) if path is not None]
+    place = check_destination(local_output(output), chosen.overwrite, precious), output
+    for name, beside in (("--report", chosen.report), ("--trace", chosen.trace)):
+        check_beside(beside, name, place[0])
+    traced = None
+    if chosen.trace is not None:
+        traced = check_destination(local_output(chosen.trace), chosen.overwrite, precious), chosen.trace
+    about = None
+    if chosen.report is not None:
+        from hamlet.spark.report import JobReport  # brings in jinja2, which nothing else needs
+
+        about = JobReport(workload, sources, chosen)
+    choice = chosen.choice
+    events = opened(sources, workload, chosen)
+    with session(chosen.master) as spark, translated():
+        context = spark.sparkContext
+        stages = Stages(())
+        stages.seconds["start"] = time.perf_counter() - began
+        read = events.load(spark)
+        if is_layered(workload):
+            if choice.has_period:
+                raise UnsupportedError(LAYERED)
+            return _logged(submit_layers(workload, read, chosen, place, traced, about, stages))
+        job = Job(workload, read.events, chosen.run, chosen.partitions, ", ".join(sources))
+        stats = context.accumulator({}, StatsParam())
+        if not choice.is_all or about is not None:
+            job.look(choice, stats, watch=about is not None)
+        decision, keys = measured(job, read, chosen, stages)
+        with contextlib.ExitStack() as held:
+            if traced is not None:
+                held.enter_context(tracing(job, *traced))
+            rows = partial_rows(job, decision, stats, held)
+            asked = contextlib.nullcontext() if about is None else about.computing(context)
+            with stages.measured("compute"), asked, watched(context, "counting trends", progress):
+                total = rows.count()
+            with stages.measured("write"), staged(*place) as fresh, watched(context, "writing", progress):
+                files = written(job, rows, total, fresh, chosen.output_format)
+            seen = read.rows if choice.is_all else events_seen(stats.value)
+            found = summed(stats.value, job.partitions if decision.cut is None else 0)
+            noted, tallies = noted_of(stats.value), files.pop("tallies")
+            files["notes"] = unit_notes(job.schema, noted) + files["notes"]
+            found |= {"events": seen, **files, "products": decision.stats, "stages": stages.seconds}
+            if events.left_out is not None and (skipped := events.left_out.sentence()) is not None:
+                found["row_groups"] = {"all": events.left_out.all, "skipped": events.left_out.skipped()}
+                found["notes"] = [skipped, *found["notes"]]
+            found["semijoin"] = keys
+            with watched(context, "looking for what never occurs", progress):
+                found["warnings"] = [*read.notes, *warnings_of(workload, job, noted, tallies, read.schema)]
+            if about is not None:
+                with watched(context, "drawing", progress):
+                    about.write(job, rows, stats.value, found, began)
+    return _logged(found)
+
+
+def _logged(found: dict[str, Any]) -> dict[str, Any]:
+    """What a job counted; what it found goes to the log."""
+    for each in found["warnings"]:
+        _LOG.warning(each)
+    return found
+
+
+@takes(Stream, Options, without=["run", "trace"])
+def submit_stream(
+    workload: Workload,
+    source: str | Sequence[str],
+    output: str,
+    checkpoint: str,
+    **options: Unpack[SubmitStreamOptions],
+) -> dict[str, Any]:
+    """Run a workload over a folder to which files are added, until it is stopped.
+
+    Files ``output/query=<name>/part-<micro-batch>-<number>.<format>`` appear as windows close. A job that was killed
+    goes on from its checkpoint, and each row is in one file once, whoever reads the folder.
+
+    Parameters
+    ----------
+    workload : Workload
+    source : str
+        A folder of Parquet, CSV or JSON lines files, some of which are there to say what the columns are.
+    output : str
+        A directory that every machine of the cluster sees.
+    checkpoint : str
+        A directory for Spark's checkpoint: the place in the input, and the engines.
+    lateness, late
+        As for `stream`.
+    where : str, optional
+        As for `submit`: what fails it is never seen, and moves no watermark.
+    trigger : str, optional
+        Time between micro-batches, such as ``'10 seconds'``; by default one follows the other.
+    available_now : bool
+        Whether to stop when all files that are there have been read; windows that are still open stay open.
+    files_per_batch : int, optional
+        Most files of a micro-batch.
+    started : callable, optional
+        Called with the running query.
+    master, input_format, delimiter, bad_rows, output_format, partitions, **options
+        As for `submit`.
+
+    Returns
+    -------
+    dict
+        Of this run: ``batches``, ``events``, ``late_events`` that were dropped, and ``notes``: a sentence about bad
+        rows that were.
+
+    Raises
+    ------
+    WorkloadError, DataError, OptionError, OutputError, UnsupportedError, JobError
+        As `submit`; DataError at a late event.
+    """
+    chosen = job_of(Stream, Options, options)
+    sources, partitions = sources_of(source), chosen.partitions
+    folder = local_output(output).resolve()
+    if folder.is_dir() and any(folder.iterdir()) and not _holds_something(checkpoint):
+        raise OutputError(f"{output} is not empty, and the checkpoint {checkpoint} is: rows would be there twice")
+    events = opened(sources, workload, chosen)
+    ours = SparkSession.getActiveSession() is None
+    with session(chosen.master) as spark, translated():
+        dropped = spark.sparkContext.accumulator({}, DroppedParam())
+        frame = events.follow(spark, chosen.files_per_batch, lambda name, rows: dropped.add({name: rows}))
+        partitions = default_partitions(frame) if partitions is None else partitions
+        if ours:
+            spark.conf.set(PROVIDER, ROCKSDB)
+            spark.conf.set("spark.sql.shuffle.partitions", str(partitions))  # as many as there are slices
+        job = Job(workload, events_of(frame, chosen.run), chosen.run, partitions, ", ".join(sources))
+        if chosen.where is not None:
+            job.look(chosen.choice)
+        plan = Continuous(job, frame, chosen.lateness, chosen.late)
+        prepared(job.shipment, folder, chosen.output_format)
+        writer = chosen.writer(plan.closed(), checkpoint).outputMode("append")
+        query = writer.foreachBatch(plan.writer(folder, chosen.output_format)).start()
+        try:
+            if chosen.started is not None:
+                chosen.started(query)
+            query.awaitTermination()
+        finally:
+            with at_the_end():
+                query.stop()
+    found = Dropped()
+    for name, rows in sorted(dropped.value.items()):
+        found = found.plus(rows, name)
+    notes = [each for each in [found.sentence()] if each is not None]
+    return {"batches": plan.batches, "events": plan.events, "late_events": plan.late_events, "notes": notes}
+
+
+def _holds_something(folder: str) -> bool:
+    path = local_path(folder)
+    return path is None or (path.is_dir() and any(path.iterdir()))

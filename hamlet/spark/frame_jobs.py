@@ -1,0 +1,225 @@
+"""Jobs over DataFrames: `run` over a batch, `stream` over a stream."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Unpack, cast
+
+from pyspark.sql import DataFrame
+
+from hamlet.engine.online import Late
+from hamlet.engine.options import Options, RunOptions, options_of, takes
+from hamlet.errors import OptionError, UnsupportedError
+from hamlet.input.ticks import Lateness
+from hamlet.planner.workload import Workload, workload_of
+from hamlet.spark.continuous import Continuous
+from hamlet.spark.counters import StatsParam, noted_of, summed, tallies_of
+from hamlet.spark.counts import as_numbers
+from hamlet.spark.findings import of_layers, warnings_of
+from hamlet.spark.frames import events_of
+from hamlet.spark.job import Job
+from hamlet.spark.layers import LAYERED, is_layered, layers, union_of
+from hamlet.spark.look import Choice
+from hamlet.spark.options import Products, check_choice, check_partitions
+from hamlet.spark.products import decided, made, put_together
+from hamlet.spark.session import check_pandas, translated
+
+if TYPE_CHECKING:
+
+    class ResultFrame(DataFrame):
+        """A DataFrame of result rows; `run` says what its attributes are."""
+
+        stats: dict[str, Any]
+        warnings: tuple[str, ...]
+else:
+    ResultFrame = DataFrame
+_LOG = logging.getLogger("hamlet")
+
+
+@takes(Options, without=["trace"])
+def run(
+    workload: Workload,
+    events: DataFrame,
+    *,
+    partitions: int | None = None,
+    balance: bool = False,
+    products: Products = "never",
+    lazy: bool = False,
+    where: str | None = None,
+    since: Any = None,
+    until: Any = None,
+    **options: Unpack[RunOptions],
+) -> ResultFrame:
+    """Run a workload over the events of a DataFrame.
+
+    Parameters
+    ----------
+    workload : Workload
+    events : DataFrame
+        Time is an integer or timestamp column (Spark's timestamps count microseconds). Rows may be in any order.
+    partitions : int, optional
+        Slices: tasks to spread the events over. By default the session's ``spark.sql.shuffle.partitions``, or two
+        per core where that has its default, 200.
+    balance : bool
+        Whether keys and times are counted first, in a scan of their own, so that slices get equal work: frequent keys
+        are placed one by one, and a class of queries without keys, or with one giant group, is cut along time. By
+        default keys are hashed.
+    products : {'never', 'auto', 'always'}
+        Where the partitions of the DataFrame are ranges of time that do not overlap, every task can make linear maps of
+        its range, and only these are shuffled, no events. ``auto`` measures the ranges in a scan of the times and does
+        so if it is estimated to be faster; ``always`` whenever it can be done. Queries with adjacent predicates, with
+        negated patterns longer than one event, or with types that lack a key have no such maps.
+    lazy : bool
+        Whether only the plan is made. Then every action on the result runs the job, and what is wrong with the events
+        shows as Spark's own PythonException, the message in its text, and under the count type ``auto`` a COUNT or SUM
+        is text, since nobody has seen how large it is. By default the job runs now, and its result is kept by the
+        executors (a local checkpoint) until the DataFrame is forgotten.
+    where : str, optional
+        Only events for which this condition over columns is true, as ``hamlet run --where``.
+    since, until : int, str or datetime, optional
+        Only events from a time on, and before another one. Of both Spark is told what it can use to read less of the
+        files behind the DataFrame.
+    **options
+        Those of `hamlet.run`: sharing, benefit, numbers, count_type, threads, time_column, type_column, order_column,
+        time_unit, timezone.
+
+    Returns
+    -------
+    DataFrame
+        query, window_start, window_end, then the union of the RETURN names in first-use order, NULL where a query lacks
+        one. Rows are in no order. Nothing is set on the session. Unless the job is `lazy`, the attribute ``stats`` of
+        this object has the counters of `Results.stats` added up over tasks (a group or a window that several slices
+        have had counts in each), and ``warnings`` the sentences of `Results.warnings`; a column of such a name is
+        reached by ``df["stats"]``.
+
+    Raises
+    ------
+    WorkloadError, DataError, OptionError, UnsupportedError
+        As `hamlet.run`; WorkloadError also where one RETURN name has two types.
+    JobError
+        If Spark cannot finish the job.
+
+    Examples
+    --------
+    >>> df = hamlet.spark.run(workload, spark.read.parquet("trips.parquet"))  # doctest: +SKIP
+    >>> df.where("query = 'q1'").show()  # doctest: +SKIP
+    """
+    chosen = options_of(options)
+    if not isinstance(events, DataFrame):
+        raise OptionError(
+            f"events is a {_kind(events)}; hamlet.spark.run takes a DataFrame of Spark (spark.createDataFrame makes "
+            "one of a pandas DataFrame, a pyarrow Table or rows), and hamlet.run takes everything else as it is"
+        )
+    if events.isStreaming:
+        raise OptionError("the DataFrame is a stream: hamlet.spark.run takes a batch, hamlet.spark.stream a stream")
+    check_choice("products", products)
+    check_partitions(partitions)
+    check_pandas()
+    began = time.perf_counter()
+    with translated():
+        choice = Choice(where, since, until)
+        if is_layered(workload_of(workload)):
+            if not choice.is_all:
+                raise UnsupportedError(LAYERED)
+            done = list(layers(workload, events, chosen, partitions, balance=balance))
+            found = union_of(done, workload.names)
+            if lazy:
+                return cast(ResultFrame, found)
+            found = found.localCheckpoint(eager=True)
+            noted, tallies = of_layers(done, workload.names)
+            said = warnings_of(workload, done[0].job, noted, tallies)
+            return _told(found, dict(noted.paths) | {"rows": sum(each.rows for each in tallies)}, said, began)
+        job = Job(workload, events_of(events, chosen), chosen, partitions)
+        if not choice.is_all:
+            job.look(choice)
+        stats = None if lazy else events.sparkSession.sparkContext.accumulator({}, StatsParam())
+        cut = decided(job, products).cut
+        if balance and cut is None:
+            job.measure(balance=True, semijoin=False)  # a DataFrame may give other rows when it is computed again
+        rows = None
+        if cut is not None:
+            found = made(job, cut, stats)
+            found = found if lazy else found.localCheckpoint(eager=True)
+            rows = put_together(job, cut, found, stats, held=not lazy)
+        results = job.results(rows, stats=stats)
+        if stats is None:
+            return cast(ResultFrame, results)
+        results = results.localCheckpoint(eager=True)
+        tallies = tallies_of(stats.value, len(workload.names))
+        said = warnings_of(workload, job, noted_of(stats.value), tallies)
+        if chosen.count_type == "auto":
+            results, notes = as_numbers(results, job.columns)
+            said += notes
+    counters = summed(stats.value, job.partitions if cut is None else 0)
+    return _told(results, counters | {"rows": sum(each.rows for each in tallies)}, said, began)
+
+
+@takes(Options, without=["trace"])
+def stream(
+    workload: Workload,
+    events: DataFrame,
+    *,
+    partitions: int | None = None,
+    lateness: Lateness | None = None,
+    late: Late = "error",
+    **options: Unpack[RunOptions],
+) -> DataFrame:
+    """Run a workload over a streaming DataFrame: rows of every window, once, after it has closed.
+
+    Parameters
+    ----------
+    workload : Workload
+    events : DataFrame
+        Of ``spark.readStream``. A window closes in the micro-batch in which the watermark passes its end; the watermark
+        is the latest time of all events, whatever their types, minus the lateness.
+    partitions : int, optional
+        Slices, which a checkpoint keeps to. By default as for `run`; best is what ``spark.sql.shuffle.partitions`` is.
+    lateness : int, float, str or datetime.timedelta, optional
+        How far behind the latest time of earlier micro-batches an event may be; by default what ``withWatermark`` has
+        set on the time column, else 0.
+    late : {'error', 'drop'}
+        What becomes of later events.
+    **options
+        As for `run`.
+
+    Returns
+    -------
+    DataFrame
+        A streaming one, columns as those of `run`. To be written in the mode ``append``, with a checkpoint.
+
+    Raises
+    ------
+    WorkloadError, DataError, OptionError, UnsupportedError
+        A user's mistake, as `run`; OptionError where the session keeps no state in RocksDB.
+
+    Examples
+    --------
+    >>> rows = hamlet.spark.stream(workload, spark.readStream.schema(schema).parquet("trips/"))  # doctest: +SKIP
+    >>> rows.writeStream.option("checkpointLocation", "state").parquet("rows")  # doctest: +SKIP
+    """
+    chosen = options_of(options)
+    check_partitions(partitions)
+    check_pandas()
+    if not isinstance(events, DataFrame) or not events.isStreaming:
+        raise OptionError("hamlet.spark.stream takes a streaming DataFrame; hamlet.spark.run takes a batch")
+    with translated():
+        job = Job(workload, events_of(events, chosen), chosen, partitions)
+        return Continuous(job, events, lateness, late).results()
+
+
+def _kind(events: object) -> str:
+    """What an object is, for a message: ``pandas DataFrame``, ``list``."""
+    package = type(events).__module__.partition(".")[0]
+    return type(events).__name__ if package == "builtins" else f"{package} {type(events).__name__}"
+
+
+def _told(frame: DataFrame, stats: dict[str, Any], warnings: Sequence[str], began: float) -> ResultFrame:
+    """A DataFrame of results with what the job counted and found."""
+    found = cast(ResultFrame, frame)
+    found.stats = stats | {"seconds": time.perf_counter() - began}
+    found.warnings = tuple(warnings)
+    for each in warnings:
+        _LOG.warning(each)
+    return found

@@ -1,0 +1,309 @@
+"""How a job runs: the options of `submit` and `submit_stream`, for workloads and for policies.
+
+As in `hamlet.engine.options`: by name at the call, one object inside.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypedDict, TypeVar
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
+
+from hamlet.engine.online import Late
+from hamlet.engine.options import Options, RunOptions, made_of, names_in
+from hamlet.errors import OptionError, one_of
+from hamlet.input.csvform import BadRows, CsvForm
+from hamlet.input.ticks import Lateness
+from hamlet.output.files import check_format
+from hamlet.parallel.routing.rates import Rates
+from hamlet.parallel.run import Format
+from hamlet.policies.options import MonitorOptions, OnlineOptions
+from hamlet.spark.look import Choice
+from hamlet.spark.session import Progress
+
+Products = Literal["never", "auto", "always"]
+Semijoin = Literal["auto", "on", "off"]
+Paths = Iterable[str | os.PathLike[str]]
+
+
+def check_choice(name: str, value: str) -> None:
+    """Raise OptionError where `products` or `semijoin` is no such choice."""
+    choices = {"products": ("auto", "always", "never"), "semijoin": ("auto", "on", "off")}[name]
+    if value not in choices:
+        raise OptionError(f"{name} is {value!r}; it must be {one_of([repr(choice) for choice in choices])}")
+
+
+def check_partitions(number: int | None) -> None:
+    """Raise OptionError where a number of partitions is none."""
+    if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 1):
+        raise OptionError(f"partitions is {number!r}; it must be a whole number from 1")
+
+
+Job = TypeVar("Job")
+
+
+def job_of(kind: type[Job], inner: type, options: Mapping[str, Any]) -> Job:
+    """How a job runs, of its options by name and those of what it runs; as `made_of`.
+
+    Parameters
+    ----------
+    kind : type
+        A dataclass of the options of a job, whose field ``run`` is an `inner`.
+    inner : type
+        A dataclass of the options of what it runs.
+    options : mapping of str to Any
+    """
+    own = [name for name in names_in(kind) if name != "run"]
+    rest = {name: value for name, value in options.items() if name not in own}
+    given = {name: value for name, value in options.items() if name in own}
+    given["run"] = made_of(inner, rest, own)
+    return kind(**given)
+
+
+# ---------------------------------------------------------------------------------------------- workloads
+
+
+class FileOptions(RunOptions, total=False):
+    """The options that `hamlet.spark.submit` and `hamlet.spark.submit_stream` have in common, by name."""
+
+    master: str | None
+    input_format: Format | None
+    delimiter: str | None
+    bad_rows: BadRows
+    output_format: Format
+    partitions: int | None
+    where: str | None
+
+
+class SubmitOptions(FileOptions, total=False):
+    """The options of `hamlet.spark.submit`, by name."""
+
+    overwrite: bool
+    balance: bool
+    since: Any
+    until: Any
+    report: str | os.PathLike[str] | None
+    trace: str | None
+    products: Products
+    semijoin: Semijoin
+    keep: Paths
+    progress: Progress | None
+
+
+class FollowOptions(TypedDict, total=False):
+    """How a continuous job follows its folder, by name."""
+
+    trigger: str | None
+    available_now: bool
+    files_per_batch: int | None
+
+
+class SubmitStreamOptions(FileOptions, FollowOptions, total=False):
+    """The options of `hamlet.spark.submit_stream`, by name."""
+
+    lateness: Lateness
+    late: Late
+    started: Callable[[StreamingQuery], None] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileJob:
+    """How a job over files runs; `hamlet.spark.submit` says what each option means.
+
+    Attributes
+    ----------
+    run : Options
+        Those of `hamlet.run`.
+
+    Raises
+    ------
+    OptionError
+        A value that an option cannot have.
+    """
+
+    run: Options
+    master: str | None = None
+    input_format: Format | None = None
+    delimiter: str | None = None
+    bad_rows: BadRows = "error"
+    output_format: Format = "parquet"
+    partitions: int | None = None
+    where: str | None = None
+
+    def __post_init__(self) -> None:
+        check_format(self.output_format)
+        check_partitions(self.partitions)
+
+    @property
+    def choice(self) -> Choice:
+        """Which events of the input go on."""
+        return Choice(self.where)
+
+    @property
+    def form(self) -> CsvForm:
+        """How files are read."""
+        return CsvForm(self.delimiter, self.bad_rows)
+
+    @property
+    def watched(self) -> bool:
+        """Whether events that no query can use are looked at, too."""
+        return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch(FileJob):
+    """How `hamlet.spark.submit` runs."""
+
+    overwrite: bool = False
+    balance: bool = False
+    since: Any = None
+    until: Any = None
+    report: str | os.PathLike[str] | None = None
+    trace: str | None = None
+    products: Products = "auto"
+    semijoin: Semijoin = "auto"
+    keep: Paths = ()
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("products", self.products)
+        check_choice("semijoin", self.semijoin)
+        if self.watched:
+            object.__setattr__(self, "run", replace(self.run, trace=True))
+
+    @property
+    def choice(self) -> Choice:
+        """Which events of the input go on."""
+        return Choice(self.where, self.since, self.until)
+
+    @property
+    def watched(self) -> bool:
+        """Whether a page or a trace tells of every event."""
+        return self.report is not None or self.trace is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Follow:
+    """How a continuous job follows its folder; `hamlet.spark.submit_stream` says what each option means."""
+
+    trigger: str | None = None
+    available_now: bool = False
+    files_per_batch: int | None = None
+
+    def writer(self, frame: DataFrame, checkpoint: str) -> DataStreamWriter:
+        """What writes a streaming DataFrame, as often as is asked for."""
+        found = frame.writeStream.option("checkpointLocation", checkpoint)
+        if self.available_now:
+            return found.trigger(availableNow=True)
+        return found if self.trigger is None else found.trigger(processingTime=self.trigger)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream(FileJob, Follow):
+    """How `hamlet.spark.submit_stream` runs."""
+
+    lateness: Lateness = 0
+    late: Late = "error"
+    started: Callable[[StreamingQuery], None] | None = None
+
+
+# ---------------------------------------------------------------------------------------------- policies
+
+
+class MonitorFrameOptions(TypedDict, total=False):
+    """The options of `hamlet.spark.monitor`, by name."""
+
+    slices: int | None
+    negate: bool
+    open_end: bool
+    time_column: str
+    type_column: str
+    order_column: str | None
+    time_unit: str
+
+
+class PolicySubmitOptions(MonitorFrameOptions, total=False):
+    """The options of `hamlet.spark.policies.submit`, by name."""
+
+    time_points: str
+    statistics: Rates | None
+    master: str | None
+    output_format: str
+    overwrite: bool
+    keep: Paths
+    progress: Progress | None
+    input_format: str | None
+    delimiter: str | None
+    bad_rows: BadRows
+    ignore_unknown: bool
+
+
+class PolicyStreamOptions(MonitorOptions, FollowOptions, total=False):
+    """The options of `hamlet.spark.policy_stream.submit_stream`, by name."""
+
+    master: str | None
+    input_format: str | None
+    output_format: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyFrame:
+    """How `hamlet.spark.monitor` runs."""
+
+    slices: int | None = None
+    negate: bool = False
+    open_end: bool = False
+    time_column: str = "time"
+    type_column: str = "type"
+    order_column: str | None = None
+    time_unit: str = "s"
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """What columns mean, as `hamlet.input.events.open_events` takes it."""
+        return {name: getattr(self, name) for name in ("time_column", "type_column", "order_column", "time_unit")}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyBatch(PolicyFrame):
+    """How `hamlet.spark.policies.submit` runs."""
+
+    time_points: str = "step"
+    statistics: Rates | None = None
+    master: str | None = None
+    output_format: str = "parquet"
+    overwrite: bool = False
+    keep: Paths = ()
+    progress: Progress | None = None
+    input_format: str | None = None
+    delimiter: str | None = None
+    bad_rows: BadRows = "error"
+    ignore_unknown: bool = False
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How tasks read the input, as `hamlet.policies.source.open_source` takes it."""
+        names = ("input_format", "delimiter", "bad_rows", "ignore_unknown")
+        return {**self.columns, **{name: getattr(self, name) for name in names}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyStream(Follow):
+    """How `hamlet.spark.policy_stream.submit_stream` runs.
+
+    Attributes
+    ----------
+    run : OnlineOptions
+        Those of `hamlet.policies.Monitor`.
+    """
+
+    run: OnlineOptions
+    master: str | None = None
+    input_format: str | None = None
+    output_format: str = "parquet"

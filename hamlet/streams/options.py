@@ -1,0 +1,64 @@
+"""How to compute a specification: the options that `run` and `Monitor` have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+from hamlet.errors import OptionError
+from hamlet.input.ticks import Lateness
+from hamlet.planner.paths import names_of
+from hamlet.streams.compile import FEATURES, MAX_DEADLINES
+
+
+class CommonOptions(TypedDict, total=False):
+    """The options that `run` and `Monitor` have in common, by name; `Monitor` says what each of them means."""
+
+    start: Any
+    time_column: str | None
+    time_unit: str
+    lateness: Lateness
+    late: str
+    max_memory: int | str | None
+    max_deadlines: int
+    features: str | Iterable[str] | None
+
+
+class MonitorOptions(CommonOptions, total=False):
+    """The options of a `Monitor`, by name."""
+
+    values: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How to compute a specification; `Monitor` says what each of these means.
+
+    Raises
+    ------
+    OptionError
+        A value that an option cannot have.
+    """
+
+    values: bool = False
+    start: Any = None
+    time_column: str | None = None
+    time_unit: str = "s"
+    lateness: Lateness = 0
+    late: str = "error"
+    max_memory: int | str | None = None
+    max_deadlines: int = MAX_DEADLINES
+    features: str | Iterable[str] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.max_deadlines, int) or self.max_deadlines < 1:
+            raise OptionError(f"max_deadlines is {self.max_deadlines!r}; it must be an integer > 0")
+        if self.late not in ("error", "drop"):
+            raise OptionError(f"late is {self.late!r}; it must be 'error' or 'drop'")
+        object.__setattr__(self, "features", names_of("features", self.features, FEATURES))
+
+    @property
+    def ways(self) -> frozenset[str] | None:
+        """The features that may be used; None for all."""
+        return None if self.features is None else frozenset(str(self.features).split(","))
