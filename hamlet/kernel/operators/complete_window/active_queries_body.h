@@ -39,6 +39,10 @@ LANE_INLINE LANE_INTS LANES_NAME(live_join)(
     return holds == LIVE_INTEGERS || (holds == LIVE_COUNTS && whole) ? LIVE_ADD(a, b, lanes) : LIVE_ADD_REAL(a, b, lanes);
 }
 
+LANE_INLINE LANE_INTS LANES_NAME(live_one)(const int whole) {
+    return whole ? (LANE_INTS){0} + 1 : (LANE_INTS)((LANE_DOUBLES){0} + 1.0);
+}
+
 /* A plane, and what an event's value adds to it for so many trends. */
 LANE_INLINE LANE_INTS LANES_NAME(live_bind)(
     LANE_INTS a, LANE_INTS trends, lanes_word value, LIVE_MASK lanes, const int holds, const int whole
@@ -56,7 +60,7 @@ LANE_INLINE void LANES_NAME(live_plane)(
     const lanes_word *x, long inputs, const LANE_INTS each, LANE_INTS *trends, LANE_INTS *result, const int slots,
     const uint64_t edges, const int holds, const int whole
 ) {
-    const LANE_INTS one = whole ? (LANE_INTS){0} + 1 : (LANE_INTS)((LANE_DOUBLES){0} + 1.0);
+    const LANE_INTS one = LANES_NAME(live_one)(whole);
     LANE_INTS cell[LIVE_SLOTS], more[LIVE_SLOTS], sum = {0};
     unsigned killed[LIVE_SLOTS];
     LANES_UNROLLED
@@ -105,87 +109,17 @@ LANE_INLINE void LANES_NAME(live_plane)(
     *result = sum;
 }
 
-/* The same for all planes at once, which then share the bits of the edges: counts, `sums` planes of the like, and a plane
- * of ranks or none. */
-LANE_INLINE void LANES_NAME(live_planes)(
-    const live_chunk *c, const int32_t *kind, const uint8_t *ends, long n, const lanes_word *x, long inputs,
-    const LANE_INTS each, LANE_INTS *result, long stride, const int slots, const uint64_t edges, const int sums,
-    const int ranks, const int whole
-) {
-    enum { MOST_SLOTS = 3, MOST_PLANES = 4 };
-    const int planes = 1 + sums + ranks, kills = c->kills;
-    const unsigned bound = c->bound;
-    const LANE_INTS one = whole ? (LANE_INTS){0} + 1 : (LANE_INTS)((LANE_DOUBLES){0} + 1.0);
-    LANE_INTS cell[MOST_PLANES][MOST_SLOTS], more[MOST_PLANES][MOST_SLOTS];
-    unsigned killed[MOST_SLOTS];
-    int open = 0; /* whether events of the same time stand in `more` and `killed` */
-    LANES_UNROLLED
-    for (int k = 0; k < planes; k++) {
-        LANES_UNROLLED
-        for (int to = 0; to < slots; to++) cell[k][to] = k ? (LANE_INTS){0} : LIVE_ONLY(one, LIVE_LANES(c->begin[to], each));
-    }
-#define HOLDS(k) ((k) == 0 ? LIVE_COUNTS : (k) <= sums ? (whole ? LIVE_INTEGERS : LIVE_DOUBLES) : LIVE_RANKS)
-    for (long i = 0; i < n; i++, x += inputs) {
-        const uint8_t *step = c->step + (long)kind[i] * c->stride;
-        LANE_INTS in[MOST_PLANES][MOST_SLOTS];
-        LANES_UNROLLED
-        for (int to = 0; to < slots; to++) {
-            LANES_UNROLLED
-            for (int k = 0; k < planes; k++) in[k][to] = (LANE_INTS){0};
-            LANES_UNROLLED
-            for (int from = 0; from < slots; from++)
-                if (edges & LIVE_EDGE(from, to)) {
-                    const LIVE_MASK lanes = LIVE_LANES(step[from * slots + to], each);
-                    LANES_UNROLLED
-                    for (int k = 0; k < planes; k++)
-                        in[k][to] = LANES_NAME(live_join)(in[k][to], cell[k][from], lanes, HOLDS(k), whole);
-                }
-            if (edges & LIVE_EDGE(LIVE_START, to))
-                in[0][to] = LANES_NAME(live_join)(
-                    in[0][to], one, LIVE_LANES(step[slots * slots + to], each), LIVE_COUNTS, whole
-                );
-            if (planes == 1 || !(bound >> to & 1)) continue;
-            const uint8_t *bind = step + (slots + 2) * slots;
-            LANES_UNROLLED
-            for (int k = 1; k < planes; k++)
-                for (int j = 0; j < c->plane[k].binds; j++, bind += 1 + slots)
-                    in[k][to] = LANES_NAME(live_bind)(
-                        in[k][to], in[0][to], x[bind[0]], LIVE_LANES(bind[1 + to], each), HOLDS(k), whole
-                    );
-        }
-        if (__builtin_expect(ends && (open || !ends[i]), 0)) {
-            for (int to = 0; to < slots; to++) {
-                killed[to] = (open ? killed[to] : 0) | step[(slots + 1) * slots + to];
-                for (int k = 0; k < planes; k++) {
-                    if (open) in[k][to] = LANES_NAME(live_join)(in[k][to], more[k][to], LIVE_EVERY, HOLDS(k), whole);
-                    more[k][to] = in[k][to];
-                }
-            }
-            open = !ends[i];
-            if (open) continue; /* all reads of a step, then its guards, then all writes */
-        } else if (kills) {
-            LANES_UNROLLED
-            for (int to = 0; to < slots; to++) killed[to] = step[(slots + 1) * slots + to];
-        }
-        LANES_UNROLLED
-        for (int to = 0; to < slots; to++) {
-            LANES_UNROLLED
-            for (int k = 0; k < planes; k++) {
-                if (kills) cell[k][to] = LIVE_ONLY(cell[k][to], LIVE_LANES(~killed[to], each));
-                cell[k][to] = LANES_NAME(live_join)(cell[k][to], in[k][to], LIVE_EVERY, HOLDS(k), whole);
-            }
-        }
-    }
-    LANES_UNROLLED
-    for (int k = 0; k < planes; k++) {
-        LANE_INTS sum = {0};
-        LANES_UNROLLED
-        for (int to = 0; to < slots; to++)
-            sum = LANES_NAME(live_join)(sum, cell[k][to], LIVE_LANES(c->final[to], each), HOLDS(k), whole);
-        result[k * stride] = sum;
-    }
-#undef HOLDS
-}
+#define PLANES_NAME LANES_NAME(live_planes)
+#define PLANES_INTS LANE_INTS
+#define PLANES_MASK LIVE_MASK
+#define PLANES_EVERY LIVE_EVERY
+#define PLANES_LANES(bits) LIVE_LANES(bits, each)
+#define PLANES_ONLY(a, lanes) LIVE_ONLY(a, lanes)
+#define PLANES_BEGIN(a, lanes, whole) LANES_NAME(live_join)(a, LANES_NAME(live_one)(whole), lanes, LIVE_COUNTS, whole)
+#define PLANES_JOIN(a, b, lanes, holds, whole) LANES_NAME(live_join)(a, b, lanes, holds, whole)
+#define PLANES_BIND(a, trends, value, lanes, holds, whole) LANES_NAME(live_bind)(a, trends, value, lanes, holds, whole)
+#define PLANES_STORE(result, sum, holds) (*(result) = (sum))
+#include "active_queries_planes.h"
 
 /* Take all events of a window for the lanes of the bits `each`; ends: whether an event is the last one of its time, or
  * a null pointer where each is; result: a vector of each plane, so many vectors apart. Returns the bits of the lanes with
@@ -195,7 +129,8 @@ static uint64_t LANES_NAME(live_part)(
     const LANE_INTS each, LANE_INTS *trends, LANE_INTS *result, long stride
 ) {
 #define PLANES(slots, edges, sums, ranks, whole) \
-    LANES_NAME(live_planes)(c, kind, ends, n, x, inputs, each, result, stride, slots, edges, sums, ranks, whole)
+    LANES_NAME(live_planes)( \
+        c, kind, ends, n, x, inputs, each, result, stride, slots, edges, sums, ranks, whole, ends != NULL)
 #define GRAPH(slots, edges) switch (c->shape) { \
         case LIVE_SHAPE(0, 0, 1): PLANES(slots, edges, 0, 0, 1); break; \
         case LIVE_SHAPE(1, 0, 1): PLANES(slots, edges, 1, 0, 1); break; \

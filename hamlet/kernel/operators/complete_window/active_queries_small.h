@@ -7,7 +7,6 @@
 #define LIVE_SMALL_RANK ((int64_t)(((uint64_t)1 << 63) - LIVE_SMALL_VALUE)) /* larger ones are those of small values */
 
 typedef int32_t live_ints __attribute__((vector_size(32)));
-typedef int32_t live_four __attribute__((vector_size(16)));
 
 /* All ones in the lanes of some bits. */
 LANE_INLINE live_ints live_small_lanes(unsigned bits) {
@@ -15,95 +14,37 @@ LANE_INLINE live_ints live_small_lanes(unsigned bits) {
     return (live_ints)(((live_ints)_mm256_set1_epi8((char)bits) & each) == each);
 }
 
-LANE_INLINE live_ints live_small_join(live_ints a, live_ints b, const int rank) {
-    return rank ? (live_ints)_mm256_max_epi32((__m256i)a, (__m256i)b) : a + b;
+LANE_INLINE live_ints live_small_join(live_ints a, live_ints b, live_ints lanes, const int holds) {
+    return holds == LIVE_RANKS ? (live_ints)_mm256_max_epi32((__m256i)a, (__m256i)(b & lanes)) : a + (b & lanes);
 }
 
-/* As live_planes, of integers; ties: whether `ends` has some event that is not the last one of its time. */
-LANE_INLINE void live_small_planes(
-    const live_chunk *c, const int32_t *kind, const uint8_t *ends, long n, const lanes_word *x, long inputs,
-    LANE_INTS *result, const int slots, const uint64_t edges, const int sums, const int ranks, const int ties
-) {
-    enum { MOST_SLOTS = 3, MOST_PLANES = 4 };
-    const int planes = 1 + sums + ranks, kills = c->kills;
-    const unsigned bound = c->bound;
-    live_ints cell[MOST_PLANES][MOST_SLOTS], more[MOST_PLANES][MOST_SLOTS];
-    unsigned killed[MOST_SLOTS];
-    int open = 0; /* whether events of the same time stand in `more` and `killed` */
+LANE_INLINE live_ints live_small_bind(live_ints a, live_ints trends, int64_t value, live_ints lanes, const int holds) {
+    const live_ints each = (live_ints){0} + (int32_t)value;
+    return live_small_join(
+        a, holds == LIVE_RANKS ? (trends != 0) & (each + LIVE_SMALL_VALUE) : trends * each, lanes, holds
+    );
+}
+
+LANE_INLINE void live_small_store(LANE_INTS *result, live_ints sum, const int holds) {
     LANES_UNROLLED
-    for (int k = 0; k < planes; k++) {
-        LANES_UNROLLED
-        for (int to = 0; to < slots; to++)
-            cell[k][to] = k ? (live_ints){0} : (live_ints){0} - live_small_lanes(c->begin[to]);
-    }
-    for (long i = 0; i < n; i++, x += inputs) {
-        const uint8_t *step = c->step + (long)kind[i] * c->stride;
-        live_ints in[MOST_PLANES][MOST_SLOTS];
-        LANES_UNROLLED
-        for (int to = 0; to < slots; to++) {
-            LANES_UNROLLED
-            for (int k = 0; k < planes; k++) in[k][to] = (live_ints){0};
-            LANES_UNROLLED
-            for (int from = 0; from < slots; from++)
-                if (edges & LIVE_EDGE(from, to)) {
-                    const live_ints lanes = live_small_lanes(step[from * slots + to]);
-                    LANES_UNROLLED
-                    for (int k = 0; k < planes; k++)
-                        in[k][to] = live_small_join(in[k][to], cell[k][from] & lanes, k > sums);
-                }
-            if (edges & LIVE_EDGE(LIVE_START, to)) in[0][to] -= live_small_lanes(step[slots * slots + to]);
-            if (planes == 1 || !(bound >> to & 1)) continue;
-            const uint8_t *bind = step + (slots + 2) * slots;
-            LANES_UNROLLED
-            for (int k = 1; k < planes; k++)
-                for (int j = 0; j < c->plane[k].binds; j++, bind += 1 + slots) {
-                    const live_ints lanes = live_small_lanes(bind[1 + to]);
-                    const live_ints value = (live_ints){0} + (int32_t)x[bind[0]].i;
-                    in[k][to] = k <= sums
-                        ? in[k][to] + (in[0][to] * value & lanes)
-                        : live_small_join(in[k][to], (in[0][to] != 0) & lanes & (value + LIVE_SMALL_VALUE), 1);
-                }
-        }
-        if (ties && (open || !ends[i])) {
-            for (int to = 0; to < slots; to++) {
-                killed[to] = (open ? killed[to] : 0) | step[(slots + 1) * slots + to];
-                for (int k = 0; k < planes; k++) {
-                    if (open) in[k][to] = live_small_join(in[k][to], more[k][to], k > sums);
-                    more[k][to] = in[k][to];
-                }
-            }
-            open = !ends[i];
-            if (open) continue; /* all reads of a step, then its guards, then all writes */
-        } else if (kills) {
-            LANES_UNROLLED
-            for (int to = 0; to < slots; to++) killed[to] = step[(slots + 1) * slots + to];
-        }
-        LANES_UNROLLED
-        for (int to = 0; to < slots; to++) {
-            if (kills) {
-                const live_ints dead = live_small_lanes(killed[to]);
-                LANES_UNROLLED
-                for (int k = 0; k < planes; k++) cell[k][to] &= ~dead;
-            }
-            LANES_UNROLLED
-            for (int k = 0; k < planes; k++) cell[k][to] = live_small_join(cell[k][to], in[k][to], k > sums);
-        }
-    }
-    LANES_UNROLLED
-    for (int k = 0; k < planes; k++) {
-        live_ints sum = {0};
-        LANES_UNROLLED
-        for (int to = 0; to < slots; to++)
-            sum = live_small_join(sum, cell[k][to] & live_small_lanes(c->final[to]), k > sums);
-        LANES_UNROLLED
-        for (int half = 0; half < 2; half++) {
-            const __m128i four = half ? _mm256_extracti128_si256((__m256i)sum, 1) : _mm256_castsi256_si128((__m256i)sum);
-            LANE_INTS wide = (LANE_INTS)_mm256_cvtepi32_epi64(four);
-            if (k > sums) wide += (LANE_INTS)(wide != 0) & LIVE_SMALL_RANK;
-            result[k * 2 + half] = wide;
-        }
+    for (int half = 0; half < 2; half++) {
+        const __m128i four = half ? _mm256_extracti128_si256((__m256i)sum, 1) : _mm256_castsi256_si128((__m256i)sum);
+        result[half] = (LANE_INTS)_mm256_cvtepi32_epi64(four);
+        if (holds == LIVE_RANKS) result[half] += (LANE_INTS)(result[half] != 0) & LIVE_SMALL_RANK;
     }
 }
+
+#define PLANES_NAME live_small_planes
+#define PLANES_INTS live_ints
+#define PLANES_MASK live_ints
+#define PLANES_EVERY (~(live_ints){0})
+#define PLANES_LANES(bits) live_small_lanes(bits)
+#define PLANES_ONLY(a, lanes) ((a) & (lanes))
+#define PLANES_BEGIN(a, lanes, whole) ((a) - (lanes))
+#define PLANES_JOIN(a, b, lanes, holds, whole) live_small_join(a, b, lanes, holds)
+#define PLANES_BIND(a, trends, value, lanes, holds, whole) live_small_bind(a, trends, (value).i, lanes, holds)
+#define PLANES_STORE(result, sum, holds) live_small_store(result, sum, holds)
+#include "active_queries_planes.h"
 
 /* As live_window for eight lanes; small: what holds of the numbers of the window (active_queries.h). */
 static uint64_t live_window_halves(
@@ -115,7 +56,7 @@ static uint64_t live_window_halves(
     uint64_t some;
     int lean = !(c->edges & LIVE_EDGE(0, 0)); /* no event follows another one like it at the beginning of a pattern */
 #define PLANES(slots, edges, sums, ranks, ties) \
-    live_small_planes(c, kind, ends, n, x, inputs, to, slots, edges, sums, ranks, ties)
+    live_small_planes(c, kind, ends, n, x, inputs, low, to, 2, slots, edges, sums, ranks, 1, ties)
 #define TIES(slots, edges, sums, ranks) \
     if (ends) PLANES(slots, edges, sums, ranks, 1); else PLANES(slots, edges, sums, ranks, 0)
 #define GRAPH(slots, edges) switch (c->shape) { \

@@ -9,13 +9,14 @@ Numbers fit 64 bits, or are scaled doubles: larger ones come from blocks and sta
 
 import numpy as np
 
+from cython.view cimport array
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy, memset
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memset
 
 from hamlet.kernel.cells cimport place_in_cell, words_in_cell, words_of
 from hamlet.kernel.column_builder cimport EXTREMUM, FLAG, INTEGER, PAIR, Form
-from hamlet.kernel.core cimport Core, Rows, Sheet, SheetColumn, enlarged
+from hamlet.kernel.core cimport Core, Rows, Sheet, SheetColumn, enlarged, take_own
 from hamlet.kernel.operators.simd.lanes cimport (
     CAST_DOUBLE,
     CAST_GREATEST_DOUBLE,
@@ -168,38 +169,46 @@ cdef bint comes_last(const Core* k, int query) noexcept nogil:
 
 
 cdef object taken_sheet(Core* k, int query):
-    """Take the rows of a sheet, as `Kernel.take_sheet` gives them."""
+    """Take the rows of a sheet, as `Kernel.take_sheet` gives them: the arrays are the sheet's memory itself."""
     cdef Sheet* s = &k.sheet[query]
     cdef const Component* c = k.query[query].component
-    cdef Py_ssize_t i
+    cdef Py_ssize_t rows = s.count, runs = s.runs, capacity = s.capacity, i
     cdef Form form
+    s.count = s.capacity = s.runs = 0  # whatever happens, nothing is taken twice
     columns = []
     for i in range(k.query[query].components):
         form = form_of(&c[i])
-        value = copied(s.column[i].value, s.count * sizeof(int64_t), np.float64 if form == PAIR else np.int64)
-        there = copied(s.column[i].there, s.count, np.bool_)
+        number = np.dtype(np.float64 if form == PAIR else np.int64)
+        value = given(k, <void**> &s.column[i].value, rows, capacity, number)
+        there = given(k, <void**> &s.column[i].there, rows, capacity, np.dtype(np.bool_))
         whole = there is not None and bool(there.all())
         if form == PAIR:
-            columns.append((value, copied(s.column[i].exponent, s.count * sizeof(int64_t), np.int64)))
+            columns.append((value, given(k, <void**> &s.column[i].exponent, rows, capacity, np.dtype(np.int64))))
         elif form == FLAG:
             columns.append((there, whole))
         else:
             columns.append((value, None if form == INTEGER or whole else there))
-    windows = copied(s.window, s.runs * sizeof(int64_t), np.int64)
-    counts = np.diff(copied(s.begin, s.runs * sizeof(int64_t), np.int64), append=s.count)
-    keys = copied(s.key, s.count * sizeof(int32_t), np.int32)
-    s.count = s.runs = 0
+    keys = given(k, <void**> &s.key, rows, capacity, np.dtype(np.int32))
+    windows = np.array(<int64_t[:runs]> s.window)
+    counts = np.diff(np.array(<int64_t[:runs]> s.begin), append=rows)
     return keys, windows, counts, columns
 
 
-cdef object copied(const void* memory, Py_ssize_t bytes, object type):
-    """An array of what lies there, which may be overwritten then; None of nothing."""
-    if memory == NULL:
+cdef object given(Core* k, void** memory, Py_ssize_t rows, Py_ssize_t capacity, object type):
+    """The memory of a column with room for `capacity` rows as an array of its own; None of nothing."""
+    cdef array owner
+    cdef void* shrunk
+    cdef Py_ssize_t size = type.itemsize
+    if memory[0] == NULL:
         return None
-    found = np.empty(bytes, np.uint8)
-    cdef uint8_t[::1] view = found
-    memcpy(&view[0], memory, bytes)
-    return found.view(type)
+    shrunk = realloc(memory[0], rows * size)
+    if shrunk != NULL:
+        memory[0] = shrunk
+    owner = <uint8_t[:rows * size]> memory[0]
+    owner.callback_free_data = free
+    memory[0] = NULL
+    take_own(k, -capacity * size)
+    return np.asarray(owner).view(type)
 
 
 cdef int unroll(Core* k, int query) noexcept nogil:
