@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import hamlet
-from hamlet.engine.live.waiting import Waiting
 
 TEXTS = (
     "RETURN k, COUNT(*), SUM(B.v) AS s PATTERN SEQ(A, B+) GROUP-BY k WITHIN 20 s SLIDE 5 s",
@@ -42,7 +41,7 @@ def pushed(engine: hamlet.Engine, batches: list[list[dict[str, Any]]], chance: r
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_the_same_rows_at_the_same_events(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_rows_at_the_same_events(seed: int) -> None:
     chance = random.Random(seed)
     workload = hamlet.Workload.parse(chance.choice(TEXTS))
     events = stream(chance)
@@ -55,8 +54,7 @@ def test_the_same_rows_at_the_same_events(seed: int, monkeypatch: pytest.MonkeyP
     options: dict[str, Any] = {"lateness": lateness, "late": "drop"}
     batches = [[event] for event in events]
     waiting = pushed(hamlet.Engine(workload, **options), batches, random.Random(seed))
-    monkeypatch.setattr(Waiting, "take", lambda *_: False)
-    assert waiting == pushed(hamlet.Engine(workload, **options), batches, random.Random(seed))
+    assert waiting == pushed(hamlet.Engine(workload, gather=False, **options), batches, random.Random(seed))
 
 
 def test_what_has_to_be_seen_at_once() -> None:

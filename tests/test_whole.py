@@ -19,10 +19,11 @@ from hamlet.language.schema import Schema
 from hamlet.output.rows import Closed
 from hamlet.planner import compiled
 from hamlet.planner.bands import bands
+from hamlet.planner.paths import OPERATORS
 from tests.comparison import difference, in_file_order
 from tests.test_bands import ITEMS, NO_VECTORS, PATTERNS, Rows, stream
 
-NEVER = 1 << 60
+OTHERS = [name for name in OPERATORS if name != "complete_window"]
 LARGE = 3 << 40
 
 
@@ -42,20 +43,14 @@ def workload(patterns: list[str] = PATTERNS, window: str = "WITHIN 20 s", items:
     )
 
 
-def both(
-    monkeypatch: pytest.MonkeyPatch, queries: hamlet.Workload, events: Any, **options: Any
-) -> tuple[hamlet.Results, hamlet.Results]:
+def both(queries: hamlet.Workload, events: Any, **options: Any) -> tuple[hamlet.Results, hamlet.Results]:
     """With whole windows at once, and without."""
-    found = []
-    for least in (0, NEVER):
-        monkeypatch.setattr(class_runner, "WHOLE_FROM", least)
-        found.append(hamlet.run(queries, events, **options))
-    return found[0], found[1]
+    return hamlet.run(queries, events, **options), hamlet.run(queries, events, operators=OTHERS, **options)
 
 
 @pytest.mark.parametrize("options", [{}, {"order_column": "o"}, {"threads": 2}, {"numbers": "float"}], ids=str)
-def test_rows_are_those_of_blocks_and_graphlets(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other = both(monkeypatch, workload(), stream(3, 4_000), **options)
+def test_rows_are_those_of_blocks_and_graphlets(options: dict[str, Any]) -> None:
+    one, other = both(workload(), stream(3, 4_000), **options)
     assert one.stats["whole_windows"] > 100
     assert other.stats["whole_windows"] == 0
     assert difference(one.rows(), other.rows(), floats=options.get("numbers") == "float") is None
@@ -69,19 +64,18 @@ def test_lanes_are_chosen_by_the_classes_of_a_window(monkeypatch: pytest.MonkeyP
     events = stream(4, 12_000, step=3.0)
     one = hamlet.run(workload(), events)
     assert one.stats["whole_windows"] > 1_000
-    monkeypatch.setattr(class_runner, "WHOLE_FROM", NEVER)
-    assert difference(one.rows(), hamlet.run(workload(), events).rows()) is None
+    assert difference(one.rows(), hamlet.run(workload(), events, operators=OTHERS).rows()) is None
 
 
 @pytest.mark.parametrize("values", [(LARGE, -LARGE, 7), ((1 << 63) - 1, -(1 << 63), 1), (1.5e300, -(2.0**-900), 1.0)])
-def test_numbers_that_planes_cannot_hold(values: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_that_planes_cannot_hold(values: tuple[Any, ...]) -> None:
     """Such windows are left to limbs, or their extrema to states."""
     events = [
         {"time": time, "type": "ABBB"[time % 4], "k": 1, "v": values[time // 60 % 3], "s": "x"} for time in range(480)
     ]
     items = ["COUNT(*), SUM(b.v)", "COUNT(*), MIN(b.v), MAX(b.v)", "COUNT(*), AVG(b.v)"]
     queries = workload(["SEQ(A, B b+)", "(SEQ(A, B b+))+", "B b+"], items=items)
-    one, other = both(monkeypatch, queries, events)
+    one, other = both(queries, events)
     assert one.rows() == other.rows()
     assert 0 < one.stats["whole_windows"] < 24
 
@@ -90,9 +84,7 @@ def test_numbers_that_planes_cannot_hold(values: tuple[Any, ...], monkeypatch: p
 @pytest.mark.parametrize("width", [1, -2, 2, 4, 8])
 def test_vectors_of_every_width(width: int, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     queries, events = workload([*PATTERNS, *PATTERNS], items=ITEMS[:5]), stream(11, 2_000, step=2.0)
-    monkeypatch.setattr(class_runner, "WHOLE_FROM", NEVER)
-    expected = hamlet.run(queries, events, **options).rows()
-    monkeypatch.setattr(class_runner, "WHOLE_FROM", 0)
+    expected = hamlet.run(queries, events, operators=OTHERS, **options).rows()
     monkeypatch.setattr(compiled, "bands", partial(bands, width=width))
     try:
         found = hamlet.run(queries, events, **options)
@@ -108,7 +100,7 @@ def test_vectors_of_every_width(width: int, options: dict[str, Any], monkeypatch
 @pytest.mark.parametrize(
     "items", [ITEMS[:2], ITEMS[1:3], [ITEMS[4]], ["COUNT(*), SUM(b.v), AVG(b.v), MIN(b.v)"]], ids=str
 )
-def test_numbers_of_every_size(bits: int, items: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_of_every_size(bits: int, items: list[str]) -> None:
     """Lanes of few bits are taken where they do; numbers around what these can hold."""
     near = [sign * ((1 << bits) + more) for sign in (1, -1) for more in (-2, -1, 0, 1)]
     events = pa.table(
@@ -122,7 +114,7 @@ def test_numbers_of_every_size(bits: int, items: list[str], monkeypatch: pytest.
     )
     patterns = [*PATTERNS[:4], PATTERNS[6], *PATTERNS[7:9], PATTERNS[10]]
     for queries in (workload([*patterns, *patterns], items=items), workload(patterns[:3], items=items)):
-        one, other = both(monkeypatch, queries, events)
+        one, other = both(queries, events)
         assert one.stats["whole_windows"] > (0 if bits == 45 else 100)
         assert difference(one.rows(), other.rows()) is None
 
@@ -151,7 +143,7 @@ def test_rows_come_as_columns(large: int, monkeypatch: pytest.MonkeyPatch) -> No
         "RETURN k, l, COUNT(*), MAX(b.w) PATTERN SEQ(B b+, NOT D, C) GROUP-BY k, l WITHIN 5 s;"
         "RETURN l, k, AVG(y.v), COUNT(*) PATTERN SEQ(A x, B y+) GROUP-BY k, l WITHIN 5 s"
     )
-    one, other = both(monkeypatch, queries, pa.Table.from_pylist(events))
+    one, other = both(queries, pa.Table.from_pylist(events))
     assert one.stats["features"]["merged_queries"] == 1  # the last is like the first
     assert one.stats["whole_windows"] > 100
     assert any(sheets) != bool(large)
@@ -159,7 +151,7 @@ def test_rows_come_as_columns(large: int, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("numbers", ["exact", "float"])
-def test_many_windows_are_held_and_batches_taken_in_portions(numbers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_windows_are_held_and_batches_taken_in_portions(numbers: str) -> None:
     """Windows of thousands of keys, of one, and of some; more sets of classes than a vector's table has room for."""
     draw = np.random.default_rng(5)
     crowded = np.repeat(np.arange(16), (9_000, 2, 7_000, 0, 9_000, 9_000, 16, 17, 15, 1, 12_000, 9_000, 3, 1, 0, 1))
@@ -174,7 +166,7 @@ def test_many_windows_are_held_and_batches_taken_in_portions(numbers: str, monke
             "s": draw.choice(list("xy"), rows),
         }
     )
-    one, other = both(monkeypatch, workload([*PATTERNS, *PATTERNS], "WITHIN 10 s"), events, numbers=numbers)
+    one, other = both(workload([*PATTERNS, *PATTERNS], "WITHIN 10 s"), events, numbers=numbers)
     assert one.stats["whole_windows"] > 8_000
     assert difference(one.rows(), other.rows(), floats=numbers == "float") is None
 
@@ -265,7 +257,7 @@ def test_bands_that_share_a_kernel(width: int, monkeypatch: pytest.MonkeyPatch) 
             }
         )
         try:
-            one, other = both(monkeypatch, queries, events, numbers="float")
+            one, other = both(queries, events, numbers="float")
         except ValueError as error:
             if not str(error).startswith(NO_VECTORS):
                 raise
