@@ -333,14 +333,15 @@ def paths_taken(executors: Sequence[Executor]) -> dict[str, dict[str, Any]]:
     kernels = [kernel for runner in runners if not runner.compiled.matching for kernel in runner.kernels]
     matching = [runner for runner in runners if runner.compiled.matching]
     names = ("events", "bursts", "windows")
+    done, used = [kernel.work for kernel in kernels], [kernel.reached for kernel in kernels]
     work = {
-        operator: {name: sum(kernel.work[operator][i] for kernel in kernels) for i, name in enumerate(names)}
+        operator: {name: sum(each[operator][i] for each in done) for i, name in enumerate(names)}
         for operator in OPERATORS
         if operator != "matching"
     }
     windows = sum(kernel.counters["windows"] for runner in matching for kernel in runner.kernels)
     work["matching"] = {"events": sum(runner.matched for runner in matching), "bursts": 0, "windows": windows}
-    reached = {name: sum(kernel.reached[name] for kernel in kernels) for name in _core.FEATURES}
+    reached = {name: sum(each[name] for each in used) for name in _core.FEATURES}
     merged = sum(
         query.like is not None or query.host is not None for each in executors[:1] for query in each.workload.queries
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hamlet.findings.large import Tally, doubts_of_counts, tally_of
+from hamlet.findings.large import Tally, doubts_of_counts, keys_of, may_mix, tally_of
 from hamlet.findings.reasons import Again, reasons
 from hamlet.findings.watch import Watch, named
 from hamlet.input.events import EventSource
@@ -65,8 +65,12 @@ def of_results(workload: Workload, source: EventSource, watch: Watch, rows: Sequ
     rows : sequence of QueryRows
         Of each query, in the order of the workload.
     """
-    pairs = zip(workload.analysis.queries, rows, strict=True)
-    return of_tallies(workload, source, watch, [tally_of(query.query, found) for query, found in pairs])
+    keys = keys_of(source.schema)
+    tallies = [  # the largest count is looked for where it may matter
+        tally_of(query.query, found) if may_mix(query, keys) else Tally(len(found))
+        for query, found in zip(workload.analysis.queries, rows, strict=True)
+    ]
+    return of_tallies(workload, source, watch, tallies)
 
 
 def of_tallies(workload: Workload, source: Again, watch: Watch, tallies: Sequence[Tally]) -> list[str]:

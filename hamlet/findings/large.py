@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import name_text
 from hamlet.language.query import Aggregate, Query
 from hamlet.language.schema import Schema
@@ -51,6 +52,17 @@ def tally_of(query: Query, rows: QueryRows) -> Tally:
     return Tally(len(rows), max((each for each in largest if each is not None), default=0))
 
 
+def may_mix(query: AnalysedQuery, keys: Sequence[str]) -> bool:
+    """Whether trends of a query combine events that `keys` would tell apart: only their counts raise doubts."""
+    return bool(keys) and not query.equivalence and not set(query.grouping) & set(keys)
+
+
+def keys_of(schema: Schema) -> list[str]:
+    """The columns that seem to say whose an event is, by their names."""
+    special = {schema.clock.column, schema.type_column, schema.order_column}
+    return [name for name in schema.columns if name not in special and _KEY.fullmatch(name)]
+
+
 def doubts_of_counts(workload: Workload, schema: Schema, tallies: Sequence[Tally]) -> Iterator[str]:
     """A sentence for each query that counts more than 2^64 trends, over events that somebody could have told apart.
 
@@ -62,14 +74,9 @@ def doubts_of_counts(workload: Workload, schema: Schema, tallies: Sequence[Tally
     tallies : sequence of Tally
         Of the results of each query.
     """
-    special = {schema.clock.column, schema.type_column, schema.order_column}
-    keys = [name for name in schema.columns if name not in special and _KEY.fullmatch(name)]
-    if not keys:
-        return
+    keys = keys_of(schema)
     for query, found in zip(workload.analysis.queries, tallies, strict=True):
-        if query.equivalence or set(query.grouping) & set(keys):
-            continue
-        if found.most >= LARGE:
+        if found.most >= LARGE and may_mix(query, keys):
             shown = ", ".join(name_text(name, free=True) for name in keys[:3])
             yield (
                 f"{query.query.name}: counts up to {short_text(found.most)}, because trends combine the events of all "

@@ -18,6 +18,8 @@ from hamlet.planner.classify import EVENT, renamed
 from hamlet.planner.workload import Workload
 
 MOST_TYPES = 1000  # that are kept for near names
+_FIRST_ROWS = 1024  # of a batch that are looked at first: mostly all has occurred among them
+_GROWTH = 8  # how many times as many rows are looked at next
 _MOST_NAMES = 3  # of queries that a sentence lists
 
 
@@ -127,15 +129,20 @@ class Watch:
     def see(self, batch: pa.RecordBatch) -> None:
         """Look at further events."""
         self.events += batch.num_rows
-        if self._missing or self._variables:
-            found = values_of(batch, self._type_column)
-            self._missing.difference_update(found)
-            if len(self._seen) < MOST_TYPES:
-                self._seen.update(dict.fromkeys(found))
-        for place in list(self._variables):
-            self._see_variable(batch, place)
+        start, rows = 0, _FIRST_ROWS
+        while start < batch.num_rows and (self._missing or self._variables):
+            self._see_types(batch.slice(start, rows))
+            start, rows = start + rows, _GROWTH * rows
         for name, key in self._keys.items():
             self._see_key(batch, name, key)
+
+    def _see_types(self, batch: pa.RecordBatch) -> None:
+        found = values_of(batch, self._type_column)
+        self._missing.difference_update(found)
+        if len(self._seen) < MOST_TYPES:
+            self._seen.update(dict.fromkeys(found))
+        for place in list(self._variables):
+            self._see_variable(batch, place)
 
     def see_some(self, batches: Iterable[pa.RecordBatch]) -> int:
         """Look at further events until all has occurred; gives how many were looked at."""

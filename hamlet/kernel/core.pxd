@@ -85,6 +85,7 @@ cdef struct Form:        # what bursts of an arrival do, see `Pending.live` for 
 
 cdef struct Member:      # a query whose Kleene sub-pattern a graphlet serves
     int query
+    int operator         # that has the query by itself
     int arrival
     int role             # its local predicate, counted over the graphlet
     bint loop            # whether its events may follow one another

@@ -4,7 +4,8 @@ A *segment* is what one key has next: events of one time, a burst, or a whole wi
 together, either as rows or already reduced to what their values come to. Who takes it is said by the plan, as numbers:
 `Core.operator_of` names for each query the operator that has it by itself, `Core.unit` lists what is fed.
 
-A *unit* of ``simd`` is a band of queries side by side, of the others one query. No function raises, and none needs the
+A *unit* of ``simd`` is a band of queries side by side, of the others one query; a burst is for several of these, and
+they are handed over together (`Segment.member`). No function raises, and none needs the
 interpreter; an int that is returned is a Failure (`plan.pxd`).
 """
 
@@ -30,7 +31,8 @@ cdef struct Segment:
     Run* run
     const Entry* entry     # of one event: what it does to the query; NULL where that is to be looked up
     Graphlet* graphlet     # whose burst it is; NULL for none
-    const Member* member   # in it, where the unit is one query
+    const int* member      # [members] of it, their places, of one role: the queries that take the burst by themselves
+    int members
     bint sought            # of a burst: whether `find` has been asked who has trends that it extends
     const Event* event     # [events] of a whole window; NULL for none
     Py_ssize_t events
@@ -44,8 +46,8 @@ cdef struct Bytes:         # what is written
 
 cdef struct Operator:      # NULL where an operator has no such function
     int (*consume)(Core* k, int unit, Segment* segment) noexcept nogil
-    # which members have trends that the burst of a graphlet extends; one member, where the unit is one query
-    int (*find)(Core* k, int unit, Graphlet* g, int member) noexcept nogil
+    # which members from `first` to `end` have trends that the burst of a graphlet extends; of a band, all its queries
+    int (*find)(Core* k, int unit, Graphlet* g, int first, int end) noexcept nogil
     # windows of a key that end at or before a time; what is held of them is written
     int (*close)(Core* k, int unit, int64_t key, int64_t time) noexcept nogil
     # the row of a window that closes in a state that the operator has packed
@@ -59,6 +61,11 @@ cdef struct Operator:      # NULL where an operator has no such function
 cdef Operator[MOST_OPERATORS] operators
 
 cdef int number_of(str name) except -1
+
+
+cdef inline bint in_block(const Core* k, const Graphlet* g, const Member* member) noexcept nogil:
+    """Whether the burst under way finds a member in a block."""
+    return g.in_blocks and k.band_of[member.query] >= 0 and k.band[k.band_of[member.query]].reached
 
 
 cdef inline int unpacked(Core* k, int query, int64_t key) noexcept nogil:

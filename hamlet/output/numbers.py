@@ -36,6 +36,7 @@ class Runs:
     values: Int64Array
     counts: Int64Array
     _rows: Int64Array | None = None  # the number of each row, once somebody has asked for it
+    _size: int = -1  # how many rows there are, once somebody has asked for it
     _edges: dict[tuple[int, int], tuple[Runs, Runs]] = field(default_factory=dict)
 
     @classmethod
@@ -44,7 +45,9 @@ class Runs:
         return cls(np.array(rows, np.int64), np.ones(len(rows), np.int64))
 
     def __len__(self) -> int:
-        return int(self.counts.sum())
+        if self._size < 0:
+            self._size = int(self.counts.sum())
+        return self._size
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         return self.column().astype(np.int64 if dtype is None else dtype, copy=copy is True)

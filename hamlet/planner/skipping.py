@@ -233,6 +233,8 @@ def _may_be(types: Bounds, kind: str) -> bool:
 
 def leave_out_useless(workload: Workload, source: EventSource) -> int:
     """Have an input leave out row groups of events that no query can use; gives how many events these have."""
+    if not source.row_groups.all:
+        return 0
     needs = Needs(workload.analysis, source.schema)
     if needs.all:
         return 0

@@ -29,7 +29,7 @@ from hamlet.kernel.core cimport (
 from hamlet.kernel.operator cimport Bytes, Operator, Run, Segment, operators
 from hamlet.kernel.operators.complete_window.row_buffer cimport write_held
 from hamlet.kernel.operators.complete_window.window cimport take_window
-from hamlet.kernel.operators.scalar.bursts cimport find_member, take_burst
+from hamlet.kernel.operators.scalar.bursts cimport find_members, take_burst
 from hamlet.kernel.operators.scalar.state cimport State
 from hamlet.kernel.operators.scalar.step cimport entry_of, step_query
 from hamlet.kernel.operators.simd.blocks cimport bytes_in_block, hand_over, leave_block
@@ -45,10 +45,10 @@ OPERATORS = NUMBERS  # by name, others' too; `hamlet.planner.paths` says what ea
 
 
 cdef int consume_alone(Core* k, int query, Segment* segment) noexcept nogil:
-    """A burst, or events of one time, for one query."""
+    """A burst for some queries, or events of one time for one."""
     cdef const Run* run = segment.run
     if segment.graphlet != NULL:
-        return take_burst(k, segment.key, segment.member, run)
+        return take_burst(k, segment)
     if segment.entry == NULL and not concerns(k, query, run):
         return NO_FAILURE
     return step_query(k, query, segment.entry, segment.key, segment.time, run.rows, <int> run.events)
@@ -105,7 +105,8 @@ cdef int pass_burst(Core* k, int number, const Segment* segment, int first) noex
     cdef Segment own = segment[0]
     cdef const Member* member
     cdef int run, i, failure
-    own.runs = 1
+    own.runs = own.members = 1
+    own.member = &i  # the place that is looked at
     for run in range(first, segment.runs):
         own.run = &segment.run[run]
         for i in range(segment.graphlet.members):
@@ -115,8 +116,7 @@ cdef int pass_burst(Core* k, int number, const Segment* segment, int first) noex
             if not is_found(band, k.lane_of[member.query]):
                 continue
             k.applied -= 1
-            own.member = member
-            failure = operators[k.operator_of[member.query]].consume(k, member.query, &own)
+            failure = operators[member.operator].consume(k, member.query, &own)
             if failure:
                 return failure
     return NO_FAILURE
@@ -157,7 +157,7 @@ cdef int consume_step(Core* k, int number, const Segment* segment) noexcept nogi
     return NO_FAILURE
 
 
-cdef int find_in_band(Core* k, int number, Graphlet* g, int member) noexcept nogil:
+cdef int find_in_band(Core* k, int number, Graphlet* g, int _, int __) noexcept nogil:
     return find_lanes(k, number, g)
 
 
@@ -183,7 +183,7 @@ cdef int close_held(Core* k, int unit, int64_t key, int64_t time) noexcept nogil
 cdef Operator* alone
 for number in (SCALAR, EVENT_STORE):
     alone = &operators[<int> number]
-    alone.consume, alone.find, alone.close = consume_alone, find_member, leave_state
+    alone.consume, alone.find, alone.close = consume_alone, find_members, leave_state
     alone.checkpoint, alone.bytes = write_alone, bytes_alone
 
 cdef Operator* side_by_side

@@ -15,7 +15,7 @@ from libc.string cimport memcpy, memset
 from hamlet.kernel.cells cimport limbs_bits, words_of
 from hamlet.kernel.checkpoint cimport put_windows, put_word
 from hamlet.kernel.core cimport SCALAR, Core, Graphlet
-from hamlet.kernel.operator cimport Bytes, Operator, Run, Segment, number_of, operators
+from hamlet.kernel.operator cimport Bytes, Operator, Run, Segment, in_block, number_of, operators
 from hamlet.kernel.operators.scalar.bursts cimport list_member
 from hamlet.kernel.operators.scalar.state cimport State, cell_of, lane_of, widen
 from hamlet.kernel.operators.scalar.step cimport entry_of
@@ -57,7 +57,23 @@ def serves(tables):
 # ------------------------------------------------------------------------------------------------ the interface
 
 cdef int consume(Core* k, int query, Segment* segment) noexcept nogil:
-    """A burst, or events of one time."""
+    """A burst for some queries, or events of one time for one."""
+    cdef Segment own
+    cdef int i, failure
+    if segment.graphlet == NULL:
+        return count(k, query, segment)
+    own = segment[0]
+    own.members = 1
+    for i in range(segment.members):
+        own.member = segment.member + i
+        failure = count(k, segment.graphlet.member[own.member[0]].query, &own)
+        if failure:
+            return failure
+    return NO_FAILURE
+
+
+cdef int count(Core* k, int query, Segment* segment) noexcept nogil:
+    """A burst, or events of one time, for one query."""
     cdef const Query* q = &k.query[query]
     cdef const Run* run = segment.run
     cdef State* s = k.state[segment.key * k.queries + query]
@@ -88,13 +104,19 @@ cdef int consume(Core* k, int query, Segment* segment) noexcept nogil:
     return NO_FAILURE
 
 
-cdef int find(Core* k, int query, Graphlet* g, int member) noexcept nogil:
-    """A trend may begin with every event: the query is concerned where a window is open."""
+cdef int find(Core* k, int _, Graphlet* g, int first, int end) noexcept nogil:
+    """A trend may begin with every event: a query is concerned where a window is open."""
     cdef State* s
-    cdef int failure = reach(k, query, g.key, g.time, &s)
-    if failure == NO_FAILURE and s != NULL:
-        list_member(k, g, member)
-    return failure
+    cdef int place, failure
+    for place in range(first, end):
+        if k.role_events[g.member[place].role] == 0 or in_block(k, g, &g.member[place]):
+            continue
+        failure = reach(k, g.member[place].query, g.key, g.time, &s)
+        if failure:
+            return failure
+        if s != NULL:
+            list_member(k, g, place)
+    return NO_FAILURE
 
 
 cdef int deliver(Core* k, int query, State* s, int64_t key, int64_t window) noexcept nogil:

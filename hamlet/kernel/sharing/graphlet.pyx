@@ -15,7 +15,7 @@ from libc.string cimport memcpy, memset
 
 from hamlet.kernel.cells cimport floor_divide, lowest_window
 from hamlet.kernel.core cimport LONGEST_BURST, Core, Graphlet, Member, column_bit, mixed
-from hamlet.kernel.operator cimport Run, Segment, operators
+from hamlet.kernel.operator cimport Run, Segment, in_block, operators
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Query
 from hamlet.kernel.radix_sort cimport MOST_ARRANGED, Event
 from hamlet.kernel.run_length cimport Stretch
@@ -199,7 +199,7 @@ cdef int end_single(Core* k, Graphlet* g) noexcept nogil:
         note_single(k, g)
     k.role_events[0] = 1
     g.lives = g.lone = 0
-    g.handed = g.in_blocks = False
+    g.listed = g.handed = g.in_blocks = False
     for i in range(k.bands if g.loose < g.members else 0):
         burst_of_role(k, g, 0, &run)
         one_burst(&segment, g, &run)
@@ -209,17 +209,11 @@ cdef int end_single(Core* k, Graphlet* g) noexcept nogil:
         g.in_blocks = g.in_blocks or k.band[i].reached
     if g.loose == 0 and not g.handed:
         return NO_FAILURE
-    for i in range(g.members):
-        if not in_block(k, g, &g.member[i]):
-            failure = operators[k.operator_of[g.member[i].query]].find(k, g.member[i].query, g, i)
-            if failure:
-                return failure
-    for i in range(g.lone):
-        failure = give_member(k, g, &g.member[g.live[i]])
-        if failure:
-            return failure
+    failure = find_alone(k, g)
+    if failure == NO_FAILURE:
+        failure = give_members(k, g, ~<uint64_t> 0)
     k.applied = applied  # no coefficients
-    return NO_FAILURE
+    return failure
 
 
 cdef int end_several(Core* k, Graphlet* g) noexcept nogil:
@@ -276,31 +270,33 @@ cdef int find_live(Core* k, Graphlet* g) noexcept nogil:
     g.listed = g.handed = g.in_blocks = False
     if g.loose < g.members:
         for i in range(k.bands):
-            failure = operators[k.unit[i].operator].find(k, i, g, -1)
+            failure = operators[k.unit[i].operator].find(k, i, g, 0, g.members)
             if failure:
                 return failure
             g.in_blocks = g.in_blocks or k.band[i].reached
-    if g.loose or g.handed:
-        for i in range(g.members):
-            if k.role_events[g.member[i].role] and not in_block(k, g, &g.member[i]):
-                failure = operators[k.operator_of[g.member[i].query]].find(k, g.member[i].query, g, i)
-                if failure:
-                    return failure
+    return find_alone(k, g) if g.loose or g.handed else NO_FAILURE
+
+
+cdef int find_alone(Core* k, Graphlet* g) noexcept nogil:
+    """Those members with trends that the burst extends whose queries are in no block. Returns a Failure."""
+    cdef int begin = 0, end, failure
+    while begin < g.members:
+        end = begin + 1
+        while end < g.members and g.member[end].operator == g.member[begin].operator:
+            end += 1
+        failure = operators[g.member[begin].operator].find(k, g.member[begin].query, g, begin, end)
+        if failure:
+            return failure
+        begin = end
     return NO_FAILURE
-
-
-cdef inline bint in_block(const Core* k, const Graphlet* g, const Member* member) noexcept nogil:
-    """Whether the burst under way finds a member in a block."""
-    return g.in_blocks and k.band_of[member.query] >= 0 and k.band[k.band_of[member.query]].reached
 
 
 # ------------------------------------------------------------------------------------------------ coefficients
 
 cdef int apply_coefficients(Core* k, Graphlet* g, uint64_t shared) noexcept nogil:
     """Compute the coefficients of a burst, once for the roles that share it, and serve the live members."""
-    cdef const Member* member
     cdef uint64_t columns = 0, kinds = 0, in_bands = 0, bit
-    cdef int i, sharing = 0, role, failure
+    cdef int sharing = 0, role, failure
     cdef bint each = False
     for role in range(g.roles):
         if g.every >> role & 1:
@@ -333,16 +329,9 @@ cdef int apply_coefficients(Core* k, Graphlet* g, uint64_t shared) noexcept nogi
                     k.snapshots += k.role_laned[role]
     if each:
         list_live(k, g)
-    for i in range(g.lives if g.listed else g.lone):
-        member = &g.member[g.live[i]]
-        if not shared >> member.role & 1 and (g.columns[member.role] or not in_block(k, g, member)):
-            tally_member(k, g, member)
-            k.coefficients += 1
-            k.snapshots += 1
-        if not in_block(k, g, member):
-            failure = give_member(k, g, member)
-            if failure:
-                return failure
+    failure = give_members(k, g, shared)
+    if failure:
+        return failure
     return serve_bands(k, g, in_bands) if in_bands else NO_FAILURE
 
 
@@ -365,14 +354,39 @@ cdef int serve_bands(Core* k, Graphlet* g, uint64_t roles) noexcept nogil:
     return NO_FAILURE
 
 
-cdef int give_member(Core* k, Graphlet* g, const Member* member) noexcept nogil:
-    """Give a query by itself a burst's coefficients."""
+cdef int give_members(Core* k, Graphlet* g, uint64_t tallied) noexcept nogil:
+    """Give a burst's coefficients to the live members that are in no block; those of roles not `tallied` get their own.
+
+    Neighbours of one role and operator are given them together.
+    """
+    cdef const Member* member
+    cdef const Member* other
+    cdef int begin = 0, end, count = g.lives if g.listed else g.lone, failure
     cdef Run run
     cdef Segment segment
-    burst_of_role(k, g, member.role, &run)
     one_burst(&segment, g, &run)
-    segment.sought, segment.member = True, member
-    return operators[k.operator_of[member.query]].consume(k, member.query, &segment)
+    segment.sought = True
+    while begin < count:
+        member = &g.member[g.live[begin]]
+        end = begin + 1
+        if tallied >> member.role & 1:
+            while end < count:
+                other = &g.member[g.live[end]]
+                if other.role != member.role or other.operator != member.operator or in_block(k, g, other):
+                    break
+                end += 1
+        elif g.columns[member.role] or not in_block(k, g, member):
+            tally_member(k, g, member)
+            k.coefficients += 1
+            k.snapshots += 1
+        if not in_block(k, g, member):
+            burst_of_role(k, g, member.role, &run)
+            segment.member, segment.members = g.live + begin, end - begin
+            failure = operators[member.operator].consume(k, member.query, &segment)
+            if failure:
+                return failure
+        begin = end
+    return NO_FAILURE
 
 
 cdef inline void burst_of_role(const Core* k, const Graphlet* g, int role, Run* run) noexcept nogil:
@@ -384,7 +398,7 @@ cdef inline void burst_of_role(const Core* k, const Graphlet* g, int role, Run* 
 cdef inline void one_burst(Segment* segment, Graphlet* g, Run* run) noexcept nogil:
     """A burst as a segment of one run; nobody has been asked yet who has trends that it extends."""
     segment.key, segment.time, segment.graphlet, segment.runs, segment.run = g.key, g.time, g, 1, run
-    segment.sought, segment.member, segment.entry, segment.event = False, NULL, NULL, NULL
+    segment.sought, segment.member, segment.members, segment.entry, segment.event = False, NULL, 0, NULL, NULL
 
 
 cdef void clear_tally(Core* k, int role) noexcept nogil:

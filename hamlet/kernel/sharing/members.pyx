@@ -163,6 +163,7 @@ cdef int member_of(Core* k, Graphlet* g, const Entry* entry) except -2:
         k.sorted = <int64_t*> grown(NULL, LONGEST_BURST * sizeof(int64_t))
     g.member = <Member*> grown(g.member, (g.members + 1) * sizeof(Member))
     g.member[g.members].query = entry.query
+    g.member[g.members].operator = k.operator_of[entry.query]
     g.member[g.members].arrival = arrival
     g.member[g.members].role = role
     g.member[g.members].loop = loop

@@ -10,7 +10,7 @@ from libc.string cimport memset
 
 from hamlet.kernel.cells cimport add_arriving, bit_length, has_trends, limbs_bits, words_of
 from hamlet.kernel.core cimport EVENT_STORE, SCALAR, Core, Graphlet, Member, Pending, Work
-from hamlet.kernel.operator cimport Run
+from hamlet.kernel.operator cimport Run, Segment, in_block
 from hamlet.kernel.operators.scalar.state cimport State, cell_of, lane_of, start_alive, widen
 from hamlet.kernel.operators.scalar.step cimport read_source
 from hamlet.kernel.plan cimport FROM_CELL, NO_FAILURE, OUT_OF_MEMORY, Arrival, Query, Source
@@ -20,12 +20,29 @@ from hamlet.kernel.sharing.deferred cimport begin_pending, put_off
 from hamlet.kernel.windows cimport open_state, turn_pane
 
 
-cdef int find_member(Core* k, int query, Graphlet* g, int place) noexcept nogil:
-    """Put a member on the list of those with trends that a burst extends, if it has any. Returns a Failure."""
-    cdef const Member* member = &g.member[place]
+cdef int find_members(Core* k, int _, Graphlet* g, int first, int end) noexcept nogil:
+    """Put the members with trends that a burst extends on their list. Returns a Failure."""
+    cdef const Member* member
+    cdef int place, failure
+    cdef bint found
+    for place in range(first, end):
+        member = &g.member[place]
+        if k.role_events[member.role] == 0 or in_block(k, g, member):
+            continue
+        failure = look_at(k, g, member, &found)
+        if failure:
+            return failure
+        if found:
+            list_member(k, g, place)
+    return NO_FAILURE
+
+
+cdef inline int look_at(Core* k, const Graphlet* g, const Member* member, bint* found) noexcept nogil:
+    """Whether a member has trends that a burst extends. Returns a Failure."""
     cdef Pending* p = &k.pending[member.query]
     cdef State* s
     cdef int failure
+    found[0] = False
     if p.state == NULL or g.time >= p.border or member.form == NULL:
         s = k.state[g.key * k.queries + member.query]
         if s == NULL:
@@ -40,10 +57,11 @@ cdef int find_member(Core* k, int query, Graphlet* g, int place) noexcept nogil:
                 return failure
         if s.last < s.first:
             return NO_FAILURE
-        if member.form != NULL:
-            begin_pending(k, member.query, s)
-    if (p.live & member.form.reads) != 0 if member.form != NULL else extends(&k.query[member.query], s, member.arrival):
-        list_member(k, g, place)
+        if member.form == NULL:
+            found[0] = extends(&k.query[member.query], s, member.arrival)
+            return NO_FAILURE
+        begin_pending(k, member.query, s)
+    found[0] = (p.live & member.form.reads) != 0
     return NO_FAILURE
 
 
@@ -77,16 +95,26 @@ cdef bint extends(const Query* q, const State* s, int arrival) noexcept nogil:
     return False
 
 
-cdef int take_burst(Core* k, int64_t key, const Member* member, const Run* run) noexcept nogil:
-    """Let a query by itself take a burst that extends a trend of it, at once or later. Returns a Failure."""
-    cdef Work* work = &k.work[EVENT_STORE if k.query[member.query].stores else SCALAR]
-    cdef bint waits = False
-    cdef int failure = NO_FAILURE
-    work.events += run.events
-    work.bursts += 1
-    if member.form != NULL:
-        failure = put_off(k, key, member, run.events, run.tally, &waits)
-    return failure if failure or waits else serve(k, key, member, run)
+cdef int take_burst(Core* k, const Segment* segment) noexcept nogil:
+    """Let queries by themselves take a burst that extends trends of them, at once or later. Returns a Failure."""
+    cdef const Member* member
+    cdef const Run* run = segment.run
+    cdef Work* work
+    cdef bint waits
+    cdef int i, failure = NO_FAILURE
+    for i in range(segment.members):
+        member = &segment.graphlet.member[segment.member[i]]
+        work = &k.work[EVENT_STORE if k.query[member.query].stores else SCALAR]
+        work.events += run.events
+        work.bursts += 1
+        waits = False
+        if member.form != NULL:
+            failure = put_off(k, segment.key, member, run.events, run.tally, &waits)
+        if failure == NO_FAILURE and not waits:
+            failure = serve(k, segment.key, member, run)
+        if failure:
+            return failure
+    return NO_FAILURE
 
 
 cdef int serve(Core* k, int64_t key, const Member* member, const Run* run) noexcept nogil:

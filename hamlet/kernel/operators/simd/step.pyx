@@ -46,7 +46,7 @@ from hamlet.kernel.sharing.burst cimport Tally
 
 
 cdef enum:
-    FEW_STEPS = 16  # of a pane, before what is known of lanes is worth keeping
+    FEW_STEPS = 2  # of a pane, before what is known of lanes is worth keeping
 
 
 # ------------------------------------------------------------------------------------------------ inputs
