@@ -99,7 +99,7 @@ class StreamClock:
                 raise OptionError(f"cannot read {time!r} as a time; write 2024-03-05T12:00:00") from None
         number = isinstance(time, (int, float, Decimal, np.integer, np.floating)) and not isinstance(time, bool)
         if number and np.isfinite(float(time)):
-            exact = Fraction(str(time)) if isinstance(time, (float, np.floating)) else Fraction(time)
+            exact = Fraction(str(time)) if isinstance(time, (float, np.number)) else Fraction(time)
             found = exact * (NANOSECONDS if self.kind == "fraction" else self.tick)
         elif self.kind == "timestamp" and isinstance(time, (datetime.datetime, np.datetime64)):
             scalar = pa.scalar(time)

@@ -1,0 +1,162 @@
+"""Times of a specification's events: every form that a time column may have, what a user may give, what is refused."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hamlet.errors import DataError, OptionError
+from hamlet.streams import Monitor, Specification, run
+
+COUNT = "input a: Int64  output n @1Hz := a.aggregate(over: 5s, using: count)"
+SECONDS = (0, 1, 1, 2, 4)
+START = datetime.datetime(2024, 3, 5, 12)
+MOMENTS = [START + datetime.timedelta(seconds=each) for each in SECONDS]
+ZONED = [each.replace(tzinfo=datetime.UTC) for each in MOMENTS]
+
+
+def found(times: Any) -> list[tuple[Any, Any]]:
+    """What the count every second gives over events at these times."""
+    events = pa.table({"time": times, "a": list(range(len(times)))})
+    shown = run(Specification.parse(COUNT), events, values=True).rows()
+    return [(row["time"], row["value"]) for row in shown if row.get("stream") == "n"]
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        pa.array(SECONDS, pa.int32()),
+        pa.array(SECONDS, pa.uint8()),
+        pa.array(SECONDS, pa.float64()),
+        pa.array(SECONDS, pa.decimal128(12, 3)),
+        pa.array([f" {each}" for each in SECONDS]),
+        pa.array([f"{each}.0" for each in SECONDS]),
+        pa.array(["0", "1", "1.00", "2", "4"]),  # a fraction anywhere makes all of it fractions
+        pa.array(["0", "1e0", "10e-1", "2", "4"]),  # which Arrow's decimals do not read
+    ],
+    ids=["int32", "uint8", "float", "decimal", "text", "text of fractions", "text, some fractions", "exponents"],
+)
+def test_numbers_and_texts_are_the_times_of_integers(times: pa.Array) -> None:
+    assert found(times) == found(pa.array(SECONDS)) == [(1, 3), (2, 4), (3, 4)]
+
+
+@pytest.mark.parametrize(
+    ("times", "start"),
+    [
+        (pa.array(MOMENTS, pa.timestamp("s")), START),
+        (pa.array(MOMENTS, pa.timestamp("ns")), START),
+        (pa.array([each.isoformat() for each in MOMENTS]), START),
+        (pa.array(ZONED, pa.timestamp("us", "UTC")), START.replace(tzinfo=datetime.UTC)),
+        (pa.array([f"{each.isoformat()}Z" for each in MOMENTS]), START.replace(tzinfo=datetime.UTC)),
+    ],
+    ids=["s", "ns", "text", "zone", "text with a zone"],
+)
+def test_timestamps_are_moments_of_their_zone(times: pa.Array, start: datetime.datetime) -> None:
+    seconds = [((time - start).total_seconds(), value) for time, value in found(times)]
+    assert seconds == found(pa.array(SECONDS))
+
+
+def test_days_are_timestamps() -> None:
+    days = pa.array([datetime.date(2024, 3, 5), datetime.date(2024, 3, 6)])
+    counted = found(days)
+    assert len(counted) == 86_399  # the deadline of the last event's time is after the stream
+    assert counted[0] == (datetime.datetime(2024, 3, 5, 0, 0, 1), 1)
+    assert counted[-1] == (datetime.datetime(2024, 3, 5, 23, 59, 59), 0)
+
+
+def test_a_deadline_between_microseconds_is_a_moment_of_numpy() -> None:
+    spec = Specification.parse("input a: Int64  output n @300000000Hz := a.aggregate(over: 1s, using: count)")
+    times = pa.array(np.array([0, 10], "datetime64[ns]"))
+    shown = run(spec, pa.table({"time": times, "a": [1, 2]}), values=True).rows()
+    moments = [row["time"] for row in shown if row.get("stream") == "n"]
+    assert moments[0] == np.datetime64(3, "ns")
+
+
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [
+        (pa.array([0, None, 2]), "NULL in row 2"),
+        (pa.array(["soon", "later"]), "holds 'soon'; times are integers"),
+        (pa.array(["1", "two"]), "not a time"),
+        (pa.array([0.0, float("nan")]), "not finite"),
+        (pa.array([0.0, 1e300]), r"beyond 2\^61 nanoseconds"),
+        (pa.array([0, 2**62]), r"beyond 2\^61 ticks"),
+        (pa.array([True, False]), "values of type bool"),
+    ],
+    ids=["NULL", "words", "a word", "NaN", "large float", "large", "bool"],
+)
+def test_what_is_no_time_is_refused(times: pa.Array, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        found(times)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        (pa.array([0]), pa.array(MOMENTS[:1]), "after times of kind integer"),
+        (pa.array(MOMENTS[:1]), pa.array([0]), "after timestamps"),
+        (pa.array(MOMENTS[:1]), pa.array([0.5]), "after times of kind timestamp"),
+        (pa.array(MOMENTS[:1]), pa.array(ZONED[:1]), "after times of kind timestamp"),
+        (pa.array([0.5]), pa.array([2**40]), r"beyond 2\^61 nanoseconds"),
+    ],
+    ids=["a moment after integers", "an integer", "a fraction", "a zone", "large after fractions"],
+)
+def test_a_stream_has_times_of_one_kind(first: pa.Array, second: pa.Array, message: str) -> None:
+    monitor = Monitor(Specification.parse(COUNT))
+    monitor.push(pa.table({"time": first, "a": [1]}))
+    with pytest.raises(DataError, match=message):
+        monitor.push(pa.table({"time": second, "a": [2]}))
+
+
+def test_integers_after_fractions_are_seconds() -> None:
+    monitor = Monitor(Specification.parse(COUNT), values=True)
+    monitor.push(pa.table({"time": [0.5], "a": [1]}))
+    assert [row["value"] for row in monitor.push(pa.table({"time": [3], "a": [2]})) if row["stream"] == "n"] == [1, 1]
+
+
+@pytest.mark.parametrize("until", [4, 4.0, "4", " 4.0 ", Decimal(4), np.int64(4)], ids=repr)
+def test_numbers_that_a_user_gives(until: Any) -> None:
+    monitor = Monitor(Specification.parse(COUNT), values=True)
+    monitor.push({"time": [0], "a": [1]})
+    assert len([row for row in monitor.advance(until) if row["stream"] == "n"]) == 4
+
+
+@pytest.mark.parametrize(
+    "until",
+    [START + datetime.timedelta(seconds=4), "2024-03-05T12:00:04", np.datetime64("2024-03-05T12:00:04")],
+    ids=repr,
+)
+def test_moments_that_a_user_gives(until: Any) -> None:
+    monitor = Monitor(Specification.parse(COUNT), values=True)
+    monitor.push(pa.table({"time": pa.array(MOMENTS[:1]), "a": [1]}))
+    assert len([row for row in monitor.advance(until) if row["stream"] == "n"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("times", "until", "message"),
+    [
+        (pa.array([0]), "soon", "cannot read 'soon' as a time of column 'time'"),
+        (pa.array([0]), MOMENTS[1], "integer"),
+        (pa.array([0]), True, "integer"),
+        (pa.array([0]), float("inf"), "integer"),
+        (pa.array([0]), 2**62, "integer"),
+        (pa.array(MOMENTS[:1]), "soon", "write 2024-03-05T12:00:00"),
+        (pa.array(MOMENTS[:1]), ZONED[1], "timestamp"),
+    ],
+    ids=["a word", "a moment", "a bool", "infinity", "large", "no moment", "a zone"],
+)
+def test_what_a_user_gives_and_is_no_time_of_this_clock(times: pa.Array, until: Any, message: str) -> None:
+    monitor = Monitor(Specification.parse(COUNT))
+    monitor.push(pa.table({"time": times, "a": [1]}))
+    with pytest.raises(OptionError, match=message):
+        monitor.advance(until)
+
+
+def test_a_unit_that_there_is_not() -> None:
+    with pytest.raises(OptionError, match="unit 'min' is unknown"):
+        run(Specification.parse(COUNT), pa.table({"time": [0], "a": [1]}), time_unit="min")
