@@ -362,6 +362,7 @@ cdef int give_members(Core* k, Graphlet* g, uint64_t tallied) noexcept nogil:
     cdef const Member* member
     cdef const Member* other
     cdef int begin = 0, end, count = g.lives if g.listed else g.lone, failure
+    cdef bint alone
     cdef Run run
     cdef Segment segment
     one_burst(&segment, g, &run)
@@ -369,17 +370,18 @@ cdef int give_members(Core* k, Graphlet* g, uint64_t tallied) noexcept nogil:
     while begin < count:
         member = &g.member[g.live[begin]]
         end = begin + 1
+        alone = not in_block(k, g, member)
         if tallied >> member.role & 1:
-            while end < count:
+            while alone and end < count:
                 other = &g.member[g.live[end]]
                 if other.role != member.role or other.operator != member.operator or in_block(k, g, other):
                     break
                 end += 1
-        elif g.columns[member.role] or not in_block(k, g, member):
+        elif g.columns[member.role] or alone:
             tally_member(k, g, member)
             k.coefficients += 1
             k.snapshots += 1
-        if not in_block(k, g, member):
+        if alone:
             burst_of_role(k, g, member.role, &run)
             segment.member, segment.members = g.live + begin, end - begin
             failure = operators[member.operator].consume(k, member.query, &segment)
