@@ -24,6 +24,9 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "sliding": lambda: limits._bursts(
         2_000, workloads.long_bursts_fifty("WITHIN 10 s SLIDE 2 s"), pane_s=2, **limits.FLOAT
     ),
+    "sliding-exact": lambda: limits._bursts(
+        2_000, workloads.long_bursts_fifty("WITHIN 10 s SLIDE 1 s"), pane_s=1, **limits.EXACT
+    ),
     "one-window": lambda: limits.OneWindow(2_000),
     "ridesharing": lambda: curves.rides(100, 5),
     "two-step": lambda: curves.constructed(12),

@@ -208,6 +208,12 @@ SHAPES: dict[str, tuple[str, Callable[[int, str], Subject], Callable[[str], str]
         workloads.long_bursts_fifty,
         SLIDING,
     ),
+    "sliding-exact": (
+        "W2 sliding, exact: WITHIN 30 min SLIDE 1 min, integers of any size (decimal text is not made)",
+        lambda events, text: _bursts(events, text, pane_s=60, **EXACT),
+        workloads.long_bursts_fifty,
+        SLIDING,
+    ),
 }
 
 

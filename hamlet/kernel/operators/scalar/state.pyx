@@ -405,8 +405,7 @@ cdef void clear_state(const Query* q, State* s) noexcept nogil:
         memset(s.begun, 0, q.guards * sizeof(int64_t))
     # the next window's counts will hardly be shorter; stores have no room for more limbs
     s.width = 1 if q.stores else min(s.width, <int> (s.bits // 64) + 1)
-    s.bits = 0
-    s.packed = 0
+    s.bits = 0  # who has packed the cells keeps them
 
 
 cdef void free_state(const Query* q, State* s) noexcept nogil:
