@@ -727,6 +727,8 @@ cdef class Kernel(Interface):
         to.byte = NULL
         to.count = 0
         write_states(k, &to)
+        if to.count < 0:
+            self._raise(OUT_OF_MEMORY)
         data = PyBytes_FromStringAndSize(NULL, to.count)
         to.byte = <uint8_t*> PyBytes_AS_STRING(data)
         to.count = 0

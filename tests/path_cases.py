@@ -80,6 +80,7 @@ def draw(seed: int, size: int) -> PathCase:
     in_window = {
         "few": [2, 4, 9, 30, 250, 270],
         "bursts": [40, 300, 1_500] if numbers == "exact" else [60, 600, 3_000],
+        "sliding": [20, 300, 900] if numbers == "exact" else [4, 20, 70, 150],  # counts beyond 64 bits
         "back": [6, 30, 120],
     }.get(kind, [4, 20, 70, 150])
     matched = chance.choice(in_window)  # events of a window and group, by and large

@@ -21,6 +21,9 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     "one-query-many-groups": lambda: limits.GROUPS.other("20 keys", keys=20).subject(
         3_000, text=limits.ONE.format(within="WITHIN 10 s")
     ),
+    "sliding-exact": lambda: limits._bursts(
+        2_000, workloads.long_bursts_fifty("WITHIN 10 s SLIDE 1 s"), pane_s=1, **limits.EXACT
+    ),
     "one-window": lambda: limits.OneWindow(2_000),
     "ridesharing": lambda: curves.rides(100, 5),
     "two-step": lambda: curves.constructed(12),

@@ -106,7 +106,7 @@ def test_what_it_serves() -> None:
 
 def test_left_out() -> None:
     assert "counting" not in served(hamlet.run(workload("WITHIN 900 s"), stream(3_000), operators=WITHOUT))
-    assert [each.NAME for each in ALONE] == ["counting"]
+    assert ALONE[0].NAME == "counting"  # before others that could have the same queries
 
 
 def test_explain_names_it() -> None:

@@ -272,7 +272,7 @@ def _query(
         memory=Memory(
             _causes(exact),
             tuple(dict.fromkeys(query.types[name] for name, attributes in lacks.items() if attributes)),
-            bound(exact.tables) if exact.reach is None else matching_bound(exact.matching),
+            bound(exact.tables, panes=True) if exact.reach is None else matching_bound(exact.matching),
             bound(scaled.tables) if scaled.reach is None else matching_bound(scaled.matching),
             () if exact.reach is None else tuple(_grows(query)),
             _lane(query),

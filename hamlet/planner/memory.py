@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hamlet._core import COMPONENTS, SOURCES
+from hamlet.kernel.operators.pane_matrix.limb_matrices import serves
 from hamlet.planner.tables import QueryTables
 from optimizer.bounds import Bound, Line
 
@@ -36,20 +37,24 @@ SCAN_BLOCK = 512  # nodes of a scan whose weights have one exponent
 SCALE = 2  # words of that exponent
 FROM_STORE = SOURCES["store"]
 SCALED = {COMPONENTS[name] for name in ("sum_double", "count_scaled", "occurrences_scaled")}
+PANES = 1024  # struct Panes
+TRAILER = 40  # behind what a stack has
 RUNS = 8  # of an index; more of them take thousands of nodes, and vanish beside what is counted for those
 WIDER = 1.25  # a state that needs more limbs takes a quarter more than it needs
 STEP_BITS = 64  # head-room for one step: the kernel adds fewer than 2^62 numbers, and keeps 2 bits free
 
 
-def bound(parts: Sequence[QueryTables]) -> Bound:
+def bound(parts: Sequence[QueryTables], *, panes: bool = False) -> Bound:
     """What a query needs at most.
 
     Parameters
     ----------
     parts : sequence of QueryTables
         All tables of the query, under the kind of numbers that the bound is for.
+    panes : bool
+        Whether ``limb_matrix`` may have it.
     """
-    each = [_bound(tables) for tables in parts]
+    each = [_with_panes(tables, _bound(tables)) if panes and serves(tables) else _bound(tables) for tables in parts]
     return Bound(
         sum(one.partition for one in each),
         _sum([one.window for one in each]),
@@ -101,6 +106,27 @@ def _bound(tables: QueryTables) -> Bound:
         # sums of a step, of which old and new exist while they move to a larger area; a copy of what is being widened;
         # the burst of each type, the one that is put in order, and those that wait
         Line(step.constant + BURST + tables.types * (BURST + CHOICES) + PENDING + arrivals * FORM, step.per_bit),
+    )
+
+
+def _with_panes(tables: QueryTables, alone: Bound) -> Bound:
+    """What ``limb_matrix`` needs, too: it goes from the cells of each window to stacks of panes and back.
+
+    The maps of panes since a turn have counts that multiply, so their bits add up to those of the largest count. They,
+    the products and the map under way are [1 + cells][cells]; there are more windows than 1 + cells, so a window has
+    a share of `cells` cells in each of these. An area that grows is there twice, once half as large again.
+    """
+    cells, cell = len(tables.cell_guards), _cell(tables)
+    borders = 1 if tables.within % tables.slide == 0 else 2  # panes that a window's opening and closing end
+    maps = borders * ((1 + cells) * cells * cell.at(0) + TRAILER)
+    areas = _plus(_times(cell, 5 * cells), maps + TRAILER)  # the front; and the back, products, the pane under way
+    scratch = _times(cell, len(tables.arrivals) + 1)
+    return Bound(
+        alone.partition + 3 * PANES,
+        _sum([alone.window, _times(areas, 3)]),
+        alone.event,
+        alone.event_window,
+        _sum([alone.thread, scratch]),
     )
 
 

@@ -130,7 +130,9 @@ cdef inline Py_ssize_t weight_bytes(const Query* q, const State* s, Py_ssize_t w
 cdef State* new_state(const Query* q) noexcept nogil
 cdef void clear_state(const Query* q, State* s) noexcept nogil
 cdef void free_state(const Query* q, State* s) noexcept nogil
+cdef void replace_cells(const Query* q, State* s, uint64_t* cell, Py_ssize_t words) noexcept nogil
 cdef int more_lanes(const Query* q, State* s, int64_t lanes) noexcept nogil
+cdef int more_windows(const Query* q, State* s, int lanes) noexcept nogil
 cdef int widen(const Query* q, State* s, int64_t bits) noexcept nogil
 cdef int convert_state(const Query* q, const Query* old, State* s) noexcept nogil
 cdef void reset_index(const Query* q, State* s, Index* index) noexcept nogil

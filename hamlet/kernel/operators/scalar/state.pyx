@@ -94,22 +94,14 @@ cdef int widen(const Query* q, State* s, int64_t bits) noexcept nogil:
 cdef int more_lanes(const Query* q, State* s, int64_t lanes) noexcept nogil:
     """Make room for so many lanes at least. Returns a Failure."""
     cdef int more = <int> min(q.lanes, max(lanes, 2 * s.lanes)), place
-    cdef Py_ssize_t words = words_of(q, s.width), size = words * q.cells, nodes, i
-    cdef int64_t* upto
+    cdef Py_ssize_t words = words_of(q, s.width), size = words * q.cells, nodes
     cdef uint64_t* cell
     cdef Store* store
     if lanes <= s.lanes:
         return NO_FAILURE
-    if not claim(q, s, (more - (s.lanes if s.upto != few_lanes(q, s) else 0)) * sizeof(int64_t)):
-        return OUT_OF_MEMORY
-    upto = <int64_t*> malloc(more * sizeof(int64_t))
     cell = new_cells(q, s, more * size)
-    if upto == NULL or cell == NULL:
-        free(upto)
-        free(cell)
+    if cell == NULL:
         return OUT_OF_MEMORY
-    for i in range(s.first, s.last + 1):
-        upto[i % more] = s.upto[lane_of(s, i)]
     move_lanes(s, cell, more, s.cell, 1, size)
     replace_cells(q, s, cell, more * size)
     for place in range(q.stores):
@@ -120,12 +112,27 @@ cdef int more_lanes(const Query* q, State* s, int64_t lanes) noexcept nogil:
         nodes = store.capacity * more
         cell = new_cells(q, s, nodes * words)
         if cell == NULL:
-            free(upto)
             return OUT_OF_MEMORY
         move_lanes(s, cell + store.head * more * words, more, store.value + store.head * s.lanes * words,
                    store.pending - store.head, words)
         replace_values(q, s, store, cell, nodes * words)
     reset_indexes(q, s)
+    return more_windows(q, s, more)
+
+
+cdef int more_windows(const Query* q, State* s, int more) noexcept nogil:
+    """Let there be room for the last windows of so many lanes, whose cells are seen to elsewhere. Returns a Failure."""
+    cdef int64_t* upto
+    cdef int64_t number
+    if more <= s.lanes:
+        return NO_FAILURE
+    if not claim(q, s, (more - (s.lanes if s.upto != few_lanes(q, s) else 0)) * sizeof(int64_t)):
+        return OUT_OF_MEMORY
+    upto = <int64_t*> malloc(more * sizeof(int64_t))
+    if upto == NULL:
+        return OUT_OF_MEMORY
+    for number in range(s.first, s.last + 1):
+        upto[number % more] = s.upto[lane_of(s, number)]
     if s.upto != few_lanes(q, s):
         free(s.upto)
     s.upto = upto
@@ -462,8 +469,7 @@ cdef void clear_state(const Query* q, State* s) noexcept nogil:
         memset(s.begun, 0, q.guards * sizeof(int64_t))
     # the next window's counts will hardly be shorter; stores have no room for more limbs
     s.width = 1 if q.stores else min(s.width, <int> (s.bits // 64) + 1)
-    s.bits = 0
-    s.packed = 0
+    s.bits = 0  # who has packed the cells keeps them
 
 
 cdef void free_state(const Query* q, State* s) noexcept nogil:

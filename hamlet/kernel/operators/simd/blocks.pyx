@@ -21,6 +21,7 @@ from libc.string cimport memset
 from hamlet.kernel.cells cimport bit_length, first_kept, floor_divide, scaled_normal, scaled_store
 from hamlet.kernel.core cimport PANE_MATRIX, PLAIN_DOUBLES, SIMD, Core, may_use
 from hamlet.kernel.memory cimport ALLOCATION, take
+from hamlet.kernel.operator cimport unpacked
 from hamlet.kernel.operators.pane_matrix.panes cimport (
     another_map,
     begin_pane,
@@ -363,7 +364,7 @@ cdef int hand_over(Core* k, int number, int64_t key) noexcept nogil:
             if k.state[slot] == NULL:
                 return OUT_OF_MEMORY
             k.states += 1
-        if fill_state(k, band, block, lane, k.state[slot]):
+        if unpacked(k, band.query[lane], key) or fill_state(k, band, block, lane, k.state[slot]):
             return OUT_OF_MEMORY
         if block.first <= block.last and not k.state[slot].scheduled:
             if schedule(k, k.state[slot], slot, block.first * band.slide + band.within):

@@ -1,0 +1,6 @@
+from typing import Any
+
+NAME: str
+WHAT: str
+
+def serves(tables: Any) -> bool: ...
