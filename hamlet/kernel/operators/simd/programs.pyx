@@ -392,7 +392,7 @@ cdef void pack(
     cdef list forms = []  # of each group: its chunk, and all else
     p.loop = False
     p.extending = 0
-    for (chunk, loop, goals), (reads, values) in sorted(groups.items(), key=begins_after):
+    for (chunk, loop, goals), (reads, values) in sorted(groups.items(), key=reads_first):
         first = [len(sources) // 2, len(targets), len(binds) // 3]
         grows = loop and len(goals) == 1
         read = [(slot, lanes) for (_, slot), lanes in sorted(reads.items())]
@@ -467,11 +467,15 @@ cdef bint only_begins(bint loop, dict reads, dict values) except -1:
     return not loop and not values and [slot for _, slot in reads] == [LANES_START]
 
 
-def begins_after(tuple group):
-    """Groups in order of their names; those that do no more than begin trends read nothing, and come last."""
-    cdef object name, reads, values
-    name, (reads, values) = group
-    return only_begins(name[1], reads, values), name
+def reads_first(tuple group):
+    """Where a group comes among the others, as a key to sort by.
+
+    In a chunk, later slots come first, for a pattern's states read those before them. Groups that do no more than begin
+    trends read nothing, and come last.
+    """
+    cdef object chunk, loop, targets, reads, values
+    (chunk, loop, targets), (reads, values) = group
+    return only_begins(loop, reads, values), chunk, [-slot for slot in targets], loop
 
 
 cdef bint is_direct(dict groups, dict kills) except -1:
@@ -482,7 +486,7 @@ cdef bint is_direct(dict groups, dict kills) except -1:
     cdef dict written = {}, reads
     cdef long lanes, marked
     cdef object chunk, targets, slot, name, _
-    for (chunk, _, targets), (reads, _) in sorted(groups.items()):
+    for (chunk, _, targets), (reads, _) in sorted(groups.items(), key=reads_first):
         lanes = 0
         for (_, slot), marked in reads.items():
             if <long> written.get((chunk, slot), 0) & marked:
