@@ -56,7 +56,7 @@ from hamlet.planner.compiled import CompiledWorkload
 from hamlet.planner.workload import Workload
 from hamlet.version import __version__
 
-FORMAT = 8
+FORMAT = 9
 MAGIC = b"\x93HAMLET\n"
 HEAD = struct.Struct("<8sIIQ32s")  # magic, format, length of the description, length of all behind the head, digest
 _DESCRIBED = (

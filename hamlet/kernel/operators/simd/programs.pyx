@@ -40,6 +40,7 @@ from hamlet.kernel.operators.simd.lanes cimport (
     LaneSource,
     Seat,
     Word,
+    aligned,
     aligned_again,
     lanes_fold_words,
 )
@@ -106,8 +107,11 @@ cdef void load_band(Core* k, Band* band, object given, dict held) except *:
     band.shape.whole, band.shape.linear, band.shape.ranks = given.whole, given.linear, given.ranks
     band.shape.vectors = given.vectors
     band.maps = given.maps if k.operators >> PANE_MATRIX & 1 else 0
-    band.cells = <Word**> grown(NULL, (band.windows + band.maps) * sizeof(Word*))
+    band.cells = <Word**> grown(NULL, (band.maps + band.windows) * sizeof(Word*))
     band.words = <Py_ssize_t> band.shape.chunks * band.shape.slots * band.shape.vectors * band.shape.width
+    band.folded = <Word*> aligned(band.words * sizeof(Word))
+    if band.folded == NULL:
+        raise MemoryError
     band.places = max(map(len, given.places))
     band.place = ints(held, "places", padded(given.places, band.places))
     band.cast = <Cast*> ints(held, "casts", casts_of(k, band))
@@ -559,6 +563,7 @@ cdef void free_band(Band* band) noexcept:
     free(band.every)
     free(band.mask)
     free(band.cells)
+    free(band.folded)
     free(band.input)
     free(band.found)
     free(band.marked)
