@@ -232,7 +232,7 @@ cdef int step_ties(
     if not has_room(band, block, bits, starts, weight):
         done[0] = False
         return hand_over(k, number, key)
-    block.steps += 1
+    block.steps += events  # each is read, kills and writes by itself
     leave_plain(band, block)
     note(k, band, block, events)
     for cohort in range(first_apart(block) - maps, block.newest + 1):
