@@ -63,8 +63,8 @@ slow (partitioning 1)
     operator    simd: queries side by side, one element of a vector each
                 not pane_matrix: products of exact numbers could pass 64 bits, those of --numbers float cannot
     memory      independent of the event rate
-                exact: at most N bytes per partition + (60 + 0.469 x bits) bytes per open window
-                float: at most N bytes per partition + 48 bytes per open window
+                exact: at most N bytes per partition + (68 + 0.469 x bits) bytes per open window
+                float: at most N bytes per partition + 56 bytes per open window
                 exact, counts of 1,000 bits: at most N bytes per partition
     parallel    along time: tasks of Spark (--products) can take a time range each
 
@@ -84,9 +84,9 @@ faster (partitioning 2)
     operator    event_store: the query by itself; it looks back at events that are kept
                 not simd: it compares an event with earlier ones, which have to be kept
     memory      linear in the window's matched events, because of T.speed < NEXT(T).speed
-                exact: at most N bytes per partition + (360 + 2.813 x bits) bytes per open window
+                exact: at most N bytes per partition + (368 + 2.813 x bits) bytes per open window
                     + 328 bytes per kept event + (320 + 2.5 x bits) bytes per kept event and open window
-                float: at most N bytes per partition + 288 bytes per open window
+                float: at most N bytes per partition + 296 bytes per open window
                     + 328 bytes per kept event + 256 bytes per kept event and open window
                 exact, counts of 1,000 bits: at most N bytes per partition + 3,148 bytes per kept event
     parallel    not along time: query faster has an adjacent predicate, which looks back at single events

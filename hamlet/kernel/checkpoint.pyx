@@ -21,7 +21,7 @@ from libc.string cimport memcmp, memcpy, memset
 from hamlet.kernel.cells cimport Scaled, limbs_bits, place_in_cell, scaled_load, words_of
 from hamlet.kernel.core cimport Core, Due, take_own
 from hamlet.kernel.operator cimport operators
-from hamlet.kernel.operators.pane_matrix.panes cimport end_map, leave_plain, window_of
+from hamlet.kernel.operators.pane_matrix.panes cimport cells_of, end_map, leave_plain, place_of
 from hamlet.kernel.operators.scalar.state cimport (
     COLUMN,
     State,
@@ -35,7 +35,7 @@ from hamlet.kernel.operators.scalar.state cimport (
     release,
     room_of,
 )
-from hamlet.kernel.operators.simd.blocks cimport new_block
+from hamlet.kernel.operators.simd.blocks cimport new_block, open_cohort
 from hamlet.kernel.operators.simd.lanes cimport (
     LANES_LEAST_MANTISSA,
     LANES_MOST_MANTISSA,
@@ -404,8 +404,8 @@ cdef int read_state(const Query* q, Cursor* source, const Bounds* bounds, State*
 # ------------------------------------------------------------------------------------------------ blocks
 
 cdef void write_block(const Band* band, Block* block, Bytes* to) noexcept nogil:
-    """Append a block, window after window and lane after lane, so that the machine's vectors do not matter."""
-    cdef int64_t window
+    """Append a block, cohort after cohort and lane after lane, so that the machine's vectors do not matter."""
+    cdef int64_t cohort
     cdef Py_ssize_t place
     cdef int lane
     cdef const Word* cells
@@ -418,8 +418,9 @@ cdef void write_block(const Band* band, Block* block, Bytes* to) noexcept nogil:
     put_word(to, block.last)
     put_word(to, block.bits)
     put(to, &block.weight, WORD)
-    for window in range(block.first, block.last + 1):
-        cells = window_of(band, block, window)
+    for cohort in range(block.oldest, block.newest + 1):
+        put_word(to, block.until[place_of(block, cohort)])
+        cells = cells_of(band, block, cohort)
         for lane in range(band.queries):
             for place in range(band.shape.slots * band.shape.vectors):
                 put(to, cells + place_in_block(band, lane, place), WORD)
@@ -437,7 +438,7 @@ cdef int read_block(Core* k, Cursor* source, const Bounds* bounds, const Due* du
     cdef Band* band = &k.band[number]
     cdef Seat* seat = &band.seat[~due.slot // k.bands]
     cdef int64_t low = -(MOST_TICKS + min(band.within, MOST_TICKS)) // band.slide - 1, high = MOST_TICKS // band.slide
-    cdef int64_t there, first, last, bits, window
+    cdef int64_t there, first, last, bits, until
     cdef double weight, counts, sums
     cdef Block* block
     cdef Word* cells
@@ -456,17 +457,23 @@ cdef int read_block(Core* k, Cursor* source, const Bounds* bounds, const Due* du
         and take(source, &weight, WORD)
         and 0 <= weight <= lanes_power(band.most_bits - bits)
         and due.time <= first * band.slide + band.within
-        and (last - first + 1) * band.queries * band.shape.slots * band.shape.vectors <= source.left // WORD
     ):
         return DAMAGED
     block = new_block(k, band)
     if block == NULL:
         return OUT_OF_MEMORY
     seat.block = block
-    block.first, block.last, block.bits, block.weight = first, last, bits, weight
+    block.first, block.last = first, first - 1
     block.plain = False
-    for window in range(first, last + 1):
-        cells = window_of(band, block, window)
+    while block.last < last:
+        if not (
+            take_word(source, block.last + 1, last, &until)
+            and band.queries * band.shape.slots * band.shape.vectors <= source.left // WORD
+        ):
+            return DAMAGED
+        if open_cohort(k, band, block, until):
+            return OUT_OF_MEMORY
+        cells = cells_of(band, block, block.newest)
         memset(cells, 0, band.words * sizeof(Word))
         for lane in range(band.queries):
             for place in range(band.shape.slots * band.shape.vectors):
@@ -478,6 +485,7 @@ cdef int read_block(Core* k, Cursor* source, const Bounds* bounds, const Due* du
         lanes_measure(&band.shape, cells, &counts, &sums)
         if counts > lanes_power(bits) or sums > weight * lanes_power(bits) * (1 + 1e-9):
             return DAMAGED
+    block.bits, block.weight = bits, weight
     return NO_FAILURE
 
 

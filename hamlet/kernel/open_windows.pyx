@@ -10,7 +10,7 @@ from libc.string cimport memset
 from hamlet.kernel.cells cimport add_one, has_trends, words_of
 from hamlet.kernel.core cimport Core
 from hamlet.kernel.operator cimport unpacked
-from hamlet.kernel.operators.pane_matrix.panes cimport end_map, window_of
+from hamlet.kernel.operators.pane_matrix.panes cimport cells_of, end_map, place_of
 from hamlet.kernel.operators.scalar.state cimport State, cell_of, lane_of, start_alive
 from hamlet.kernel.operators.simd.blocks cimport cell_of_lane
 from hamlet.kernel.operators.simd.lanes cimport Band, Block, Word
@@ -48,12 +48,14 @@ cdef int stand_block(
     cdef Py_ssize_t at = <Py_ssize_t> (lane // width) * band.shape.slots * vectors * width + lane % width
     cdef uint64_t* row
     cdef const Word* sum
-    cdef int64_t window
+    cdef int64_t window, cohort = block.oldest
     if place >= q.cells:
         slot = band.start[lane * band.sets + place - q.cells]
     end_map(band, block)
     for window in range(block.first, block.last + 1):
-        sum = window_of(band, block, window) + at + <Py_ssize_t> slot * vectors * width
+        if block.until[place_of(block, cohort)] < window:
+            cohort += 1
+        sum = cells_of(band, block, cohort) + at + <Py_ssize_t> slot * vectors * width
         if (sum.i != 0) == (place >= q.cells):
             continue
         row = new_row(k, &k.rows[query], key, window, 1, words_of(q, 1))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from hamlet._core import COMPONENTS, SOURCES
-from hamlet.planner.memory import WORD, bound
+from hamlet.planner.memory import UNTIL, WORD, bound
 from hamlet.planner.tables import NONE, QueryTables
 
 MOST_PLANES = 16  # as in lanes.h
@@ -224,7 +224,7 @@ def _fits(last: _Lane, forms: _Forms, padded: int, held: float) -> bool:
     """Whether a block of so many lanes, of which the last has most slots, is no larger than `held`."""
     windows = last.windows + _maps(last.exact, last.windows, last.slots)
     cell = windows * last.slots * _vectors(forms, last.exact) * WORD
-    return padded * cell <= held and sum(forms) <= MOST_PLANES
+    return padded * cell + last.windows * UNTIL <= held and sum(forms) <= MOST_PLANES
 
 
 def _padded(lanes: int) -> int:

@@ -19,6 +19,7 @@ STATE = 136  # struct State
 STORE = 128  # struct Store
 INDEX = 56  # struct Index
 RUN = 56  # struct Run
+UNTIL = 8  # the last one of windows that opened at one turn, where queries are side by side
 ALLOCATION = 16  # what the C allocator adds to a block, padding included
 PAST = 56  # struct Past, in an array that grows by halves
 PLACE = (8 + PAST) * 3 // 2 + 2 * 16  # its pointer and its entry of the calendar, which grows by doubling
@@ -100,7 +101,7 @@ def _bound(tables: QueryTables) -> Bound:
     step = _times(cell, 3 * arrivals + max(cells, most, SMALLEST))
     return Bound(
         partition,
-        _plus(_times(cell, cells + nodes), weighed * weights * (SMALLEST + SCALE)),
+        _plus(_times(cell, cells + nodes), weighed * weights * (SMALLEST + SCALE) + UNTIL),
         event,
         _plus(_times(cell, SPARE * kept), weighed * weights * SPARE * (1 + SCALE / SCAN_BLOCK)),
         # sums of a step, of which old and new exist while they move to a larger area; a copy of what is being widened;

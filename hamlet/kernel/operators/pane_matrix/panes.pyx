@@ -10,51 +10,57 @@ windows that open meanwhile see every step, and those that close are folded as t
 Integers would need a bound for the products, so only scaled doubles are mapped (numbers=float).
 
 **Plain numbers.** As long as the bound that a block keeps says that what steps are applied to stays below
-2^LANES_PLAIN_BITS, all its exponents are zero and no step looks at them: in a map, in the windows that open after it
-began, and where there is no map in all windows, until they grow too large. A map that does is folded, and another one
-begins. Windows that a map was folded into are scaled.
+2^LANES_PLAIN_BITS, all its exponents are zero and no step looks at them: in a map, in the cohorts that open after it
+began, and where there is no map in all cohorts, until they grow too large. A map that does is folded, and another one
+begins. Cohorts that a map was folded into are scaled.
 
 Source: HAMLET (SIGMOD'21) §3.1 (panes).
 """
 
 from libc.stdint cimport int64_t
+from libc.string cimport memcpy
 
 from hamlet.kernel.core cimport Core
 from hamlet.kernel.operators.simd.lanes cimport Band, Block, LaneProgram, Word, lanes_bits, lanes_power
 
 
 cdef enum:
-    FOLD = 30  # steps of one window that a window's fold costs, for each slot; measured with a step or two per pane
+    FOLD = 30  # steps of one cohort that a cohort's fold costs, for each slot; measured with a step or two per pane
 
 
-cdef Word* window_of(const Band* band, const Block* block, int64_t window) noexcept nogil:
-    """The cells of an open window."""
-    cdef int64_t place = window % band.windows if band.windows > 1 else 0  # a division takes as long as a vector's sum
-    return block.cell + (place + band.windows if place < 0 else place) * band.words
+cdef int place_of(const Block* block, int64_t cohort) noexcept nogil:
+    """Where a cohort that is kept, or the next one, lies."""
+    cdef int place = block.head + <int> (cohort - block.oldest)
+    return place - block.room if place >= block.room else place
 
 
-cdef Word* map_of(const Band* band, const Block* block, int64_t window) noexcept nogil:
-    """The pane map that is to be read with the cells of a window; a null pointer where it has all that was."""
-    return block.cell + band.windows * band.words if block.mapped and window <= block.early else NULL
+cdef Word* cells_of(const Band* band, const Block* block, int64_t cohort) noexcept nogil:
+    """The cells of a cohort, as they are in each of its windows."""
+    return block.cell + (band.maps + place_of(block, cohort)) * band.words
+
+
+cdef Word* map_of(const Block* block, int64_t cohort) noexcept nogil:
+    """The pane map that is to be read with the cells of a cohort; a null pointer where these have all that was."""
+    return block.cell if block.mapped and cohort <= block.early else NULL
 
 
 cdef int64_t first_apart(const Block* block) noexcept nogil:
-    """The first open window that steps are applied to; those before it wait for the map."""
-    return max(block.first, block.early + 1) if block.mapped else block.first
+    """The first cohort that steps are applied to; those before it wait for the map."""
+    return max(block.oldest, block.early + 1) if block.mapped else block.oldest
 
 
 cdef void begin_pane(Core* k, const Band* band, Block* block) noexcept nogil:
     """Let the map go on over one more pane, or begin another if it pays, should steps come as they did.
 
-    A map costs its steps, those of windows that opened after it began, and a fold of each window that it began with,
+    A map costs its steps, those of cohorts that opened after it began, and a fold of each cohort that it began with,
     which reads each slot for each slot. It goes on until the second are as many as the third, or its numbers would
     hardly be plain any longer.
     """
-    cdef int64_t windows = block.last - block.first + 1, steps = block.steps
+    cdef int64_t cohorts = block.newest - block.oldest + 1, steps = block.steps
     if block.mapped:
         block.panes += 1
         if (
-            block.first <= block.early and block.steps * block.panes < windows * band.shape.slots
+            block.oldest <= block.early and block.steps * block.panes < cohorts * band.shape.slots
             and stays_plain(band, block)
         ):
             k.mapped += 1
@@ -62,8 +68,8 @@ cdef void begin_pane(Core* k, const Band* band, Block* block) noexcept nogil:
         steps //= block.panes
         end_map(band, block)
     block.mapped = (
-        band.maps > 0 and windows > band.maps
-        and steps * (windows - band.maps) * (windows - band.maps) > FOLD * windows * band.shape.slots
+        band.maps > 0 and cohorts > band.maps
+        and steps * (cohorts - band.maps) * (cohorts - band.maps) > FOLD * cohorts * band.shape.slots
     )
     block.steps = block.panes = 0
     if block.mapped:
@@ -73,10 +79,10 @@ cdef void begin_pane(Core* k, const Band* band, Block* block) noexcept nogil:
 
 cdef void begin_map(const Band* band, Block* block) noexcept nogil:
     block.mapped = block.plain = True
-    block.early = block.last
+    block.early = block.newest
     block.bits = 1
     block.weight = 0
-    band.machine.begin(&band.shape, map_of(band, block, block.first))
+    band.machine.begin(&band.shape, block.cell)
 
 
 cdef bint another_map(const Band* band, Block* block) noexcept nogil:
@@ -90,47 +96,52 @@ cdef bint another_map(const Band* band, Block* block) noexcept nogil:
 
 cdef bint stays_plain(const Band* band, Block* block) noexcept nogil:
     """Whether a map's numbers are plain, and will be at the end of one more pane should they grow as they did."""
-    if block.plain:
+    if block.plain and not has_room_for_a_pane(band, block):
         measure_plain(band, block)
-    return block.plain and (block.bits + lanes_bits(block.weight)) * (block.panes + 1) < band.most_bits * block.panes
+    return block.plain and has_room_for_a_pane(band, block)
+
+
+cdef inline bint has_room_for_a_pane(const Band* band, const Block* block) noexcept nogil:
+    """Whether a bound leaves room for one more pane."""
+    return (block.bits + lanes_bits(block.weight)) * (block.panes + 1) < band.most_bits * block.panes
 
 
 cdef int stepped(const Band* band, const Block* block) noexcept nogil:
-    """List in `band.cells` what steps are applied to: of a map its slots and what begins in it, and windows apart.
+    """List in `band.cells` what steps are applied to: of a map its slots and what begins in it, and cohorts apart.
 
     Returns how many of them no trend can begin in; these come first.
     """
     cdef int i, slots = band.maps - 1 if block.mapped else 0
     cdef Word* cell
     if block.mapped:
-        cell = map_of(band, block, block.early)
+        cell = block.cell
         band.cells[slots] = cell
         for i in range(slots):
             cell += band.words
             band.cells[i] = cell
-    list_windows(band, block, first_apart(block), block.last, band.cells + (band.maps if block.mapped else 0))
+    list_cohorts(band, block, first_apart(block), block.newest, band.cells + (band.maps if block.mapped else 0))
     return slots
 
 
-cdef inline void list_windows(
+cdef inline void list_cohorts(
     const Band* band, const Block* block, int64_t first, int64_t last, Word** cells
 ) noexcept nogil:
-    """The cells of some open windows, one after the other."""
-    cdef Word* end = block.cell + band.windows * band.words
+    """The cells of some cohorts, one after the other."""
+    cdef Word* end = block.cell + (band.maps + block.room) * band.words
     cdef Word* cell
     cdef int64_t i
     if first <= last:
-        cell = window_of(band, block, first)
+        cell = cells_of(band, block, first)
         for i in range(last + 1 - first):
             cells[i] = cell
             cell += band.words
             if cell == end:
-                cell = block.cell
+                cell = block.cell + band.maps * band.words
 
 
 cdef inline int steppings(const Band* band, const Block* block) noexcept nogil:
     """How many that are."""
-    return <int> (block.last + 1 - first_apart(block)) + (band.maps if block.mapped else 0)
+    return <int> (block.newest + 1 - first_apart(block)) + (band.maps if block.mapped else 0)
 
 
 cdef void measure_plain(const Band* band, Block* block) noexcept nogil:
@@ -154,28 +165,30 @@ cdef void leave_plain(const Band* band, Block* block) noexcept nogil:
         block.weight = 0
 
 
-cdef void fold_window(const Band* band, const Block* block, int64_t window) noexcept nogil:
-    """Bring a window up to what the map has had so far; afterwards nothing else may be done to it."""
-    if block.mapped and window <= block.early:
-        band.cells[0] = window_of(band, block, window)
-        fold_cells(band, block, 1)
+cdef const Word* folded_cells(const Band* band, const Block* block, int64_t cohort) noexcept nogil:
+    """The cells of a cohort with what the map has had so far, until others are asked for."""
+    cdef Word* cells = cells_of(band, block, cohort)
+    if map_of(block, cohort) == NULL:
+        return cells
+    memcpy(band.folded, cells, band.words * sizeof(Word))
+    band.cells[0] = band.folded
+    fold_cells(band, block, 1)
+    return band.folded
 
 
-cdef inline void fold_cells(const Band* band, const Block* block, int windows) noexcept nogil:
-    """Fold the first windows that `band.cells` lists with the block's map."""
-    band.machine.fold(
-        &band.shape, band.cells, windows, map_of(band, block, block.early), block.plain, band.sums
-    )
+cdef inline void fold_cells(const Band* band, const Block* block, int cohorts) noexcept nogil:
+    """Fold the first cohorts that `band.cells` lists with the block's map."""
+    band.machine.fold(&band.shape, band.cells, cohorts, block.cell, block.plain, band.sums)
 
 
 cdef void end_map(const Band* band, Block* block) noexcept nogil:
-    """Bring all windows up to what the map has had, and end it."""
-    cdef int64_t last = min(block.early, block.last)
+    """Bring all cohorts up to what the map has had, and end it."""
+    cdef int64_t last = min(block.early, block.newest)
     if not block.mapped:
         return
-    if block.first <= last:
-        list_windows(band, block, block.first, last, band.cells)
-        fold_cells(band, block, <int> (last + 1 - block.first))
+    if block.oldest <= last:
+        list_cohorts(band, block, block.oldest, last, band.cells)
+        fold_cells(band, block, <int> (last + 1 - block.oldest))
     leave_plain(band, block)
     block.mapped = False
 

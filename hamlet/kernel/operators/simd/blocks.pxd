@@ -11,6 +11,7 @@ cdef void drop_block(Core* k, Block* block) noexcept nogil
 cdef void measure(const Band* band, Block* block) noexcept nogil
 cdef int hand_over(Core* k, int number, int64_t key) noexcept nogil
 cdef Block* new_block(Core* k, Band* band) noexcept nogil
+cdef int open_cohort(Core* k, Band* band, Block* block, int64_t window) noexcept nogil
 cdef void free_block(Core* k, Band* band, Seat* seat) noexcept nogil
 cdef Py_ssize_t bytes_in_block(const Core* k, int query, Py_ssize_t key) noexcept nogil
 cdef int leave_bands(Core* k) noexcept

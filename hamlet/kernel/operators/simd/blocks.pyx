@@ -2,8 +2,9 @@
 
 Contract
 --------
-**Form.** [open window][chunk][slot][vector][lane of the chunk]; window k is at k modulo the most windows open. Behind
-them is room for a pane map (``panes``).
+**Form.** [cohort][chunk][slot][vector][lane of the chunk]. A *cohort* is the windows that opened at one turn: they have
+seen the same events, and are equal until they close, so that there is one for each pane with an event, and not one for
+each window. Cohorts lie in a ring that grows with need; before it is room for a pane map (``panes``).
 **Bound.** No addition of integers checks for overflow. `bits` and `weight` bound all counts and sums of a block: an
 event that makes r partial trends of one at most adds log2(1 + r) bits. Where the bound would pass what a plane can
 hold, it is measured anew from the cells; where that does not help, the block is *handed over*: every query goes on in a
@@ -15,8 +16,8 @@ Source: HAMLET (SIGMOD'21) §3.
 """
 
 from libc.stdint cimport INT64_MIN, int64_t, uint64_t
-from libc.stdlib cimport calloc, free
-from libc.string cimport memset
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
 
 from hamlet.kernel.cells cimport bit_length, first_kept, floor_divide, scaled_normal, scaled_store
 from hamlet.kernel.core cimport PANE_MATRIX, PLAIN_DOUBLES, SIMD, Core, may_use
@@ -25,11 +26,12 @@ from hamlet.kernel.operator cimport unpacked
 from hamlet.kernel.operators.pane_matrix.panes cimport (
     another_map,
     begin_pane,
+    cells_of,
     end_map,
-    fold_window,
+    folded_cells,
     leave_plain,
     measure_plain,
-    window_of,
+    place_of,
 )
 from hamlet.kernel.operators.scalar.state cimport State, cell_of, clear_state, lane_of, more_lanes, new_state
 from hamlet.kernel.operators.simd.lanes cimport (
@@ -63,34 +65,67 @@ from hamlet.kernel.timer_heap cimport schedule, schedule_slot
 from hamlet.kernel.windows cimport close_windows, lowest
 
 
+cdef enum:
+    FEW_COHORTS = 4  # that a block has room for at first
+
+
 # ------------------------------------------------------------------------------------------------ life
 
 cdef Block* new_block(Core* k, Band* band) noexcept nogil:
     """An empty block; a null pointer without memory."""
-    cdef Py_ssize_t size = (band.windows + band.maps) * band.words * sizeof(Word)
-    cdef Py_ssize_t bytes = sizeof(Block) + size + 2 * ALLOCATION + ALIGNMENT
+    cdef Py_ssize_t bytes = sizeof(Block) + ALLOCATION
     cdef Block* block = band.spare
     band.spare = NULL
     if block == NULL:
         if not take(k.account, bytes):
             return NULL
         block = <Block*> calloc(1, sizeof(Block))
-        if block != NULL:
-            block.cell = <Word*> aligned(size)
-        if block == NULL or block.cell == NULL:
-            free(block)
+        if block == NULL:
             take(k.account, -bytes)
             return NULL
         block.bytes = bytes
+        if not enlarge_block(k, band, block, min(FEW_COHORTS, band.windows)):
+            drop_block(k, block)
+            return NULL
     band.alive_in = NULL
-    block.first = block.bits = block.steps = 0
-    block.last = -1
+    block.first = block.bits = block.steps = block.head = block.oldest = 0
+    block.last = block.newest = -1
     block.mapped = False
     block.plain = not band.exact and may_use(k, PLAIN_DOUBLES)
     block.weight = 0
     block.border = INT64_MIN
     k.states += band.queries
     return block
+
+
+cdef bint enlarge_block(Core* k, const Band* band, Block* block, int room) noexcept nogil:
+    """Make room for more cohorts; False, with those that are kept where they were, without memory."""
+    cdef Py_ssize_t size = band.words * sizeof(Word), more = (room - block.room) * (size + sizeof(int64_t))
+    cdef int kept = block.room - block.head  # before the end of the ring
+    cdef Word* cell
+    cdef int64_t* until
+    if block.room == 0:
+        more += band.maps * size + 2 * ALLOCATION + ALIGNMENT
+    if not take(k.account, more):
+        return False
+    cell = <Word*> aligned((band.maps + room) * size)
+    until = <int64_t*> malloc(room * sizeof(int64_t))
+    if cell == NULL or until == NULL:
+        free(cell)
+        free(until)
+        take(k.account, -more)
+        return False
+    if block.room:
+        memcpy(cell, block.cell, band.maps * size)
+        memcpy(cell + band.maps * band.words, block.cell + (band.maps + block.head) * band.words, kept * size)
+        memcpy(cell + (band.maps + kept) * band.words, block.cell + band.maps * band.words, block.head * size)
+        memcpy(until, block.until + block.head, kept * sizeof(int64_t))
+        memcpy(until + kept, block.until, block.head * sizeof(int64_t))
+    free(block.cell)
+    free(block.until)
+    block.cell, block.until, block.room, block.head = cell, until, room, 0
+    block.bytes += more
+    return True
 
 
 cdef void free_block(Core* k, Band* band, Seat* seat) noexcept nogil:
@@ -109,6 +144,7 @@ cdef void drop_block(Core* k, Block* block) noexcept nogil:
     if block != NULL:
         take(k.account, -block.bytes)
         free(block.cell)
+        free(block.until)
         free(block)
 
 
@@ -175,7 +211,7 @@ cdef int turn_block(Core* k, int number, Block* block, int64_t key, int64_t time
     """Close the windows that end at or before `time` and open those that hold it."""
     cdef Band* band = &k.band[number]
     cdef const Query* q = &k.query[band.query[0]]
-    cdef int64_t low = lowest(k, q, time), high = floor_divide(time, q.slide), window
+    cdef int64_t low = lowest(k, q, time), high = floor_divide(time, q.slide)
     if close_block(k, band, block, key, low):
         return OUT_OF_MEMORY
     if block.last < block.first:
@@ -185,20 +221,27 @@ cdef int turn_block(Core* k, int number, Block* block, int64_t key, int64_t time
         block.last = low - 1
         block.bits = 0
         block.weight = 0
-    for window in range(block.last + 1, high + 1):
-        open_window(band, block, window)
-    block.last = max(high, low - 1)
+    if block.last < high and open_cohort(k, band, block, high):
+        return OUT_OF_MEMORY
     block.border = min((high + 1) * q.slide, low * q.slide + q.within)
     begin_pane(k, band, block)
     return NO_FAILURE
 
 
-cdef void open_window(Band* band, Block* block, int64_t window) noexcept nogil:
-    cdef Word* cells = window_of(band, block, window)
+cdef int open_cohort(Core* k, Band* band, Block* block, int64_t window) noexcept nogil:
+    """Open all windows up to one, as one cohort."""
+    cdef Word* cells
+    if block.newest - block.oldest + 1 == block.room:
+        if not enlarge_block(k, band, block, min(2 * block.room, band.windows)):
+            return OUT_OF_MEMORY
+    block.newest += 1
+    block.last = block.until[place_of(block, block.newest)] = window
+    cells = cells_of(band, block, block.newest)
     memset(cells, 0, band.words * sizeof(Word))
     if band.starts:
         begin_starts(band, cells)
         block.bits = max(block.bits, bit_length(band.shape.slots))
+    return NO_FAILURE
 
 
 cdef void begin_starts(const Band* band, Word* cells) noexcept nogil:
@@ -218,33 +261,47 @@ cdef void begin_starts(const Band* band, Word* cells) noexcept nogil:
 
 cdef int close_block(Core* k, Band* band, Block* block, int64_t key, int64_t low) noexcept nogil:
     """Deliver and close all open windows below `low`."""
+    cdef int64_t until, last, lanes
     while block.first <= block.last and block.first < low:
-        k.work[PANE_MATRIX if block.mapped and block.first <= block.early else SIMD].windows += band.queries
-        fold_window(band, block, block.first)
-        if block.bits and deliver_cells(k, band, window_of(band, block, block.first), key, block.first):
+        until = block.until[block.head]
+        last = min(until, low - 1)
+        lanes = (last - block.first + 1) * band.queries
+        k.work[PANE_MATRIX if block.mapped and block.oldest <= block.early else SIMD].windows += lanes
+        if block.bits and deliver_cells(
+            k, band, folded_cells(band, block, block.oldest), key, block.first, last
+        ):
             return OUT_OF_MEMORY
-        k.windows += band.queries
-        block.first += 1
+        k.windows += lanes
+        block.first = last + 1
+        if last == until:
+            block.oldest += 1
+            block.head = 0 if block.head + 1 == block.room else block.head + 1
     return NO_FAILURE
 
 
-cdef int deliver_cells(Core* k, Band* band, const Word* cells, int64_t key, int64_t window) noexcept nogil:
-    """Append the rows of a window, one for each lane with a trend."""
+cdef int deliver_cells(
+    Core* k, Band* band, const Word* cells, int64_t key, int64_t first, int64_t last
+) noexcept nogil:
+    """Append the rows of windows that are equal, one for each window and lane with a trend."""
     cdef const Shape* shape = &band.shape
     cdef int chunk, lane, width = band.shape.width
     cdef const Word* sum
     cdef uint64_t* row
-    cdef int64_t counts = 0  # all of them, bit by bit
+    cdef int64_t window, counts = 0  # all of them, bit by bit
     band.machine.finish(shape, &band.finals, cells, band.sums)
     for chunk in range(shape.chunks):
         sum = band.sums + chunk * shape.vectors * width
         for lane in range(chunk * width, min((chunk + 1) * width, band.queries)):
             if sum.i:  # none of the bits of 0.0 either
                 counts |= sum.i
-                row = new_row(k, &k.rows[band.query[lane]], key, window, 1, band.row_words[lane])
-                if row == NULL:
-                    return OUT_OF_MEMORY
-                cell_of_lane(band, lane, sum, row)
+                for window in range(first, last + 1):
+                    row = new_row(k, &k.rows[band.query[lane]], key, window, 1, band.row_words[lane])
+                    if row == NULL:
+                        return OUT_OF_MEMORY
+                    if window == first:
+                        cell_of_lane(band, lane, sum, row)
+                    else:
+                        memcpy(row, row - band.row_words[lane], band.row_words[lane] * sizeof(uint64_t))
             sum += 1
     if band.exact:
         k.most_bits = max(k.most_bits, bit_length(counts))
@@ -335,12 +392,12 @@ cdef inline bint bound_raised(
 cdef void measure(const Band* band, Block* block) noexcept nogil:
     """The bounds, from what is in the cells."""
     cdef double counts = 0, sums = 0
-    cdef int64_t window
+    cdef int64_t cohort
     if not band.exact:
         measure_plain(band, block)
         return
-    for window in range(block.first, block.last + 1):
-        lanes_measure(&band.shape, window_of(band, block, window), &counts, &sums)
+    for cohort in range(block.oldest, block.newest + 1):
+        lanes_measure(&band.shape, cells_of(band, block, cohort), &counts, &sums)
     block.bits = lanes_bits(counts * (1 + 1e-12))
     block.weight = sums * (1 + 1e-12) / lanes_power(block.bits)
 
@@ -378,24 +435,25 @@ cdef int fill_state(Core* k, const Band* band, const Block* block, int lane, Sta
     """Put what a lane of vectors holds into a state without open windows. Returns a Failure."""
     cdef const Query* q = &k.query[band.query[lane]]
     cdef const Shape* shape = &band.shape
-    cdef int64_t window
+    cdef int64_t cohort, window
     cdef int slot, set, i, guard
     cdef Py_ssize_t at
     cdef const Word* cells
     clear_state(q, s)
     s.width = 1
-    if more_lanes(q, s, block.last - block.first + 1):
+    if more_lanes(q, s, block.newest - block.oldest + 1):
         return OUT_OF_MEMORY
-    s.first, s.last, s.lowest, s.border = 0, block.last - block.first, block.first, block.border
+    s.first, s.last, s.lowest, s.border = 0, block.newest - block.oldest, block.first, block.border
     s.bits = block.bits if band.exact and q.cells else 0  # what has no cells has no counts
-    for window in range(block.first, block.last + 1):
-        cells = window_of(band, block, window)
-        s.upto[lane_of(s, window - block.first)] = window
+    for cohort in range(block.oldest, block.newest + 1):
+        cells = cells_of(band, block, cohort)
+        window = block.until[place_of(block, cohort)]
+        s.upto[lane_of(s, cohort - block.oldest)] = window
         at = lane // shape.width * shape.slots * shape.vectors * shape.width + lane % shape.width
         for slot in range(q.cells):
             cell_of_lane(
                 band, lane, cells + at + slot * shape.vectors * shape.width,
-                cell_of(q, s, lane_of(s, window - block.first), slot),
+                cell_of(q, s, lane_of(s, cohort - block.oldest), slot),
             )
         for set in range(band.sets):
             slot = band.start[lane * band.sets + set]

@@ -1,6 +1,6 @@
 /* Lanes: many queries side by side, one vector element per query (contract: lanes.pxd).
  *
- * A block keeps, for one key and one band of queries, [window][chunk][slot][vector][width] 64-bit words. A *lane* is the
+ * A block keeps, for one key and one band of queries, [cohort][chunk][slot][vector][width] 64-bit words. A *lane* is the
  * place of a query, a *chunk* as many lanes as a vector of this machine has, a *slot* a cell of the queries, a *plane*
  * one number of a cell: plane 0 the count. Planes below `whole` hold integers, those below `linear` doubles, those below
  * `ranks` flags, the others extrema. Where doubles are *scaled*, each has an exponent of its own, a multiple of 512, in a

@@ -167,14 +167,19 @@ cdef struct Cast:        # a component of a row
 cdef struct Block:       # a band and a key
     int64_t first        # windows first..last are open, none where last < first
     int64_t last
+    int64_t oldest       # cohorts oldest..newest are kept: a cohort is the windows that opened at one turn
+    int64_t newest
+    int room             # cohorts that there is memory for
+    int head             # the place of the oldest one
+    int64_t* until       # [room] the last window of each
     int64_t border       # no window opens or closes before this time
-    int64_t bits         # the counts of a lane, summed over a window's slots, are below 2^bits; 0: nothing has begun
+    int64_t bits         # the counts of a lane, summed over a cohort's slots, are below 2^bits; 0: nothing has begun
     double weight        # magnitudes of sums, added up likewise, are at most weight * 2^bits; of scaled doubles neither
     Py_ssize_t bytes     # allocated
-    Word* cell           # [windows + maps][chunks][slots][vectors][width]
+    Word* cell           # [maps + room][chunks][slots][vectors][width]
     bint plain           # what steps are applied to are plain doubles, which `bits` and `weight` bound
     bint mapped          # a pane map is under way
-    int64_t early        # cells of windows up to this one are those at its beginning
+    int64_t early        # cells of cohorts up to this one are those at its beginning
     int64_t panes        # that it spans
     int64_t steps        # that the pane, or the map, has had so far
 
@@ -214,8 +219,9 @@ cdef struct Band:
     uint64_t* role[64]   # [64][roles][marks] of each of its roles
     LaneProgram finals
     int64_t* mask        # [masks][width], aligned
-    Py_ssize_t words     # of a window
-    Word** cells         # [windows + maps] what a step is applied to, or a map is folded into
+    Py_ssize_t words     # of a cohort
+    Word* folded         # [words] a copy of a cohort that a map has been folded into, aligned
+    Word** cells         # [maps + windows] what a step is applied to, or a map is folded into
     Word* input          # [inputs] of the program under way
     int inputs           # most of them
     bint reached         # whether the burst under way finds the queries in a block, and not in states
@@ -224,8 +230,8 @@ cdef struct Band:
     uint64_t* marked     # [marks] the same for one role
     int types            # types of graphlets with bursts are below
     uint64_t* alive      # [types][marks] the same by the type of a graphlet, as far as it is known of `alive_in`...
-    const Block* alive_in  # ...since its first window opened and nothing has been killed; a null pointer: of none
-    int64_t alive_since  # that window
+    const Block* alive_in  # ...since its oldest cohort began and nothing has been killed; a null pointer: of none
+    int64_t alive_since  # that cohort
     int marks            # words of one bit per lane
     Word* sums           # aligned
     Py_ssize_t sums_room  # words

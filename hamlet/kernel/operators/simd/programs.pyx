@@ -40,6 +40,7 @@ from hamlet.kernel.operators.simd.lanes cimport (
     LaneSource,
     Seat,
     Word,
+    aligned,
     aligned_again,
     lanes_fold_words,
 )
@@ -106,8 +107,11 @@ cdef void load_band(Core* k, Band* band, object given, dict held) except *:
     band.shape.whole, band.shape.linear, band.shape.ranks = given.whole, given.linear, given.ranks
     band.shape.vectors = given.vectors
     band.maps = given.maps if k.operators >> PANE_MATRIX & 1 else 0
-    band.cells = <Word**> grown(NULL, (band.windows + band.maps) * sizeof(Word*))
+    band.cells = <Word**> grown(NULL, (band.maps + band.windows) * sizeof(Word*))
     band.words = <Py_ssize_t> band.shape.chunks * band.shape.slots * band.shape.vectors * band.shape.width
+    band.folded = <Word*> aligned(band.words * sizeof(Word))
+    if band.folded == NULL:
+        raise MemoryError
     band.places = max(map(len, given.places))
     band.place = ints(held, "places", padded(given.places, band.places))
     band.cast = <Cast*> ints(held, "casts", casts_of(k, band))
@@ -392,7 +396,7 @@ cdef void pack(
     cdef list forms = []  # of each group: its chunk, and all else
     p.loop = False
     p.extending = 0
-    for (chunk, loop, goals), (reads, values) in sorted(groups.items(), key=begins_after):
+    for (chunk, loop, goals), (reads, values) in sorted(groups.items(), key=reads_first):
         first = [len(sources) // 2, len(targets), len(binds) // 3]
         grows = loop and len(goals) == 1
         read = [(slot, lanes) for (_, slot), lanes in sorted(reads.items())]
@@ -467,11 +471,15 @@ cdef bint only_begins(bint loop, dict reads, dict values) except -1:
     return not loop and not values and [slot for _, slot in reads] == [LANES_START]
 
 
-def begins_after(tuple group):
-    """Groups in order of their names; those that do no more than begin trends read nothing, and come last."""
-    cdef object name, reads, values
-    name, (reads, values) = group
-    return only_begins(name[1], reads, values), name
+def reads_first(tuple group):
+    """Where a group comes among the others, as a key to sort by.
+
+    In a chunk, later slots come first, for a pattern's states read those before them. Groups that do no more than begin
+    trends read nothing, and come last.
+    """
+    cdef object chunk, loop, targets, reads, values
+    (chunk, loop, targets), (reads, values) = group
+    return only_begins(loop, reads, values), chunk, [-slot for slot in targets], loop
 
 
 cdef bint is_direct(dict groups, dict kills) except -1:
@@ -482,7 +490,7 @@ cdef bint is_direct(dict groups, dict kills) except -1:
     cdef dict written = {}, reads
     cdef long lanes, marked
     cdef object chunk, targets, slot, name, _
-    for (chunk, _, targets), (reads, _) in sorted(groups.items()):
+    for (chunk, _, targets), (reads, _) in sorted(groups.items(), key=reads_first):
         lanes = 0
         for (_, slot), marked in reads.items():
             if <long> written.get((chunk, slot), 0) & marked:
@@ -555,6 +563,7 @@ cdef void free_band(Band* band) noexcept:
     free(band.every)
     free(band.mask)
     free(band.cells)
+    free(band.folded)
     free(band.input)
     free(band.found)
     free(band.marked)

@@ -25,7 +25,7 @@ from hamlet.kernel.core cimport (
     take_own,
 )
 from hamlet.kernel.operator cimport Run
-from hamlet.kernel.operators.pane_matrix.panes cimport apply_step, first_apart, leave_plain, map_of, window_of
+from hamlet.kernel.operators.pane_matrix.panes cimport apply_step, cells_of, first_apart, leave_plain, map_of
 from hamlet.kernel.operators.simd.blocks cimport hand_over, has_room, in_lanes, reach
 from hamlet.kernel.operators.simd.lanes cimport (
     LANES_GREATEST,
@@ -203,7 +203,7 @@ cdef int step_ties(
     """Events of one time: all reads, then the guards, then all writes."""
     cdef Band* band = &k.band[number]
     cdef const LaneProgram* program
-    cdef int64_t bits = 0, window, place, maps = band.maps if block.mapped else 0
+    cdef int64_t bits = 0, cohort, place, maps = band.maps if block.mapped else 0
     cdef double weight = 0
     cdef bint starts = False
     cdef int i
@@ -232,15 +232,15 @@ cdef int step_ties(
     if not has_room(band, block, bits, starts, weight):
         done[0] = False
         return hand_over(k, number, key)
-    block.steps += 1
+    block.steps += events  # each is read, kills and writes by itself
     leave_plain(band, block)
     note(k, band, block, events)
-    for window in range(first_apart(block) - maps, block.last + 1):
-        place = window - first_apart(block) + maps
+    for cohort in range(first_apart(block) - maps, block.newest + 1):
+        place = cohort - first_apart(block) + maps
         if place < maps:
-            cells = map_of(band, block, block.early) + place * band.words
+            cells = block.cell + place * band.words
         else:
-            cells = window_of(band, block, window)
+            cells = cells_of(band, block, cohort)
         at, x = band.sums, band.sums + sums
         for i in range(events):
             program = &band.every[kind_of(k, rows[i])]
@@ -305,9 +305,9 @@ cdef bint recalled(Band* band, const uint64_t* alive, const uint64_t* members) n
     """Find the lanes that are known to be live; whether these are all members."""
     cdef uint64_t missing = 0
     cdef int i
-    if band.alive_in != band.block or band.alive_since != band.block.first:
+    if band.alive_in != band.block or band.alive_since != band.block.oldest:
         memset(band.alive, 0, band.types * band.marks * sizeof(uint64_t))
-        band.alive_in, band.alive_since = band.block, band.block.first
+        band.alive_in, band.alive_since = band.block, band.block.oldest
     for i in range(band.marks):
         band.marked[i] = members[i] & alive[i]
         missing |= members[i] & ~alive[i]
@@ -317,21 +317,21 @@ cdef bint recalled(Band* band, const uint64_t* alive, const uint64_t* members) n
 cdef void find_role(Core* k, int number, Graphlet* g, int role) noexcept nogil:
     """Find the live lanes of a role: those with a trend to extend in some window.
 
-    The first window has seen all that the others have. Where a match of a negated pattern kills starts, it may be dead
+    The oldest cohort has seen all that the others have. Where a match of a negated pattern kills starts, it may be dead
     all the same, and one that opened later alive.
     """
     cdef Band* band = &k.band[number]
     cdef uint64_t* alive = band.alive + (g - k.graphlet) * band.marks
     cdef int i
     cdef bint lasting = band.block.mapped or band.block.steps >= FEW_STEPS
-    cdef int64_t window
+    cdef int64_t cohort
     for i in range(0 if lasting else band.marks):
         band.marked[i] = 0
     if not (lasting and recalled(band, alive, band.role[g - k.graphlet] + role * band.marks)):
-        for window in range(band.block.first, (band.block.last if band.starts else band.block.first) + 1):
+        for cohort in range(band.block.oldest, (band.block.newest if band.starts else band.block.oldest) + 1):
             band.machine.find(
-                &band.shape, &band.burst[g - k.graphlet][role], window_of(band, band.block, window),
-                map_of(band, band.block, window), band.marked,
+                &band.shape, &band.burst[g - k.graphlet][role], cells_of(band, band.block, cohort),
+                map_of(band.block, cohort), band.marked,
             )
     for i in range(band.marks):
         if lasting:
