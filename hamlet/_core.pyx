@@ -335,7 +335,7 @@ cdef class Kernel(Interface):
         cdef int i
         q.within = table.within
         q.slide = table.slide
-        q.lanes = -(-table.within // table.slide)
+        q.windows = -(-table.within // table.slide)
         q.components = len(table.components)
         q.cells = len(table.cell_guards)
         q.stores = len(table.stores)

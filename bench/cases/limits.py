@@ -308,12 +308,6 @@ SHAPES: dict[str, Shape] = {
         pane_s=60,
         events=SMALL,
     ),
-    "sliding-exact": (
-        "W2 sliding, exact: WITHIN 30 min SLIDE 1 min, integers of any size (decimal text is not made)",
-        lambda events, text: _bursts(events, text, pane_s=60, **EXACT),
-        workloads.long_bursts_fifty,
-        SLIDING,
-    ),
 }
 for _name in ("long-bursts", "long-bursts-exact", "sliding"):
     SHAPES |= {

@@ -6,10 +6,10 @@ Contract
 cells, window after window; then per store the number of its nodes, their steps, times, values (window after window) and
 columns. The bytes that say which values of a column are there are filled up to whole words. A block of a band stands
 in the calendar like a state.
-**Left out** is what is derived or without meaning: indexes, numbers of nodes, the border of the pane, and lanes whose
-windows are not open (a lane is cleared when its window opens).
+**Left out** is what is derived or without meaning: indexes, numbers of nodes, the border of the pane, and cohorts whose
+windows are not open (a cohort is cleared when its window opens).
 **Trust.** `read_state` believes nothing. A number that could send the kernel out of an array, into an endless loop or
-into a sum without head-room is refused; memory is asked for only once the bytes that fill it are there, but for lanes
+into a sum without head-room is refused; memory is asked for only once the bytes that fill it are there, but for cohorts
 of windows that are not open, which cost address space and no memory. Counts themselves cannot be checked.
 """
 
@@ -29,8 +29,8 @@ from hamlet.kernel.operators.scalar.state cimport (
     allocate,
     claim,
     free_state,
-    lane_of,
-    more_lanes,
+    cohort_at,
+    more_cohorts,
     new_state,
     release,
     room_of,
@@ -75,39 +75,39 @@ cdef void put_word(Bytes* to, int64_t word) noexcept nogil:
     put(to, &word, WORD)
 
 
-cdef void put_run(Bytes* to, int64_t windows, const uint64_t* lane, Py_ssize_t words) noexcept nogil:
+cdef void put_run(Bytes* to, int64_t windows, const uint64_t* cohort, Py_ssize_t words) noexcept nogil:
     if windows:
         put_word(to, windows)
-        put(to, lane, words * WORD)
+        put(to, cohort, words * WORD)
 
 
-cdef void put_lanes(
+cdef void put_cohorts(
     const Query* q, const State* s, const uint64_t* block, Py_ssize_t blocks, Py_ssize_t words, Bytes* to
 ) noexcept nogil:
-    """The open lanes of each of some blocks [blocks][lanes][words], in the order of their windows.
+    """The open cohorts of each of some blocks [blocks][cohorts][words], in the order of their windows.
 
-    Most events are in most lanes, so neighbours are often equal: each run of them is written once.
+    Most events are in most cohorts, so neighbours are often equal: each run of them is written once.
     """
     cdef Py_ssize_t i
-    cdef int lane
+    cdef int cohort
     cdef int64_t _, run
     cdef const uint64_t* held
     cdef const uint64_t* next
     if words == 0:
         return
     for i in range(blocks):
-        lane = lane_of(s, s.first)
+        cohort = cohort_at(s, s.first)
         held = NULL
         run = 0
         for _ in range(s.first, s.last + 1):
-            next = block + (i * s.lanes + lane) * words
+            next = block + (i * s.cohorts + cohort) * words
             if run and memcmp(held, next, words * WORD) == 0:
                 run += 1
             else:
                 put_run(to, run, held, words)
                 held = next
                 run = 1
-            lane = lane + 1 if lane + 1 < s.lanes else 0
+            cohort = cohort + 1 if cohort + 1 < s.cohorts else 0
         put_run(to, run, held, words)
 
 
@@ -125,7 +125,7 @@ cdef void write_store(const Query* q, const State* s, int place, Bytes* to) noex
     if table.starts:
         put(to, store.value + 2 * store.head, 2 * nodes * WORD)
     else:
-        put_lanes(q, s, store.value + store.head * s.lanes * words, nodes, words, to)
+        put_cohorts(q, s, store.value + store.head * s.cohorts * words, nodes, words, to)
     for i in range(table.columns_end - table.columns):
         at = i * store.capacity + store.head
         put(to, store.data + at, nodes * WORD)
@@ -134,12 +134,12 @@ cdef void write_store(const Query* q, const State* s, int place, Bytes* to) noex
 
 
 cdef void put_windows(const State* s, Bytes* to) noexcept nogil:
-    """The lowest open window, how many lanes there are, and the last window of each."""
+    """The lowest open window, how many cohorts there are, and the last window of each."""
     cdef int64_t number
     put_word(to, s.lowest)
     put_word(to, s.last - s.first + 1)
     for number in range(s.first, s.last + 1):
-        put_word(to, s.upto[lane_of(s, number)])
+        put_word(to, s.until[cohort_at(s, number)])
 
 
 cdef void write_state(const Query* q, const State* s, Bytes* to) noexcept nogil:
@@ -150,7 +150,7 @@ cdef void write_state(const Query* q, const State* s, Bytes* to) noexcept nogil:
     put_word(to, s.width)
     put(to, s.start_step, 2 * q.guard_states * WORD)  # with start_time, which follows it
     put(to, s.killed, 3 * q.guards * WORD)            # with killed_time and begun
-    put_lanes(q, s, s.cell, 1, <Py_ssize_t> q.cells * words_of(q, s.width), to)
+    put_cohorts(q, s, s.cell, 1, <Py_ssize_t> q.cells * words_of(q, s.width), to)
     for i in range(q.stores):
         write_store(q, s, i, to)
 
@@ -200,22 +200,22 @@ cdef bint is_sane(const Query* q, const State* s, const Bounds* bounds, const ui
     return True
 
 
-cdef int take_lanes(
+cdef int take_cohorts(
     const Query* q, const State* s, const Bounds* bounds, Cursor* source, uint64_t* block, Py_ssize_t blocks,
     Py_ssize_t cells,
 ) noexcept nogil:
-    """What `put_lanes` wrote, into blocks [blocks][lanes][cells][words of a cell]. Returns a Failure, or DAMAGED."""
-    cdef int words = words_of(q, s.width), lane
+    """What `put_cohorts` wrote, into blocks [blocks][cohorts][cells][words]. Returns a Failure, or DAMAGED."""
+    cdef int words = words_of(q, s.width), cohort
     cdef Py_ssize_t size = cells * words, i, j
     cdef int64_t left, run
     cdef uint64_t* first
     if size == 0:
         return NO_FAILURE
     for i in range(blocks):
-        lane = lane_of(s, s.first)
+        cohort = cohort_at(s, s.first)
         left = s.last - s.first + 1
         while left:
-            first = block + (i * s.lanes + lane) * size
+            first = block + (i * s.cohorts + cohort) * size
             if not (take_word(source, 1, left, &run) and take(source, first, size * WORD)):
                 return DAMAGED
             for j in range(cells):
@@ -223,16 +223,16 @@ cdef int take_lanes(
                     return DAMAGED
             left -= run
             while run:
-                if block + (i * s.lanes + lane) * size != first:
-                    memcpy(block + (i * s.lanes + lane) * size, first, size * WORD)
-                lane = lane + 1 if lane + 1 < s.lanes else 0
+                if block + (i * s.cohorts + cohort) * size != first:
+                    memcpy(block + (i * s.cohorts + cohort) * size, first, size * WORD)
+                cohort = cohort + 1 if cohort + 1 < s.cohorts else 0
                 run -= 1
     return NO_FAILURE
 
 
-cdef uint64_t* new_lanes(const Query* q, const State* s, Py_ssize_t cells) noexcept nogil:
-    """Zeros for all lanes of so many cells; memory is taken up only where something is written."""
-    return <uint64_t*> calloc(<size_t> s.lanes * cells * words_of(q, s.width) + 1, sizeof(uint64_t))
+cdef uint64_t* new_cohorts(const Query* q, const State* s, Py_ssize_t cells) noexcept nogil:
+    """Zeros for all cohorts of so many cells; memory is taken up only where something is written."""
+    return <uint64_t*> calloc(<size_t> s.cohorts * cells * words_of(q, s.width) + 1, sizeof(uint64_t))
 
 
 cdef int renew_cells(const Query* q, State* s) noexcept nogil:
@@ -241,12 +241,12 @@ cdef int renew_cells(const Query* q, State* s) noexcept nogil:
     release(q, s, s.words * WORD)
     s.cell = NULL
     s.words = 0
-    if <double> s.lanes * q.cells * words_of(q, s.width) > MOST_ALLOCATION:
+    if <double> s.cohorts * q.cells * words_of(q, s.width) > MOST_ALLOCATION:
         return OUT_OF_MEMORY
-    if not claim(q, s, <Py_ssize_t> s.lanes * q.cells * words_of(q, s.width) * WORD):
+    if not claim(q, s, <Py_ssize_t> s.cohorts * q.cells * words_of(q, s.width) * WORD):
         return OUT_OF_MEMORY
-    s.words = <Py_ssize_t> s.lanes * q.cells * words_of(q, s.width)
-    s.cell = new_lanes(q, s, q.cells)
+    s.words = <Py_ssize_t> s.cohorts * q.cells * words_of(q, s.width)
+    s.cell = new_cohorts(q, s, q.cells)
     return OUT_OF_MEMORY if s.cell == NULL else NO_FAILURE
 
 
@@ -255,14 +255,14 @@ cdef int new_nodes(const Query* q, State* s, int place, Py_ssize_t nodes) noexce
     cdef Store* store = &s.store[place]
     cdef const StoreTable* table = &q.store[place]
     cdef Py_ssize_t columns = table.columns_end - table.columns
-    cdef Py_ssize_t words = 2 if table.starts else <Py_ssize_t> s.lanes * words_of(q, s.width)
+    cdef Py_ssize_t words = 2 if table.starts else <Py_ssize_t> s.cohorts * words_of(q, s.width)
     if <double> nodes * words > MOST_ALLOCATION or not claim(q, s, room_of(nodes, words) + columns * nodes * COLUMN):
         return OUT_OF_MEMORY
     store.room = room_of(nodes, words)
     store.capacity = store.count = store.pending = nodes
     store.step = <int64_t*> malloc(nodes * sizeof(int64_t))
     store.time = <int64_t*> malloc(nodes * sizeof(int64_t))
-    store.value = <uint64_t*> malloc(2 * nodes * WORD) if table.starts else new_lanes(q, s, nodes)
+    store.value = <uint64_t*> malloc(2 * nodes * WORD) if table.starts else new_cohorts(q, s, nodes)
     store.data = <int64_t*> allocate((columns * nodes + 1) * sizeof(int64_t))
     store.valid = <uint8_t*> malloc(columns * nodes + 1)
     if store.step == NULL or store.time == NULL or store.value == NULL or store.data == NULL or store.valid == NULL:
@@ -303,7 +303,7 @@ cdef int read_store(const Query* q, State* s, int place, const Bounds* bounds, C
         return DAMAGED
     if count == 0:
         return NO_FAILURE
-    per_node = 2 if table.starts else 1 + words_of(q, s.width)  # at least: all lanes alike
+    per_node = 2 if table.starts else 1 + words_of(q, s.width)  # at least: all cohorts alike
     if s.last < s.first or count > source.left // ((2 + per_node) * WORD):
         return DAMAGED
     nodes = <Py_ssize_t> count
@@ -324,28 +324,28 @@ cdef int read_store(const Query* q, State* s, int place, const Bounds* bounds, C
                 and take_word(source, -MOST_TICKS, MOST_TICKS, <int64_t*> &store.value[2 * i + 1])
             ):
                 return DAMAGED
-    elif take_lanes(q, s, bounds, source, store.value, nodes, 1):
+    elif take_cohorts(q, s, bounds, source, store.value, nodes, 1):
         return DAMAGED
     return take_columns(table, q.member, bounds.limits, source, store)
 
 
 cdef int read_windows(const Query* q, Cursor* source, State* s) noexcept nogil:
-    """Open windows and their lanes, bits and width. Returns a Failure."""
+    """Open windows and their cohorts, bits and width. Returns a Failure."""
     cdef int64_t low = -(MOST_TICKS + min(q.within, MOST_TICKS)) // q.slide - 1, high = MOST_TICKS // q.slide
-    cdef int64_t lanes, number, width
+    cdef int64_t cohorts, number, width
     if not (
         take_word(source, low, high, &s.lowest)
-        and take_word(source, 0, min(q.lanes, source.left // WORD), &lanes)
+        and take_word(source, 0, min(q.windows, source.left // WORD), &cohorts)
     ):
         return DAMAGED
-    if more_lanes(q, s, lanes):
+    if more_cohorts(q, s, cohorts):
         return OUT_OF_MEMORY
-    s.first, s.last = 0, lanes - 1
-    low, high = s.lowest, min(high, s.lowest + q.lanes - 1)
-    for number in range(lanes):
-        if not take_word(source, low, high, &s.upto[number]):
+    s.first, s.last = 0, cohorts - 1
+    low, high = s.lowest, min(high, s.lowest + q.windows - 1)
+    for number in range(cohorts):
+        if not take_word(source, low, high, &s.until[number]):
             return DAMAGED
-        low = s.upto[number] + 1
+        low = s.until[number] + 1
     if not (
         take_word(source, 0, INT64_MAX if q.exact else 0, &s.bits)
         and take_word(source, 1, (MOST_WORDS - q.fixed) // q.wide if q.wide else 1, &width)
@@ -374,7 +374,7 @@ cdef int fill_state(const Query* q, Cursor* source, const Bounds* bounds, State*
         return DAMAGED
     if renew_cells(q, s):
         return OUT_OF_MEMORY
-    failure = take_lanes(q, s, bounds, source, s.cell, 1, q.cells)
+    failure = take_cohorts(q, s, bounds, source, s.cell, 1, q.cells)
     for i in range(q.stores):
         if failure:
             return failure

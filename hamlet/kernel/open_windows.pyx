@@ -11,7 +11,7 @@ from hamlet.kernel.cells cimport add_one, has_trends, words_of
 from hamlet.kernel.core cimport Core
 from hamlet.kernel.operator cimport unpacked
 from hamlet.kernel.operators.pane_matrix.panes cimport cells_of, end_map, place_of
-from hamlet.kernel.operators.scalar.state cimport State, cell_of, lane_of, start_alive
+from hamlet.kernel.operators.scalar.state cimport State, cell_of, cohort_at, start_alive
 from hamlet.kernel.operators.simd.blocks cimport cell_of_lane
 from hamlet.kernel.operators.simd.lanes cimport Band, Block, Word
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Query
@@ -72,8 +72,8 @@ cdef int stand_state(Core* k, int query, int place, int64_t key, const State* s)
     cdef int64_t window, number = s.first
     if reserve_scratch(k, q, s):
         return OUT_OF_MEMORY
-    for window in range(s.lowest, s.upto[lane_of(s, s.last)] + 1 if s.first <= s.last else s.lowest):
-        number += window > s.upto[lane_of(s, number)]
+    for window in range(s.lowest, s.until[cohort_at(s, s.last)] + 1 if s.first <= s.last else s.lowest):
+        number += window > s.until[cohort_at(s, number)]
         if place >= q.cells:
             if start_alive(q, s, place - q.cells, number):
                 continue
@@ -81,7 +81,7 @@ cdef int stand_state(Core* k, int query, int place, int64_t key, const State* s)
             add_one(q, s.width, k.scratch, 0)
             sum = k.scratch
         else:
-            sum = cell_of(q, s, lane_of(s, number), place)
+            sum = cell_of(q, s, cohort_at(s, number), place)
             if not has_trends(q, s.width, sum):
                 continue
         if append_row(k, &k.rows[query], key, window, s.width, sum, words):

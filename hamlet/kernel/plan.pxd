@@ -108,7 +108,7 @@ cdef struct IndexTable:
 cdef struct Query:
     int64_t within     # ticks
     int64_t slide      # ticks
-    int lanes          # most windows open at once, and so most lanes of a state
+    int windows        # most of them open at once
     int components
     int strands        # 1 where trends are told apart by how they begin, and counted for each strand
     int scaled         # components that are scaled doubles

@@ -22,5 +22,5 @@ cdef inline int reserve_words(Core* k, Py_ssize_t words) noexcept nogil:
 
 
 cdef inline int reserve_scratch(Core* k, const Query* q, const State* s) noexcept nogil:
-    """Make room for one cell per arrival and lane, and for two more arrivals. Returns a Failure."""
-    return reserve_words(k, <Py_ssize_t> (q.arrivals + 3) * s.lanes * words_of(q, s.width))
+    """Make room for one cell per arrival and cohort, and for two more arrivals. Returns a Failure."""
+    return reserve_words(k, <Py_ssize_t> (q.arrivals + 3) * s.cohorts * words_of(q, s.width))

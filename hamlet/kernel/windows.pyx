@@ -19,7 +19,7 @@ from hamlet.kernel.cells cimport (
 )
 from hamlet.kernel.core cimport EVENT_STORE, SCALAR, Core
 from hamlet.kernel.operator cimport operators
-from hamlet.kernel.operators.event_store.index cimport forget_lane
+from hamlet.kernel.operators.event_store.index cimport forget_cohort
 from hamlet.kernel.operators.scalar.state cimport (
     State,
     Store,
@@ -29,8 +29,8 @@ from hamlet.kernel.operators.scalar.state cimport (
     forget_weights,
     free_state,
     killed_before,
-    lane_of,
-    more_lanes,
+    cohort_at,
+    more_cohorts,
     new_state,
     widen,
 )
@@ -65,12 +65,12 @@ cdef int turn_pane(Core* k, int query, State* s, int64_t key, int64_t time) noex
     if s.last < s.first:
         clear_state(q, s)
         s.first, s.last, s.lowest = 0, -1, low
-    if high >= low and (s.last < s.first or s.upto[lane_of(s, s.last)] < high):
-        if open_lane(q, s, high):
+    if high >= low and (s.last < s.first or s.until[cohort_at(s, s.last)] < high):
+        if open_cohort(q, s, high):
             return OUT_OF_MEMORY
     for i in range(q.stores if s.first <= s.last else 0):
         while s.store[i].head < s.store[i].count and (
-            s.store[i].time[s.store[i].head] < s.upto[lane_of(s, s.first)] * q.slide
+            s.store[i].time[s.store[i].head] < s.until[cohort_at(s, s.first)] * q.slide
         ):
             s.store[i].head += 1
     s.border = min((high + 1) * q.slide, low * q.slide + q.within)
@@ -79,22 +79,22 @@ cdef int turn_pane(Core* k, int query, State* s, int64_t key, int64_t time) noex
     return NO_FAILURE
 
 
-cdef int open_lane(const Query* q, State* s, int64_t window) noexcept nogil:
-    """Open all windows up to one; they are the last lane. Returns a Failure."""
+cdef int open_cohort(const Query* q, State* s, int64_t window) noexcept nogil:
+    """Open all windows up to one; they are the last cohort. Returns a Failure."""
     cdef Py_ssize_t node, words = words_of(q, s.width)
-    cdef int lane, i
-    if more_lanes(q, s, s.last - s.first + 2):
+    cdef int cohort, i
+    if more_cohorts(q, s, s.last - s.first + 2):
         return OUT_OF_MEMORY
     s.last += 1
-    lane = lane_of(s, s.last)
-    s.upto[lane] = window
-    memset(cell_of(q, s, lane, 0), 0, q.cells * words * sizeof(uint64_t))
+    cohort = cohort_at(s, s.last)
+    s.until[cohort] = window
+    memset(cell_of(q, s, cohort, 0), 0, q.cells * words * sizeof(uint64_t))
     for i in range(q.stores):
         if not q.store[i].starts:
             for node in range(s.store[i].head, s.store[i].count):
-                memset(s.store[i].value + (node * s.lanes + lane) * words, 0, words * sizeof(uint64_t))
-    forget_lane(q, s, lane)
-    forget_weights(q, s, lane)
+                memset(s.store[i].value + (node * s.cohorts + cohort) * words, 0, words * sizeof(uint64_t))
+    forget_cohort(q, s, cohort)
+    forget_weights(q, s, cohort)
     return NO_FAILURE
 
 
@@ -113,7 +113,7 @@ cdef int close_windows(Core* k, int query, State* s, int64_t key, int64_t low) n
             return OUT_OF_MEMORY
         k.windows += 1
         k.work[s.packed if s.packed else EVENT_STORE if k.query[query].stores else SCALAR].windows += 1
-        s.first += s.lowest == s.upto[lane_of(s, s.first)]
+        s.first += s.lowest == s.until[cohort_at(s, s.first)]
         s.lowest += 1
     return NO_FAILURE
 
@@ -151,7 +151,7 @@ cdef int deliver(Core* k, int query, State* s, int64_t key, int64_t window) noex
     if reserve_scratch(k, q, s):
         return OUT_OF_MEMORY
     if q.outputs == 0 and q.exact and q.finals + 1 == q.finals_end and q.source[q.finals].kind == FROM_CELL:
-        cell = cell_of(q, s, lane_of(s, s.first), q.source[q.finals].place)
+        cell = cell_of(q, s, cohort_at(s, s.first), q.source[q.finals].place)
         return append_sum(k, q, s.width, cell, query, NULL, key, window)
     if q.outputs == 0:
         sum_finals(q, s, q.finals, q.finals_end, NULL, q.components, k.scratch)
@@ -168,20 +168,20 @@ cdef int deliver(Core* k, int query, State* s, int64_t key, int64_t window) noex
 cdef void sum_finals(
     const Query* q, const State* s, int finals, int finals_end, const int* chosen, int components, uint64_t* sum
 ) noexcept nogil:
-    """Add up some finals of a state's first lane: all components (a null pointer), or those that are chosen."""
+    """Add up some finals of a state's first cohort: all components (a null pointer), or those that are chosen."""
     cdef const Source* source
     cdef const Store* store
     cdef Py_ssize_t node
-    cdef int lane = lane_of(s, s.first), number, words = words_of(q, s.width)
+    cdef int cohort = cohort_at(s, s.first), number, words = words_of(q, s.width)
     memset(sum, 0, words * sizeof(uint64_t))
     for number in range(finals, finals_end):
         source = &q.source[number]
         if source.kind == FROM_CELL:
-            add_chosen(q, s.width, sum, cell_of(q, s, lane, source.place), chosen, components)
+            add_chosen(q, s.width, sum, cell_of(q, s, cohort, source.place), chosen, components)
         else:
             store = &s.store[source.place]
             for node in range(first_alive(store, killed_before(q, s, source.guards)), store.count):
-                add_chosen(q, s.width, sum, store.value + (node * s.lanes + lane) * words, chosen, components)
+                add_chosen(q, s.width, sum, store.value + (node * s.cohorts + cohort) * words, chosen, components)
 
 
 cdef inline void add_chosen(

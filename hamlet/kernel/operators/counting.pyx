@@ -1,9 +1,9 @@
-"""COUNT(*) of `A+`, exactly: of n events one after the other there are 2^n - 1 trends, so only n is kept per lane.
+"""COUNT(*) of `A+`, exactly: of n events one after the other there are 2^n - 1 trends, so only n is kept per cohort.
 
 This is the smallest operator there is, and the one to copy (CONTRIBUTING.md). It has a query where no band has it:
 where its count is beyond 64 bits, or ``simd`` is left out. What it keeps does not grow with the stream.
 
-A state that it has *packed* has one word per lane, n. Events of one time cannot follow each other, and then the
+A state that it has *packed* has one word per cohort, n. Events of one time cannot follow each other, and then the
 count is no power of two: the state is promoted to ``scalar``, and packed again when such windows have closed.
 
 Source: HAMLET (SIGMOD'21) Eq. 2.
@@ -17,7 +17,7 @@ from hamlet.kernel.checkpoint cimport put_windows, put_word
 from hamlet.kernel.core cimport SCALAR, Core, Graphlet
 from hamlet.kernel.operator cimport Bytes, Operator, Run, Segment, in_block, number_of, operators
 from hamlet.kernel.operators.scalar.bursts cimport list_member
-from hamlet.kernel.operators.scalar.state cimport State, cell_of, lane_of, widen
+from hamlet.kernel.operators.scalar.state cimport State, cell_of, cohort_at, widen
 from hamlet.kernel.operators.scalar.step cimport entry_of
 from hamlet.kernel.plan cimport COUNT, FROM_CELL, FROM_START, NO_FAILURE, OUT_OF_MEMORY, Query
 from hamlet.kernel.rows cimport new_row
@@ -78,7 +78,7 @@ cdef int count(Core* k, int query, Segment* segment) noexcept nogil:
     cdef const Run* run = segment.run
     cdef State* s = k.state[segment.key * k.queries + query]
     cdef int64_t events = run.events
-    cdef int lane, failure
+    cdef int cohort, failure
     cdef int64_t _
     if segment.graphlet == NULL:
         if segment.entry == NULL:
@@ -96,11 +96,11 @@ cdef int count(Core* k, int query, Segment* segment) noexcept nogil:
     k.work[NUMBER].events += events
     k.work[NUMBER].bursts += segment.graphlet != NULL
     k.applied += segment.graphlet != NULL
-    lane = lane_of(s, s.first)
-    s.bits = <int64_t> s.cell[lane] + events  # of the first one, which has seen most
+    cohort = cohort_at(s, s.first)
+    s.bits = <int64_t> s.cell[cohort] + events  # of the first one, which has seen most
     for _ in range(s.first, s.last + 1):
-        s.cell[lane] += events
-        lane = lane + 1 if lane + 1 < s.lanes else 0
+        s.cell[cohort] += events
+        cohort = cohort + 1 if cohort + 1 < s.cohorts else 0
     return NO_FAILURE
 
 
@@ -122,7 +122,7 @@ cdef int find(Core* k, int _, Graphlet* g, int first, int end) noexcept nogil:
 cdef int deliver(Core* k, int query, State* s, int64_t key, int64_t window) noexcept nogil:
     """The row of the lowest open window."""
     cdef const Query* q = &k.query[query]
-    cdef int64_t n = <int64_t> s.cell[lane_of(s, s.first)]
+    cdef int64_t n = <int64_t> s.cell[cohort_at(s, s.first)]
     cdef int width = <int> (n // 64) + 1
     cdef uint64_t* row
     if n == 0:
@@ -142,18 +142,18 @@ cdef int promote(Core* k, int query, int64_t key) noexcept nogil:
     cdef int64_t most = 0, number
     if not s.packed:
         return NO_FAILURE
-    if reserve_words(k, s.lanes):
+    if reserve_words(k, s.cohorts):
         return OUT_OF_MEMORY
     for number in range(s.first, s.last + 1):
-        most = max(most, <int64_t> s.cell[lane_of(s, number)])
-    memcpy(k.scratch, s.cell, s.lanes * sizeof(uint64_t))
-    memset(s.cell, 0, s.lanes * sizeof(uint64_t))
+        most = max(most, <int64_t> s.cell[cohort_at(s, number)])
+    memcpy(k.scratch, s.cell, s.cohorts * sizeof(uint64_t))
+    memset(s.cell, 0, s.cohorts * sizeof(uint64_t))
     if widen(q, s, most):
         return OUT_OF_MEMORY
     s.packed = SCALAR
     s.bits = most
     for number in range(s.first, s.last + 1):
-        write_count(cell_of(q, s, lane_of(s, number), 0), <int64_t> k.scratch[lane_of(s, number)])
+        write_count(cell_of(q, s, cohort_at(s, number), 0), <int64_t> k.scratch[cohort_at(s, number)])
     return NO_FAILURE
 
 
@@ -165,8 +165,8 @@ cdef void checkpoint(Core* k, int query, int64_t key, Bytes* to) noexcept nogil:
     put_word(to, s.bits)
     put_word(to, width)
     for number in range(s.first, s.last + 1):
-        put_word(to, 1)  # one lane with these words
-        n = <int64_t> s.cell[lane_of(s, number)]
+        put_word(to, 1)  # one cohort with these words
+        n = <int64_t> s.cell[cohort_at(s, number)]
         for word in range(width):
             put_word(to, <int64_t> limb_of(n, word))
 
@@ -211,15 +211,15 @@ cdef int64_t concerning(const Core* k, int query, const Run* run) noexcept nogil
 
 cdef bint pack(const Query* q, State* s) noexcept nogil:
     """Let a state hold numbers of events; False where its counts are no 2^n - 1."""
-    cdef int lane, words = words_of(q, s.width)
+    cdef int cohort, words = words_of(q, s.width)
     cdef int64_t number
     if s.packed:
         return True
     for number in range(s.first, s.last + 1):
-        if events_of(cell_of(q, s, lane_of(s, number), 0), s.width) < 0:
+        if events_of(cell_of(q, s, cohort_at(s, number), 0), s.width) < 0:
             return False
-    for lane in range(s.lanes):  # a word is read before it is written; those that are not open hold anything
-        s.cell[lane] = <uint64_t> events_of(s.cell + <Py_ssize_t> lane * words, s.width)
+    for cohort in range(s.cohorts):  # a word is read before it is written; those that are not open hold anything
+        s.cell[cohort] = <uint64_t> events_of(s.cell + <Py_ssize_t> cohort * words, s.width)
     s.width = 1
     s.packed = NUMBER
     return True

@@ -252,9 +252,9 @@ cdef void apply_burst(
 
 cdef void apply_limbs(
     const Query* q, State* s, const Arrival* a, bint loop, int64_t events, const Tally* tally, int64_t bits,
-    int64_t number, int lane, uint64_t* scratch,
+    int64_t number, int cohort, uint64_t* scratch,
 ) noexcept nogil:
-    """Let a burst take effect in a lane of a query without doubles.
+    """Let a burst take effect in a cohort of a query without doubles.
 
     The result is that of `apply_burst`, added to each cell of the arrival; but there is no sum between, and no limb
     is touched that is not in use. No source is a store. The state is wide enough for counts of `bits` bits,
@@ -271,14 +271,14 @@ cdef void apply_limbs(
     for i in range(a.sources, a.sources_end):
         cells = cells or q.source[i].kind == FROM_CELL
     limbs = min(s.width, <int> ((s.bits + bit_length(q.most_sources)) // 64) + 1) if cells else 1
-    if not sum_sources(q, s, a, 0, limbs, number, lane, trends):
+    if not sum_sources(q, s, a, 0, limbs, number, cohort, trends):
         return
     while limbs and trends[limbs - 1] == 0:
         limbs -= 1
     if limbs == 0:
         return
     for target in range(a.cells, a.cells_end):
-        to = cell_of(q, s, lane, q.member[target])
+        to = cell_of(q, s, cohort, q.member[target])
         if loop:  # one more limb, since the last one is a sign
             trends[limbs] = 0
             limbs_repeat(to, s.width, trends, min(limbs + 1, s.width), events)
@@ -296,14 +296,14 @@ cdef void apply_limbs(
         present = 0 if not mine else events if values == NULL else values.present
         if c.wide == 0:
             if cells or present:
-                join_extremes(q, s, a, i, lane, values, present)
+                join_extremes(q, s, a, i, cohort, values, present)
             continue
         if not (cells or present):
             continue
         words = limbs + c.words  # of a sum: its magnitude is below trends * 2^127
-        held = cells and sum_sources(q, s, a, i, words, number, lane, more)
+        held = cells and sum_sources(q, s, a, i, words, number, cohort, more)
         for target in range(a.cells, a.cells_end):
-            to = cell_of(q, s, lane, q.member[target]) + place_in_cell(c, s.width)
+            to = cell_of(q, s, cohort, q.member[target]) + place_in_cell(c, s.width)
             if held and loop:
                 limbs_repeat(to, s.width + c.words, more, words, events)
             elif held:
@@ -317,7 +317,8 @@ cdef void apply_limbs(
 
 
 cdef inline bint sum_sources(
-    const Query* q, const State* s, const Arrival* a, int component, int limbs, int64_t number, int lane, uint64_t* sum
+    const Query* q, const State* s, const Arrival* a, int component, int limbs, int64_t number, int cohort,
+    uint64_t* sum,
 ) noexcept nogil:
     """Add up the first limbs of a component in all that an arrival reads; False where it reads nothing."""
     cdef const Component* c = &q.component[component]
@@ -331,7 +332,7 @@ cdef inline bint sum_sources(
         if source.kind != FROM_CELL:
             starts = starts or (component == 0 and start_alive(q, s, source.guards, number))
             continue
-        cell = cell_of(q, s, lane, source.place) + place_in_cell(c, s.width)
+        cell = cell_of(q, s, cohort, source.place) + place_in_cell(c, s.width)
         if held == NULL:
             held = cell
         else:
@@ -348,7 +349,7 @@ cdef inline bint sum_sources(
 
 
 cdef void join_extremes(
-    const Query* q, const State* s, const Arrival* a, int component, int lane, const Tally* values, int64_t present
+    const Query* q, const State* s, const Arrival* a, int component, int cohort, const Tally* values, int64_t present
 ) noexcept nogil:
     """Let presence of values, or an extremum, in the cells of an arrival be that of what it reads and of a burst."""
     cdef const Component* c = &q.component[component]
@@ -357,12 +358,12 @@ cdef void join_extremes(
     cdef const uint64_t* cell
     cdef uint64_t* to
     for target in range(a.cells, a.cells_end):
-        to = cell_of(q, s, lane, q.member[target]) + offset
+        to = cell_of(q, s, cohort, q.member[target]) + offset
         if kind == PRESENT and to[0]:
             continue
         for i in range(a.sources, a.sources_end):
             source = &q.source[i]
-            cell = cell_of(q, s, lane, source.place) + offset
+            cell = cell_of(q, s, cohort, source.place) + offset
             if source.kind != FROM_CELL or not cell[0]:
                 continue
             if kind == PRESENT:

@@ -30,7 +30,7 @@ from hamlet.kernel.core cimport (
     Pending,
     Step,
 )
-from hamlet.kernel.operators.scalar.state cimport State, cell_of, lane_of, start_alive, widen
+from hamlet.kernel.operators.scalar.state cimport State, cell_of, cohort_at, start_alive, widen
 from hamlet.kernel.plan cimport (
     FROM_CELL,
     FROM_STORE,
@@ -71,8 +71,8 @@ cdef struct Term:        # trends that began while bursts of y wait
 cdef struct Run:
     const Query* q
     const Chain* chain
-    bint start           # whether y reads the start in this lane
-    uint64_t live        # as in `Pending`, of this lane
+    bint start           # whether y reads the start in this cohort
+    uint64_t live        # as in `Pending`, of this cohort
     uint64_t flag[MOST_NUMBERS]  # bits of the cells in which each flag is set
     Py_ssize_t room      # limbs of a vector
     uint64_t* vector     # [cells][numbers][room], that of y in `whole`
@@ -186,7 +186,7 @@ cdef void add_gift(Form* form, int what, int number, int column) noexcept:
 
 
 cdef uint64_t starts_in(const Query* q, const Chain* chain, const State* s, int64_t number) noexcept nogil:
-    """The bits of the starts that are alive in a lane."""
+    """The bits of the starts that are alive in a cohort."""
     cdef uint64_t live = <uint64_t> 1 << FREE_START, left = (chain.starts & ~live) >> q.cells
     cdef int guards = 0
     while left:
@@ -295,7 +295,7 @@ cdef int apply_steps(Core* k, int query) noexcept nogil:
     cdef State* s = p.state
     cdef Run r
     cdef int64_t bits = max(s.bits, 1) + 2, number
-    cdef int i, lane = lane_of(s, s.first)
+    cdef int i, cohort = cohort_at(s, s.first)
     r.q = q
     r.chain = &k.chain[query]
     for i in range(p.steps):
@@ -307,7 +307,7 @@ cdef int apply_steps(Core* k, int query) noexcept nogil:
     r.none = k.scratch + (q.cells + 1) * r.chain.numbers * r.room
     memset(r.none, 0, r.room * sizeof(uint64_t))
     for number in range(s.first, s.last + 1):
-        take_up(&r, s, number, lane)
+        take_up(&r, s, number, cohort)
         for i in range(p.steps):
             if r.live & p.step[i].form.reads:
                 if p.step[i].form.loop:
@@ -315,9 +315,9 @@ cdef int apply_steps(Core* k, int query) noexcept nogil:
                 else:
                     add_step(&r, &p.step[i])
                 set_flags(&r, &p.step[i])
-        if put_down(&r, s, lane):
+        if put_down(&r, s, cohort):
             return OUT_OF_MEMORY
-        lane = lane + 1 if lane + 1 < s.lanes else 0
+        cohort = cohort + 1 if cohort + 1 < s.cohorts else 0
     return NO_FAILURE
 
 
@@ -417,13 +417,13 @@ cdef inline void begin_trends(Run* r, const Step* step, bint both) noexcept nogi
 
 # ------------------------------------------------------------------------------------------------ state and run
 
-cdef inline uint64_t* held(const Run* r, const State* s, int lane, int cell, int component) noexcept nogil:
+cdef inline uint64_t* held(const Run* r, const State* s, int cohort, int cell, int component) noexcept nogil:
     cdef const Component* c = &r.q.component[component]
-    return cell_of(r.q, s, lane, cell) + place_in_cell(c, s.width)
+    return cell_of(r.q, s, cohort, cell) + place_in_cell(c, s.width)
 
 
-cdef void take_up(Run* r, const State* s, int64_t number, int lane) noexcept nogil:
-    """Begin a run with what stands in a lane."""
+cdef void take_up(Run* r, const State* s, int64_t number, int cohort) noexcept nogil:
+    """Begin a run with what stands in a cohort."""
     cdef const Chain* chain = r.chain
     cdef int cell, i, words, limbs = min(s.width, <int> ((s.bits + 2) // 64) + 1) if s.bits else 0
     r.shift = 0
@@ -444,15 +444,15 @@ cdef void take_up(Run* r, const State* s, int64_t number, int lane) noexcept nog
                 limbs_fill(vector_of(r, cell, i), 0, words, False)
             elif cell == chain.cell and chain.before >= 0:
                 limbs_sum(
-                    r.whole[i], held(r, s, lane, cell, chain.component[i]),
-                    held(r, s, lane, chain.before, chain.component[i]), words,
+                    r.whole[i], held(r, s, cohort, cell, chain.component[i]),
+                    held(r, s, cohort, chain.before, chain.component[i]), words,
                 )
             else:
-                memcpy(vector_of(r, cell, i), held(r, s, lane, cell, chain.component[i]), words * sizeof(uint64_t))
-        if limbs and limbs_nonzero(held(r, s, lane, cell, 0), limbs):
+                memcpy(vector_of(r, cell, i), held(r, s, cohort, cell, chain.component[i]), words * sizeof(uint64_t))
+        if limbs and limbs_nonzero(held(r, s, cohort, cell, 0), limbs):
             r.live |= <uint64_t> 1 << cell
             for i in range(chain.flags):
-                if held(r, s, lane, cell, chain.flag[i])[0]:
+                if held(r, s, cohort, cell, chain.flag[i])[0]:
                     r.flag[i] |= <uint64_t> 1 << cell
         if cell == chain.cell and r.start:
             extend(r, cell, 1)
@@ -461,8 +461,8 @@ cdef void take_up(Run* r, const State* s, int64_t number, int lane) noexcept nog
     r.most = bits_of(r, chain.cell)
 
 
-cdef int put_down(Run* r, State* s, int lane) noexcept nogil:
-    """Write what has become of a lane into its cells. Returns a Failure."""
+cdef int put_down(Run* r, State* s, int cohort) noexcept nogil:
+    """Write what has become of a cohort into its cells. Returns a Failure."""
     cdef const Chain* chain = r.chain
     cdef int cell, i, words
     cdef int64_t bits = s.bits
@@ -479,7 +479,7 @@ cdef int put_down(Run* r, State* s, int lane) noexcept nogil:
     for cell in range(r.q.cells):
         for i in range(chain.numbers):
             words = r.used[cell] + chain.more[i]
-            to = held(r, s, lane, cell, chain.component[i])
+            to = held(r, s, cohort, cell, chain.component[i])
             a = vector_of(r, cell, i)
             if cell == chain.cell:
                 limbs_less(
@@ -490,5 +490,5 @@ cdef int put_down(Run* r, State* s, int lane) noexcept nogil:
                 memcpy(to, a, words * sizeof(uint64_t))
             limbs_fill(to, words, s.width + chain.more[i], i > 0 and is_negative(to, words))
         for i in range(chain.flags):
-            held(r, s, lane, cell, chain.flag[i])[0] = r.flag[i] >> cell & 1
+            held(r, s, cohort, cell, chain.flag[i])[0] = r.flag[i] >> cell & 1
     return NO_FAILURE

@@ -29,7 +29,7 @@ from hamlet.kernel.core cimport (
     Step,
     may_use,
 )
-from hamlet.kernel.operators.scalar.state cimport State, cell_of, lane_of
+from hamlet.kernel.operators.scalar.state cimport State, cell_of, cohort_at
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Query
 from hamlet.kernel.sharing.burst cimport Tally
 from hamlet.kernel.sharing.burst_runs cimport apply_steps, find_chain, starts_in
@@ -70,15 +70,15 @@ cdef void begin_pending(Core* k, int query, State* s) noexcept nogil:
     cdef Pending* p = &k.pending[query]
     cdef uint64_t live = 0, bit
     cdef int64_t number
-    cdef int i, lane = lane_of(s, s.first)
+    cdef int i, cohort = cohort_at(s, s.first)
     for number in range(s.first, s.last + 1):
         live |= starts_in(q, &k.chain[query], s, number)
         if s.bits:
             for i in range(q.cells):
                 bit = <uint64_t> 1 << i
-                if not live & bit and has_trends(q, s.width, cell_of(q, s, lane, i)):
+                if not live & bit and has_trends(q, s.width, cell_of(q, s, cohort, i)):
                     live |= bit
-        lane = lane + 1 if lane + 1 < s.lanes else 0
+        cohort = cohort + 1 if cohort + 1 < s.cohorts else 0
     p.live = live
     p.border = s.border
     p.state = s

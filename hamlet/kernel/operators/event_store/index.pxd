@@ -8,4 +8,4 @@ cdef int read_index(
     const Query* q, State* s, int number, const Column* columns, Py_ssize_t row, const int64_t* ranks,
     uint64_t* sum, int* place,
 ) noexcept nogil
-cdef void forget_lane(const Query* q, State* s, int lane) noexcept nogil
+cdef void forget_cohort(const Query* q, State* s, int cohort) noexcept nogil

@@ -30,7 +30,7 @@ from hamlet.kernel.operators.scalar.state cimport (
     Store,
     claim,
     killed_before,
-    lane_of,
+    cohort_at,
     release,
 )
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, OVERFLOW, IndexTable, KeyProgram, Query
@@ -138,12 +138,12 @@ cdef void free_run(const Query* q, State* s, Run* run) noexcept nogil:
 
 cdef int new_run(const Query* q, State* s, const IndexTable* table, Py_ssize_t count, Run* run) noexcept nogil:
     run.count = 0
-    run.bytes = count * (1 + table.keys + s.lanes * words_of(q, s.width)) * sizeof(uint64_t) + 3 * ALLOCATION
+    run.bytes = count * (1 + table.keys + s.cohorts * words_of(q, s.width)) * sizeof(uint64_t) + 3 * ALLOCATION
     if not claim(q, s, run.bytes):
         return OUT_OF_MEMORY
     run.number = <int64_t*> malloc((count + 1) * sizeof(int64_t))
     run.key = <int64_t*> malloc((count * table.keys + 1) * sizeof(int64_t))
-    run.sum = <uint64_t*> malloc((count * s.lanes * words_of(q, s.width) + 1) * sizeof(uint64_t))
+    run.sum = <uint64_t*> malloc((count * s.cohorts * words_of(q, s.width) + 1) * sizeof(uint64_t))
     if run.number == NULL or run.key == NULL or run.sum == NULL:
         free_run(q, s, run)
         return OUT_OF_MEMORY
@@ -151,11 +151,11 @@ cdef int new_run(const Query* q, State* s, const IndexTable* table, Py_ssize_t c
 
 
 cdef inline const uint64_t* value_of(const Query* q, const State* s, const Store* store, int64_t number) noexcept nogil:
-    """The lanes of a node, or a null pointer where it has left the store."""
+    """The cohorts of a node, or a null pointer where it has left the store."""
     cdef int64_t place = number - store.base
     if place < store.head:
         return NULL
-    return store.value + place * s.lanes * words_of(q, s.width)
+    return store.value + place * s.cohorts * words_of(q, s.width)
 
 
 cdef void append_entry(
@@ -164,9 +164,9 @@ cdef void append_entry(
     """Append a node, in order, with the sum up to it. Nodes that have left the store are left out."""
     cdef const Store* store = &s.store[table.store]
     cdef const uint64_t* value = value_of(q, s, store, number)
-    cdef Py_ssize_t at = run.count, words = words_of(q, s.width), block = s.lanes * words
+    cdef Py_ssize_t at = run.count, words = words_of(q, s.width), block = s.cohorts * words
     cdef uint64_t* sum
-    cdef int lane
+    cdef int cohort
     cdef int64_t step
     if value == NULL:
         return
@@ -175,8 +175,8 @@ cdef void append_entry(
     memcpy(run.key + at * table.keys, keys, table.keys * sizeof(int64_t))
     memcpy(sum, value, block * sizeof(uint64_t))
     if at and same_group(table, run.key + (at - 1) * table.keys, keys):
-        for lane in range(s.lanes):
-            add_cell(q, s.width, sum + lane * words, sum - block + lane * words)
+        for cohort in range(s.cohorts):
+            add_cell(q, s.width, sum + cohort * words, sum - block + cohort * words)
     step = store.step[number - store.base]
     run.first_step = step if at == 0 else min(run.first_step, step)
     run.last_step = step if at == 0 else max(run.last_step, step)
@@ -329,13 +329,13 @@ cdef void memcpy_runs(Run* target, const Run* source, int count) noexcept nogil:
         target[i] = source[i]
 
 
-cdef void add_lanes(const Query* q, const State* s, uint64_t* sum, const uint64_t* value) noexcept nogil:
-    """Add the open lanes of one block to another's."""
-    cdef int lane = lane_of(s, s.first), words = words_of(q, s.width)
+cdef void add_cohorts(const Query* q, const State* s, uint64_t* sum, const uint64_t* value) noexcept nogil:
+    """Add the open cohorts of one block to another's."""
+    cdef int cohort = cohort_at(s, s.first), words = words_of(q, s.width)
     cdef int64_t _
     for _ in range(s.first, s.last + 1):
-        add_cell(q, s.width, sum + lane * words, value + lane * words)
-        lane = lane + 1 if lane + 1 < s.lanes else 0
+        add_cell(q, s.width, sum + cohort * words, value + cohort * words)
+        cohort = cohort + 1 if cohort + 1 < s.cohorts else 0
 
 
 cdef int read_index(
@@ -346,7 +346,7 @@ cdef int read_index(
     cdef const IndexTable* table = &q.index[number]
     cdef Index* index = &s.index[number]
     cdef const Store* store = &s.store[table.store]
-    cdef Py_ssize_t block = <Py_ssize_t> s.lanes * words_of(q, s.width), low
+    cdef Py_ssize_t block = <Py_ssize_t> s.cohorts * words_of(q, s.width), low
     cdef int64_t keys[MOST_COLUMNS]
     cdef int64_t alive
     cdef int i, found
@@ -369,20 +369,20 @@ cdef int read_index(
             and same_group(table, index.recent_key + i * table.keys, keys)
             and below(table, index.recent_key + i * table.keys, keys)
         ):
-            add_lanes(q, s, sum, value)
+            add_cohorts(q, s, sum, value)
     for i in range(index.runs):
         run = &index.run[i]
         low = place_in(table, run, keys)
         if low and same_group(table, run.key + (low - 1) * table.keys, keys):
-            add_lanes(q, s, sum, run.sum + (low - 1) * block)
+            add_cohorts(q, s, sum, run.sum + (low - 1) * block)
     return NO_FAILURE
 
 
-cdef void forget_lane(const Query* q, State* s, int lane) noexcept nogil:
-    """Clear the lane of a window that opens: what arrived before is not in it."""
+cdef void forget_cohort(const Query* q, State* s, int cohort) noexcept nogil:
+    """Clear the cohort of a window that opens: what arrived before is not in it."""
     cdef int i, j, words = words_of(q, s.width)
-    cdef Py_ssize_t at, block = <Py_ssize_t> s.lanes * words
+    cdef Py_ssize_t at, block = <Py_ssize_t> s.cohorts * words
     for i in range(q.indexes):
         for j in range(s.index[i].runs):
             for at in range(s.index[i].run[j].count):
-                memset(s.index[i].run[j].sum + at * block + lane * words, 0, words * sizeof(uint64_t))
+                memset(s.index[i].run[j].sum + at * block + cohort * words, 0, words * sizeof(uint64_t))

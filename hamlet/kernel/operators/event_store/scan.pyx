@@ -7,7 +7,7 @@ only where the sum of a block's weights may vanish beside what they leave out ar
 
 Contract
 --------
-**Weights** are derived from the values of nodes, which never change but where a lane opens or nodes merge: its lane
+**Weights** are derived from the values of nodes, which never change but where a cohort opens or nodes merge: its cohort
 is forgotten (`forget_weights`), and what merges is never weighed. Weights can be dropped at any time; the next scan
 makes them anew.
 """
@@ -43,7 +43,7 @@ from hamlet.kernel.operators.scalar.state cimport (
     drop_weights,
     first_alive,
     killed_before,
-    lane_of,
+    cohort_at,
     weight_bytes,
 )
 from hamlet.kernel.plan cimport (
@@ -108,7 +108,7 @@ cdef int select_block(
 
 
 cdef int scan_sums(Core* k, int query, State* s, const Source* source, uint64_t* sum, int64_t row) noexcept nogil:
-    """Add all nodes of a source's store that satisfy its condition with the event, lane by lane. Returns a Failure."""
+    """Add all nodes of a source's store that satisfy its condition with the event, by cohort. Returns a Failure."""
     cdef const Query* q = &k.query[query]
     cdef Store* store = &s.store[source.place]
     cdef Py_ssize_t node = first_alive(store, killed_before(q, s, source.guards)), stop
@@ -136,13 +136,13 @@ cdef int scan_sums(Core* k, int query, State* s, const Source* source, uint64_t*
 
 cdef void add_nodes(const Query* q, const State* s, const Store* store, Py_ssize_t node, uint64_t* sum) noexcept nogil:
     """Add all nodes from one on."""
-    cdef int words = words_of(q, s.width), lane
+    cdef int words = words_of(q, s.width), cohort
     cdef int64_t _
     for node in range(node, store.count):
-        lane = lane_of(s, s.first)
+        cohort = cohort_at(s, s.first)
         for _ in range(s.first, s.last + 1):
-            add_cell(q, s.width, sum + lane * words, store.value + (node * s.lanes + lane) * words)
-            lane = lane + 1 if lane + 1 < s.lanes else 0
+            add_cell(q, s.width, sum + cohort * words, store.value + (node * s.cohorts + cohort) * words)
+            cohort = cohort + 1 if cohort + 1 < s.cohorts else 0
 
 
 cdef void add_selected(
@@ -150,20 +150,20 @@ cdef void add_selected(
     uint64_t* sum,
 ) noexcept nogil:
     """Add the nodes start..stop-1 of one block that have a mask."""
-    cdef int words = words_of(q, s.width), lane = lane_of(s, s.first), i, plane
-    cdef Py_ssize_t stride = <Py_ssize_t> s.lanes * words, blocks = blocks_of(store.weights), chosen = -1, at
+    cdef int words = words_of(q, s.width), cohort = cohort_at(s, s.first), i, plane
+    cdef Py_ssize_t stride = <Py_ssize_t> s.cohorts * words, blocks = blocks_of(store.weights), chosen = -1, at
     cdef int64_t place[SCAN_BLOCK]
     cdef int64_t _
     cdef const Component* c
     cdef const uint64_t* value
     cdef uint64_t* target
     for _ in range(s.first, s.last + 1):
-        if store.time[stop - 1] < s.upto[lane] * q.slide:
-            return  # neither this lane nor a later one has any of the block
-        plane = lane * q.scaled
+        if store.time[stop - 1] < s.until[cohort] * q.slide:
+            return  # neither this cohort nor a later one has any of the block
+        plane = cohort * q.scaled
         for i in range(q.components):
             c = &q.component[i]
-            target = sum + lane * words + place_in_cell(c, s.width)
+            target = sum + cohort * words + place_in_cell(c, s.width)
             value = store.value + start * stride + (target - sum)
             if c.kind == SUM_DOUBLE or c.kind >= COUNT_SCALED:
                 scaled_store(target, scaled_add_selected(
@@ -184,13 +184,13 @@ cdef void add_selected(
                         target[0] |= value[place[at] * stride]
                     elif value[place[at] * stride]:
                         extend_extremum(c.kind, target, value[place[at] * stride + 1])
-        lane = lane + 1 if lane + 1 < s.lanes else 0
+        cohort = cohort + 1 if cohort + 1 < s.cohorts else 0
 
 
 cdef int weigh_nodes(const Query* q, State* s, Store* store) noexcept nogil:
     """Bring the weights of a store up to date. Returns a Failure."""
-    cdef Py_ssize_t words = words_of(q, s.width), stride = s.lanes * words, blocks, start, stop
-    cdef int lane, i, plane = 0
+    cdef Py_ssize_t words = words_of(q, s.width), stride = s.cohorts * words, blocks, start, stop
+    cdef int cohort, i, plane = 0
     cdef const Component* c
     cdef const uint64_t* value
     if q.scaled == 0 or store.weighed == store.count:
@@ -200,17 +200,17 @@ cdef int weigh_nodes(const Query* q, State* s, Store* store) noexcept nogil:
         if not claim(q, s, weight_bytes(q, s, store.capacity)):
             return OUT_OF_MEMORY
         store.weights = store.capacity
-        store.weight = <double*> allocate(s.lanes * q.scaled * store.weights * sizeof(double))
-        store.scale = <Scale*> malloc(s.lanes * q.scaled * blocks_of(store.weights) * sizeof(Scale))
+        store.weight = <double*> allocate(s.cohorts * q.scaled * store.weights * sizeof(double))
+        store.scale = <Scale*> malloc(s.cohorts * q.scaled * blocks_of(store.weights) * sizeof(Scale))
         if store.weight == NULL or store.scale == NULL:
             return OUT_OF_MEMORY
     blocks = blocks_of(store.weights)
-    for lane in range(s.lanes):
+    for cohort in range(s.cohorts):
         for i in range(q.components):
             c = &q.component[i]
             if c.kind != SUM_DOUBLE and c.kind < COUNT_SCALED:
                 continue
-            value = store.value + lane * words + place_in_cell(c, s.width)
+            value = store.value + cohort * words + place_in_cell(c, s.width)
             start = store.weighed
             while start < store.count:
                 stop = min((start // SCAN_BLOCK + 1) * SCAN_BLOCK, store.count)

@@ -10,10 +10,11 @@ Windows are two stacks of panes. `BACK` has the maps of the panes since the last
 under way only, the end of a pane multiplies the product with it, and a window that closes is its cells times the
 product. When the front is used up, a *turn* goes from the last pane of the back to the first: the row F of the
 product from a pane on is what windows have that opened with that pane. So a pane costs a few products however many
-windows are open. Windows between whose openings the key had no event have the same cells, and are kept once.
+windows are plain. Windows between whose openings the key had no event have the same cells, and are kept once.
 
-All of a state is one area of memory, its cells, and all open windows are its one lane. Only rows of cells with trends (`live`) are computed and kept. Bursts
-of one arrival that nothing else interrupts wait and are one burst. Who else reads the state has it promoted before.
+All of a state is one area of memory, its cells, and all open windows are its one cohort. Only rows of cells with
+trends (`live`) are computed and kept. Bursts of one arrival that nothing else interrupts wait and are one burst. Who
+else reads the state has it promoted before.
 
 Sources: HAMLET (SIGMOD'21) §3.1 (panes); K. Tangwongsan, M. Hirzel, S. Schneider, Low-Latency Sliding-Window
 Aggregation in Worst-Case Constant Time (DEBS 2017), §3 (two stacks).
@@ -46,7 +47,7 @@ from hamlet.kernel.checkpoint cimport write_state
 from hamlet.kernel.core cimport SCALAR, Core, Graphlet, Member, ones
 from hamlet.kernel.operator cimport Bytes, Operator, Run, Segment, in_block, number_of, operators
 from hamlet.kernel.operators.scalar.bursts cimport list_member
-from hamlet.kernel.operators.scalar.state cimport State, cell_of, claim, lane_of, more_windows, release, replace_cells
+from hamlet.kernel.operators.scalar.state cimport State, cell_of, claim, cohort_at, more_windows, release, replace_cells
 from hamlet.kernel.operators.scalar.step cimport entry_of
 from hamlet.kernel.plan cimport (
     COUNT,
@@ -218,42 +219,42 @@ cdef int deliver(Core* k, int query, State* s, int64_t key, int64_t window) noex
 
 
 cdef int promote(Core* k, int query, int64_t key) noexcept nogil:
-    """Let a state hold the sums of each lane again, for ``scalar``. Returns a Failure."""
+    """Let a state hold the sums of each cohort again, for ``scalar``. Returns a Failure."""
     cdef const Query* q = &k.query[query]
     cdef State* s = k.state[key * k.queries + query]
-    cdef State lanes
-    cdef int64_t last = s.upto[0]
+    cdef State plain
+    cdef int64_t last = s.until[0]
     cdef int number = 0
     if not s.packed:
         return NO_FAILURE
-    if end_pane(k, q, s) or more_windows(q, s, <int> min(q.lanes, entries(s, FRONT) + entries(s, BACK) + 1)):
+    if end_pane(k, q, s) or more_windows(q, s, <int> min(q.windows, entries(s, FRONT) + entries(s, BACK) + 1)):
         return OUT_OF_MEMORY
-    lanes = s[0]
-    lanes.bits = most_bits(q, s)
-    lanes.width = <int> ((lanes.bits + 2) // 64 + 1)
-    lanes.words = <Py_ssize_t> s.lanes * q.cells * words_of(q, lanes.width)
-    if not claim(q, s, lanes.words * sizeof(uint64_t)):
+    plain = s[0]
+    plain.bits = most_bits(q, s)
+    plain.width = <int> ((plain.bits + 2) // 64 + 1)
+    plain.words = <Py_ssize_t> s.cohorts * q.cells * words_of(q, plain.width)
+    if not claim(q, s, plain.words * sizeof(uint64_t)):
         return OUT_OF_MEMORY
-    lanes.cell = <uint64_t*> calloc(lanes.words + 1, sizeof(uint64_t))
-    if lanes.cell == NULL:
-        release(q, s, lanes.words * sizeof(uint64_t))
+    plain.cell = <uint64_t*> calloc(plain.words + 1, sizeof(uint64_t))
+    if plain.cell == NULL:
+        release(q, s, plain.words * sizeof(uint64_t))
         return OUT_OF_MEMORY
-    lanes.bits = 0
-    number = write_lanes(q, s, &lanes, number, last)
+    plain.bits = 0
+    number = write_cohorts(q, s, &plain, number, last)
     panes_of(s).area[FRONT].used = 0
     if turn(q, s):
-        free(lanes.cell)
-        release(q, s, lanes.words * sizeof(uint64_t))
+        free(plain.cell)
+        release(q, s, plain.words * sizeof(uint64_t))
         clear_panes(panes_of(s))  # the run ends here
         return OUT_OF_MEMORY
-    number = write_lanes(q, s, &lanes, number, last)
-    if s.first <= s.last and (number == 0 or s.upto[number - 1] < last):
-        s.upto[number] = last  # of windows without an event
+    number = write_cohorts(q, s, &plain, number, last)
+    if s.first <= s.last and (number == 0 or s.until[number - 1] < last):
+        s.until[number] = last  # of windows without an event
         number += 1
     s.first, s.last = 0, number - 1
     free(s.cell)
     release(q, s, s.words * sizeof(uint64_t))
-    s.cell, s.words, s.width, s.bits, s.packed = lanes.cell, lanes.words, lanes.width, lanes.bits, SCALAR
+    s.cell, s.words, s.width, s.bits, s.packed = plain.cell, plain.words, plain.width, plain.bits, SCALAR
     return NO_FAILURE
 
 
@@ -307,7 +308,7 @@ cdef int turn_windows(Core* k, int query, State* s, int64_t key, int64_t time) n
         s.first, s.last, s.lowest = 0, -1, low
     if high >= low:
         s.last = 0
-        s.upto[0] = high
+        s.until[0] = high
     s.border = min((high + 1) * q.slide, low * q.slide + q.within)
     if s.last >= s.first and not s.scheduled:
         return schedule(k, s, key * k.queries + query, s.lowest * q.slide + q.within)
@@ -374,19 +375,19 @@ cdef void bring_up(const Query* q, const State* s, int cell, uint64_t* to, int w
             )
 
 
-cdef int write_lanes(const Query* q, State* s, State* to, int number, int64_t last) noexcept nogil:
-    """Write the cells of the windows at the front into lanes from `number` on; returns the number behind them."""
+cdef int write_cohorts(const Query* q, State* s, State* to, int number, int64_t last) noexcept nogil:
+    """Write the cells of the windows at the front into cohorts from `number` on; returns the number behind them."""
     cdef uint64_t* cell
-    cdef int64_t upto
+    cdef int64_t until
     cdef int i
     while panes_of(s).area[FRONT].used:
-        upto = min(<int64_t> top_of(s, FRONT)[0], last)
-        if upto >= s.lowest and (number == 0 or upto > s.upto[number - 1]):
+        until = min(<int64_t> top_of(s, FRONT)[0], last)
+        if until >= s.lowest and (number == 0 or until > s.until[number - 1]):
             for i in range(q.cells):
                 cell = cell_of(q, to, number, i)
                 bring_up(q, s, i, cell, to.width)
                 to.bits = max(to.bits, limbs_bits(cell, to.width))
-            s.upto[number] = upto
+            s.until[number] = until
             number += 1
         pop(s, FRONT)
     return number
@@ -714,7 +715,7 @@ cdef int end_pane(Core* k, const Query* q, State* s) noexcept nogil:
                 q, to, width, words_at(s, PANE) + (number * q.cells + i) * words_of(q, p.width), p.width
             )
             to += words_of(q, width)
-    end_entry(p, BACK, words_at(s, BACK) + at, words, s.upto[0], rows, width, p.bits)
+    end_entry(p, BACK, words_at(s, BACK) + at, words, s.until[0], rows, width, p.bits)
     p.steps = 0
     p.result_width = 0
     if p.area[FRONT].used == 0:
@@ -940,7 +941,7 @@ cdef int make_room(const Query* q, State* s, int area, Py_ssize_t words) noexcep
 
 cdef int pack(const Query* q, State* s) noexcept nogil:
     """Let a state hold panes in place of the cells of each window. Returns a Failure."""
-    cdef State lanes = s[0]
+    cdef State plain = s[0]
     cdef const uint64_t* cell
     cdef const uint64_t* before = NULL
     cdef int64_t number
@@ -955,19 +956,19 @@ cdef int pack(const Query* q, State* s) noexcept nogil:
     s.cell, s.words = head, HEAD
     clear_panes(panes_of(s))
     for number in range(s.last, s.first - 1, -1):
-        cell = cell_of(q, &lanes, lane_of(s, number), 0)
+        cell = cell_of(q, &plain, cohort_at(s, number), 0)
         if before != NULL and memcmp(cell, before, size) == 0:
             continue
         before = cell
-        if push_front(q, s, cell, -1, lanes.width, s.upto[lane_of(s, number)]):
+        if push_front(q, s, cell, -1, plain.width, s.until[cohort_at(s, number)]):
             free(s.cell)
             release(q, s, s.words * sizeof(uint64_t))
-            s.cell, s.words = lanes.cell, lanes.words
+            s.cell, s.words = plain.cell, plain.words
             return OUT_OF_MEMORY
-    free(lanes.cell)
-    release(q, s, lanes.words * sizeof(uint64_t))
+    free(plain.cell)
+    release(q, s, plain.words * sizeof(uint64_t))
     if s.first <= s.last:
-        s.upto[0] = s.upto[lane_of(s, s.last)]
+        s.until[0] = s.until[cohort_at(s, s.last)]
         s.first = s.last = 0
     s.width, s.bits, s.packed = 1, 0, NUMBER
     return NO_FAILURE

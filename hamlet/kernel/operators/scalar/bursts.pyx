@@ -11,7 +11,7 @@ from libc.string cimport memset
 from hamlet.kernel.cells cimport add_arriving, bit_length, has_trends, limbs_bits, words_of
 from hamlet.kernel.core cimport EVENT_STORE, SCALAR, Core, Graphlet, Member, Pending, Work
 from hamlet.kernel.operator cimport Run, Segment, in_block
-from hamlet.kernel.operators.scalar.state cimport State, cell_of, lane_of, start_alive, widen
+from hamlet.kernel.operators.scalar.state cimport State, cell_of, cohort_at, start_alive, widen
 from hamlet.kernel.operators.scalar.step cimport read_source
 from hamlet.kernel.plan cimport FROM_CELL, NO_FAILURE, OUT_OF_MEMORY, Arrival, Query, Source
 from hamlet.kernel.scratch cimport reserve_scratch
@@ -77,21 +77,21 @@ cdef void list_member(Core* k, Graphlet* g, int place) noexcept nogil:
 
 
 cdef bint extends(const Query* q, const State* s, int arrival) noexcept nogil:
-    """Whether an event would extend a trend, the empty one included, in some lane."""
+    """Whether an event would extend a trend, the empty one included, in some cohort."""
     cdef const Arrival* a = &q.arrival[arrival]
     cdef const Source* source
     cdef int64_t number
-    cdef int i, lane
+    cdef int i, cohort
     for i in range(a.sources, a.sources_end):
         source = &q.source[i]
-        lane = lane_of(s, s.first)
+        cohort = cohort_at(s, s.first)
         for number in range(s.first, s.last + 1):
             if source.kind == FROM_CELL:
-                if has_trends(q, s.width, cell_of(q, s, lane, source.place)):
+                if has_trends(q, s.width, cell_of(q, s, cohort, source.place)):
                     return True
             elif start_alive(q, s, source.guards, number):
                 return True
-            lane = lane + 1 if lane + 1 < s.lanes else 0
+            cohort = cohort + 1 if cohort + 1 < s.cohorts else 0
     return False
 
 
@@ -124,7 +124,7 @@ cdef int serve(Core* k, int64_t key, const Member* member, const Run* run) noexc
     cdef State* s = k.state[key * k.queries + member.query]
     cdef const Tally* tally = run.tally
     cdef int64_t events = run.events, bits, number
-    cdef int lane, i, words, failure
+    cdef int cohort, i, words, failure
     cdef Py_ssize_t block
     cdef uint64_t* snapshot
     cdef uint64_t* sum
@@ -135,14 +135,14 @@ cdef int serve(Core* k, int64_t key, const Member* member, const Run* run) noexc
         return OUT_OF_MEMORY
     if reserve_scratch(k, q, s):
         return OUT_OF_MEMORY
-    lane = lane_of(s, s.first)
+    cohort = cohort_at(s, s.first)
     if q.exact and q.scaled == 0 and not q.strands:
         for number in range(s.first, s.last + 1):
-            apply_limbs(q, s, a, member.loop, events, tally, bits, number, lane, k.scratch)
-            lane = lane + 1 if lane + 1 < s.lanes else 0
+            apply_limbs(q, s, a, member.loop, events, tally, bits, number, cohort, k.scratch)
+            cohort = cohort + 1 if cohort + 1 < s.cohorts else 0
         return NO_FAILURE
     words = words_of(q, s.width)
-    block = <Py_ssize_t> s.lanes * words
+    block = <Py_ssize_t> s.cohorts * words
     snapshot = k.scratch
     sum = k.scratch + block
     memset(snapshot, 0, block * sizeof(uint64_t))
@@ -151,15 +151,15 @@ cdef int serve(Core* k, int64_t key, const Member* member, const Run* run) noexc
         if failure:
             return failure
     for _ in range(s.first, s.last + 1):
-        if has_trends(q, s.width, snapshot + lane * words):
+        if has_trends(q, s.width, snapshot + cohort * words):
             apply_burst(
                 q, a, s.width, member.loop, events, tally,
-                snapshot + lane * words, sum, sum + words,
+                snapshot + cohort * words, sum, sum + words,
             )
             for i in range(a.cells, a.cells_end):
-                cell = cell_of(q, s, lane, q.member[i])
+                cell = cell_of(q, s, cohort, q.member[i])
                 add_arriving(q, a, s.width, cell, sum)
                 if q.exact:
                     s.bits = max(s.bits, limbs_bits(cell, s.width))
-        lane = lane + 1 if lane + 1 < s.lanes else 0
+        cohort = cohort + 1 if cohort + 1 < s.cohorts else 0
     return NO_FAILURE

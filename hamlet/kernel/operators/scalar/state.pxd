@@ -1,8 +1,9 @@
 """What the kernel keeps for one query and one key.
 
-**Lanes.** A lane is the windows that opened at one turn: what came before is in none of them and what comes after in
-all, so their sums are equal until they close, and every cell exists once per lane. A key with few events has few lanes,
-however many of its windows overlap. Lanes are numbered in the order in which they open and kept in a ring, which grows.
+**Cohorts.** A cohort is the windows that opened at one turn: what came before is in none of them and what comes after
+in all, so their sums are equal until they close, and every cell exists once per cohort. A key with few events has few
+cohorts, however many of its windows overlap. They are numbered in the order in which they open, and kept in a ring,
+which grows.
 **Headroom.** All limb vectors of a state are `width` limbs for counts, one more for occurrences and two more for sums.
 `bits` bounds the bit length of every count; before a step adds, `width` is raised until no sum in it can overflow.
 **Memory.** All that a state has allocated is in its `bytes` and in the account of the run; `claim` comes before the
@@ -20,7 +21,7 @@ cdef extern from "cpu_targets.h" nogil:
     void* allocate "hamlet_allocate"(size_t bytes)
 
 cdef enum:
-    FEW_LANES = 4        # a state has room for them from the beginning
+    FEW_COHORTS = 4        # a state has room for them from the beginning
     RECENT = 16          # nodes that an index keeps unsorted
     COLUMN = 9           # bytes of a kept value and of whether there is one
     SCAN_BLOCK = MACHINE_BLOCK  # nodes whose weights have one exponent
@@ -31,7 +32,7 @@ cdef struct Run:         # nodes of consecutive arrival, sorted by their keys
     int64_t last_step
     int64_t* number      # [count] which node of the store
     int64_t* key         # [count][keys]
-    uint64_t* sum        # [count][lanes][words of a cell] of all nodes up to here whose other keys are equal
+    uint64_t* sum        # [count][cohorts][words of a cell] of all nodes up to here whose other keys are equal
     Py_ssize_t bytes     # allocated
 
 cdef struct Index:       # a binary counter of runs: reading and adding cost O(log n) cells
@@ -52,28 +53,28 @@ cdef struct Store:
     int64_t base         # number of the node at place 0; a node keeps its number
     int64_t* step        # [capacity] the (latest) step of arrival
     int64_t* time        # [capacity] its time
-    uint64_t* value      # [capacity][lanes][words of a cell], or [capacity][2]: latest start (step, time)
+    uint64_t* value      # [capacity][cohorts][words of a cell], or [capacity][2]: latest start (step, time)
     int64_t* data        # [columns][capacity]
     uint8_t* valid       # [columns][capacity]
     uint64_t gaps        # bit of each column: whether some value of it may not be there
     Py_ssize_t weighed   # nodes with weights, where a scan has asked for them
     Py_ssize_t weights   # room for so many
-    double* weight       # [lanes][scaled components][weights]
-    Scale* scale         # [lanes][scaled components][blocks of the weights]
+    double* weight       # [cohorts][scaled components][weights]
+    Scale* scale         # [cohorts][scaled components][blocks of the weights]
     Py_ssize_t room      # bytes allocated for step, time and value
 
 cdef struct State:       # one query and one key
-    int64_t first        # lanes first..last are open, none where last < first
+    int64_t first        # cohorts first..last are open, none where last < first
     int64_t last
     int64_t lowest       # the lowest window that is open
-    int64_t* upto        # [lanes] the last window of each; the first one is behind that of the lane before
-    int lanes            # room for so many
+    int64_t* until        # [cohorts] the last window of each; the first one is behind that of the cohort before
+    int cohorts            # room for so many
     int64_t border       # no window opens or closes before this time
     int64_t bits         # no count has more bits
     int width            # limbs of a count
     int packed           # the operator that keeps the cells in a form of its own; 0 (`SCALAR`) where they hold sums
     bint scheduled       # an entry of the calendar points here
-    uint64_t* cell       # [lanes][cells][words of a cell]; lane n is at n modulo their number, here and below
+    uint64_t* cell       # [cohorts][cells][words of a cell]; cohort n is at n modulo their number, here and below
     Py_ssize_t words     # allocated words of cell
     Store* store         # [stores]
     Index* index         # [indexes]
@@ -87,13 +88,13 @@ cdef struct State:       # one query and one key
     int64_t bytes        # allocated, all of the above
 
 
-cdef inline int lane_of(const State* s, int64_t number) noexcept nogil:
-    """Where the lane of a number is kept."""
-    return <int> (number % s.lanes) if s.lanes > 1 else 0
+cdef inline int cohort_at(const State* s, int64_t number) noexcept nogil:
+    """Where the cohort of a number is kept."""
+    return <int> (number % s.cohorts) if s.cohorts > 1 else 0
 
 
-cdef inline uint64_t* cell_of(const Query* q, const State* s, int lane, int cell) noexcept nogil:
-    return s.cell + (<Py_ssize_t> lane * q.cells + cell) * words_of(q, s.width)
+cdef inline uint64_t* cell_of(const Query* q, const State* s, int cohort, int cell) noexcept nogil:
+    return s.cell + (<Py_ssize_t> cohort * q.cells + cell) * words_of(q, s.width)
 
 
 cdef inline bint claim(const Query* q, State* s, Py_ssize_t bytes) noexcept nogil:
@@ -124,15 +125,15 @@ cdef inline Py_ssize_t weight_bytes(const Query* q, const State* s, Py_ssize_t w
     """Bytes of the weights of so many nodes and of their scales."""
     if weights == 0:
         return 0
-    return s.lanes * q.scaled * (weights * sizeof(double) + blocks_of(weights) * sizeof(Scale)) + 2 * ALLOCATION
+    return s.cohorts * q.scaled * (weights * sizeof(double) + blocks_of(weights) * sizeof(Scale)) + 2 * ALLOCATION
 
 
 cdef State* new_state(const Query* q) noexcept nogil
 cdef void clear_state(const Query* q, State* s) noexcept nogil
 cdef void free_state(const Query* q, State* s) noexcept nogil
 cdef void replace_cells(const Query* q, State* s, uint64_t* cell, Py_ssize_t words) noexcept nogil
-cdef int more_lanes(const Query* q, State* s, int64_t lanes) noexcept nogil
-cdef int more_windows(const Query* q, State* s, int lanes) noexcept nogil
+cdef int more_cohorts(const Query* q, State* s, int64_t cohorts) noexcept nogil
+cdef int more_windows(const Query* q, State* s, int cohorts) noexcept nogil
 cdef int widen(const Query* q, State* s, int64_t bits) noexcept nogil
 cdef int convert_state(const Query* q, const Query* old, State* s) noexcept nogil
 cdef void reset_index(const Query* q, State* s, Index* index) noexcept nogil
@@ -141,7 +142,7 @@ cdef uint64_t* append_node(
     const Query* q, State* s, int place, int64_t step, int64_t time, const Column* columns, Py_ssize_t row
 ) noexcept nogil
 cdef void drop_weights(const Query* q, State* s, Store* store) noexcept nogil
-cdef void forget_weights(const Query* q, State* s, int lane) noexcept nogil
+cdef void forget_weights(const Query* q, State* s, int cohort) noexcept nogil
 cdef void merge_nodes(const Query* q, State* s, int place) noexcept nogil
 cdef bint told_apart(const Query* q, const State* s, int guards, int64_t earlier, int64_t later) noexcept nogil
 cdef int64_t killed_before(const Query* q, const State* s, int guards) noexcept nogil

@@ -73,7 +73,7 @@ cdef int widen(const Query* q, State* s, int64_t bits) noexcept nogil:
         return NO_FAILURE
     wider += wider >> 2  # so that a long burst does not copy at every 64 events
     new = words_of(q, wider)
-    cells = <Py_ssize_t> s.lanes * q.cells
+    cells = <Py_ssize_t> s.cohorts * q.cells
     if cells * new <= s.words:  # windows before this one were as wide
         for i in range(cells - 1, -1, -1):
             widen_cell(q, s.cell + i * new, wider, s.cell + i * old, width)
@@ -91,18 +91,18 @@ cdef int widen(const Query* q, State* s, int64_t bits) noexcept nogil:
     return NO_FAILURE
 
 
-cdef int more_lanes(const Query* q, State* s, int64_t lanes) noexcept nogil:
-    """Make room for so many lanes at least. Returns a Failure."""
-    cdef int more = <int> min(q.lanes, max(lanes, 2 * s.lanes)), place
+cdef int more_cohorts(const Query* q, State* s, int64_t cohorts) noexcept nogil:
+    """Make room for so many cohorts at least. Returns a Failure."""
+    cdef int more = <int> min(q.windows, max(cohorts, 2 * s.cohorts)), place
     cdef Py_ssize_t words = words_of(q, s.width), size = words * q.cells, nodes
     cdef uint64_t* cell
     cdef Store* store
-    if lanes <= s.lanes:
+    if cohorts <= s.cohorts:
         return NO_FAILURE
     cell = new_cells(q, s, more * size)
     if cell == NULL:
         return OUT_OF_MEMORY
-    move_lanes(s, cell, more, s.cell, 1, size)
+    move_cohorts(s, cell, more, s.cell, 1, size)
     replace_cells(q, s, cell, more * size)
     for place in range(q.stores):
         store = &s.store[place]
@@ -113,44 +113,46 @@ cdef int more_lanes(const Query* q, State* s, int64_t lanes) noexcept nogil:
         cell = new_cells(q, s, nodes * words)
         if cell == NULL:
             return OUT_OF_MEMORY
-        move_lanes(s, cell + store.head * more * words, more, store.value + store.head * s.lanes * words,
-                   store.pending - store.head, words)
+        move_cohorts(
+            s, cell + store.head * more * words, more, store.value + store.head * s.cohorts * words,
+            store.pending - store.head, words,
+        )
         replace_values(q, s, store, cell, nodes * words)
     reset_indexes(q, s)
     return more_windows(q, s, more)
 
 
 cdef int more_windows(const Query* q, State* s, int more) noexcept nogil:
-    """Let there be room for the last windows of so many lanes, whose cells are seen to elsewhere. Returns a Failure."""
-    cdef int64_t* upto
+    """Make room for the last windows of so many cohorts, whose cells are seen to elsewhere. Returns a Failure."""
+    cdef int64_t* until
     cdef int64_t number
-    if more <= s.lanes:
+    if more <= s.cohorts:
         return NO_FAILURE
-    if not claim(q, s, (more - (s.lanes if s.upto != few_lanes(q, s) else 0)) * sizeof(int64_t)):
+    if not claim(q, s, (more - (s.cohorts if s.until != few_cohorts(q, s) else 0)) * sizeof(int64_t)):
         return OUT_OF_MEMORY
-    upto = <int64_t*> malloc(more * sizeof(int64_t))
-    if upto == NULL:
+    until = <int64_t*> malloc(more * sizeof(int64_t))
+    if until == NULL:
         return OUT_OF_MEMORY
     for number in range(s.first, s.last + 1):
-        upto[number % more] = s.upto[lane_of(s, number)]
-    if s.upto != few_lanes(q, s):
-        free(s.upto)
-    s.upto = upto
-    s.lanes = more
+        until[number % more] = s.until[cohort_at(s, number)]
+    if s.until != few_cohorts(q, s):
+        free(s.until)
+    s.until = until
+    s.cohorts = more
     return NO_FAILURE
 
 
-cdef void move_lanes(
-    const State* s, uint64_t* to, int lanes, const uint64_t* source, Py_ssize_t blocks, Py_ssize_t words
+cdef void move_cohorts(
+    const State* s, uint64_t* to, int cohorts, const uint64_t* source, Py_ssize_t blocks, Py_ssize_t words
 ) noexcept nogil:
-    """Copy the open lanes of some blocks [blocks][lanes][words] into blocks with room for more lanes."""
+    """Copy the open cohorts of some blocks [blocks][cohorts][words] into blocks with room for more cohorts."""
     cdef Py_ssize_t block
     cdef int64_t number
     for block in range(blocks):
         for number in range(s.first, s.last + 1):
             memcpy(
-                to + (block * lanes + number % lanes) * words,
-                source + (block * s.lanes + lane_of(s, number)) * words, words * sizeof(uint64_t),
+                to + (block * cohorts + number % cohorts) * words,
+                source + (block * s.cohorts + cohort_at(s, number)) * words, words * sizeof(uint64_t),
             )
 
 
@@ -184,7 +186,7 @@ cdef void convert_cell(
 cdef int convert_state(const Query* q, const Query* old, State* s) noexcept nogil:
     """Lay all cells and nodes of a state out anew. Returns a Failure."""
     cdef Py_ssize_t i, words = words_of(q, s.width), before = words_of(old, s.width)
-    cdef Py_ssize_t cells = <Py_ssize_t> s.lanes * q.cells
+    cdef Py_ssize_t cells = <Py_ssize_t> s.cohorts * q.cells
     cdef uint64_t* cell = new_cells(q, s, cells * words)
     if cell == NULL:
         return OUT_OF_MEMORY
@@ -204,11 +206,11 @@ cdef int relay_stores(const Query* q, const Query* old, State* s, int width) noe
         store = &s.store[place]
         if q.store[place].starts or store.capacity == 0:
             continue
-        nodes = store.capacity * s.lanes
+        nodes = store.capacity * s.cohorts
         cell = new_cells(q, s, nodes * words)
         if cell == NULL:
             return OUT_OF_MEMORY
-        for i in range(store.head * s.lanes, store.pending * s.lanes):
+        for i in range(store.head * s.cohorts, store.pending * s.cohorts):
             if old == q:
                 widen_cell(q, cell + i * words, width, store.value + i * before, s.width)
             else:
@@ -222,7 +224,7 @@ cdef int relay_stores(const Query* q, const Query* old, State* s, int width) noe
 # ------------------------------------------------------------------------------------------------ stores
 
 cdef inline Py_ssize_t node_words(const Query* q, const State* s, int store) noexcept nogil:
-    return 2 if q.store[store].starts else <Py_ssize_t> s.lanes * words_of(q, s.width)
+    return 2 if q.store[store].starts else <Py_ssize_t> s.cohorts * words_of(q, s.width)
 
 
 cdef int reserve_node(const Query* q, State* s, int place) noexcept nogil:
@@ -323,8 +325,8 @@ cdef void drop_weights(const Query* q, State* s, Store* store) noexcept nogil:
     store.weights = store.weighed = 0
 
 
-cdef void forget_weights(const Query* q, State* s, int lane) noexcept nogil:
-    """Clear the weights of the lane of a window that opens: what arrived before is not in it."""
+cdef void forget_weights(const Query* q, State* s, int cohort) noexcept nogil:
+    """Clear the weights of the cohort of a window that opens: what arrived before is not in it."""
     cdef Store* store
     cdef Py_ssize_t blocks, at
     cdef int i
@@ -332,9 +334,9 @@ cdef void forget_weights(const Query* q, State* s, int lane) noexcept nogil:
         store = &s.store[i]
         if store.weights == 0:
             continue
-        memset(store.weight + lane * q.scaled * store.weights, 0, q.scaled * store.weights * sizeof(double))
+        memset(store.weight + cohort * q.scaled * store.weights, 0, q.scaled * store.weights * sizeof(double))
         blocks = q.scaled * blocks_of(store.weights)
-        for at in range(lane * blocks, (lane + 1) * blocks):
+        for at in range(cohort * blocks, (cohort + 1) * blocks):
             store.scale[at].exponent = INT64_MIN
             store.scale[at].mixed = 0
 
@@ -344,7 +346,7 @@ cdef void merge_nodes(const Query* q, State* s, int place) noexcept nogil:
     cdef Store* store = &s.store[place]
     cdef Py_ssize_t words = node_words(q, s, place), cell_words = words_of(q, s.width), kept, i
     cdef uint64_t* cell
-    cdef int lane
+    cdef int cohort
     store.head = first_alive(store, killed_before(q, s, q.store[place].guards))
     kept = store.head
     if kept == store.count:
@@ -355,9 +357,9 @@ cdef void merge_nodes(const Query* q, State* s, int place) noexcept nogil:
             if kept != i:
                 memcpy(store.value + kept * words, store.value + i * words, words * sizeof(uint64_t))
         else:
-            for lane in range(s.lanes):
-                cell = store.value + kept * words + lane * cell_words
-                add_cell(q, s.width, cell, store.value + i * words + lane * cell_words)
+            for cohort in range(s.cohorts):
+                cell = store.value + kept * words + cohort * cell_words
+                add_cell(q, s.width, cell, store.value + i * words + cohort * cell_words)
                 if q.exact:
                     s.bits = max(s.bits, limbs_bits(cell, s.width))
         store.step[kept] = store.step[i]
@@ -405,12 +407,12 @@ cdef Py_ssize_t first_alive(const Store* store, int64_t step) noexcept nogil:
 
 
 cdef bint start_alive(const Query* q, const State* s, int guards, int64_t number) noexcept nogil:
-    """Whether the empty trend of a lane is under none of some guards that has matched since its windows began."""
+    """Whether the empty trend of a cohort is under none of some guards that has matched since its windows began."""
     cdef int i, guard
     if guards >= 0:
         for i in range(q.guard_set[2 * guards], q.guard_set[2 * guards + 1]):
             guard = q.member[i]
-            if s.killed[guard] and s.killed_time[guard] >= s.upto[lane_of(s, number)] * q.slide:
+            if s.killed[guard] and s.killed_time[guard] >= s.until[cohort_at(s, number)] * q.slide:
                 return False
     return True
 
@@ -490,26 +492,26 @@ cdef void free_state(const Query* q, State* s) noexcept nogil:
     take(q.account, -s.bytes)
     free(s.index)
     free(s.cell)
-    if s.upto != few_lanes(q, s):
-        free(s.upto)
+    if s.until != few_cohorts(q, s):
+        free(s.until)
     free(s)
 
 
-cdef inline int64_t* few_lanes(const Query* q, const State* s) noexcept nogil:
-    """The last windows of lanes while they are few: behind all else in the block of a state."""
+cdef inline int64_t* few_cohorts(const Query* q, const State* s) noexcept nogil:
+    """The last windows of cohorts while they are few: behind all else in the block of a state."""
     return s.begun + q.guards + 1
 
 
 cdef State* new_state(const Query* q) noexcept nogil:
     cdef Py_ssize_t numbers = 4 * q.guard_states + 3 * q.guards + 1
-    cdef int lanes = min(q.lanes, FEW_LANES)
-    cdef Py_ssize_t bytes = sizeof(State) + (q.stores + 1) * sizeof(Store) + (numbers + lanes) * sizeof(int64_t)
+    cdef int cohorts = min(q.windows, FEW_COHORTS)
+    cdef Py_ssize_t bytes = sizeof(State) + (q.stores + 1) * sizeof(Store) + (numbers + cohorts) * sizeof(int64_t)
     cdef State* s = <State*> calloc(1, bytes)  # what seldom grows is one block
     if s == NULL:
         return NULL
     s.width = 1
-    s.lanes = lanes
-    s.words = <Py_ssize_t> s.lanes * q.cells * words_of(q, 1)
+    s.cohorts = cohorts
+    s.words = <Py_ssize_t> s.cohorts * q.cells * words_of(q, 1)
     if not claim(
         q, s, bytes + (s.words + 1) * sizeof(uint64_t) + (q.indexes + 1) * sizeof(Index) + 3 * ALLOCATION
     ):
@@ -532,7 +534,7 @@ cdef State* new_state(const Query* q) noexcept nogil:
     s.killed = s.fresh_time + q.guard_states
     s.killed_time = s.killed + q.guards
     s.begun = s.killed_time + q.guards
-    s.upto = few_lanes(q, s)
+    s.until = few_cohorts(q, s)
     s.first = 0
     s.last = -1
     s.border = INT64_MIN

@@ -23,7 +23,7 @@ from hamlet.kernel.operators.scalar.state cimport (
     Store,
     append_node,
     cell_of,
-    lane_of,
+    cohort_at,
     merge_nodes,
     start_alive,
     told_apart,
@@ -116,8 +116,8 @@ cdef int read_event(Core* k, int query, State* s, int arrival, int64_t time, int
     """Sum what one event extends, into scratch; keep the event where later ones look at it."""
     cdef const Query* q = &k.query[query]
     cdef const Arrival* a = &q.arrival[arrival]
-    cdef int words = words_of(q, s.width), lane, i, failure
-    cdef Py_ssize_t block = <Py_ssize_t> s.lanes * words
+    cdef int words = words_of(q, s.width), cohort, i, failure
+    cdef Py_ssize_t block = <Py_ssize_t> s.cohorts * words
     cdef uint64_t* total = k.scratch + arrival * block
     cdef uint64_t* sum = k.scratch + q.arrivals * block if k.used[arrival] else total
     cdef uint64_t* node
@@ -128,10 +128,10 @@ cdef int read_event(Core* k, int query, State* s, int arrival, int64_t time, int
         if failure:
             return failure
     if a.components + 1 < a.components_end:
-        lane = lane_of(s, s.first)
+        cohort = cohort_at(s, s.first)
         for _ in range(s.first, s.last + 1):
-            bind_event(q, a, s.width, sum + lane * words, k.columns, row)
-            lane = lane + 1 if lane + 1 < s.lanes else 0
+            bind_event(q, a, s.width, sum + cohort * words, k.columns, row)
+            cohort = cohort + 1 if cohort + 1 < s.cohorts else 0
     for i in range(a.stores, a.stores_end):
         if q.store[q.member[i]].merging:
             continue
@@ -140,8 +140,8 @@ cdef int read_event(Core* k, int query, State* s, int arrival, int64_t time, int
             return OUT_OF_MEMORY
         memcpy(node, sum, block * sizeof(uint64_t))
     if k.used[arrival]:
-        for lane in range(s.lanes):
-            add_arriving(q, a, s.width, total + lane * words, sum + lane * words)
+        for cohort in range(s.cohorts):
+            add_arriving(q, a, s.width, total + cohort * words, sum + cohort * words)
     k.used[arrival] = 1
     return NO_FAILURE
 
@@ -150,7 +150,7 @@ cdef int read_source(
     Core* k, int query, State* s, const Arrival* a, const Source* source, uint64_t* sum, int64_t row
 ) noexcept nogil:
     cdef const Query* q = &k.query[query]
-    cdef int words = words_of(q, s.width), lane = lane_of(s, s.first), failure, place = 0
+    cdef int words = words_of(q, s.width), cohort = cohort_at(s, s.first), failure, place = 0
     cdef int64_t number
     if source.kind == FROM_STORE and source.index >= 0:
         k.reached[INDEX] += 1
@@ -165,32 +165,32 @@ cdef int read_source(
         return scan_sums(k, query, s, source, sum, row)
     for number in range(s.first, s.last + 1):
         if source.kind == FROM_CELL:
-            add_arriving(q, a, s.width, sum + lane * words, cell_of(q, s, lane, source.place))
+            add_arriving(q, a, s.width, sum + cohort * words, cell_of(q, s, cohort, source.place))
         elif start_alive(q, s, source.guards, number):
-            add_one(q, s.width, sum + lane * words, source.place)
-        lane = lane + 1 if lane + 1 < s.lanes else 0
+            add_one(q, s.width, sum + cohort * words, source.place)
+        cohort = cohort + 1 if cohort + 1 < s.cohorts else 0
     return NO_FAILURE
 
 
 cdef int write_sums(Core* k, const Query* q, State* s, int arrival, int64_t time) noexcept nogil:
     """Add the sums of a step to the cells and merging stores of an arrival."""
     cdef const Arrival* a = &q.arrival[arrival]
-    cdef int words = words_of(q, s.width), lane, i, place
-    cdef Py_ssize_t block = <Py_ssize_t> s.lanes * words
+    cdef int words = words_of(q, s.width), cohort, i, place
+    cdef Py_ssize_t block = <Py_ssize_t> s.cohorts * words
     cdef uint64_t* total = k.scratch + arrival * block
     cdef uint64_t* cell
     cdef int64_t _
     cdef Store* store
-    lane = lane_of(s, s.first)
+    cohort = cohort_at(s, s.first)
     for _ in range(s.first, s.last + 1):
         for i in range(a.cells, a.cells_end):
-            cell = cell_of(q, s, lane, q.member[i])
-            add_arriving(q, a, s.width, cell, total + lane * words)
+            cell = cell_of(q, s, cohort, q.member[i])
+            add_arriving(q, a, s.width, cell, total + cohort * words)
             if q.exact:
                 s.bits = max(s.bits, limbs_bits(cell, s.width))
         if q.exact and a.stores < a.stores_end:
-            s.bits = max(s.bits, limbs_bits(total + lane * words, s.width))
-        lane = lane + 1 if lane + 1 < s.lanes else 0
+            s.bits = max(s.bits, limbs_bits(total + cohort * words, s.width))
+        cohort = cohort + 1 if cohort + 1 < s.cohorts else 0
     for i in range(a.stores, a.stores_end):
         place = q.member[i]
         if not q.store[place].merging:
@@ -203,10 +203,10 @@ cdef int write_sums(Core* k, const Query* q, State* s, int arrival, int64_t time
                 return OUT_OF_MEMORY
             store.count = store.pending
         cell = store.value + (store.count - 1) * block
-        for lane in range(s.lanes):
-            add_arriving(q, a, s.width, cell + lane * words, total + lane * words)
+        for cohort in range(s.cohorts):
+            add_arriving(q, a, s.width, cell + cohort * words, total + cohort * words)
             if q.exact:
-                s.bits = max(s.bits, limbs_bits(cell + lane * words, s.width))
+                s.bits = max(s.bits, limbs_bits(cell + cohort * words, s.width))
         store.step[store.count - 1] = k.step
         store.time[store.count - 1] = time
         if q.store[place].merging == 1 and store.count - store.head > 8 + q.guard_states:
@@ -293,12 +293,12 @@ cdef int read_guard(
 
 
 cdef void kill_cells(Core* k, const Query* q, State* s, int guard) noexcept nogil:
-    cdef int cell, lane, i, guards, words = words_of(q, s.width)
+    cdef int cell, cohort, i, guards, words = words_of(q, s.width)
     for cell in range(q.cells):
         guards = q.cell_guards[cell]
         if guards < 0:
             continue
         for i in range(q.guard_set[2 * guards], q.guard_set[2 * guards + 1]):
             if q.member[i] == guard:
-                for lane in range(s.lanes):
-                    memset(cell_of(q, s, lane, cell), 0, words * sizeof(uint64_t))
+                for cohort in range(s.cohorts):
+                    memset(cell_of(q, s, cohort, cell), 0, words * sizeof(uint64_t))

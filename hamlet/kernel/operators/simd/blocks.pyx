@@ -33,7 +33,7 @@ from hamlet.kernel.operators.pane_matrix.panes cimport (
     measure_plain,
     place_of,
 )
-from hamlet.kernel.operators.scalar.state cimport State, cell_of, clear_state, lane_of, more_lanes, new_state
+from hamlet.kernel.operators.scalar.state cimport State, cell_of, clear_state, cohort_at, more_cohorts, new_state
 from hamlet.kernel.operators.simd.lanes cimport (
     ALIGNMENT,
     CAST_COUNT,
@@ -441,19 +441,19 @@ cdef int fill_state(Core* k, const Band* band, const Block* block, int lane, Sta
     cdef const Word* cells
     clear_state(q, s)
     s.width = 1
-    if more_lanes(q, s, block.newest - block.oldest + 1):
+    if more_cohorts(q, s, block.newest - block.oldest + 1):
         return OUT_OF_MEMORY
     s.first, s.last, s.lowest, s.border = 0, block.newest - block.oldest, block.first, block.border
     s.bits = block.bits if band.exact and q.cells else 0  # what has no cells has no counts
     for cohort in range(block.oldest, block.newest + 1):
         cells = cells_of(band, block, cohort)
         window = block.until[place_of(block, cohort)]
-        s.upto[lane_of(s, cohort - block.oldest)] = window
+        s.until[cohort_at(s, cohort - block.oldest)] = window
         at = lane // shape.width * shape.slots * shape.vectors * shape.width + lane % shape.width
         for slot in range(q.cells):
             cell_of_lane(
                 band, lane, cells + at + slot * shape.vectors * shape.width,
-                cell_of(q, s, lane_of(s, cohort - block.oldest), slot),
+                cell_of(q, s, cohort_at(s, cohort - block.oldest), slot),
             )
         for set in range(band.sets):
             slot = band.start[lane * band.sets + set]
@@ -508,7 +508,7 @@ cdef void hold_seats(Core* k) noexcept:
                 s = k.state[key * k.queries + band.query[i]]
                 if s != NULL and s.first <= s.last:
                     band.seat[key].until = max(
-                        band.seat[key].until, s.upto[lane_of(s, s.last)] * band.slide + band.within
+                        band.seat[key].until, s.until[cohort_at(s, s.last)] * band.slide + band.within
                     )
 
 

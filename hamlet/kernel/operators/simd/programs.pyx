@@ -94,7 +94,7 @@ cdef void load_band(Core* k, Band* band, object given, dict held) except *:
     band.query = ints(held, "queries", given.queries)
     lanes = {query: lane for lane, query in enumerate(given.queries)}
     band.lane = ints(held, "lanes", [lanes.get(query, -1) for query in range(k.queries)])
-    band.within, band.slide, band.windows, band.exact = q.within, q.slide, q.lanes, q.exact
+    band.within, band.slide, band.windows, band.exact = q.within, q.slide, q.windows, q.exact
     band.most_bits = 61 if band.exact else LANES_PLAIN_BITS
     band.machine = machine_of(given.width) if given.width else machine_within(band.queries, k.widest)
     band.narrow = given.width != 0

@@ -1,4 +1,4 @@
-"""Lanes: windows that opened at one turn are equal until they close, and are kept once."""
+"""Cohorts of queries by themselves: windows that opened at one turn are equal until they close, and are kept once."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_oracle(pattern: str, window: str, numbers: str) -> None:
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_pushes_and_saves(pattern: str) -> None:
-    """Saved between any two events, lanes stand as they stood."""
+    """Saved between any two events, cohorts stand as they stood."""
     asked = hamlet.Workload.parse(f"{PATTERNS[pattern]} {WINDOWS[0]}")
     events = sparse(60, 5, keys=3)
     expected = hamlet.run(asked, events).rows()
@@ -63,7 +63,7 @@ def test_pushes_and_saves(pattern: str) -> None:
 
 @pytest.mark.parametrize("where", ["", "WHERE A.v < NEXT(A).v", "WHERE A.v < NEXT(A).v * 2 + 1"])
 def test_memory_follows_events(where: str) -> None:
-    """An hour every second is 3,600 windows at a time; two hundred keys with twenty events hold twenty lanes each."""
+    """An hour every second is 3,600 windows at a time; two hundred keys with twenty events hold twenty cohorts each."""
     events = [{"time": 150 * i + key // 4, "type": "A", "k": key, "v": i % 10} for i in range(20) for key in range(200)]
     asked = hamlet.Workload.parse(
         f"RETURN k, COUNT(*), SUM(A.v) PATTERN SEQ(A+, B) {where} GROUP-BY k WITHIN 1 h SLIDE 1 s"
