@@ -44,6 +44,7 @@ from hamlet.kernel.core cimport (
     ALONE,
     AVX2,
     AVX512,
+    BURSTS_AT_ONCE,
     BYTES,
     COMPLETE_WINDOW,
     DECISION_CACHE,
@@ -156,8 +157,9 @@ cdef enum:
 # On which faster paths; `hamlet.planner.paths` says what each is.
 FEATURES = {
     "active_queries": ACTIVE_QUERIES, "int32": INT32, "row_columns": ROW_COLUMNS, "run_length": RUN_LENGTH,
-    "bytes": BYTES, "decision_cache": DECISION_CACHE, "deferred_bursts": DEFERRED_BURSTS,
-    "plain_doubles": PLAIN_DOUBLES, "index": INDEX, "avx2": AVX2, "avx512": AVX512,
+    "bytes": BYTES, "decision_cache": DECISION_CACHE, "bursts_at_once": BURSTS_AT_ONCE,
+    "deferred_bursts": DEFERRED_BURSTS, "plain_doubles": PLAIN_DOUBLES, "index": INDEX, "avx2": AVX2,
+    "avx512": AVX512,
 }
 
 POLICIES = {"never": NEVER, "static": STATIC, "dynamic": DYNAMIC, "random": RANDOM}

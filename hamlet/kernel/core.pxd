@@ -36,6 +36,7 @@ cdef enum:               # Feature: faster paths on which no result depends, lik
     INT32
     ROW_COLUMNS
     RUN_LENGTH
+    BURSTS_AT_ONCE
     BYTES
     DECISION_CACHE
     DEFERRED_BURSTS
@@ -124,6 +125,8 @@ cdef struct Graphlet:    # events of one type that queries bind to a Kleene sub-
     int* kind            # [classes]
     int64_t* of_kind     # [classes] events of each
     int loose            # members in no band
+    int only             # the band of all members, if they have one role and tumbling windows, else -1
+    bint sharing         # whether the last burst that some query had a trend to extend in was shared
     bint even            # whether all members have the same windows
     uint64_t* columns    # [roles] bits of the columns that members of a role read
     int lives            # members with trends that the burst extends: k

@@ -34,6 +34,7 @@ cdef struct Segment:
     const int* member      # [members] of it, their places, of one role: the queries that take the burst by themselves
     int members
     bint sought            # of a burst: whether `find` has been asked who has trends that it extends
+    bint tells             # where it has not: whether `consume` is to say it, as `find` would have done
     const Event* event     # [events] of a whole window; NULL for none
     Py_ssize_t events
     const int64_t* orders  # orders rows of one time, or NULL

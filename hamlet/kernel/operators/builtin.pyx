@@ -13,7 +13,8 @@ event_store      the same, for one query that keeps single events        nothing
 
 from hamlet.kernel.operator import NUMBERS
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memset
 
 from hamlet.kernel.checkpoint cimport write_block, write_state
 from hamlet.kernel.core cimport (
@@ -34,7 +35,7 @@ from hamlet.kernel.operators.scalar.state cimport State
 from hamlet.kernel.operators.scalar.step cimport entry_of, step_query
 from hamlet.kernel.operators.simd.blocks cimport bytes_in_block, hand_over, leave_block
 from hamlet.kernel.operators.simd.lanes cimport Band, LaneProgram, is_found
-from hamlet.kernel.operators.simd.step cimport burst_band, find_lanes, seek_block, step_band
+from hamlet.kernel.operators.simd.step cimport burst_band, count_lanes, find_lanes, seek_block, step_band
 from hamlet.kernel.plan cimport NO_FAILURE
 from hamlet.kernel.windows cimport leave_state
 
@@ -79,6 +80,7 @@ cdef int consume_band(Core* k, int number, Segment* segment) noexcept nogil:
     """A burst, a run for each role, or events of one time, for the queries of a band."""
     cdef Band* band = &k.band[number]
     cdef Graphlet* g = segment.graphlet
+    cdef uint64_t* found = NULL
     cdef bint starts
     cdef int i, failure
     if g == NULL:
@@ -87,8 +89,11 @@ cdef int consume_band(Core* k, int number, Segment* segment) noexcept nogil:
         failure = seek_block(k, number, g, &starts)
         if failure or not band.reached:
             return failure
+        if segment.tells:
+            found = band.found
+            memset(found, 0, band.marks * sizeof(uint64_t))
     for i in range(segment.runs):
-        failure = burst_band(k, number, g, &segment.run[i])
+        failure = burst_band(k, number, g, &segment.run[i], found)
         if failure:
             return failure
         if not band.reached:  # the numbers have become too large for lanes
@@ -96,6 +101,8 @@ cdef int consume_band(Core* k, int number, Segment* segment) noexcept nogil:
                 return pass_burst(k, number, segment, i)
             g.handed = True  # who asks next finds states
             return NO_FAILURE
+        if found != NULL:
+            count_lanes(k, band, g, segment.run[i].role, found)
     return NO_FAILURE
 
 

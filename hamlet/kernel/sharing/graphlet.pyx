@@ -14,7 +14,18 @@ from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from hamlet.kernel.cells cimport floor_divide, lowest_window
-from hamlet.kernel.core cimport LONGEST_BURST, Core, Graphlet, Member, column_bit, mixed
+from hamlet.kernel.core cimport (
+    BURSTS_AT_ONCE,
+    DYNAMIC,
+    LONGEST_BURST,
+    STATIC,
+    Core,
+    Graphlet,
+    Member,
+    column_bit,
+    may_use,
+    mixed,
+)
 from hamlet.kernel.operator cimport Run, Segment, in_block, operators
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, Query
 from hamlet.kernel.radix_sort cimport MOST_ARRANGED, Event
@@ -220,16 +231,67 @@ cdef int end_several(Core* k, Graphlet* g) noexcept nogil:
     """Decide who shares the burst, and apply its coefficients to every query with trends that it extends."""
     cdef int failure
     cdef uint64_t shared
+    cdef bint done
     count_roles(k, g)
+    if g.only >= 0 and k.band[g.only].seat[g.key].block != NULL and (g.sharing or g.reads == 0) and takes_effect(k):
+        failure = end_at_once(k, g, &done)
+        if failure or done:
+            return failure
     failure = find_live(k, g)
     if failure:
         return failure
     if g.lives:
         k.graphlets += 1
         shared = decide(k, g)
+        g.sharing = shared != 0
         if k.past != NULL and note_burst(k, g, shared):
             return OUT_OF_MEMORY
         return apply_coefficients(k, g, shared)
+    return NO_FAILURE
+
+
+cdef inline bint takes_effect(const Core* k) noexcept nogil:
+    """Whether a burst may take effect before it is decided who shares it."""
+    return may_use(k, BURSTS_AT_ONCE) and (k.policy == DYNAMIC or k.policy == STATIC) and not k.trace.on and not k.paper
+
+
+cdef int end_at_once(Core* k, Graphlet* g, bint* done) noexcept nogil:
+    """Let a burst of one role take effect in its only band as if it were shared, and see by that whom it concerns.
+
+    So no lane is looked at twice. The decision is that for the next burst; where nothing is tallied it changes nothing.
+    Not `done` where states take the lanes over: then nothing has been applied.
+    """
+    cdef uint64_t columns = g.columns[0]
+    cdef int64_t snapshots = k.snapshots, joined
+    cdef Segment segment
+    cdef Run run
+    cdef int failure
+    k.reached[BURSTS_AT_ONCE] += 1
+    done[0] = False
+    forget_lives(k, g)
+    g.listed = g.handed = g.in_blocks = False
+    sort_rows(k, g, columns != 0)
+    tally_kinds(k, g, columns, 1)
+    join_kinds(k, g, columns, 0)
+    joined = k.snapshots - snapshots
+    k.snapshots = snapshots
+    burst_of_role(k, g, 0, &run)
+    one_burst(&segment, g, &run)
+    segment.tells = True
+    failure = operators[k.unit[g.only].operator].consume(k, g.only, &segment)
+    if failure or not k.band[g.only].reached:
+        return failure
+    done[0] = True
+    if g.lives == 0:
+        return NO_FAILURE
+    k.graphlets += 1
+    g.sharing = decide(k, g) != 0
+    if k.past != NULL and note_burst(k, g, g.sharing):
+        return OUT_OF_MEMORY
+    k.shared_graphlets += g.sharing and g.lives > 1
+    k.snapshots += 1 + joined if g.sharing else g.lives
+    k.coefficients += 1 if columns or g.sharing else g.lives
+    k.applied += g.lives
     return NO_FAILURE
 
 
@@ -400,7 +462,8 @@ cdef inline void burst_of_role(const Core* k, const Graphlet* g, int role, Run* 
 cdef inline void one_burst(Segment* segment, Graphlet* g, Run* run) noexcept nogil:
     """A burst as a segment of one run; nobody has been asked yet who has trends that it extends."""
     segment.key, segment.time, segment.graphlet, segment.runs, segment.run = g.key, g.time, g, 1, run
-    segment.sought, segment.member, segment.members, segment.entry, segment.event = False, NULL, 0, NULL, NULL
+    segment.sought = segment.tells = False
+    segment.member, segment.members, segment.entry, segment.event = NULL, 0, NULL, NULL
 
 
 cdef void clear_tally(Core* k, int role) noexcept nogil:

@@ -23,7 +23,7 @@ from hamlet.kernel.core cimport (
     column_bit,
     grown,
 )
-from hamlet.kernel.operators.simd.lanes cimport Band, is_found
+from hamlet.kernel.operators.simd.lanes cimport Band, LaneProgram, is_found
 from hamlet.kernel.plan cimport FROM_CELL, FROM_START, FROM_STORE, Arrival, Entry, Query
 from hamlet.kernel.sharing.burst cimport Tally
 
@@ -102,6 +102,24 @@ cdef void find_consumers(Core* k) except *:
                 count += 1
         k.class_plain[kind] = k.class_graphlet[kind] >= 0 and k.consumer_first[kind] == count
     k.consumer_first[k.classes] = count
+    for kind in range(MOST_GRAPHLETS):
+        k.graphlet[kind].only = only_band(k, kind)
+
+
+cdef int only_band(const Core* k, int type) noexcept:
+    """The band of all members of a graphlet, where they have one role and tumbling windows; else -1."""
+    cdef int number, found = -1
+    cdef const LaneProgram* program
+    if k.graphlet[type].roles != 1 or k.graphlet[type].loose:
+        return -1
+    for number in range(k.bands):
+        program = k.band[number].burst[type]
+        if program == NULL or program.groups == 0:
+            continue
+        if found >= 0 or not program.direct or k.band[number].windows > 1:
+            return -1
+        found = number
+    return found
 
 
 cdef void ban(Core* k, Graphlet* g, int query) noexcept:

@@ -1,4 +1,4 @@
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from hamlet.kernel.core cimport Core
 from hamlet.kernel.operators.simd.lanes cimport Band, Block, LaneProgram, Word
@@ -8,7 +8,9 @@ cdef const Word* folded_cells(const Band* band, const Block* block, int64_t coho
 cdef void end_map(const Band* band, Block* block) noexcept nogil
 cdef int64_t first_apart(const Block* block) noexcept nogil
 cdef Word* map_of(const Block* block, int64_t cohort) noexcept nogil
-cdef void apply_step(Band* band, Block* block, const LaneProgram* program, int64_t events) noexcept nogil
+cdef void apply_step(
+    Band* band, Block* block, const LaneProgram* program, int64_t events, uint64_t* found
+) noexcept nogil
 cdef bint another_map(const Band* band, Block* block) noexcept nogil
 cdef void measure_plain(const Band* band, Block* block) noexcept nogil
 cdef void leave_plain(const Band* band, Block* block) noexcept nogil

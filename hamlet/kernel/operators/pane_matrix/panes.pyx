@@ -17,7 +17,7 @@ begins. Cohorts that a map was folded into are scaled.
 Source: HAMLET (SIGMOD'21) §3.1 (panes).
 """
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy
 
 from hamlet.kernel.core cimport Core
@@ -193,8 +193,13 @@ cdef void end_map(const Band* band, Block* block) noexcept nogil:
     block.mapped = False
 
 
-cdef void apply_step(Band* band, Block* block, const LaneProgram* program, int64_t events) noexcept nogil:
-    """Let a burst, or one event, take effect; its inputs are loaded."""
+cdef void apply_step(
+    Band* band, Block* block, const LaneProgram* program, int64_t events, uint64_t* found
+) noexcept nogil:
+    """Let a burst, or one event, take effect; its inputs are loaded.
+
+    `found` gets the bits of the lanes with trends that it extends; a null pointer for nobody asks.
+    """
     cdef int begins
     block.steps += 1
     if program.kills:
@@ -204,5 +209,5 @@ cdef void apply_step(Band* band, Block* block, const LaneProgram* program, int64
     begins = stepped(band, block)
     band.machine.apply(
         &band.shape, program, band.cells, steppings(band, block), begins, band.input, events, block.plain, band.sums,
-        NULL,
+        found,
     )

@@ -1,5 +1,5 @@
 from libc.math cimport fabs
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from hamlet.kernel.core cimport Core, Graphlet
 from hamlet.kernel.expression cimport Column
@@ -21,7 +21,8 @@ cdef int step_band(
 ) noexcept nogil
 cdef int find_lanes(Core* k, int number, Graphlet* g) noexcept nogil
 cdef int seek_block(Core* k, int number, Graphlet* g, bint* starts) noexcept nogil
-cdef int burst_band(Core* k, int number, const Graphlet* g, const Run* run) noexcept nogil
+cdef int burst_band(Core* k, int number, const Graphlet* g, const Run* run, uint64_t* found) noexcept nogil
+cdef void count_lanes(Core* k, const Band* band, Graphlet* g, int role, const uint64_t* found) noexcept nogil
 
 
 cdef inline bint load_input(Core* k, const Input* input, int64_t row, Word* x, double* size) noexcept nogil:

@@ -174,7 +174,7 @@ cdef int step_band(
         done[0] = False
         return hand_over(k, number, key)
     note(k, band, block, 1)
-    apply_step(band, block, program, 1)
+    apply_step(band, block, program, 1, NULL)
     return NO_FAILURE
 
 
@@ -362,8 +362,11 @@ cdef void count_lanes(Core* k, const Band* band, Graphlet* g, int role, const ui
                 k.kin_lives[kin] += ones(found[i] & of_kin[kin * band.marks + i])
 
 
-cdef int burst_band(Core* k, int number, const Graphlet* g, const Run* run) noexcept nogil:
-    """Apply a burst's coefficients to all lanes of a role; afterwards the band may no longer be reached."""
+cdef int burst_band(Core* k, int number, const Graphlet* g, const Run* run, uint64_t* found) noexcept nogil:
+    """Apply a burst's coefficients to all lanes of a role; afterwards the band may no longer be reached.
+
+    `found` gets the bits of the lanes with trends that it extends; a null pointer for nobody asks.
+    """
     cdef Band* band = &k.band[number]
     cdef const LaneProgram* program = &band.burst[g - k.graphlet][run.role]
     cdef Block* block = band.block
@@ -379,5 +382,5 @@ cdef int burst_band(Core* k, int number, const Graphlet* g, const Run* run) noex
         band.reached = False
         return hand_over(k, number, g.key)
     note(k, band, block, events).bursts += 1
-    apply_step(band, block, program, events)
+    apply_step(band, block, program, events, found)
     return NO_FAILURE
