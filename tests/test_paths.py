@@ -82,7 +82,7 @@ def test_rows_do_not_depend_on_a_feature(feature: str) -> None:
 
 
 def test_who_computes_is_told() -> None:
-    events = stream()
+    events = stream(groups=3)  # with events in nearly every pane of a group
     for text, numbers, operator in (
         (TUMBLING, "exact", "complete_window"),
         (SLIDING, "exact", "simd"),
