@@ -82,14 +82,13 @@ def test_rows_do_not_depend_on_a_feature(feature: str) -> None:
 
 
 def test_who_computes_is_told() -> None:
-    events = stream(groups=3)  # with events in nearly every pane of a group
-    for text, numbers, operator in (
-        (TUMBLING, "exact", "complete_window"),
-        (SLIDING, "exact", "simd"),
-        (SLIDING, "float", "pane_matrix"),
-        (LOOKING_BACK, "exact", "event_store"),
+    for text, numbers, groups, operator in (
+        (TUMBLING, "exact", 9, "complete_window"),
+        (SLIDING, "exact", 9, "simd"),
+        (SLIDING, "float", 3, "pane_matrix"),  # with events in nearly every pane of a group
+        (LOOKING_BACK, "exact", 9, "event_store"),
     ):
-        plan = served(text, numbers=numbers)
+        plan, events = served(text, numbers=numbers), stream(groups=groups)
         assert list(plan.by_operator()) == [operator]
         work = hamlet.run(hamlet.Workload.parse(text), events, numbers=numbers).stats["operators"]
         assert max(work, key=lambda name: work[name]["events"]) == operator
