@@ -15,11 +15,11 @@ from hamlet.planner.tables import QueryTables
 from optimizer.bounds import Bound, Line
 
 WORD = 8
-STATE = 136  # struct State
+STATE = 152 + 4 * 8  # struct State, and the last windows of a few cohorts
 STORE = 128  # struct Store
 INDEX = 56  # struct Index
 RUN = 56  # struct Run
-UNTIL = 8  # the last one of windows that opened at one turn, where queries are side by side
+UNTIL = 8  # the last one of windows that opened at one turn
 ALLOCATION = 16  # what the C allocator adds to a block, padding included
 PAST = 56  # struct Past, in an array that grows by halves
 PLACE = (8 + PAST) * 3 // 2 + 2 * 16  # its pointer and its entry of the calendar, which grows by doubling

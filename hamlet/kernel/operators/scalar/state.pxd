@@ -68,9 +68,9 @@ cdef struct State:       # one query and one key
     int64_t last
     int64_t lowest       # the lowest window that is open
     int64_t* until        # [cohorts] the last window of each; the first one is behind that of the cohort before
-    int cohorts            # room for so many
     int64_t border       # no window opens or closes before this time
     int64_t bits         # no count has more bits
+    int cohorts          # room for so many
     int width            # limbs of a count
     int packed           # the operator that keeps the cells in a form of its own; 0 (`SCALAR`) where they hold sums
     bint scheduled       # an entry of the calendar points here
