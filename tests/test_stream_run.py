@@ -606,13 +606,48 @@ def test_trend_queries_and_triggers_together(tmp_path: Path, capsys: pytest.Capt
     assert json.loads(capsys.readouterr().out) == {"trigger": "15 trends", "time": 20}
 
 
-def test_what_cannot_be_routed_names_the_stream() -> None:
-    with pytest.raises(UnsupportedError, match="total has no parameter"):
-        routed_by(
-            Specification.parse(
-                "input p: Int64  output n(q: Int64) spawn with p eval when p = q with 1  output total := p"
-            ).program
-        )
+@pytest.mark.parametrize(
+    ("rest", "said"),
+    [
+        ("eval when p = q with 1  output total := p", "total has no parameter that is spawned with p"),
+        ("eval when v = q with 1", "n is not bound: its eval clause lacks a condition such as p = p"),
+        ("eval when p = q with 1 close @true when true", "n closes at events without p"),
+        ("eval when p = q with 1 close when v = 3", "n closes at events of others"),
+        ("eval when p = q with v.offset(by: -1).defaults(to: 0)", "n reads earlier values of input v"),
+        (
+            "eval when p = q with v  output m(q: Int64) spawn with p eval when p = q with n(q + 1).hold(or: 0)",
+            "m reads other instances of n",
+        ),
+    ],
+)
+def test_what_cannot_be_routed_names_the_stream(rest: str, said: str) -> None:
+    text = f"input p: Int64, v: Int64  output n(q: Int64) spawn with p {rest}"
+    with pytest.raises(UnsupportedError) as caught:
+        routed_by(Specification.parse(text).program)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "column", "found"),
+    [
+        ("String", pa.array([1, 2]).dictionary_encode(), ["1", "2"]),
+        ("Int64", pa.array([1, 2]).dictionary_encode(), [1, 2]),
+        ("Int64", pa.array([5, 6], pa.timestamp("s")), [5, 6]),
+        ("Float64", pa.array([" 1.5", "2 "], pa.string_view()), [1.5, 2.0]),
+        ("String", pa.array([1.5, 2.5]), "a is String, and its column holds double"),
+        ("Int64", pa.array([True, False]), "a is Int64, and its column holds bool"),
+        ("Bool", pa.array([1, 0]), "a is Bool, and its column holds int64"),
+        ("Int64", pa.array(["1", "x"]), "column 'a' holds what input a of type Int64 cannot be"),
+    ],
+)
+def test_columns_of_other_types(kind: str, column: pa.Array, found: list[Any] | str) -> None:
+    """Integers stand for text, times and text that reads so for numbers; nothing else for anything else."""
+    text, table = f"input a: {kind}  output o := a", pa.table({"time": [0, 1], "a": column})
+    if isinstance(found, str):
+        with pytest.raises(HamletError, match=found):
+            rows(text, table)
+    else:
+        assert [value for _, value in values(text, table, "o")] == found
 
 
 def test_errors_are_of_the_house() -> None:
