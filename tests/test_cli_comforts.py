@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 
 import hamlet
 from hamlet.cli import doctor, main
-from hamlet.cli.progress import _doing, counted, summary_line
+from hamlet.cli.progress import _doing, counted, progress_bar, run_bar, summary_line, task_bar
 from hamlet.cli.run import _doubting
 from hamlet.cli.show import show_tables
 from hamlet.engine.where import Filter, FilteredEvents
@@ -243,6 +244,31 @@ def test_what_the_progress_bar_says() -> None:
     assert counted(500, None, 12_345_678) == "500, 12.3 M/s"
     assert [_doing(done, 1000) for done in (0, 999, 1000)] == ["reading events", "reading events", "counting trends"]
     assert _doing(1000, None) == "reading events"
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_bars_are_for_terminals_and_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    bars: list[tuple[Callable[[bool], Any], tuple[Any, ...], str]] = [
+        (lambda quiet: progress_bar(quiet, 1000), (1000,), "1,000 of 1,000"),
+        (lambda quiet: run_bar(quiet, "cases"), (3, 7), "3/7"),
+        (task_bar, ("joining", 2, 5), "joining"),
+    ]
+    for bar, done, text in bars:
+        for quiet, terminal in ((False, io.StringIO()), (True, _Terminal())):
+            monkeypatch.setattr(sys, "stderr", terminal)
+            with bar(quiet) as advance:
+                assert advance is None
+            assert terminal.getvalue() == ""
+        monkeypatch.setattr(sys, "stderr", terminal := _Terminal())
+        with bar(False) as advance:
+            advance(*done)
+        assert text in terminal.getvalue()
+        assert terminal.getvalue().endswith("\x1b[2K")  # the line is erased
 
 
 def test_the_line_about_a_run() -> None:
