@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 
 import hamlet
 from hamlet.cli import doctor, main
-from hamlet.cli.progress import _doing, counted
+from hamlet.cli.progress import _doing, counted, progress_bar, run_bar, summary_line, task_bar
 from hamlet.cli.run import _doubting
 from hamlet.cli.show import show_tables
 from hamlet.engine.where import Filter, FilteredEvents
@@ -243,6 +244,46 @@ def test_what_the_progress_bar_says() -> None:
     assert counted(500, None, 12_345_678) == "500, 12.3 M/s"
     assert [_doing(done, 1000) for done in (0, 999, 1000)] == ["reading events", "reading events", "counting trends"]
     assert _doing(1000, None) == "reading events"
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_bars_are_for_terminals_and_leave_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    bars: list[tuple[Callable[[bool], Any], tuple[Any, ...], str]] = [
+        (lambda quiet: progress_bar(quiet, 1000), (1000,), "1,000 of 1,000"),
+        (lambda quiet: run_bar(quiet, "cases"), (3, 7), "3/7"),
+        (task_bar, ("joining", 2, 5), "joining"),
+    ]
+    for bar, done, text in bars:
+        for quiet, terminal in ((False, io.StringIO()), (True, _Terminal())):
+            monkeypatch.setattr(sys, "stderr", terminal)
+            with bar(quiet) as advance:
+                assert advance is None
+            assert terminal.getvalue() == ""
+        monkeypatch.setattr(sys, "stderr", terminal := _Terminal())
+        with bar(False) as advance:
+            advance(*done)
+        assert text in terminal.getvalue()
+        assert terminal.getvalue().endswith("\x1b[2K")  # the line is erased
+
+
+def test_the_line_about_a_run() -> None:
+    stats: dict[str, Any] = {"events": 1, "late_events": 0, "rows": 2000}
+    assert summary_line(stats, 0.5) == "1 event, 2,000 rows, 0.50 s"
+    slices = {"loads": [3, 1], "max_over_mean": 1.5, "replication": 1.25}
+    stats |= {"late_events": 3, "infinite_values": 4, "slices": slices, "left_behind": 5, "stages": {"reading": 1.25}}
+    assert summary_line(stats, 2) == (
+        "1 event, 3 late, 2,000 rows, 4 values beyond the double range written as inf, "
+        "2 slices (max/mean load 1.50, replication 1.25), 5 events of keys without a trend left behind, 2.00 s "
+        "(reading 1.2 s)"
+    )
+    said = summary_line(stats | {"products": {"used": True, "ranges": 7}}, 0.5)
+    assert "7 ranges of time sent as matrices" in said
+    assert "slices" not in said
 
 
 # --------------------------------------------------------------------------------------- doctor, version, completion

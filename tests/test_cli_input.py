@@ -151,3 +151,36 @@ def test_no_command_shows_the_help(capfd: pytest.CaptureFixture[str]) -> None:
 def test_no_rows_asked_for(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run("--input", "e.csv", "--limit", "0", "--quiet") == 0
     assert capfd.readouterr().out == "q1: 1 row\n... and 1 more row; --output writes them all\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--stream"], "--stream needs --checkpoint DIR, where the job keeps its place and its state"),
+        (["--stream", "--overwrite"], "--overwrite belongs to a batch; --stream goes on from its checkpoint"),
+        (["--stream", "--report", "r.html"], "for a page about the files that are there, submit them without --stream"),
+        (["--stream", "--trace", "t.json"], "for a trace of the files that are there, submit them without --stream"),
+        (["--stream", "--from", "5"], "--from belongs to a batch; --where can compare the time of a --stream"),
+        (
+            ["--stream", "--products", "always"],
+            "--products belongs to a batch; --stream sends every event to its slice",
+        ),
+        (["--stream", "--semijoin", "on"], "--semijoin belongs to a batch; --stream does not know what keys will have"),
+        (["--checkpoint", "c"], "--checkpoint belongs to --stream"),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, list) else "",
+)
+def test_options_of_jobs_that_do_not_go_together(
+    folder: Path, capsys: pytest.CaptureFixture[str], options: list[str], said: str
+) -> None:
+    """They are refused before Spark starts and before anything is written."""
+    before = set(folder.iterdir())
+    assert main(["submit", "w.sase", "--input", "e.csv", "--output", "out", *options]) == 2
+    assert said in capsys.readouterr().err
+    assert set(folder.iterdir()) == before
+
+
+def test_queries_are_not_picked_from_a_policy(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "p.mfotl").write_text("A(x)")
+    assert main(["submit", "p.mfotl", "--input", "e.csv", "--output", "out", "--query", "q1"]) == 2
+    assert "--query is for workloads of trend queries (.sase)" in capsys.readouterr().err

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import hamlet
@@ -172,3 +173,19 @@ def test_text_where_a_number_was_meant(tmp_path: Path, capsys: pytest.CaptureFix
         hamlet.run(hamlet.Workload.from_file(workload), path)
     assert main(["run", str(workload), "--input", str(path)]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_which_text_keeps_a_column_from_being_numbers(tmp_path: Path) -> None:
+    """In files whose texts are coded, columns whose names are quoted, and far behind the first batch."""
+    rows = 200_000
+    prices = pa.array(["3.5"] * (rows - 2) + [None, "n/a"]).dictionary_encode()
+    table = pa.table({"time": range(rows), "type": ["A"] * rows, 'the "price"': prices, "all": ["7"] * rows})
+    pq.write_table(table, tmp_path / "e.parquet")
+    text = "RETURN COUNT(*) PATTERN A WHERE A.{} > 10 WITHIN 10 s"
+    with pytest.raises(hamlet.WorkloadError) as caught:
+        hamlet.run(hamlet.Workload.parse(text.format('"the ""price"""')), tmp_path / "e.parquet")
+    assert f"""first value of the "price" that is not a number is 'n/a', in row {rows:d} by time""" in str(caught.value)
+    with pytest.raises(hamlet.WorkloadError) as caught:
+        hamlet.run(hamlet.Workload.parse(text.format("all")), tmp_path / "e.parquet")
+    assert "cannot be compared" in str(caught.value)
+    assert "first value" not in str(caught.value)

@@ -5,10 +5,14 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
+
+from hamlet.cli import main
+from hamlet.cli.interrupt import heard_at_once
 
 WAITS = "interrupted; ends when what is under way allows it, or at once with another Ctrl-C\n"
 LISTEN = """
@@ -87,3 +91,20 @@ def test_who_imports_the_package_keeps_its_own_interrupts(tmp_path: Path) -> Non
         script.write_text(before + ask.format(handler))
         done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=True)
         assert done.stdout == "True\n"
+
+
+def test_a_thread_of_a_program_runs_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    """Signals are the main thread's, whose handler stays."""
+    before, found = signal.getsignal(signal.SIGINT), []
+
+    def work() -> None:
+        with heard_at_once():
+            found.append(signal.getsignal(signal.SIGINT))
+        found.append(main(["--version"]))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [before, 0]
+    assert signal.getsignal(signal.SIGINT) is before
+    assert "hamlet" in capsys.readouterr().out

@@ -220,6 +220,25 @@ def test_a_failed_write_leaves_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["out"] * overwrite
 
 
+def test_former_results_come_back_where_new_ones_cannot_take_their_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, real = tmp_path / "out", Path.rename
+    write(RESULTS, out, "json")
+    before = files_below(tmp_path)
+
+    def rename(path: Path, target: Path) -> Path:
+        if path.name.endswith(".new"):
+            raise OSError(5, "Input/output error")
+        return real(path, target)
+
+    monkeypatch.setattr(Path, "rename", rename)
+    with pytest.raises(OutputError, match=r"cannot write to .*out: Input/output error"):
+        write(RESULTS, out, "csv", overwrite=True)
+    assert files_below(tmp_path) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
 def test_a_count_that_does_not_fit_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match=r"query q1, window \[0, 10\), group district=None: count = 1000.* int64"):
         write(Results(RESULTS.by_query, CLOCK, "int64"), tmp_path / "out")

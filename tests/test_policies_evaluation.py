@@ -92,6 +92,48 @@ def test_golden(text: str, events: list[Event], rows: list[tuple[Any, ...]]) -> 
     assert [(row["time"], *list(row.values())[3:]) for row in found] == rows
 
 
+TYPED_LOG: list[Point] = [
+    (0, {("p", 1): {(-7,), (2,)}, ("q", 1): {(2,)}, ("f", 2): {(-2.5, "low"), (0.5, "high"), (1.5, "high")}}),
+    (3, {("p", 1): {(4,)}, ("f", 2): {(4.0, "highest")}, ("s", 1): {("high",), ("7",)}}),
+    (4, {("r", 2): {(1, 1), (1, 2)}}),
+]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "p(x) AND y = x + 2 - 3 * x",
+        "p(x) AND y = x / 2 AND z = x MOD 2",
+        "p(x) AND NOT x = 2 AND y = 8 / (x - 2)",
+        "f(x, _) AND y = x / 2.0 AND z = - x",
+        "p(x) AND y = i2f(x) / 2.0",
+        "f(x, _) AND y = f2i(x)",
+        "p(x) AND y = i2s(x)",
+        "p(x) AND x <= 2 AND x >= -7 AND NOT x > 2",
+        'f(x, g) AND "high" SUBSTRING g AND x < 4.0',
+        'f(_, g) AND g MATCHES r"^high"',
+        "c <- MED x f(x, _)",
+        "c <- MED x; g f(x, g)",
+        "c <- MED x p(x)",
+        "c <- AVG x p(x)",
+        "c <- SUM x f(x, _)",
+        "c <- MIN x; g f(x, g)",
+        "c <- MAX x; g f(x, g)",
+        "c <- CNT x q(x)",
+        "EXISTS y. r(x, y) AND NOT r(y, y)",
+        "LET twice(a) = EXISTS b. p(b) AND a = b * 2 IN twice(x) AND x > 0",
+        "(ALWAYS[0,3] NOT q(2)) AND p(x)",
+        "(HISTORICALLY[0,9] NOT r(1, 1)) AND p(x)",
+        "(EVENTUALLY[0,4] r(1, x)) AND p(2)",
+    ],
+)
+def test_terms_and_aggregations_equal_the_oracle(text: str) -> None:
+    policy = Policy.parse(text, SIG)
+    rows = expected(policy, TYPED_LOG)
+    assert rows
+    assert sorted(evaluated(policy, TYPED_LOG, [])) == rows
+
+
 def test_a_policy_gives_its_violations() -> None:
     text = "ALWAYS FORALL u. p(u) IMPLIES EVENTUALLY[0,2] q(u)"
     events = events_of((0, "p", 1), (1, "q", 1), (2, "p", 2), (9, "p", 3))

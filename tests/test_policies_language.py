@@ -91,6 +91,11 @@ ERRORS = [
     ('s(x) AND x MATCHES r"\\(a"', "regular expression"),
     ("FORWARD p(x)", "not supported"),
     ('p("a) ', "not closed"),
+    ("s('a) ", "close it with '"),
+    ("p(x) AND (* and so on", "the comment that starts here is not closed"),
+    ("p(x) AND NOT x ≠ 1", "write NOT (x = y) for values that differ"),
+    ("p(x) & q(x)", "write AND, OR, NOT"),
+    ("p(x) AND $", "unexpected character '$'"),
     ("", "no formula"),
 ]
 
@@ -174,6 +179,25 @@ def test_signatures() -> None:
     with pytest.raises(PolicyError) as caught:
         Signature.parse("p(itn)\nq(a: int, a: int)\nz\ng(int)\ng(int)")
     assert len(caught.value.diagnostics) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("p(int)\np(string)", "<signature>:2:1: p with 1 arguments is declared twice"),
+        ("p{a: int}", "<signature>:1:2: expected '(' after 'p', found '{'"),
+        ("(int)", "<signature>:1:1: expected the name of a predicate, found '('"),
+        ("p(a: int, a: int)", "<signature>:1:11: 'a' names two arguments of p"),
+        ("p(int string)", "<signature>:1:7: expected ',' or ')' in the arguments of 'p', found 'string'"),
+        ("p(quaternion)", "hint: types are int, float, string and bool"),
+        ("p(strin)", "hint: did you mean string?"),
+        ("p(a:", "<signature>:1:5: expected a type: int, float, string or bool, the text ends here"),
+    ],
+)
+def test_mistakes_of_signatures(text: str, message: str) -> None:
+    with pytest.raises(PolicyError) as caught:
+        Signature.parse(text)
+    assert message in str(caught.value)
 
 
 def test_nesting_is_bounded() -> None:

@@ -91,6 +91,32 @@ def test_check_and_explain(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("report(u) SINCE[0,5] report(u)", ["keeps the periods of valuations in the last [0,5]; linear in the events"]),
+        (
+            "report(u) SINCE report(u)",
+            ["first and the last time-point of each valuation", "in the distinct valuations"],
+        ),
+        ("report(u) UNTIL[0,3] report(u)", ["keeps the time-points of [0,3], and the periods of valuations in it"]),
+        ("PREV report(u)", ["keeps the body's valuations at the last time-point; linear"]),
+        ("PREV EXISTS u. report(u)", ["keeps the body's valuations at the last time-point; independent", "EXISTS u"]),
+        ("NEXT EXISTS u. report(u)", ["keeps the last time-point, until the next one comes; independent"]),
+        ("ONCE[0,5] EXISTS u. report(u)", ["()  keeps the periods of the last [0,5]; independent of the event rate"]),
+        ("EVENTUALLY[0,9] EXISTS u. report(u)", ["keeps the periods of [0,9] to come; independent of the event rate"]),
+        ("c <- CNT a; u withdraw(u, a)", ["c <- CNT a; u ", "memory      none"]),
+        ("s <- SUM a withdraw(u, a)", ["s <- SUM a "]),
+        ("LET named(u) = report(u) IN ONCE[0,5] named(u)", ["\n          named(u)", "\n            report(u)"]),
+    ],
+)
+def test_what_a_policy_keeps(folder: Path, capsys: pytest.CaptureFixture[str], text: str, lines: list[str]) -> None:
+    (folder / "kept.mfotl").write_text(text)
+    shown = said(capsys, "explain", "kept.mfotl", "-s", "w.sig", "--quiet")
+    for line in lines:
+        assert line in shown
+
+
+@pytest.mark.parametrize(
     ("arguments", "expected"),
     [
         (["monitor", "w.mfotl", "-i", "w.csv"], "policies need --signature"),

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hamlet
-from hamlet.errors import DataError, OptionError, OutputError
+from hamlet.errors import DataError, OptionError, OutputError, UnsupportedError
 from hamlet.language.query import AttributeType
 from hamlet.language.schema import Clock
 from hamlet.output.digits import decimal_digits, integer_of, number_text, short_text
@@ -265,3 +265,17 @@ def test_unknown_names() -> None:
         Results([], SECONDS, "int")
     with pytest.raises(OptionError, match=r"there is no query 'q11'; did you mean q1\?"):
         Results([SMALL], SECONDS).table("q11")
+
+
+def test_rows_of_unknown_events_have_no_trends() -> None:
+    with pytest.raises(UnsupportedError, match="these results do not know their events"):
+        Results([SMALL], SECONDS)["q1"].trends("q1")
+
+
+def test_dates_of_integers_and_of_timestamps() -> None:
+    """Integers are taken as times since 1970; what is a timestamp stays one of its zone."""
+    [row, _] = Results([SMALL], SECONDS).dated().rows()
+    assert row["window_end"] == datetime.datetime(1970, 1, 1)
+    clock = Clock("time", "s", pa.timestamp("s", "Asia/Tokyo"))
+    [row, _] = Results([SMALL], clock).dated().rows()
+    assert row["window_end"].isoformat() == "1970-01-01T09:00:00+09:00"

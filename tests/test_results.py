@@ -12,10 +12,12 @@ import pyarrow as pa
 import pytest
 
 import hamlet
+from hamlet import oracle
+from hamlet.language.parser import parse
 from hamlet.output.expressions import selection
 from hamlet.output.expressions.vectors import Inexact
 from tests.compare_random import compare, features_of
-from tests.comparison import rows_of
+from tests.comparison import difference, rows_of
 from tests.strategies import random_case
 
 
@@ -61,17 +63,83 @@ def test_a_quotient_beyond_doubles_is_a_decimal() -> None:
     assert math.isclose(row["x"] / Decimal(2) ** 1099, 1)
 
 
+def inexact(*_: Any) -> Any:
+    raise Inexact
+
+
 def test_by_rows_as_by_columns() -> None:
     """Wherever columns do, single values give the same."""
-
-    def inexact(*_: Any) -> Any:
-        raise Inexact
-
     for seed in range(40):
         text, events, options = random_case(seed, features_of("expressions,having,top"))
         by_columns = rows_of(text, events, **options)
         with mock.patch.object(selection, "evaluated", inexact), mock.patch.object(selection, "truths", inexact):
             assert rows_of(text, events, **options) == by_columns, seed
+
+
+def in_three_ways(text: str, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows, which the oracle and single values confirm."""
+    rows = rows_of(text, events)
+    assert difference(rows, oracle.evaluate(parse(text), events)) is None
+    with mock.patch.object(selection, "evaluated", inexact), mock.patch.object(selection, "truths", inexact):
+        assert rows_of(text, events) == rows
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("MAX(A.v) + 1", math.inf),
+        ("MAX(A.v) + MIN(A.v)", None),
+        ("1 - MAX(A.v)", -math.inf),
+        ("MAX(A.v) - MAX(A.v)", None),
+        ("MIN(A.v) * -2", math.inf),
+        ("MAX(A.v) * 0", None),
+        ("1 / MAX(A.v)", 0.0),
+        ("MAX(A.v) / MIN(A.v)", None),
+        ("MAX(A.v) / 0", None),
+        ("LOG2(-MAX(A.v))", None),
+        ("LOG2(MAX(A.v))", math.inf),
+    ],
+)
+def test_infinite_doubles_in_expressions(expression: str, expected: float | None) -> None:
+    events = [{"time": time, "type": "A", "v": each} for time, each in enumerate([math.inf, -math.inf, 1.0])]
+    [row] = in_three_ways(f"RETURN {expression} AS x PATTERN A WITHIN 10 s", events)
+    assert row["x"] == expected
+
+
+def test_remainders_where_counts_are_doubles() -> None:
+    text, events = (
+        "RETURN COUNT(*) % {} AS x PATTERN A+ WITHIN 10 s",
+        [{"time": time, "type": "A"} for time in range(7)],
+    )
+    for divisor, rest in (("10", 7), ("-10", 7), ("0", None)):
+        [row] = rows_of(text.format(divisor), events, numbers="float")
+        assert row["x"] == rest
+        with mock.patch.object(selection, "evaluated", inexact):
+            assert rows_of(text.format(divisor), events, numbers="float") == [row]
+
+
+@pytest.mark.parametrize(
+    ("having", "kept"),
+    [
+        ("SUM(A.v) IS NULL", ["z"]),
+        ("SUM(A.v) IS NOT NULL", ["x", "y"]),
+        ("SUM(A.v) BETWEEN 2 AND 4", ["y"]),
+        ("SUM(A.v) NOT BETWEEN 2 AND 4", ["x"]),
+        ("SUM(A.v) IN (1, 7)", ["x"]),
+        ("SUM(A.v) NOT IN (1, 7)", ["y"]),
+        ("NOT (SUM(A.v) = 1 OR COUNT(*) = 1)", ["y"]),
+        ("SUM(A.v) > 1 OR COUNT(*) = 1", ["x", "y", "z"]),
+        ("g IN ('x', 'z') AND SUM(A.v) < 5", ["x"]),
+        ("-SUM(A.v) <= -3", ["y"]),
+    ],
+)
+def test_conditions_with_null(having: str, kept: list[str]) -> None:
+    """A sum over nothing is NULL, and what compares it is not true, nor is its opposite."""
+    told = [("x", 1), ("y", 1), ("y", 2), ("z", None)]
+    events = [{"time": time, "type": "A", "g": g, "v": v} for time, (g, v) in enumerate(told)]
+    text = f"RETURN g, COUNT(*) PATTERN A GROUP-BY g HAVING {having} WITHIN 10 s"
+    assert [row["g"] for row in in_three_ways(text, events)] == kept
 
 
 @pytest.mark.parametrize("numbers", ["exact", "float"])

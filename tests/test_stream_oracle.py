@@ -214,6 +214,11 @@ def test_functions_and_text() -> None:
         "0.0000001",
         "(1, 2.5, a)",
     ]
+    assert [printed(math.inf), printed(-math.inf), printed(False)] == ["inf", "-inf", "false"]
+    assert call("round", [1e300, 300], FLOAT64) == 1e300  # no double has so many digits behind the point
+    assert call("cast", [3], FLOAT64) == 3.0
+    assert [call("abs", [-3], INT64), call("matches", ["hamlet", "^ham"], STRING)] == [3, True]
+    assert call("log", [8.0, 2], FLOAT64) == pytest.approx(3.0)
     for function, value, kind in (("sqrt", -1.0, FLOAT64), ("cast", -1, UINT64), ("ln", -1.0, FLOAT64)):
         with pytest.raises(ArithmeticMistakeError):
             call(function, [value], kind)

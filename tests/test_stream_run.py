@@ -416,6 +416,47 @@ def test_several_specifications_in_one_call(tmp_path: Path, capsys: pytest.Captu
     ]
 
 
+def test_what_several_specifications_must_agree_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The types of inputs that they share; the mistakes of all of them are told at once."""
+    (tmp_path / "e.csv").write_text("time,a\n0,1\n")
+    whole = spec_file(tmp_path, "input a: Int64  trigger a > 5", "whole")
+    real = spec_file(tmp_path, "input a: Float64  trigger a > 5.0", "real")
+    arguments = ["--input", str(tmp_path / "e.csv")]
+    assert main(["monitor", whole, real, *arguments]) == 2
+    assert "input a is of type Int64 in one specification and Float64 in another" in capsys.readouterr().err
+    wrong = [spec_file(tmp_path, f"input a: Int64  trigger {name} > 5", name) for name in ("b", "c")]
+    assert main(["monitor", whole, *wrong, *arguments]) == 2
+    said = capsys.readouterr().err
+    assert "b.lola:1:" in said
+    assert "c.lola:1:" in said
+    assert main(["monitor", whole, *arguments, "--output-format", "csv"]) == 2
+    assert "--output-format needs --output" in capsys.readouterr().err
+    assert main(["monitor", whole, *arguments, "--output", "-", "--limit", "3"]) == 2
+    assert "--limit is for tables; --output writes all rows" in capsys.readouterr().err
+    assert main(["monitor", whole, *arguments, "--output", "-", "--output-format", "monpoly"]) == 2
+    assert "--output-format monpoly writes what satisfies a policy" in capsys.readouterr().err
+
+
+def test_a_table_for_each_specification(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "e.csv").write_text("time,a\n" + "".join(f"{time},9\n" for time in range(5)))
+    files = [spec_file(tmp_path, "input a: Int64  trigger a > 5", name) for name in ("one", "two")]
+    assert main(["monitor", *files, "--input", str(tmp_path / "e.csv"), "--limit", "2"]) == 0
+    first, second = capsys.readouterr().out.split("\n\n")
+    for table, name in ((first, "one"), (second, "two")):
+        assert table.startswith(f"{name}: 5 rows")
+
+
+def test_explain_of_a_specification(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    watch = spec_file(tmp_path, "input a: Int64  output n(p) spawn with a eval when a = p with a")
+    assert main(["explain", watch]) == 0
+    said = capsys.readouterr()
+    assert "no total: n keeps 0 B for each instance" in said.out
+    assert "warning: instances of n are never closed" in said.err
+    assert main(["explain", watch, "--quiet", "--html", str(tmp_path / "page.html")]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert "for each instance" in (tmp_path / "page.html").read_text()
+
+
 def test_a_table_shows_values_of_several_types(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "e.csv").write_text("time,a\n0,1\n1,9\n")
     text = 'input a: Int64  output b := a  output c @a := "x"  output t := (a, 0.5)  output d @2.5Hz := a.hold(or: 0)'
@@ -474,6 +515,20 @@ def test_where_needs_no_type_column_and_takes_fractions(
     assert "its columns are a, " in capsys.readouterr().err
     assert main([*arguments, f"{time} < 6"]) == 2
     assert "--where cannot speak of" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("source", ["file", "standard input"])
+def test_where_and_an_order_column_over_typed_events(
+    source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "time,type,a,seq\n0,A,1,2\n0,A,7,1\n1,B,8,3\n2,A,9,4\n"
+    (tmp_path / "e.csv").write_text(text)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    where = [str(tmp_path / "e.csv")] if source == "file" else ["-", "--input-format", "csv"]
+    watch = spec_file(tmp_path, 'input a: Int64  trigger eval when a > 0 with "{{}}".format(a)')
+    chosen = ["--where", "type = 'A' AND a < 9", "--order-column", "seq"]
+    assert main(["monitor", watch, "--input", *where, "--output", "-", *chosen]) == 0
+    assert [json.loads(line)["trigger"] for line in capsys.readouterr().out.splitlines()] == ["7", "1"]
 
 
 def test_events_of_a_period(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -551,13 +606,48 @@ def test_trend_queries_and_triggers_together(tmp_path: Path, capsys: pytest.Capt
     assert json.loads(capsys.readouterr().out) == {"trigger": "15 trends", "time": 20}
 
 
-def test_what_cannot_be_routed_names_the_stream() -> None:
-    with pytest.raises(UnsupportedError, match="total has no parameter"):
-        routed_by(
-            Specification.parse(
-                "input p: Int64  output n(q: Int64) spawn with p eval when p = q with 1  output total := p"
-            ).program
-        )
+@pytest.mark.parametrize(
+    ("rest", "said"),
+    [
+        ("eval when p = q with 1  output total := p", "total has no parameter that is spawned with p"),
+        ("eval when v = q with 1", "n is not bound: its eval clause lacks a condition such as p = p"),
+        ("eval when p = q with 1 close @true when true", "n closes at events without p"),
+        ("eval when p = q with 1 close when v = 3", "n closes at events of others"),
+        ("eval when p = q with v.offset(by: -1).defaults(to: 0)", "n reads earlier values of input v"),
+        (
+            "eval when p = q with v  output m(q: Int64) spawn with p eval when p = q with n(q + 1).hold(or: 0)",
+            "m reads other instances of n",
+        ),
+    ],
+)
+def test_what_cannot_be_routed_names_the_stream(rest: str, said: str) -> None:
+    text = f"input p: Int64, v: Int64  output n(q: Int64) spawn with p {rest}"
+    with pytest.raises(UnsupportedError) as caught:
+        routed_by(Specification.parse(text).program)
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "column", "found"),
+    [
+        ("String", pa.array([1, 2]).dictionary_encode(), ["1", "2"]),
+        ("Int64", pa.array([1, 2]).dictionary_encode(), [1, 2]),
+        ("Int64", pa.array([5, 6], pa.timestamp("s")), [5, 6]),
+        ("Float64", pa.array([" 1.5", "2 "], pa.string_view()), [1.5, 2.0]),
+        ("String", pa.array([1.5, 2.5]), "a is String, and its column holds double"),
+        ("Int64", pa.array([True, False]), "a is Int64, and its column holds bool"),
+        ("Bool", pa.array([1, 0]), "a is Bool, and its column holds int64"),
+        ("Int64", pa.array(["1", "x"]), "column 'a' holds what input a of type Int64 cannot be"),
+    ],
+)
+def test_columns_of_other_types(kind: str, column: pa.Array, found: list[Any] | str) -> None:
+    """Integers stand for text, times and text that reads so for numbers; nothing else for anything else."""
+    text, table = f"input a: {kind}  output o := a", pa.table({"time": [0, 1], "a": column})
+    if isinstance(found, str):
+        with pytest.raises(HamletError, match=found):
+            rows(text, table)
+    else:
+        assert [value for _, value in values(text, table, "o")] == found
 
 
 def test_errors_are_of_the_house() -> None:

@@ -127,6 +127,25 @@ def test_a_count_of_a_thousand_digits(tmp_path: Path, capsys: pytest.CaptureFixt
     assert seconds < 5  # well below one on an idle machine
 
 
+def test_what_the_command_line_says_of_trends(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Which query is asked for, a column without a value, another name of a type, and the rest of a long trend."""
+    workload, events = tmp_path / "w.sase", tmp_path / "e.csv"
+    workload.write_text(
+        "short: RETURN COUNT(*) PATTERN A x WITHIN 100 s; long: RETURN COUNT(*) PATTERN A{60,60} WITHIN 100 s"
+    )
+    events.write_text("time,type,v\n" + "".join(f"{time},A,{time or ''}\n" for time in range(60)))
+    asked = ["trends", str(workload), "--input", str(events)]
+    assert main(asked) == 2
+    assert "error: --query says which of the queries: short, long\n" in capsys.readouterr().err
+    assert main([*asked, "--query", "short", "--limit", "1"]) == 0
+    assert "trend 1, 1 event:\n  A x: time=0, v=NULL\n" in capsys.readouterr().out
+    assert main([*asked, "--query", "long"]) == 0
+    out = capsys.readouterr().out
+    assert "trend 1, 60 events:\n" in out
+    shown = out.count("  A: time=")
+    assert f"  ... and {60 - shown} more events\n" in out
+
+
 def test_long_trends_only(tmp_path: Path) -> None:
     events = [{"time": place, "type": "A" if place < 3000 else "B"} for place in range(3001)]
     results = hamlet.run(hamlet.Workload.parse("RETURN COUNT(*) PATTERN SEQ(A{200,}, B) WITHIN 5000 s"), events)

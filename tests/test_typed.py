@@ -223,6 +223,12 @@ def test_notebooks() -> None:
     assert "<A>" not in workload._repr_html_()
 
 
+def test_null_and_truth_values_in_notebooks() -> None:
+    workload = hamlet.Workload.parse("RETURN b, SUM(A.v) PATTERN A GROUP-BY b WITHIN 100 s")
+    html = hamlet.run(workload, [{"time": 1, "type": "A", "b": True, "v": None}])._repr_html_()
+    assert "<td>true</td><td>NULL</td>" in html
+
+
 def test_the_logger(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="hamlet"):
         hamlet.run(hamlet.Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, a) WITHIN 10 s"), EVENTS)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -48,6 +48,7 @@ from hamlet.policies.formula import (
 
 Point = tuple[int, Mapping[tuple[str, int], set[tuple[Any, ...]]]]
 Valuation = dict[str, Any]
+Values = dict[tuple[type, Any], Any]  # by type and value: 4 and 4.0 are two
 
 
 class Oracle:
@@ -72,16 +73,15 @@ class Oracle:
         self._known: dict[Any, bool] = {}
         self._inner: dict[tuple[int, int], dict[tuple[str, int], Any]] = {}
         self._none: dict[tuple[str, int], Any] = {}
-        self._domain: list[Any] = []
-        self._extra: dict[str, set[Any]] = {}
+        self._domain: Values = {}
+        self._extra: dict[str, Values] = {}
         self._collect()
 
     # ------------------------------------------------------------------------------------------- the domain
 
     def _collect(self) -> None:
-        values = {value for _, tables in self._log for rows in tables.values() for row in rows for value in row}
-        values |= set(_constants(self.formula))
-        self._domain = sorted(values, key=lambda value: (type(value).__name__, value))
+        told = (value for _, tables in self._log for rows in tables.values() for row in rows for value in row)
+        self._domain = _distinct([*told, *_constants(self.formula)])
         for _ in range(3):
             self._known.clear()
             self._results(self.formula, self._none)
@@ -93,7 +93,7 @@ class Oracle:
             inner = self._with(formula, lets)
             for place, name in enumerate(formula.parameters):
                 # A name of LET passes values on to the variables at its places.
-                self._passed(formula.body, (formula.name, len(formula.parameters)), place, self._extra.get(name, set()))
+                self._passed(formula.body, (formula.name, len(formula.parameters)), place, self._extra.get(name, {}))
             self._results(formula.body, inner)
             return
         for child in children(formula):
@@ -101,30 +101,29 @@ class Oracle:
         if isinstance(formula, Comparison) and formula.operator == "=":
             for one, two in ((formula.left, formula.right), (formula.right, formula.left)):
                 if isinstance(one, Variable) and not isinstance(two, Constant):
-                    found = {_term(two, each) for each in self._valuations(tuple(_names(two)))}
-                    self._extra.setdefault(one.name, set()).update(found - {None})
+                    found = [_term(two, each) for each in self._valuations(tuple(_names(two)))]
+                    self._extra.setdefault(one.name, {}).update(_distinct(found))
         if isinstance(formula, Aggregation):
             for groups in self._valuations(formula.groups):
                 for point in range(self._real + 1):
                     result = self._aggregate(formula, groups, point, lets)
-                    if result is not None:
-                        self._extra.setdefault(formula.result, set()).add(result)
+                    self._extra.setdefault(formula.result, {}).update(_distinct([result]))
 
     def _with(self, formula: Let, lets: dict[tuple[str, int], Any]) -> dict[tuple[str, int], Any]:
         """The names that LET has given a meaning, with this one; one dict per place, so that its id is its name."""
         made = {**lets, (formula.name, len(formula.parameters)): (formula.parameters, formula.definition, lets)}
         return self._inner.setdefault((id(formula), id(lets)), made)
 
-    def _passed(self, formula: Formula, key: tuple[str, int], place: int, values: set[Any]) -> None:
+    def _passed(self, formula: Formula, key: tuple[str, int], place: int, values: Values) -> None:
         if isinstance(formula, Predicate) and (formula.name, len(formula.arguments)) == key:
             argument = formula.arguments[place]
             if isinstance(argument, Variable):
-                self._extra.setdefault(argument.name, set()).update(values)
+                self._extra.setdefault(argument.name, {}).update(values)
         for child in children(formula):
             self._passed(child, key, place, values)
 
     def _valuations(self, names: Sequence[str]) -> list[Valuation]:
-        values = [[*self._domain, *(self._extra.get(name, set()) - set(self._domain))] for name in names]
+        values = [(self._domain | self._extra.get(name, {})).values() for name in names]
         return [dict(zip(names, row, strict=True)) for row in itertools.product(*values)]
 
     # -------------------------------------------------------------------------------------------- the rows
@@ -256,6 +255,11 @@ class Oracle:
         if formula.operator in ("AVG", "MED"):
             return 0.0
         return 0  # the variables of the tests' aggregations are integers
+
+
+def _distinct(values: Iterable[Any]) -> Values:
+    """Values without NULL, each once."""
+    return {(type(value), value): value for value in values if value is not None}
 
 
 class _Fixed:

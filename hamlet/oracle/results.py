@@ -42,12 +42,12 @@ class Group:
             case Log2(operand=Aggregate() as operand):
                 return log2(self.aggregates[operand])
             case Log2(operand=operand):
-                return log2(_number(self.value(operand)))
+                return log2(self.value(operand))
             case Unary(operator=operator, operand=operand):
-                number = _number(self.value(operand))
+                number = self.value(operand)
                 return -number if number is not None and operator == "-" else number
             case Binary(operator=operator, left=left, right=right):
-                return _operation(operator, _number(self.value(left)), _number(self.value(right)))
+                return _operation(operator, self.value(left), self.value(right))
         raise ValueError(f"no expression over results: {expression}")
 
     def passes(self, having: Condition | None) -> bool:
@@ -65,14 +65,8 @@ def best(groups: Sequence[Group], top: Top | None) -> list[Group]:
     return (known + unknown)[: top.count]
 
 
-def _number(value: Any) -> Exact | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float, Decimal))):
-        raise ValueError(f"no number to calculate with: {value!r}")
-    return value
-
-
 def _operation(operator: str, first: Exact | None, second: Exact | None) -> Any:
-    """One operation, exact before it is rounded once."""
+    """One operation, exact before it is rounded once; ``%`` is of integers."""
     if first is None or second is None or (operator in "/%" and second == 0):
         return None
     if any(isinstance(each, float) and math.isinf(each) for each in (first, second)):
@@ -102,8 +96,6 @@ def _with_infinity(operator: str, first: float, second: float) -> float | None:
             found = first - second
         case "*":
             found = first * second
-        case "/":
-            found = first / second
         case _:
-            found = math.nan if math.isinf(first) else math.fmod(first, second)
+            found = first / second
     return None if math.isnan(found) else found

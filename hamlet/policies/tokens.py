@@ -105,7 +105,7 @@ _TOKEN = re.compile(
     | (?P<name>\w[\w\-/:'"]*)
     | (?P<string>"[^"]*"|'[^']*')
     | (?P<sign>[{"".join(_SIGNS)}])
-    | (?P<symbol><-|<=|>=|[-+*/().,;:=<>\[\]{{}}?|{"".join(_SPELLINGS)}])
+    | (?!\(\*)(?P<symbol><-|<=|>=|[-+*/().,;:=<>\[\]{{}}?|{"".join(_SPELLINGS)}])
     | (?P<bad>\(\*.*|["'][^\n]*|.)
     """,
     re.VERBOSE | re.DOTALL,
