@@ -179,25 +179,33 @@ def _common(events: Mapping[str, pa.Table], windows: tuple[int, int], keys: Iter
         encoded = whole.column(place).combine_chunks().dictionary_encode("encode")
         numbers = to_numpy(encoded.indices)
         codes = np.unique(codes * (len(encoded.dictionary) + 1) + numbers, return_inverse=True)[1]
+    times = [to_numpy(table.column("0")) for table in events.values()]
+    if not all(len(each) for each in times):
+        return False
+    within, slide = windows
+    begin = (min(int(each.min()) for each in times) - within) // slide
+    end = max(int(each.max()) for each in times) // slide
+    count = int(codes.max()) + 1
+    if (end - begin + 1) * count >= 2**63:
+        return True  # too many to be numbered: nothing is said of windows or keys
     start, common = 0, None
-    for table in events.values():
-        own = codes[start : start + table.num_rows]
-        start += table.num_rows
-        found = _numbered(to_numpy(table.column("0")), own, *windows)
-        common = found if common is None else common & found
-        if not common:
+    for each in times:
+        found = _numbered(each, codes[start : start + len(each)], count, within, slide, begin)
+        common = found if common is None else np.intersect1d(common, found, assume_unique=True)
+        if not len(common):
             return False
+        start += len(each)
     return True
 
 
-def _numbered(times: npt.NDArray[Any], codes: Int64Array, within: int, slide: int) -> set[tuple[int, int]]:
-    """The (window, key) pairs that events lie in."""
-    found: set[tuple[int, int]] = set()
+def _numbered(
+    times: npt.NDArray[Any], codes: Int64Array, count: int, within: int, slide: int, begin: int
+) -> npt.NDArray[Any]:
+    """The windows and keys that events lie in, a number for each pair, ascending."""
     last = times // slide
     first = (times - within) // slide + 1
+    found = []
     for offset in range(-(-within // slide) + 1):
         windows = last - offset
-        lies = windows >= first
-        pairs = np.unique(np.stack([windows[lies], codes[lies]]), axis=1)
-        found.update(zip(*pairs.tolist(), strict=True))
-    return found
+        found.append(((windows - begin) * count + codes)[windows >= first])
+    return np.unique(np.concatenate(found))
