@@ -18,7 +18,7 @@ from hamlet.kernel.core cimport SCALAR, Core, Graphlet
 from hamlet.kernel.operator cimport Bytes, Operator, Run, Segment, in_block, number_of, operators
 from hamlet.kernel.operators.scalar.bursts cimport list_member
 from hamlet.kernel.operators.scalar.state cimport State, cell_of, cohort_at, widen
-from hamlet.kernel.operators.scalar.step cimport entry_of
+from hamlet.kernel.operators.scalar.step cimport concerning
 from hamlet.kernel.plan cimport COUNT, FROM_CELL, FROM_START, NO_FAILURE, OUT_OF_MEMORY, Query
 from hamlet.kernel.rows cimport new_row
 from hamlet.kernel.scratch cimport reserve_words
@@ -82,7 +82,7 @@ cdef int count(Core* k, int query, Segment* segment) noexcept nogil:
     cdef int64_t _
     if segment.graphlet == NULL:
         if segment.entry == NULL:
-            events = concerning(k, query, run)
+            events = concerning(k, query, run.rows, run.events)
             if events == 0:
                 return NO_FAILURE
         failure = reach(k, query, segment.key, segment.time, &s)
@@ -199,14 +199,6 @@ cdef int reach(Core* k, int query, int64_t key, int64_t time, State** found) noe
     if s.first <= s.last:
         found[0] = s
     return NO_FAILURE
-
-
-cdef int64_t concerning(const Core* k, int query, const Run* run) noexcept nogil:
-    """How many of the events of one time the query takes."""
-    cdef int64_t i, found = 0
-    for i in range(run.events):
-        found += entry_of(k, k.class_of[run.rows[i]], query) != NULL
-    return found
 
 
 cdef bint pack(const Query* q, State* s) noexcept nogil:

@@ -48,7 +48,7 @@ from hamlet.kernel.core cimport SCALAR, Core, Graphlet, Member, ones
 from hamlet.kernel.operator cimport Bytes, Operator, Run, Segment, in_block, number_of, operators
 from hamlet.kernel.operators.scalar.bursts cimport list_member
 from hamlet.kernel.operators.scalar.state cimport State, cell_of, claim, cohort_at, more_windows, release, replace_cells
-from hamlet.kernel.operators.scalar.step cimport entry_of
+from hamlet.kernel.operators.scalar.step cimport concerning, entry_of
 from hamlet.kernel.plan cimport (
     COUNT,
     FROM_CELL,
@@ -168,7 +168,7 @@ cdef int take(Core* k, int query, const Segment* segment, const Member* member) 
     cdef int64_t events = run.events
     cdef int failure
     if segment.graphlet == NULL and segment.entry == NULL:
-        events = concerning(k, query, run)
+        events = concerning(k, query, run.rows, run.events)
         if events == 0:
             return NO_FAILURE
     failure = reach(k, query, segment.key, segment.time, &s)
@@ -975,14 +975,6 @@ cdef int pack(const Query* q, State* s) noexcept nogil:
 
 
 # ------------------------------------------------------------------------------------------------ what concerns it
-
-cdef int64_t concerning(const Core* k, int query, const Run* run) noexcept nogil:
-    """How many of the events of one time the query takes."""
-    cdef int64_t i, found = 0
-    for i in range(run.events):
-        found += entry_of(k, k.class_of[run.rows[i]], query) != NULL
-    return found
-
 
 cdef bint extends(const Query* q, const Arrival* a, uint64_t live) noexcept nogil:
     """Whether an event would extend a trend, the empty one included."""

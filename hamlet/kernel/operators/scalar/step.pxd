@@ -5,6 +5,7 @@ from hamlet.kernel.operators.scalar.state cimport State
 from hamlet.kernel.plan cimport Arrival, Entry, Source
 
 cdef const Entry* entry_of(const Core* k, int kind, int query) noexcept nogil
+cdef int64_t concerning(const Core* k, int query, const int64_t* rows, int64_t events) noexcept nogil
 cdef int read_source(
     Core* k, int query, State* s, const Arrival* a, const Source* source, uint64_t* sum, int64_t row
 ) noexcept nogil

@@ -112,6 +112,14 @@ cdef const Entry* entry_of(const Core* k, int kind, int query) noexcept nogil:
     return NULL
 
 
+cdef int64_t concerning(const Core* k, int query, const int64_t* rows, int64_t events) noexcept nogil:
+    """How many of the events of one time a query takes."""
+    cdef int64_t i, found = 0
+    for i in range(events):
+        found += entry_of(k, k.class_of[rows[i]], query) != NULL
+    return found
+
+
 cdef int read_event(Core* k, int query, State* s, int arrival, int64_t time, int64_t row) noexcept nogil:
     """Sum what one event extends, into scratch; keep the event where later ones look at it."""
     cdef const Query* q = &k.query[query]
