@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from hamlet.oracle.policies import Oracle
 from hamlet.policies import Policy, PolicyError
-from hamlet.policies.evaluation import Evaluation
-from hamlet.policies.rewriting import goal
-from hamlet.policies.signature import Signature
+from hamlet.policies.analysis.rewriting import goal
+from hamlet.policies.plan.evaluation import Evaluation
+from hamlet.policies.syntax.signature import Signature
 from tests.random_policies import SIGNATURE, Point, random_log, random_policy
 
 ARROW = {"int": pa.int64(), "string": pa.string(), "float": pa.float64()}

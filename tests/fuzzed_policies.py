@@ -11,9 +11,9 @@ from typing import Any
 
 from hamlet.errors import DataError, HamletError
 from hamlet.policies import Policy, PolicyError, Signature
-from hamlet.policies.logs import LogFile
-from hamlet.policies.parser import parse_formula
-from hamlet.policies.printing import print_formula
+from hamlet.policies.logs.reader import LogFile
+from hamlet.policies.syntax.parser import parse_formula
+from hamlet.policies.syntax.printing import print_formula
 from tests.compare_policies import evaluated
 from tests.random_policies import SIGNATURE, random_log, random_policy
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hamlet.errors import DataError, HamletError, MemoryLimitError, OptionError, RestoreError
 from hamlet.policies import Monitor, Policy, PolicyError, run
-from hamlet.policies.evaluation import Evaluation
+from hamlet.policies.plan.evaluation import Evaluation
 from tests.compare_policies import compare, evaluated, expected
 from tests.random_policies import SIGNATURE, Point, random_log, random_policy
 

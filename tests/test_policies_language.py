@@ -7,8 +7,8 @@ import random
 import pytest
 
 from hamlet.policies import Policy, PolicyError, Signature, run
-from hamlet.policies.parser import parse_formula
-from hamlet.policies.printing import print_formula
+from hamlet.policies.syntax.parser import parse_formula
+from hamlet.policies.syntax.printing import print_formula
 from tests.random_policies import SIGNATURE, random_policy
 
 SIG = "p(a: int) q(a: int) r(a: int, b: int) e() s(a: string) f(a: float)"

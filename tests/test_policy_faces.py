@@ -15,10 +15,10 @@ from hamlet.output.columnar import encoder_of
 from hamlet.parallel.routing.closed import ranges, reach
 from hamlet.parallel.routing.joint import JointSlicer
 from hamlet.parallel.routing.rates import rates_of
-from hamlet.policies.logs import LogChunk
-from hamlet.policies.parser import parse_formula
-from hamlet.policies.signature import Signature
-from hamlet.policies.tables import Tables
+from hamlet.policies.logs.reader import LogChunk
+from hamlet.policies.logs.tables import Tables
+from hamlet.policies.syntax.parser import parse_formula
+from hamlet.policies.syntax.signature import Signature
 
 SIGNATURE = Signature.parse("p(a: int) q(b: string, a: int) p(a: int, b: string) n()")
 EVENTS = pa.table(

@@ -15,10 +15,10 @@ from hamlet.cli import main
 from hamlet.errors import DataError, HamletError, UnsupportedError
 from hamlet.oracle.policies import Oracle
 from hamlet.policies import Monitor, Policy, run
-from hamlet.policies.formula import free_variables
-from hamlet.policies.logs import LogChunk, LogFile
-from hamlet.policies.signature import Signature
-from hamlet.policies.verdicts import Verdicts
+from hamlet.policies.logs.reader import LogChunk, LogFile
+from hamlet.policies.syntax.formula import free_variables
+from hamlet.policies.syntax.signature import Signature
+from hamlet.policies.verdicts.automata import Verdicts
 from tests.compare_policies import expected, tables_of
 from tests.random_policies import SIGNATURE as RANDOM
 from tests.random_policies import formula, random_log

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hamlet.errors import DataError
-from hamlet.policies.logs import LogFile
+from hamlet.policies.logs.reader import LogFile
 
 SIGNATURE = {("p", 1): ["int"], ("q", 2): ["string", "float"], ("e", 0): [], ("b", 1): ["bool"], ("q", 1): ["int"]}
 GOOD = '@1 p(1)(2) q("a b",1.5)\n  (x, -2)\n@1 @2 e\n e() q(7); # c @9\n@3;\n@10 b(true)\n@11 e # tail'

@@ -16,10 +16,10 @@ from hamlet.parallel.routing.closed import cut_chunks, own, ranges, reach
 from hamlet.parallel.routing.joint import JointSlicer
 from hamlet.parallel.routing.rates import dimensions_of, rates_of
 from hamlet.policies import Policy, PolicyError, run
-from hamlet.policies.logs import LogChunk
-from hamlet.policies.rewriting import goal
-from hamlet.policies.serving import Serving
-from hamlet.policies.verdicts import Verdicts
+from hamlet.policies.analysis.rewriting import goal
+from hamlet.policies.logs.reader import LogChunk
+from hamlet.policies.runner import Serving
+from hamlet.policies.verdicts.automata import Verdicts
 from tests.compare_policies import tables_of
 from tests.random_policies import SIGNATURE, random_log, random_policy
 

@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hamlet.policies import Monitor, Policy, PolicyError, standing
-from hamlet.policies.evaluation import Evaluation
-from hamlet.policies.relation import Relation
-from hamlet.policies.standing import Pending, Store
+from hamlet.policies import Monitor, Policy, PolicyError
+from hamlet.policies.plan.evaluation import Evaluation
+from hamlet.policies.relations import indexed_store as standing
+from hamlet.policies.relations.indexed_store import Pending, Store
+from hamlet.policies.relations.relation import Relation
 from tests.compare_policies import expected
 from tests.random_policies import SIGNATURE, random_log, random_policy
 from tests.test_policies_evaluation import Event

@@ -11,13 +11,13 @@ import pytest
 
 from hamlet.cli import main
 from hamlet.errors import UnsupportedError
-from hamlet.policies._automaton import Automaton, Stream
-from hamlet.policies.logs import LogFile
-from hamlet.policies.parser import parse_formula
-from hamlet.policies.progression import Progression
-from hamlet.policies.propositions import Node, Skeleton, skeleton
-from hamlet.policies.signature import Signature
-from hamlet.policies.verdicts import Verdicts
+from hamlet.policies.analysis.propositions import Node, Skeleton, skeleton
+from hamlet.policies.logs.reader import LogFile
+from hamlet.policies.syntax.parser import parse_formula
+from hamlet.policies.syntax.signature import Signature
+from hamlet.policies.verdicts._automaton import Automaton, Stream
+from hamlet.policies.verdicts.automata import Verdicts
+from hamlet.policies.verdicts.progression import Progression
 
 MODES = ("all", "local", "global")
 TAIL = 12  # time-points without events, far apart, that stand for the end of the input

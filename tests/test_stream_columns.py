@@ -14,7 +14,7 @@ import pytest
 
 from hamlet.errors import DataError
 from hamlet.streams import Monitor, Specification, run
-from hamlet.streams.compile import FEATURES
+from hamlet.streams.evaluate.compile import FEATURES
 
 KINDS = {"a": "Int64", "b": "UInt64", "c": "Float64", "d": "Bool", "s": "String"}
 NUMBERS = ("Int64", "UInt64", "Float64")

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 from hamlet.errors import OptionError, WorkloadError
-from hamlet.streams.against import column_errors
-from hamlet.streams.analysis import analyse
+from hamlet.streams.check.analysis import analyse
+from hamlet.streams.input_check import column_errors
 from hamlet.streams.specification import Specification
 
 FOLDER = Path(__file__).parent / "stream_errors"

@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from hamlet.errors import WorkloadError
-from hamlet.streams.analysis import analyse
-from hamlet.streams.ir import ANY_EVENT, EventPacing, PeriodicPacing, Program
+from hamlet.streams.check.analysis import analyse
+from hamlet.streams.program.ir import ANY_EVENT, EventPacing, PeriodicPacing, Program
 
 SHOP = "import math import regex input price: Float64, volume: UInt64, user: String, vip: Bool, item: Int64 "
 

@@ -10,7 +10,7 @@ import pytest
 
 from hamlet.oracle.stream_values import ArithmeticMistakeError, aggregate, binary, call, printed, unary
 from hamlet.oracle.streams import Group, StreamMistakeError, evaluate
-from hamlet.streams.ir import FLOAT64, INT64, STRING, UINT64, ValueType
+from hamlet.streams.program.ir import FLOAT64, INT64, STRING, UINT64, ValueType
 from hamlet.streams.specification import Specification
 from tests.compare_streams import difference
 from tests.stream_specifications import case

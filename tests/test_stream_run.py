@@ -26,7 +26,7 @@ from hamlet.errors import (
 )
 from hamlet.oracle.streams import evaluate
 from hamlet.streams import Monitor, Specification, run
-from hamlet.streams.routing import routed_by
+from hamlet.streams.program.routing import routed_by
 from tests.compare_streams import compare
 from tests.stream_runs import run_pushed, run_whole
 

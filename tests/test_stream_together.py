@@ -9,9 +9,9 @@ import pytest
 
 from hamlet.errors import DataError
 from hamlet.streams import Monitor, Specification, run
-from hamlet.streams.analysis import Checked
+from hamlet.streams.check.analysis import Checked
+from hamlet.streams.program.together import Together, can_run_together
 from hamlet.streams.results import RowForm
-from hamlet.streams.together import Together, can_run_together
 from tests.stream_runs import _dicts
 from tests.stream_specifications import case
 from tests.test_stream_columns import Drawing, trace

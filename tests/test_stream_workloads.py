@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hamlet.streams.against import column_errors
 from hamlet.streams.explain import explain
+from hamlet.streams.input_check import column_errors
 from hamlet.streams.specification import Specification
 from tests.documents import ROOT, blocks
 from tests.test_workloads import streams

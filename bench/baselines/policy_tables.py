@@ -13,10 +13,11 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hamlet.policies import Policy, nodes, temporal
-from hamlet.policies.comparisons import COMPARE
-from hamlet.policies.evaluation import Evaluation
-from hamlet.policies.terms import compiled
+from hamlet.policies import Policy
+from hamlet.policies.analysis.comparisons import COMPARE
+from hamlet.policies.analysis.terms import compiled
+from hamlet.policies.operators import nodes, temporal
+from hamlet.policies.plan.evaluation import Evaluation
 
 Table = set[tuple[Any, ...]]
 Tuples = Mapping[tuple[str, int], Iterable[tuple[Any, ...]]]

@@ -17,7 +17,7 @@ from bench.subject import Answer, Case, Contender
 from datasets import campaign
 from hamlet.oracle.policies import Oracle
 from hamlet.policies import Policy, run
-from hamlet.policies.rewriting import goal
+from hamlet.policies.analysis.rewriting import goal
 
 WORKLOADS = machine.ROOT / "workloads"
 

@@ -20,9 +20,9 @@ from bench.answers import WrongAnswer
 from bench.baselines.policy_tables import TablesPerTimePoint
 from bench.subject import Answer, Case, Contender
 from hamlet.policies import Policy
-from hamlet.policies.evaluation import Evaluation
-from hamlet.policies.gathering import gathered
-from hamlet.policies.logs import LogChunk
+from hamlet.policies.logs.batching import gathered
+from hamlet.policies.logs.reader import LogChunk
+from hamlet.policies.plan.evaluation import Evaluation
 
 SIGNATURE = "A(x: int, y: int) B(x: int, y: int) C(x: int, y: int)"
 POLICIES = {

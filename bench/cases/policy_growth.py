@@ -18,9 +18,9 @@ from bench.answers import WrongAnswer
 from bench.cases.policies import PIECE, SIGNATURE
 from bench.subject import Answer, Case, Contender
 from hamlet.policies import Policy
-from hamlet.policies.evaluation import Evaluation
-from hamlet.policies.gathering import gathered
-from hamlet.policies.logs import LogChunk
+from hamlet.policies.logs.batching import gathered
+from hamlet.policies.logs.reader import LogChunk
+from hamlet.policies.plan.evaluation import Evaluation
 
 POLICIES = {
     "once": "B(x,y) AND NOT ONCE[0,{w}] A(x,y)",

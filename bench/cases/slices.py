@@ -23,8 +23,8 @@ from bench.subject import Answer, Case, Contender
 from hamlet.parallel.routing.joint import JointSlicer
 from hamlet.parallel.routing.rates import rates_of
 from hamlet.policies import Policy, run
-from hamlet.policies.logs import LogChunk
-from hamlet.policies.parser import parse_formula
+from hamlet.policies.logs.reader import LogChunk
+from hamlet.policies.syntax.parser import parse_formula
 
 SLICES = 16
 KINDS = ("no skew", "skew unknown", "skew known")

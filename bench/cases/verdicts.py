@@ -16,10 +16,10 @@ import numpy.typing as npt
 from bench import machine
 from bench.answers import WrongAnswer
 from bench.subject import Answer, Case, Contender
-from hamlet.policies._automaton import Automaton, Stream
-from hamlet.policies.parser import parse_formula
-from hamlet.policies.progression import Mode, Progression
-from hamlet.policies.propositions import Node, Skeleton, skeleton
+from hamlet.policies.analysis.propositions import Node, Skeleton, skeleton
+from hamlet.policies.syntax.parser import parse_formula
+from hamlet.policies.verdicts._automaton import Automaton, Stream
+from hamlet.policies.verdicts.progression import Mode, Progression
 
 MODES: tuple[Mode, ...] = ("all", "local", "global")
 NAMES = ("eventually", "until", "since_until", "response", "invariant")

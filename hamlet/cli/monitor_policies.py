@@ -20,13 +20,13 @@ from hamlet.engine.memory_limit import bytes_of, size_text
 from hamlet.engine.where import FilteredEvents
 from hamlet.errors import DataError, HamletError, MemoryLimitError
 from hamlet.policies import Policy, PolicyError
-from hamlet.policies.explaining import evaluated, tree
-from hamlet.policies.explaining import explain as explained
-from hamlet.policies.rewriting import stripped
-from hamlet.policies.serving import Serving
-from hamlet.policies.signature import Signature
-from hamlet.policies.source import Source, open_source
-from hamlet.policies.verdicts import Verdicts, mode_of
+from hamlet.policies.analysis.rewriting import stripped
+from hamlet.policies.logs.source import Source, open_source
+from hamlet.policies.plan.explaining import evaluated, tree
+from hamlet.policies.plan.explaining import explain as explained
+from hamlet.policies.runner import Serving
+from hamlet.policies.syntax.signature import Signature
+from hamlet.policies.verdicts.automata import Verdicts, mode_of
 
 
 def prepare(paths: Sequence[str], settings: Settings) -> PreparedPolicies:

@@ -19,17 +19,18 @@ from hamlet.errors import DataError, WorkloadError
 from hamlet.input.csvform import CsvForm
 from hamlet.input.events import open_events
 from hamlet.parallel.run import run as run_workload
-from hamlet.streams import Monitor, Specification, ir
-from hamlet.streams.against import column_errors
-from hamlet.streams.analysis import Checked
-from hamlet.streams.chosen import ChosenFeed, PeriodFeed
+from hamlet.streams import Monitor, Specification
+from hamlet.streams.check.analysis import Checked
 from hamlet.streams.clock import StreamClock, Times
+from hamlet.streams.filters import ChosenFeed, PeriodFeed
+from hamlet.streams.input_check import column_errors
 from hamlet.streams.memory import declaration_text
 from hamlet.streams.monitor import time_column_of
+from hamlet.streams.program import ir
+from hamlet.streams.program.together import Together, can_run_together
 from hamlet.streams.results import Found, RowForm
 from hamlet.streams.run import prepare as prepare_monitor
 from hamlet.streams.sources import Feed, open_feed
-from hamlet.streams.together import Together, can_run_together
 from hamlet.streams.trends import TIME, trend_events
 
 

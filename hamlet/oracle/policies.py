@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from hamlet.policies.formula import (
+from hamlet.policies.syntax.formula import (
     Aggregation,
     And,
     Arithmetic,

@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from hamlet.streams.ir import Scalar, ValueType
+from hamlet.streams.program.ir import Scalar, ValueType
 
 _HOLE = re.compile(r"\{\{[^{}]*\}\}")
 _LIMITS = {"Int": (-(2**63), 2**63 - 1), "UInt": (0, 2**64 - 1)}

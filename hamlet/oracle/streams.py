@@ -1,7 +1,8 @@
 """The brute-force interpreter of stream equations: every value of every stream is kept, and looked up again.
 
 Obviously right instead of fast: a step is done as it is described, one event or deadline at a time, and a window is
-the list of the values that it covers. It shares the program (`hamlet.streams.ir`) with the evaluator and nothing else.
+the list of the values that it covers. It shares the program (`hamlet.streams.program.ir`) with the evaluator and
+nothing else.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hamlet.oracle.stream_values import ArithmeticMistakeError, aggregate, binary, call, unary
-from hamlet.streams.ir import (
+from hamlet.streams.program.ir import (
     Access,
     Binary,
     Call,

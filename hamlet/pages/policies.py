@@ -13,7 +13,7 @@ import pyarrow as pa
 from hamlet.output.columnar import csv_texts
 from hamlet.output.place import check_place
 from hamlet.pages.page import CHARTS, EXAMPLE, render, write
-from hamlet.policies.explaining import CLASSES, Shown, worst
+from hamlet.policies.plan.explaining import CLASSES, Shown, worst
 
 _WORST = dict(zip(CLASSES, ("nothing", *(f"memory {each}" for each in CLASSES[1:-1]), "unbounded memory"), strict=True))
 _BARS = 120

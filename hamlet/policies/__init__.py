@@ -9,10 +9,10 @@ Basin et al., *Monitoring metric first-order temporal properties* (JACM 2015).
 
 from __future__ import annotations
 
-from hamlet.policies.diagnostics import PolicyError
+from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.monitor import Monitor
-from hamlet.policies.policy import Policy
 from hamlet.policies.running import Results, run
-from hamlet.policies.signature import Signature
+from hamlet.policies.syntax.diagnostics import PolicyError
+from hamlet.policies.syntax.signature import Signature
 
 __all__ = ["Monitor", "Policy", "PolicyError", "Results", "Signature", "run"]

@@ -16,13 +16,13 @@ from hamlet.errors import HamletError, MemoryLimitError
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import refuse_far, time_in_ticks
 from hamlet.language.schema import Clock, Schema
-from hamlet.policies.logs import LogChunk
+from hamlet.policies.analysis.policy import Policy
+from hamlet.policies.logs.reader import LogChunk
+from hamlet.policies.logs.tables import Tables
 from hamlet.policies.options import MonitorOptions, OnlineOptions
-from hamlet.policies.policy import Policy
+from hamlet.policies.runner import Serving
 from hamlet.policies.running import dicts_of, policies_of
-from hamlet.policies.serving import Serving
-from hamlet.policies.tables import Tables
-from hamlet.policies.verdicts import VerdictServing
+from hamlet.policies.verdicts.automata import VerdictServing
 
 _END_OF_TIME = (1 << 61) - 1
 

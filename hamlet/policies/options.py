@@ -9,8 +9,8 @@ from hamlet.engine.memory_limit import Size
 from hamlet.engine.options import Options as EventOptions
 from hamlet.errors import OptionError, one_of
 from hamlet.input.ticks import Lateness
-from hamlet.policies.progression import Mode
-from hamlet.policies.verdicts import mode_of
+from hamlet.policies.verdicts.automata import mode_of
+from hamlet.policies.verdicts.progression import Mode
 
 VERDICTS = ("satisfied", "all", "equivalent")
 TIME_POINTS = ("step", "event")

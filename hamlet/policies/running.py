@@ -10,13 +10,13 @@ import pyarrow as pa
 from hamlet.engine.options import made_of, takes
 from hamlet.errors import OptionError, near_miss
 from hamlet.language.schema import Clock
-from hamlet.policies.evaluation import Evaluation
+from hamlet.policies.analysis.policy import Policy
+from hamlet.policies.logs.source import Source, open_source
 from hamlet.policies.options import FileOptions, RunOptions
-from hamlet.policies.policy import Policy
-from hamlet.policies.progression import Mode
-from hamlet.policies.serving import Serving
-from hamlet.policies.source import Source, open_source
-from hamlet.policies.verdicts import Verdicts
+from hamlet.policies.plan.evaluation import Evaluation
+from hamlet.policies.runner import Serving
+from hamlet.policies.verdicts.automata import Verdicts
+from hamlet.policies.verdicts.progression import Mode
 
 
 class Results:

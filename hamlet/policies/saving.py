@@ -30,16 +30,16 @@ from hamlet.input.input_schema import schema_of
 from hamlet.input.pushed import batch_of
 from hamlet.input.ticks import Lateness
 from hamlet.output.digits import decimal_digits, integer_of
-from hamlet.policies.evaluation import Evaluation
-from hamlet.policies.formula import Type
-from hamlet.policies.node import NEVER, Node
-from hamlet.policies.policy import Policy
-from hamlet.policies.relation import Ints, Relation
+from hamlet.policies.analysis.policy import Policy
+from hamlet.policies.operators.node import NEVER, Node
+from hamlet.policies.plan.evaluation import Evaluation
+from hamlet.policies.relations.indexed_store import Pending
+from hamlet.policies.relations.relation import Ints, Relation
+from hamlet.policies.relations.values import POOLED, Pool
+from hamlet.policies.runner import Serving
 from hamlet.policies.saving_verdicts import described_verdicts, load_verdicts
-from hamlet.policies.serving import Serving
-from hamlet.policies.standing import Pending
-from hamlet.policies.values import POOLED, Pool
-from hamlet.policies.verdicts import VerdictServing
+from hamlet.policies.syntax.formula import Type
+from hamlet.policies.verdicts.automata import VerdictServing
 from hamlet.version import __version__
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.checkpoint.columns import BlobReader, BlobWriter, Json, fields, items, whole
-from hamlet.policies._automaton import Stream
-from hamlet.policies.atoms import EvaluatedAtom
-from hamlet.policies.node import NEVER
-from hamlet.policies.relation import Ints
+from hamlet.policies.operators.node import NEVER
+from hamlet.policies.relations.relation import Ints
+from hamlet.policies.verdicts._automaton import Stream
+from hamlet.policies.verdicts.atoms import EvaluatedAtom
 
 if TYPE_CHECKING:
-    from hamlet.policies.verdicts import Verdicts, VerdictServing
+    from hamlet.policies.verdicts.automata import Verdicts, VerdictServing
 
 _UNDECIDED = 2
 

@@ -288,7 +288,7 @@ class PolicyBatch(PolicyFrame):
 
     @property
     def reading(self) -> dict[str, Any]:
-        """How tasks read the input, as `hamlet.policies.source.open_source` takes it."""
+        """How tasks read the input, as `hamlet.policies.logs.source.open_source` takes it."""
         names = ("input_format", "delimiter", "bad_rows", "ignore_unknown")
         return {**self.columns, **{name: getattr(self, name) for name in names}}
 

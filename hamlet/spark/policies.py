@@ -26,9 +26,9 @@ from hamlet.parallel.routing.joint import JointSlicer
 from hamlet.parallel.routing.rates import Rates, atoms_of, dimensions_of
 from hamlet.parallel.routing.rates import rates_from as rates_of_formula
 from hamlet.policies import Policy
-from hamlet.policies.rewriting import goal
-from hamlet.policies.serving import Serving
-from hamlet.policies.tables import Tables
+from hamlet.policies.analysis.rewriting import goal
+from hamlet.policies.logs.tables import Tables
+from hamlet.policies.runner import Serving
 from hamlet.spark.frames import Events, events_of
 from hamlet.spark.input import local_output, local_path, sources_of
 from hamlet.spark.options import MonitorFrameOptions, PolicyBatch, PolicyFrame, PolicySubmitOptions
@@ -60,7 +60,7 @@ def submit(
     negate, open_end, time_points
         As for `hamlet.policies.run`.
     input_format, ignore_unknown, time_column, type_column, order_column, time_unit, delimiter, bad_rows
-        As for `hamlet.policies.source.open_source`.
+        As for `hamlet.policies.logs.source.open_source`.
 
     Returns
     -------

@@ -22,7 +22,7 @@ from hamlet.input.files import event_files, format_of
 from hamlet.output.columnar import file_writer, folder_of
 from hamlet.policies import Monitor, Policy
 from hamlet.policies.options import OnlineOptions
-from hamlet.policies.serving import Serving
+from hamlet.policies.runner import Serving
 from hamlet.spark.input import local_output, local_path
 from hamlet.spark.options import PolicyStream, PolicyStreamOptions, job_of
 from hamlet.spark.session import at_the_end, session, translated

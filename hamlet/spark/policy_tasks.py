@@ -29,11 +29,11 @@ from hamlet.parallel.routing.closed import Range, cut_chunks, own, ranges, reach
 from hamlet.parallel.routing.joint import JointSlicer
 from hamlet.parallel.routing.rates import Rates, atoms_of, dimensions_of, rates_of
 from hamlet.policies import Policy
-from hamlet.policies.logs import LogChunk
-from hamlet.policies.rewriting import goal
-from hamlet.policies.serving import Serving
-from hamlet.policies.signature import Signature
-from hamlet.policies.source import Source, TableSource, open_source
+from hamlet.policies.analysis.rewriting import goal
+from hamlet.policies.logs.reader import LogChunk
+from hamlet.policies.logs.source import Source, TableSource, open_source
+from hamlet.policies.runner import Serving
+from hamlet.policies.syntax.signature import Signature
 from hamlet.spark.parts import row_groups
 
 SAMPLED = 1_000_000  # events by which shares are chosen, where nobody gives rates
@@ -83,7 +83,7 @@ class Reading:
     ----------
     path : str or list of str
     options : mapping
-        Of `hamlet.policies.source.open_source`.
+        Of `hamlet.policies.logs.source.open_source`.
     """
 
     path: str | list[str]

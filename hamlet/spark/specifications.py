@@ -24,11 +24,11 @@ from hamlet.spark.input import local_output, local_path, sources_of
 from hamlet.spark.session import session, translated
 from hamlet.spark.slices import mapped
 from hamlet.streams import Monitor, Specification
-from hamlet.streams.chosen import ChosenFeed, PeriodFeed
 from hamlet.streams.clock import StreamClock, Times
-from hamlet.streams.routing import routed_by
+from hamlet.streams.filters import ChosenFeed, PeriodFeed
+from hamlet.streams.program.routing import routed_by
 from hamlet.streams.run import prepare
-from hamlet.streams.saved import decoded, encoded
+from hamlet.streams.saving import decoded, encoded
 from hamlet.streams.sources import Feed, open_feed
 
 _BATCH = 65_536
@@ -41,7 +41,7 @@ def submit(spec: Specification, settings: Any, options: Mapping[str, Any]) -> di
     Parameters
     ----------
     spec : Specification
-        All of its streams bound to one input (`hamlet.streams.routing`).
+        All of its streams bound to one input (`hamlet.streams.program.routing`).
     settings : hamlet.cli.notations.Settings
         What the command line says of input, columns and the specification.
     options : mapping

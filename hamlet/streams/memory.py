@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from hamlet.language.query import Span
-from hamlet.streams._store import Store
-from hamlet.streams.ir import (
+from hamlet.streams.evaluate._store import Store
+from hamlet.streams.program.ir import (
     Access,
     EventPacing,
     Expression,
@@ -33,7 +33,7 @@ from hamlet.streams.ir import (
     Window,
     walk,
 )
-from hamlet.streams.units import duration_text, frequency_text
+from hamlet.streams.syntax.units import duration_text, frequency_text
 
 # Bytes of a pane's summary, by aggregate: counts, sums and times of eight bytes each.
 SUMMARIES = {

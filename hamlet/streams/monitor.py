@@ -19,16 +19,16 @@ from hamlet.input.ordering import SortKey
 from hamlet.input.readers import table_of
 from hamlet.input.ticks import seconds_of
 from hamlet.language.schema import Clock
-from hamlet.streams._cells import Fault
-from hamlet.streams._evaluator import DeadlineLimit, MemoryLimit
 from hamlet.streams.clock import NANOSECONDS, StreamClock, Times
-from hamlet.streams.columns import Cells, cells_of
-from hamlet.streams.compile import compile_program
+from hamlet.streams.evaluate._cells import Fault
+from hamlet.streams.evaluate._evaluator import DeadlineLimit, MemoryLimit
+from hamlet.streams.evaluate.columns import Cells, cells_of
+from hamlet.streams.evaluate.compile import compile_program
 from hamlet.streams.memory import held
 from hamlet.streams.options import MonitorOptions, Options
+from hamlet.streams.program.tuples import as_structs
 from hamlet.streams.results import Found, RowForm
 from hamlet.streams.specification import Specification
-from hamlet.streams.tuples import as_structs
 
 TIME_COLUMNS = ("time", "ts", "timestamp")
 _TICKS = "\x00ticks"
@@ -57,8 +57,8 @@ class Monitor:
     max_deadlines : int
         Most deadlines that are evaluated between two events; where nothing can happen they are passed over in one step.
     features : str or iterable of str, optional
-        Ways of evaluating that may be used (`hamlet.streams.compile.FEATURES`), for tests and measurements; by default
-        all. Rows do not depend on them.
+        Ways of evaluating that may be used (`hamlet.streams.evaluate.compile.FEATURES`), for tests and
+        measurements; by default all. Rows do not depend on them.
 
     Attributes
     ----------
@@ -390,7 +390,7 @@ class Monitor:
 
     def save(self) -> bytes:
         """All that the monitor is, as bytes."""
-        from hamlet.streams.saved import saved
+        from hamlet.streams.saving import saved
 
         self._ready()
         return saved(self)
@@ -404,7 +404,7 @@ class Monitor:
         RestoreError
             If the bytes are damaged, or of another specification or version.
         """
-        from hamlet.streams.saved import restored
+        from hamlet.streams.saving import restored
 
         return restored(spec, data)
 

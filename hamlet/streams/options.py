@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 from hamlet.errors import OptionError
 from hamlet.input.ticks import Lateness
 from hamlet.planner.paths import names_of
-from hamlet.streams.compile import FEATURES, MAX_DEADLINES
+from hamlet.streams.evaluate.compile import FEATURES, MAX_DEADLINES
 
 
 class CommonOptions(TypedDict, total=False):

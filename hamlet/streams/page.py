@@ -13,8 +13,8 @@ from hamlet.output.place import check_place
 from hamlet.pages.drawing import Arrow, State, drawing
 from hamlet.pages.page import EXAMPLE, GRAPHS, render, write
 from hamlet.streams.explain import amount_text, edges, kept_text, total_lines, window_text
-from hamlet.streams.ir import Kind, Program
 from hamlet.streams.memory import Memory, StreamMemory, declaration_text, memory, pacing_text
+from hamlet.streams.program.ir import Kind, Program
 from hamlet.streams.specification import Specification
 
 OPTION = "--html"

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from hamlet.errors import DataError
-from hamlet.streams import ir
 from hamlet.streams.clock import StreamClock
+from hamlet.streams.program import ir
 
 Found = tuple[int, int, Any, Any]  # time (ns from the start), stream, key, value
 _ARROW = {"Bool": pa.bool_(), "Int": pa.int64(), "UInt": pa.uint64(), "Float": pa.float64(), "String": pa.string()}
@@ -95,7 +95,7 @@ class RowForm:
 
     def _between(self, tick: int) -> bool:
         """Whether a deadline can fall between two ticks."""
-        from hamlet.streams.compile_clauses import clauses_of
+        from hamlet.streams.program.compile_clauses import clauses_of
 
         return any(
             (pacing.period * 1_000_000_000 / tick).denominator != 1

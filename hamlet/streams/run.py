@@ -8,8 +8,8 @@ from typing import Any, Unpack
 
 from hamlet.engine.options import made_of, takes
 from hamlet.errors import WorkloadError
-from hamlet.streams.against import column_errors
 from hamlet.streams.clock import Times
+from hamlet.streams.input_check import column_errors
 from hamlet.streams.monitor import Monitor
 from hamlet.streams.options import CommonOptions, Options
 from hamlet.streams.results import Found, Results

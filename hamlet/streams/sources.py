@@ -21,10 +21,10 @@ from hamlet.input.csvform import CsvForm, Dropped, fields
 from hamlet.input.events import EventSource
 from hamlet.input.files import ParquetFile, event_files, format_of, matching, similar_file
 from hamlet.input.readers import table_of
-from hamlet.streams import ir
 from hamlet.streams.clock import Times
 from hamlet.streams.monitor import time_column_of
-from hamlet.streams.tuples import as_structs
+from hamlet.streams.program import ir
+from hamlet.streams.program.tuples import as_structs
 
 _BLOCK = 1 << 22
 _CHUNK = 65_536

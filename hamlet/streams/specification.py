@@ -7,8 +7,8 @@ from pathlib import Path
 
 from hamlet.errors import Diagnostic, OptionError
 from hamlet.input.files import similar_file
-from hamlet.streams.analysis import Checked, analyse
-from hamlet.streams.ir import Program, Stream
+from hamlet.streams.check.analysis import Checked, analyse
+from hamlet.streams.program.ir import Program, Stream
 
 
 class Specification:
@@ -16,7 +16,7 @@ class Specification:
 
     Attributes
     ----------
-    program : hamlet.streams.ir.Program
+    program : hamlet.streams.program.ir.Program
         What is evaluated.
 
     Examples

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hamlet.policies.formula import Formula, Let, Predicate, Since, Temporal, Until, children
-from hamlet.policies.logs import LogChunk
+from hamlet.policies.logs.reader import LogChunk
+from hamlet.policies.syntax.formula import Formula, Let, Predicate, Since, Temporal, Until, children
 
 _FUTURE = ("NEXT", "EVENTUALLY", "ALWAYS")
 _COUNTED = (("tp", 1), ("tpts", 2))  # their values count the time-points from the first one of the stream

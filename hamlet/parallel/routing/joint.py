@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 from hamlet.parallel.routing.owners import hashed
 from hamlet.parallel.routing.rates import PredicateKey, Rates, atoms_of, dimensions_of
 from hamlet.parallel.routing.shares import Places, Relation, load
-from hamlet.policies.formula import Formula
-from hamlet.policies.logs import LogChunk
+from hamlet.policies.logs.reader import LogChunk
+from hamlet.policies.syntax.formula import Formula
 
 
 class JointSlicer:

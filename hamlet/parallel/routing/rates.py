@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from hamlet.errors import DataError
 from hamlet.parallel.routing.shares import Places
-from hamlet.policies.formula import (
+from hamlet.policies.logs.reader import LogChunk
+from hamlet.policies.syntax.formula import (
     Aggregation,
     Constant,
     Exists,
@@ -28,7 +29,6 @@ from hamlet.policies.formula import (
     free_variables,
     is_anonymous,
 )
-from hamlet.policies.logs import LogChunk
 
 PredicateKey = tuple[str, int]
 _MOST_HEAVY = 256  # values of a variable that get shares of their own

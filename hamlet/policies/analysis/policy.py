@@ -1,0 +1,131 @@
+"""A policy: a formula, its signature and its name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from hamlet.errors import Diagnostic, OptionError, Reports
+from hamlet.policies.analysis.typecheck import check_types
+from hamlet.policies.syntax.diagnostics import PolicyError, deep_recursion
+from hamlet.policies.syntax.formula import Formula
+from hamlet.policies.syntax.parser import parse_formula
+from hamlet.policies.syntax.printing import print_formula
+from hamlet.policies.syntax.signature import Signature, read_text
+
+
+class Policy:
+    """A formula of metric first-order temporal logic over the predicates of a signature.
+
+    Attributes
+    ----------
+    formula : Formula
+        As it was written.
+    signature : Signature
+    name : str
+        What the rows are marked with.
+    text, source : str
+        The text that the formula was read from, and its file's name.
+    warnings : tuple of Diagnostic
+        What is allowed but probably not meant.
+
+    Examples
+    --------
+    >>> policy = Policy.parse("ALWAYS FORALL u. p(u) IMPLIES ONCE[0,5] q(u)", signature="p(int) q(int)")
+    >>> print(policy)
+    ALWAYS FORALL u. p(u) IMPLIES ONCE[0,5] q(u)
+    """
+
+    def __init__(
+        self,
+        formula: Formula,
+        signature: Signature,
+        name: str = "policy1",
+        text: str | None = None,
+        source: str = "<policy>",
+        warnings: tuple[Diagnostic, ...] = (),
+    ) -> None:
+        self.formula = formula
+        self.signature = signature
+        self.name = name
+        self.text = print_formula(formula) if text is None else text
+        self.source = source
+        self.warnings = warnings
+
+    @classmethod
+    def parse(cls, text: str, signature: str | Signature, name: str | None = None, source: str = "<policy>") -> Policy:
+        """The policy that a text describes; syntax and types are checked.
+
+        Parameters
+        ----------
+        text : str
+            One formula.
+        signature : str or Signature
+            The predicates, or the text that describes them.
+        name : str, optional
+            What the rows are marked with; ``policy1`` by default.
+        source : str
+            The file's name for messages.
+
+        Raises
+        ------
+        PolicyError
+            With every mistake of the text.
+        """
+        if isinstance(signature, str):
+            signature = Signature.parse(signature)
+        if not isinstance(text, str):
+            raise OptionError(f"a policy is text, not a {type(text).__name__}")
+        formula, warnings = parse_formula(text, source)
+        reports = Reports(text, source)
+        with deep_recursion():
+            check_types(formula, signature, reports)
+        if reports.errors:
+            raise PolicyError(reports.errors)
+        return cls(formula, signature, name or "policy1", text, source, warnings)
+
+    @classmethod
+    def from_file(
+        cls, path: str | os.PathLike[str], signature: str | os.PathLike[str] | Signature, name: str | None = None
+    ) -> Policy:
+        """The policy of a file.
+
+        Parameters
+        ----------
+        path : path
+            A ``.mfotl`` file.
+        signature : path or Signature
+            A ``.sig`` file, or what it describes.
+        name : str, optional
+            By default the stem of the file's name.
+
+        Raises
+        ------
+        DataError
+            If a file cannot be read.
+        PolicyError
+            With every mistake of the text.
+        """
+        if not isinstance(signature, Signature):
+            signature = Signature.from_file(signature)
+        return cls.parse(read_text(path), signature, name or Path(path).stem, Path(path).name)
+
+    def renamed(self, name: str) -> Policy:
+        """This policy under another name."""
+        return Policy(self.formula, self.signature, name, self.text, self.source, self.warnings)
+
+    def __str__(self) -> str:
+        return print_formula(self.formula)
+
+    def __repr__(self) -> str:
+        return f"<Policy {self.name}: {self}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Policy) and (self.formula, self.signature, self.name) == (
+            other.formula,
+            other.signature,
+            other.name,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.name, str(self)))

@@ -1,0 +1,1 @@
+"""Where time-points come from: MonPoly's log format, and events in columns."""

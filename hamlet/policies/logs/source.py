@@ -1,0 +1,208 @@
+"""Where the time-points of a stream come from: MonPoly's logs, or any events that `hamlet.run` reads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Container, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from hamlet.errors import OptionError
+from hamlet.input.csvform import CsvForm
+from hamlet.input.events import EventSource, open_events
+from hamlet.input.ordering import SortKey
+from hamlet.language.schema import UNITS_PER_SECOND
+from hamlet.policies.logs.reader import LogChunk, LogFile, Predicate
+from hamlet.policies.logs.tables import Tables
+from hamlet.policies.syntax.signature import Signature
+
+Progress = Callable[[int], None]
+
+
+class Source:
+    """Time-points in order, in chunks.
+
+    Attributes
+    ----------
+    name : str
+    rows : int or None
+        The number of events, where it is known.
+    time_type : pyarrow.DataType
+        Of times in rows: int64, or the timestamp type of the time column.
+    per_second : int
+        Ticks of the stream's time.
+    stats : dict
+        What was counted: ``events``, ``time_points``, and as far as there are any ``matched_events``, ``null_events``
+        and ``unknown_events``.
+    """
+
+    def __init__(self, name: str, rows: int | None, time_type: pa.DataType, per_second: int) -> None:
+        self.name = name
+        self.rows = rows
+        self.time_type = time_type
+        self.per_second = per_second
+        self.stats: dict[str, int] = {"events": 0, "time_points": 0}
+
+    def chunks(self, progress: Progress | None = None) -> Iterator[LogChunk]:
+        """All time-points; `progress` hears of the events read so far."""
+        raise NotImplementedError
+
+    def notes(self) -> list[str]:
+        """What to know of the input, when it has been read: rows that were dropped."""
+        return []
+
+
+class _LogSource(Source):
+    """A log in MonPoly's format."""
+
+    def __init__(self, file: LogFile, time_unit: str) -> None:
+        super().__init__(file.name, None, pa.int64(), UNITS_PER_SECOND[time_unit])
+        self._file = file
+
+    def chunks(self, progress: Progress | None = None) -> Iterator[LogChunk]:
+        """All time-points."""
+        for chunk in self._file.chunks():
+            yield chunk
+            self.stats["events"] += sum(len(points) for points, _ in chunk.relations.values())
+            self.stats["time_points"] += len(chunk.times)
+            if progress is not None:
+                progress(self.stats["events"])
+        if self._file.unknown:
+            self.stats["unknown_events"] = self._file.unknown
+
+    def notes(self) -> list[str]:
+        """Time-points that were dropped."""
+        found = self._file.dropped.sentence()
+        return [] if found is None else [found]
+
+
+class TableSource(Source):
+    """Events in columns."""
+
+    def __init__(
+        self,
+        events: EventSource,
+        signature: Signature,
+        wanted: Container[Predicate],
+        time_points: str,
+        counted: tuple[int, int] | None,
+    ) -> None:
+        schema = events.schema
+        clock = schema.clock
+        kind = clock.type if clock.is_timestamp else pa.int64()
+        super().__init__(events.name, events.rows, kind, clock.ticks_per_second)
+        self._events = events
+        key = SortKey(clock.column, schema.order_column, events.name)
+        self._tables = Tables(
+            signature,
+            wanted,
+            events.arrow_schema,
+            key,
+            schema.type_column,
+            time_points,
+            open_columns=not schema.closed,
+            counted=counted,
+        )
+
+    @property
+    def events(self) -> EventSource:
+        """The events that are read."""
+        return self._events
+
+    def chunks(self, progress: Progress | None = None) -> Iterator[LogChunk]:
+        """All time-points."""
+        tables = self._tables
+        for chunk in tables.chunks(self._events.batches(tables.columns, progress=progress)):
+            yield chunk
+            self.stats["time_points"] = tables.points
+        self.stats |= {"events": tables.events, "time_points": tables.points, "matched_events": tables.matched}
+        if tables.nulls:
+            self.stats["null_events"] = tables.nulls
+
+    def notes(self) -> list[str]:
+        """Rows that were dropped."""
+        found: list[str] = self._events.notes()
+        return found
+
+
+def is_log(source: Any, input_format: str | None) -> bool:
+    """Whether an input is a log in MonPoly's format."""
+    if input_format is not None:
+        return input_format == "monpoly"
+    if not isinstance(source, (str, os.PathLike)):
+        return False
+    suffixes = [each.lower() for each in Path(source).suffixes]
+    return ".log" in suffixes[-2:]
+
+
+def _the_log(source: Any, input_format: str | None) -> Any:
+    """A log in MonPoly's format, None where an input is none; raises OptionError where it is one of several inputs."""
+    if isinstance(source, (list, tuple)) and any(is_log(each, input_format) for each in source):
+        if len(source) > 1:
+            raise OptionError(
+                f"the input is {len(source)} files, and a log of MonPoly is one\n"
+                "hint: join the logs in the order of time (cat a.log b.log > all.log)"
+            )
+        return source[0]
+    return source if is_log(source, input_format) else None
+
+
+def open_source(
+    source: Any,
+    signature: Signature,
+    wanted: Container[Predicate],
+    *,
+    time_points: str = "step",
+    ignore_unknown: bool = False,
+    input_format: str | None = None,
+    filtered: Callable[[Any], Any] | None = None,
+    counted: tuple[int, int] | None = None,
+    **columns: Any,
+) -> Source:
+    """Open events as time-points.
+
+    Parameters
+    ----------
+    source : path, or events of any form that `hamlet.run` takes
+        A path that ends in ``.log`` is MonPoly's log format.
+    signature : Signature
+    wanted : container of (str, int)
+        The predicates that somebody reads.
+    time_points : {'step', 'event'}
+        What a time-point of events in columns is; those of a log are written in it.
+    ignore_unknown : bool
+        Whether tuples of a log that the signature does not know are counted and left out.
+    input_format : {'monpoly', 'parquet', 'csv', 'json'}, optional
+    filtered : callable, optional
+        What leaves out events: from an EventSource to one that has fewer.
+    counted : (int, int), optional
+        Of events in columns, the first and the last time that `Source.stats` count; by default all do.
+    **columns
+        ``time_column, type_column, order_column, time_unit, delimiter, bad_rows`` of
+        `hamlet.input.events.open_events`. A bad row of a log is a time-point with a mistake.
+
+    Raises
+    ------
+    DataError, OptionError
+    """
+    if time_points not in ("step", "event"):
+        raise OptionError(f"time_points is {time_points!r}; it must be 'step' or 'event'")
+    log = _the_log(source, input_format)
+    drops = CsvForm(columns.get("delimiter"), columns.get("bad_rows") or "error").drops
+    if log is not None:
+        if filtered is not None:
+            raise OptionError(
+                "a log of MonPoly has no columns that --where could read; put the condition in the policy"
+            )
+        types = types_of(signature)
+        file = LogFile(log, types, wanted=wanted, ignore_unknown=ignore_unknown, drops=drops)
+        return _LogSource(file, columns.get("time_unit") or "s")
+    events = open_events(source, input_format=input_format, wide_integers=True, **columns)
+    return TableSource(events if filtered is None else filtered(events), signature, wanted, time_points, counted)
+
+
+def types_of(signature: Signature) -> Mapping[Predicate, tuple[str, ...]]:
+    """The types of the fields by name and arity."""
+    return {(each.name, each.arity): tuple(each.types) for each in signature}

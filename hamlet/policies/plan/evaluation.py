@@ -1,0 +1,325 @@
+"""The evaluation of policies over time-points, batch after batch: what `run` and `Monitor` are made of.
+
+Contract
+--------
+**Order**: rows come in the order of time-points, within one by values; each as soon as its time-point is decided.
+**Batches make no difference**: any cutting of the time-points gives the same rows in the same order.
+**End**: behind the last time-point of a complete input stand others without tuples, each infinitely later. They are
+made here with distances beyond all bounds of the formulas; rows at them are not given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hamlet.errors import Reports
+from hamlet.policies.analysis.comparisons import sort_key
+from hamlet.policies.analysis.policy import Policy
+from hamlet.policies.analysis.rewriting import Defined, Rewriter, goal
+from hamlet.policies.operators.node import NEVER, Node, Timeline
+from hamlet.policies.operators.nodes import Event
+from hamlet.policies.plan.planned_operands import Built, UnsafeError
+from hamlet.policies.plan.planning import Planner, check_bounds
+from hamlet.policies.relations.relation import Ints
+from hamlet.policies.relations.values import Pool, floats_of
+from hamlet.policies.syntax.diagnostics import PolicyError, deep_recursion
+from hamlet.policies.syntax.formula import Formula, Type, children
+from hamlet.policies.syntax.signature import Signature
+
+Tables = Mapping[tuple[str, int], tuple[Ints, Sequence[pa.Array]]]
+_LARGEST_BOUND = 1 << 53
+
+
+@dataclass(slots=True)
+class Goal:
+    """One policy of an evaluation.
+
+    Attributes
+    ----------
+    policy : Policy
+    names : tuple of str
+        The columns of its rows.
+    types : tuple of str
+    violations : bool
+        Whether the rows break it.
+    built : Built
+    """
+
+    policy: Policy
+    names: tuple[str, ...]
+    types: tuple[Type, ...]
+    violations: bool
+    built: Built
+
+
+@dataclass(slots=True)
+class Answer:
+    """Rows of one policy.
+
+    Attributes
+    ----------
+    times, points : int64 arrays of shape (rows,)
+        Time-stamps and time-points.
+    codes : list of int64 arrays of shape (rows,)
+        An array per free variable, of the codes of its values.
+    types : tuple of str
+        Of the free variables.
+    pool : Pool
+        Whose codes they are.
+    """
+
+    times: Ints
+    points: Ints
+    codes: list[Ints]
+    types: tuple[Type, ...]
+    pool: Pool
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @property
+    def columns(self) -> list[list[Any]]:
+        """Values, a list per free variable."""
+        return [self.pool.decode(codes, kind) for codes, kind in zip(self.codes, self.types, strict=True)]
+
+    def column(self, place: int, part: slice) -> pa.Array | list[Any]:
+        """Values of a free variable in some rows; a list where one of them is an integer of more than 64 bits."""
+        return self.pool.array(self.codes[place][part], self.types[place])
+
+
+class Evaluation:
+    """Some policies over one stream of time-points.
+
+    Parameters
+    ----------
+    policies : sequence of Policy
+        With equal signatures.
+    per_second : int
+        Ticks of the stream's time.
+    negate : bool
+        Whether rows are the valuations that do not satisfy a formula.
+
+    Attributes
+    ----------
+    points : int
+        Time-points so far.
+
+    Raises
+    ------
+    PolicyError
+        With all policies' mistakes, where they cannot be evaluated.
+    """
+
+    def __init__(self, policies: Sequence[Policy], *, per_second: int = 1, negate: bool = False) -> None:
+        self.policies = tuple(policies)
+        self.negate = negate
+        self.per_second = per_second
+        self.pool = Pool()
+        self.goals: list[Goal] = []
+        self.points = 0
+        self._line = Timeline()
+        problems = []
+        planner = Planner(_merged(policies), per_second, self.pool)
+        with deep_recursion():
+            for policy in self.policies:
+                reports = Reports(policy.text, policy.source)
+                self._plan(policy, planner, reports)
+                problems += reports.errors
+        if problems:
+            raise PolicyError(problems)
+        self.nodes: list[Node] = _needed(planner.nodes, [goal.built.node for goal in self.goals])
+        self._distance = planner.longest + 1
+        self._depth = _nesting(self.nodes)
+        self._by_key: dict[tuple[str, int], set[int]] = {}  # the places that are read, by predicate
+        for each in self.nodes:
+            if isinstance(each, Event):
+                self._by_key.setdefault(each.key, set()).update(each.places)
+
+    def _plan(self, policy: Policy, planner: Planner, reports: Reports) -> None:
+        asked, names, violations = goal(policy.formula, self.negate)
+        formula = Rewriter().rewrite(asked)
+        for part in _all_parts(formula):
+            check_bounds(part, reports)
+        if reports.errors:
+            return
+        try:
+            built = planner.build(formula)
+        except UnsafeError as error:
+            hint = error.hint
+            if not self.negate and not violations and self._negation_works(policy, planner):
+                hint = "its negation can be monitored: ask for it (--negate, negate=True), or let it begin with ALWAYS"
+            reports.error(error.message, error.span, hint)
+            return
+        if planner.longest > _LARGEST_BOUND:
+            reports.error("a bound of an interval is too large", policy.formula.span, "use * for no bound")
+            return
+        built = planner.keep(built, names)
+        self.goals.append(Goal(policy, names, built.node.types, violations, built))
+
+    def _negation_works(self, policy: Policy, planner: Planner) -> bool:
+        try:
+            planner.build(Rewriter().rewrite(goal(policy.formula, True)[0]))
+        except UnsafeError:
+            return False
+        return True
+
+    # ------------------------------------------------------------------------------------------ running
+
+    @property
+    def wanted(self) -> frozenset[tuple[str, int]]:
+        """The predicates that are read, by name and arity."""
+        return frozenset(self._by_key)
+
+    def encode(self, tables: Tables, first: int) -> dict[tuple[str, int], tuple[list[Ints], Ints]]:
+        """Tables of values as tables of codes."""
+        found = {}
+        signature = _merged(self.policies)
+        for key, (points, fields) in tables.items():
+            if key in self._by_key and len(points):
+                types, read = signature[key].types, self._by_key[key]
+                places = np.asarray(points, np.int64) + first
+                columns = [
+                    self.pool.encode(each, kind) if place in read else places  # any numbers: nobody reads them
+                    for place, (each, kind) in enumerate(zip(fields, types, strict=True))
+                ]
+                found[key] = columns, places
+        return found
+
+    def feed(self, times: Ints, tables: Tables, bound: int | None = None) -> list[Answer]:
+        """Take time-points; give the rows that are decided by them, per policy.
+
+        Parameters
+        ----------
+        times : int64 array of shape (points,)
+            Not decreasing, within a batch and after the ones before.
+        tables : mapping of (str, int) to (int64 array, sequence of pyarrow.Array)
+            For each predicate the time-point of each tuple, counted from the first of `times`; and its fields.
+        bound : int, optional
+            A time that no later time-point is before.
+        """
+        line = self._line
+        line.fresh = line.known
+        line.tables = self.encode(tables, line.known)
+        line.extend(np.asarray(times, np.int64))
+        line.known += len(times)
+        self.points = line.known
+        if len(times):
+            line.bound = max(line.bound, int(times[-1]))
+        if bound is not None:
+            line.bound = max(line.bound, bound)
+        return self._advance()
+
+    def close(self) -> list[Answer]:
+        """The end of a complete input: the rows that it decides."""
+        line = self._line
+        real = line.known
+        last = max(line.bound, 0) if real == 0 or not len(line.times) else int(line.times[-1])
+        extra = self._depth + 1
+        line.tables, line.fresh = {}, real
+        beyond = last + self._distance * np.arange(1, extra + 1, dtype=np.int64)
+        line.extend(beyond)
+        line.known += extra
+        line.bound = NEVER
+        answers = self._advance(real)
+        self.points = real
+        return answers
+
+    def _advance(self, limit: int | None = None) -> list[Answer]:
+        line = self._line
+        for node in self.nodes:
+            node.step(line)
+        answers = [self._answer(goal.built.node, goal.types, limit) for goal in self.goals]
+        line.tables = {}
+        self._forget()
+        return answers
+
+    def _forget(self) -> None:
+        """Drop the time-stamps that nobody needs any more."""
+        line = self._line
+        oldest = min((each.oldest for each in self.nodes if each.oldest is not None), default=line.known)
+        oldest = min(oldest, *(goal.built.node.done for goal in self.goals), line.known - 1)
+        if oldest - line.base > len(line.times) // 2:
+            line.forget(oldest)
+
+    def _answer(self, node: Node, types: tuple[Type, ...], limit: int | None) -> Answer:
+        rows = node.output
+        if limit is not None:
+            rows = rows.clip(0, limit)
+        lengths = rows.last - rows.first + 1
+        if len(rows) and int(lengths.max()) > 1:
+            which = np.repeat(np.arange(len(rows)), lengths)
+            begin = np.cumsum(lengths) - lengths
+            points = rows.first[which] + (np.arange(len(which)) - begin[which])
+            columns = [column[which] for column in rows.columns]
+        else:
+            points, columns = rows.first, rows.columns
+        if len(points) > 1:
+            order = np.lexsort([*(self._ranks(*each) for each in zip(columns[::-1], types[::-1], strict=True)), points])
+            points, columns = points[order], [column[order] for column in columns]
+        return Answer(self._line.at(points) if len(points) else points, points, columns, types, self.pool)
+
+    def _ranks(self, codes: Ints, kind: Type) -> Ints:
+        """Numbers that order a column as its values."""
+        if kind == "bool" or (kind == "int" and int(codes.max()) < 1 << 62):
+            return codes
+        kinds, places = np.unique(codes, return_inverse=True)
+        if kind == "float":
+            floats = np.argsort(np.argsort(floats_of(kinds)))
+            return np.asarray(floats[places], np.int64)
+        values = self.pool.decode(kinds, kind)
+        order = sorted(range(len(values)), key=lambda place: sort_key((values[place],)))
+        ranks = np.empty(len(values), np.int64)
+        ranks[order] = np.arange(len(values))
+        return ranks[places]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are kept between batches, an estimate."""
+        return sum(node.nbytes for node in self.nodes) + self._line.times.nbytes + 120 * len(self.pool.values)
+
+    @property
+    def kept_rows(self) -> int:
+        """Periods that are kept between batches."""
+        return sum(node.standing + sum(map(len, node.kept.values())) for node in self.nodes)
+
+
+def _needed(nodes: list[Node], roots: list[Node]) -> list[Node]:
+    """The nodes below some roots, children before parents; attempts that were given up leave others."""
+    wanted: set[int] = set()
+    todo = list(roots)
+    while todo:
+        node = todo.pop()
+        if id(node) not in wanted:
+            wanted.add(id(node))
+            todo.extend(node.children)
+    return [node for node in nodes if id(node) in wanted]
+
+
+def _all_parts(formula: Formula) -> list[Formula]:
+    """The formula, and the meanings of the names in it."""
+    parts, todo, seen = [formula], [formula], set()
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Defined) and node.meaning is not None and id(node.meaning) not in seen:
+            seen.add(id(node.meaning))
+            parts.append(node.meaning.formula)
+            todo.append(node.meaning.formula)
+        todo.extend(children(node))
+    return parts
+
+
+def _nesting(nodes: Sequence[Node]) -> int:
+    """How many operators that look at other time-points are nested; children come before parents."""
+    depths: dict[int, int] = {}
+    for node in nodes:
+        depths[id(node)] = node.reads_times + max((depths[id(child)] for child in node.children), default=0)
+    return max(depths.values(), default=0)
+
+
+def _merged(policies: Sequence[Policy]) -> Signature:
+    return policies[0].signature

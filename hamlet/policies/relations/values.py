@@ -1,0 +1,142 @@
+"""Values as 64-bit codes: what relations hold in their columns.
+
+Equal values of one type have equal codes, so joins, unions and projections look at codes only. An integer between
+-2**62 and 2**62 is its own code, and a float's code are its bits (with one zero and one NaN). A larger integer and
+every string have a number in a pool; their codes are `POOLED` plus the place in the pool.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hamlet.output.digits import integer_of
+from hamlet.policies.syntax.formula import Type, Value
+
+Codes = npt.NDArray[np.int64]
+POOLED = 1 << 62
+_BITS, _DOUBLE = struct.Struct("=q"), struct.Struct("=d")
+
+
+class Pool:
+    """Strings and large integers by number; one pool for all operators of an evaluation."""
+
+    def __init__(self) -> None:
+        self.values: list[Value] = []
+        self._texts: dict[str, int] = {}
+        self._numbers: dict[int, int] = {}
+
+    def code(self, value: Value) -> int:
+        """The code of a value."""
+        if isinstance(value, bool):
+            return int(value)
+        if isinstance(value, int) and -POOLED < value < POOLED:
+            return value
+        if isinstance(value, float):
+            plain = math.nan if value != value else value or 0.0  # one NaN, one zero
+            code: int = _BITS.unpack(_DOUBLE.pack(plain))[0]
+            return code
+        known: dict[Any, int] = self._texts if isinstance(value, str) else self._numbers
+        code = known.get(value, -1)
+        if code < 0:
+            code = known[value] = POOLED + len(self.values)
+            self.values.append(value)
+        return code
+
+    def codes(self, values: Iterable[Value]) -> Codes:
+        """The codes of some values."""
+        return np.fromiter((self.code(value) for value in values), np.int64)
+
+    def _codes_of_texts(self, texts: Sequence[str]) -> Codes:
+        known = self._texts
+        found = [known.get(text, -1) for text in texts]
+        if -1 in found:
+            for text in texts:
+                if text not in known:
+                    known[text] = POOLED + len(self.values)
+                    self.values.append(text)
+            found = [known[text] for text in texts]
+        return np.array(found, np.int64)
+
+    def value(self, code: int, type: Type) -> Value:
+        """The value of a code in a column of this type."""
+        if type == "bool":
+            return bool(code)
+        if type == "float":
+            return float(np.int64(code).view(np.float64))
+        return self.values[code - POOLED] if code >= POOLED else code
+
+    def decode(self, codes: Codes, type: Type) -> list[Any]:
+        """The values of a column."""
+        if type == "float":
+            floats: list[Any] = floats_of(codes).tolist()
+            return floats
+        plain: list[Any] = codes.tolist()
+        if type == "bool":
+            return [bool(code) for code in plain]
+        if type == "int" and (not len(codes) or int(codes.max()) < POOLED):
+            return plain
+        values = self.values
+        return [values[code - POOLED] if code >= POOLED else code for code in plain]
+
+    def array(self, codes: Codes, type: Type) -> pa.Array | list[Any]:
+        """The values of a column as an Arrow array; as a list where an integer has more than 62 bits."""
+        match type:
+            case "float":
+                return pa.array(floats_of(codes))
+            case "bool":
+                return pa.array(codes != 0)
+            case "int" if not len(codes) or int(codes.max()) < POOLED:
+                return pa.array(codes)
+            case "string":
+                kinds, places = np.unique(codes, return_inverse=True)
+                return pa.array(self.decode(kinds, type), pa.string()).take(pa.array(places))
+        return self.decode(codes, type)
+
+    def encode(self, column: pa.Array | pa.ChunkedArray, type: Type) -> Codes:
+        """The codes of an Arrow column without NULL, whose type fits."""
+        if isinstance(column, pa.ChunkedArray):
+            column = column.combine_chunks()
+        if isinstance(column, pa.ChunkedArray):  # pyarrow keeps several chunks of long strings
+            return np.concatenate([self.encode(chunk, type) for chunk in column.chunks])
+        if type == "bool":
+            return np.asarray(column.cast(pa.int8()).to_numpy(zero_copy_only=False), np.int64)
+        if type == "int" and pa.types.is_integer(column.type):
+            return self._integers(column)
+        if type == "float":
+            return float_codes(np.asarray(column.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64))
+        if not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        values = column.dictionary.to_pylist()
+        if type == "int":
+            values = [integer_of(each) if isinstance(each, str) else int(each) for each in values]
+        known = self._codes_of_texts(values) if type == "string" else self.codes(values)
+        places = column.indices.to_numpy(zero_copy_only=False)
+        return known[places] if len(known) else np.zeros(len(column), np.int64)
+
+    def _integers(self, column: pa.Array) -> Codes:
+        if pa.types.is_uint64(column.type):
+            return self.codes(column.to_pylist())
+        codes = np.asarray(column.cast(pa.int64()).to_numpy(zero_copy_only=False), np.int64)
+        if len(codes) and (int(codes.max()) >= POOLED or int(codes.min()) <= -POOLED):
+            return self.codes(codes.tolist())
+        return codes
+
+
+def float_codes(values: npt.NDArray[np.float64]) -> Codes:
+    """The codes of floats: their bits, with one zero and one NaN."""
+    values = np.where(values == 0, 0.0, values)
+    values[np.isnan(values)] = math.nan
+    return values.view(np.int64)
+
+
+def floats_of(codes: Codes) -> npt.NDArray[np.float64]:
+    """The floats of codes."""
+    found: npt.NDArray[np.float64] = codes.view(np.float64)
+    return found

@@ -1,0 +1,195 @@
+"""Policies over time-points, their rows as Arrow batches: what the command line and the tasks of a job run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hamlet.engine.memory_limit import Size, bytes_of, size_text
+from hamlet.errors import DataError, MemoryLimitError
+from hamlet.policies.analysis.policy import Policy
+from hamlet.policies.analysis.rewriting import goal as asked_of
+from hamlet.policies.logs.batching import gathered
+from hamlet.policies.logs.reader import LogChunk
+from hamlet.policies.plan.evaluation import Answer, Evaluation
+from hamlet.policies.syntax.formula import printed_order
+
+_TYPES = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
+_WIDE = pa.decimal256(76, 0)  # integers of more than 64 bits
+_MOST_ROWS = 1 << 16  # of a batch
+
+
+class Serving:
+    """Some policies over one stream.
+
+    Parameters
+    ----------
+    policies : sequence of Policy
+        With equal signatures.
+    time_type : pyarrow.DataType
+        Of the time in rows.
+    per_second : int
+        Ticks of the stream's time.
+    negate : bool
+        Whether rows satisfy the negation.
+    open_end : bool
+        Whether the stream may go on behind its end.
+    max_memory : int, str or None
+        The most that may be kept between chunks.
+
+    Attributes
+    ----------
+    schemas : list of pyarrow.Schema
+        Of each policy's rows: time, time_point and the free variables.
+    tuples : list of tuple of str
+        The free variables of each policy, in the order in which MonPoly prints their values.
+    violations : list of bool
+        Whether rows break the policy.
+    events : int
+        Tuples read.
+
+    Raises
+    ------
+    PolicyError
+        If a policy cannot be monitored.
+    """
+
+    def __init__(
+        self,
+        policies: Sequence[Policy],
+        time_type: pa.DataType,
+        per_second: int,
+        *,
+        negate: bool = False,
+        open_end: bool = False,
+        max_memory: Size | None = None,
+    ) -> None:
+        self._evaluation = Evaluation(policies, per_second=per_second, negate=negate)
+        goals = self._evaluation.goals
+        self._time_type = time_type
+        self._open_end = open_end
+        self._limit = bytes_of(max_memory)
+        self._policies = policies
+        self.events = 0
+        self.tuples: list[tuple[str, ...]] = [printed_order(asked_of(each.formula, negate)[0]) for each in policies]
+        self.violations = [goal.violations for goal in goals]
+        self.schemas = [
+            pa.schema(
+                [
+                    ("time", time_type),
+                    ("time_point", pa.int64()),
+                    *((name, _TYPES[kind]) for name, kind in zip(goal.names, goal.types, strict=True)),
+                ]
+            )
+            for goal in goals
+        ]
+
+    @property
+    def predicates(self) -> frozenset[tuple[str, int]]:
+        """Name and arity of the predicates that are read."""
+        return self._evaluation.wanted
+
+    def run(self, chunks: Iterable[LogChunk]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The rows of all policies, each with the place of its policy, as they are decided.
+
+        The numbers of time-points are those of the chunks: a stream that begins later begins with that number.
+
+        Raises
+        ------
+        MemoryLimitError
+            If more has to be kept than may be.
+        """
+        first: int | None = None
+        for chunk in gathered(chunks, self._evaluation):
+            first = chunk.first if first is None else first
+            self.events += sum(len(points) for points, _ in chunk.relations.values())
+            yield from self._rows(self._evaluation.feed(chunk.times, chunk.relations), first)
+            self._check_memory()
+        if not self._open_end:
+            yield from self._rows(self._evaluation.close(), first or 0)
+
+    def feed(self, chunks: Sequence[LogChunk], bound: int | None) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The rows that more time-points decide; of a stream that begins with time-point 0.
+
+        Parameters
+        ----------
+        chunks : sequence of LogChunk
+        bound : int, optional
+            A time that no later time-point is before.
+        """
+        for chunk in chunks:
+            self.events += sum(len(points) for points, _ in chunk.relations.values())
+            yield from self._rows(self._evaluation.feed(chunk.times, chunk.relations), 0)
+        if bound is not None:
+            yield from self._rows(self._evaluation.feed(np.zeros(0, np.int64), {}, bound), 0)
+        self._check_memory()
+
+    def close(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The rows that the end of the stream decides; none where it is open."""
+        if not self._open_end:
+            yield from self._rows(self._evaluation.close(), 0)
+
+    @property
+    def points(self) -> int:
+        """Time-points so far."""
+        return self._evaluation.points
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are kept between batches, an estimate."""
+        return self._evaluation.nbytes
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """The operators."""
+        return self._evaluation
+
+    def _rows(self, answers: Sequence[Answer], first: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+        for place, answer in enumerate(answers):
+            for begin in range(0, len(answer), _MOST_ROWS):
+                yield place, self._batch(place, answer, begin, first)
+
+    def _batch(self, place: int, answer: Answer, begin: int, first: int) -> pa.RecordBatch:
+        part = slice(begin, begin + _MOST_ROWS)
+        times = pa.array(answer.times[part])
+        arrays = [times if times.type == self._time_type else times.cast(self._time_type)]
+        arrays.append(pa.array(answer.points[part] + first))
+        schema = self.schemas[place]
+        fields = [schema.field(0), schema.field(1)]
+        for column, field in enumerate(list(schema)[2:]):
+            array = _array(answer.column(column, part), field.type, field.name)
+            arrays.append(array)
+            fields.append(field if array.type == field.type else pa.field(field.name, array.type))
+        return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+
+    def _check_memory(self) -> None:
+        if self._limit is None or self._evaluation.nbytes <= self._limit:
+            return
+        node = max(self._evaluation.nodes, key=lambda each: each.nbytes)
+        names = " and ".join(f"'{policy.name}'" for policy in self._policies)
+        raise MemoryLimitError(
+            f"the run stops, since it needs more memory than its limit, {size_text(self._limit)}; of polic"
+            f"{'y' if len(self._policies) == 1 else 'ies'} {names} an operator ({type(node).__name__.upper()}) holds "
+            f"the most, {size_text(node.nbytes)}\n"
+            "hint: shorten the intervals (hamlet explain says what each keeps), or raise the limit (--max-memory, "
+            "max_memory=)"
+        )
+
+
+def _array(values: Any, kind: pa.DataType, name: str) -> pa.Array:
+    """A column of values; integers of more than 64 bits make it one of decimals."""
+    if isinstance(values, pa.Array):
+        return values
+    try:
+        return pa.array(values, kind)
+    except (OverflowError, pa.ArrowInvalid):
+        if kind != pa.int64():
+            raise
+    try:
+        return pa.array([Decimal(value) for value in values], _WIDE)
+    except (OverflowError, pa.ArrowInvalid) as error:
+        raise DataError(f"a value of {name} has more than 76 digits, and rows cannot hold it") from error

@@ -1,0 +1,408 @@
+"""A policy's formula as it was written: an abstract syntax tree whose nodes know their place in the text.
+
+Every node carries a `Span` that takes no part in comparisons, so two formulas are equal when they say the same thing
+wherever they stand. The tree is what the parser returns, what `printing` turns back into text, and the only thing
+that the brute-force oracle shares with the evaluation.
+
+A variable of a predicate that begins with ``_`` stands for anything: it is bound right at the predicate, and two plain
+``_`` are two variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal, Union
+
+from hamlet.language.query import NOWHERE, Span
+
+Type = Literal["int", "float", "string", "bool"]
+Value = Union[int, float, str, bool]
+Unit = Literal["s", "m", "h", "d"]
+
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+COMPARISONS = ("=", "<", ">", "<=", ">=")
+FUNCTIONS = ("f2i", "i2f", "i2s", "s2i", "f2s", "s2f", "DAY_OF_MONTH", "MONTH", "YEAR", "FORMAT_DATE")
+UNARY = ("PREV", "NEXT", "ONCE", "EVENTUALLY", "HISTORICALLY", "ALWAYS")
+AGGREGATIONS = ("CNT", "SUM", "AVG", "MIN", "MAX", "MED")
+
+
+def _span() -> Span:
+    return field(default=NOWHERE, compare=False, repr=False, kw_only=True)
+
+
+# --------------------------------------------------------------------------------------------------- terms
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """``u``."""
+
+    name: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """``5``, ``12.5`` or ``"text"``; the Python type of the value is the type of the constant."""
+
+    value: Value
+    span: Span = _span()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Constant):
+            return NotImplemented
+        return type(self.value) is type(other.value) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """``left + right``; the operator is one of ``+ - * / MOD``."""
+
+    operator: str
+    left: Term
+    right: Term
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    """``-(t)``."""
+
+    term: Term
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """``f2i(t)``; the function is one of `FUNCTIONS`."""
+
+    function: str
+    argument: Term
+    span: Span = _span()
+
+
+Term = Union[Variable, Constant, Arithmetic, Negative, Call]
+
+
+# ----------------------------------------------------------------------------------------------- intervals
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """One end of an interval: ``5`` in the unit of the stream's time, ``5m`` as a length of time."""
+
+    value: int
+    unit: Unit | None = None
+    open: bool = False
+
+    def ticks(self, per_second: int) -> int:
+        """The bound in ticks of a stream that has so many per second."""
+        return self.value if self.unit is None else self.value * SECONDS[self.unit] * per_second
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """``[low,high]``; `high` is None for ``*``."""
+
+    low: Bound = Bound(0)
+    high: Bound | None = None
+    span: Span = _span()
+
+    def ticks(self, per_second: int = 1) -> tuple[int, int | None]:
+        """The interval as closed integers: smallest and largest difference of times, None for no largest."""
+        low = self.low.ticks(per_second) + self.low.open
+        return low, None if self.high is None else self.high.ticks(per_second) - self.high.open
+
+
+ALWAYS_INTERVAL = Interval()
+
+
+# ------------------------------------------------------------------------------------------------ formulas
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """``TRUE`` or ``FALSE``."""
+
+    value: bool
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """``withdraw(u, a)``: an event of the time-point, or a name that LET has defined."""
+
+    name: str
+    arguments: tuple[Term, ...]
+    span: Span = _span()
+    name_span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``left < right``; the operator is one of `COMPARISONS`."""
+
+    operator: str
+    left: Term
+    right: Term
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Substring:
+    """``left SUBSTRING right``: the left text is a part of the right one."""
+
+    left: Term
+    right: Term
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Matches:
+    """``term MATCHES r"pattern"``: some part of the text fits the regular expression."""
+
+    term: Term
+    pattern: str
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """``NOT body``."""
+
+    body: Formula
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """``left AND right``."""
+
+    left: Formula
+    right: Formula
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """``left OR right``."""
+
+    left: Formula
+    right: Formula
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Implies:
+    """``left IMPLIES right``."""
+
+    left: Formula
+    right: Formula
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Equiv:
+    """``left EQUIV right``."""
+
+    left: Formula
+    right: Formula
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """``EXISTS x, y. body``."""
+
+    variables: tuple[str, ...]
+    body: Formula
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Forall:
+    """``FORALL x, y. body``."""
+
+    variables: tuple[str, ...]
+    body: Formula
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Temporal:
+    """``ONCE[0,5] body``; the operator is one of `UNARY`."""
+
+    operator: str
+    interval: Interval
+    body: Formula
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """``left SINCE[0,5] right``."""
+
+    interval: Interval
+    left: Formula
+    right: Formula
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """``left UNTIL[0,5] right``."""
+
+    interval: Interval
+    left: Formula
+    right: Formula
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """``result <- SUM variable; g, h body``; the operator is one of `AGGREGATIONS`."""
+
+    result: str
+    operator: str
+    variable: str
+    groups: tuple[str, ...]
+    body: Formula
+    span: Span = _span()
+    result_span: Span = _span()
+    variable_span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """``LET name(x, y) = definition IN body``."""
+
+    name: str
+    parameters: tuple[str, ...]
+    definition: Formula
+    body: Formula
+    span: Span = _span()
+    head_span: Span = _span()
+
+
+Binary = Union[And, Or, Implies, Equiv]
+Formula = Union[
+    Truth,
+    Predicate,
+    Comparison,
+    Substring,
+    Matches,
+    Not,
+    And,
+    Or,
+    Implies,
+    Equiv,
+    Exists,
+    Forall,
+    Temporal,
+    Since,
+    Until,
+    Aggregation,
+    Let,
+]
+
+
+# ------------------------------------------------------------------------------------------------- helpers
+
+
+def is_anonymous(name: str) -> bool:
+    """Whether a predicate's variable of this name stands for anything."""
+    return name.startswith("_")
+
+
+def term_variables(term: Term) -> Iterator[str]:
+    """The variables of a term, as they occur."""
+    match term:
+        case Variable(name):
+            yield name
+        case Arithmetic(_, left, right):
+            yield from term_variables(left)
+            yield from term_variables(right)
+        case Negative(inner) | Call(_, inner):
+            yield from term_variables(inner)
+
+
+def children(formula: Formula) -> tuple[Formula, ...]:
+    """The formulas directly below, from left to right (of a LET the definition, then the body)."""
+    match formula:
+        case And() | Or() | Implies() | Equiv() | Since() | Until():
+            return (formula.left, formula.right)
+        case Not() | Exists() | Forall() | Temporal() | Aggregation():
+            return (formula.body,)
+        case Let():
+            return (formula.definition, formula.body)
+    return ()
+
+
+def free_variables(formula: Formula) -> tuple[str, ...]:
+    """The free variables in the order of their first occurrence in the text.
+
+    The variables of an aggregation are its result and its groups; those of a LET are its body's.
+    """
+    match formula:
+        case Predicate(_, arguments):
+            names = [
+                name
+                for argument in arguments
+                for name in term_variables(argument)
+                if not (isinstance(argument, Variable) and is_anonymous(name))
+            ]
+        case Comparison(_, left, right) | Substring(left, right):
+            names = [*term_variables(left), *term_variables(right)]
+        case Matches(term, _):
+            names = list(term_variables(term))
+        case Exists(variables, body) | Forall(variables, body):
+            names = [name for name in free_variables(body) if name not in variables]
+        case Aggregation(result, _, _, groups, _):
+            names = [result, *groups]
+        case Let(_, _, _, body):
+            names = list(free_variables(body))
+        case _:
+            names = [name for child in children(formula) for name in free_variables(child)]
+    return tuple(dict.fromkeys(names))
+
+
+def printed_order(formula: Formula) -> tuple[str, ...]:
+    """The free variables in the order in which MonPoly prints their values.
+
+    That is the order of the text, but for SINCE and UNTIL, whose right side comes first, for ``>`` and ``>=``, which
+    are ``<`` and ``<=`` the other way round, and for predicates, whose arguments count where they are plain variables.
+
+    Source: MonPoly's `MFOTL.free_vars` and `Predicate.pvars`.
+    """
+    match formula:
+        case Predicate(_, arguments):
+            plain = [each.name for each in arguments if isinstance(each, Variable) and not is_anonymous(each.name)]
+            names = [*plain, *free_variables(formula)]
+        case Comparison(operator, left, right):
+            first, second = (right, left) if operator in (">", ">=") else (left, right)
+            names = [*term_variables(first), *term_variables(second)]
+        case Exists(variables, body) | Forall(variables, body):
+            names = [name for name in printed_order(body) if name not in variables]
+        case Since(_, left, right) | Until(_, left, right):
+            names = [*printed_order(right), *printed_order(left)]
+        case Let(_, _, _, body):
+            names = list(printed_order(body))
+        case Aggregation() | Substring() | Matches():
+            names = list(free_variables(formula))
+        case _:
+            names = [name for child in children(formula) for name in printed_order(child)]
+    return tuple(dict.fromkeys(names))
+
+
+def depth(formula: Formula) -> int:
+    """How deep the formula is nested, without recursion."""
+    deepest, todo = 0, [(formula, 1)]
+    while todo:
+        node, level = todo.pop()
+        deepest = max(deepest, level)
+        todo.extend((child, level + 1) for child in children(node))
+    return deepest

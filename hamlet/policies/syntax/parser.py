@@ -1,0 +1,328 @@
+"""The parser of formulas, in MonPoly's notation.
+
+Grammar, from the loosest binding to the tightest::
+
+    formula     = "LET" name "(" [x {"," x}] ")" "=" formula "IN" formula
+                | formula ("SINCE"|"UNTIL") [interval] formula                               right
+                | ("PREV"|"NEXT"|"ONCE"|"EVENTUALLY"|"HISTORICALLY"|"ALWAYS") [interval] formula
+                | ("EXISTS"|"FORALL") x {"," x} "." formula
+                | formula "EQUIV" formula                                                    left
+                | formula "IMPLIES" formula                                                  right
+                | formula "OR" formula                                                       left
+                | formula "AND" formula                                                      left
+                | "NOT" formula
+                | r "<-" ("CNT"|"SUM"|"AVG"|"MIN"|"MAX"|"MED") x [";" g {"," g}] formula     as far as possible
+                | "(" formula ")" | "TRUE" | "FALSE" | name "(" [term {"," term}] ")"
+                | term ("="|"<"|">"|"<="|">=") term | term "SUBSTRING" term | term "MATCHES" regexp
+    term        = term ("+"|"-") term | term ("*"|"/") term | primary "MOD" term | "-" term
+                | function "(" term ")" | "(" term ")" | x | integer | float | string
+    interval    = ("["|"(") bound "," (bound ("]"|")") | "*" ("]"|")"))
+    bound       = integer ["s"|"m"|"h"|"d"]
+
+The scope of a quantifier or of a unary temporal operator reaches as far to the right as the levels above allow:
+``ONCE p(x) AND q(x)`` is ``ONCE (p(x) AND q(x))``, and ``ONCE p(x) SINCE q(x)`` is ``(ONCE p(x)) SINCE q(x)``.
+"""
+
+from __future__ import annotations
+
+from hamlet.errors import Diagnostic
+from hamlet.language.query import Span
+from hamlet.policies.syntax.diagnostics import MAX_DEPTH, PolicyError, deep_recursion
+from hamlet.policies.syntax.formula import (
+    AGGREGATIONS,
+    COMPARISONS,
+    FUNCTIONS,
+    UNARY,
+    Aggregation,
+    And,
+    Comparison,
+    Equiv,
+    Exists,
+    Forall,
+    Formula,
+    Implies,
+    Interval,
+    Let,
+    Matches,
+    Not,
+    Or,
+    Predicate,
+    Since,
+    Substring,
+    Temporal,
+    Term,
+    Truth,
+    Until,
+    Variable,
+    depth,
+)
+from hamlet.policies.syntax.parse_terms import ReadingError, TermParser, shorten, widened
+from hamlet.policies.syntax.tokens import Kind, Token, tokenize
+
+# Levels of binding: an operator goes on where its level is at least the one asked for.
+_LOOSEST, _SINCE, _UNARY, _QUANTIFIER, _EQUIV, _IMPLIES, _OR, _AND, _NOT = range(9)
+_INFIX: dict[str, tuple[int, bool]] = {  # level, whether it groups to the right
+    "SINCE": (_SINCE, True),
+    "UNTIL": (_SINCE, True),
+    "EQUIV": (_EQUIV, False),
+    "IMPLIES": (_IMPLIES, True),
+    "OR": (_OR, False),
+    "AND": (_AND, False),
+}
+_UNSUPPORTED = {
+    "LETPAST": "LETPAST is not supported",
+    "FORWARD": "regular expressions over time are not supported",
+    "BACKWARD": "regular expressions over time are not supported",
+    "MATCHF": "regular expressions over time are not supported",
+    "MATCHP": "regular expressions over time are not supported",
+}
+
+
+def parse_formula(text: str, source: str = "<policy>") -> tuple[Formula, tuple[Diagnostic, ...]]:
+    """Parse the text of one formula.
+
+    Parameters
+    ----------
+    text : str
+        A whole ``.mfotl`` file.
+    source : str
+        The file's name for messages.
+
+    Returns
+    -------
+    (Formula, tuple of Diagnostic)
+        The tree, and warnings about what may not be meant.
+
+    Raises
+    ------
+    PolicyError
+        If the text is not one formula.
+    """
+    tokens, problems = tokenize(text, source)
+    parser = _Parser(tokens)
+    with deep_recursion():
+        try:
+            formula = parser.whole()
+        except ReadingError as error:
+            if not any(each.span.start <= error.span.start for each in problems):
+                problems.append(Diagnostic(error.message, error.span, error.hint, text=text, source=source))
+        else:
+            if depth(formula) > MAX_DEPTH:
+                message = f"the formula is nested more than {MAX_DEPTH} levels deep"
+                problems.append(Diagnostic(message, Span(0, 1), "name parts of it with LET", text=text, source=source))
+    if problems:
+        raise PolicyError(problems)
+    found = dict(parser.warnings).items()
+    return formula, tuple(Diagnostic(said, span, hint, "warning", text, source) for span, (said, hint) in found)
+
+
+class _Parser(TermParser):
+    """Formulas."""
+
+    def whole(self) -> Formula:
+        """The formula that is the whole text."""
+        if self._peek().kind is Kind.END:
+            raise ReadingError("there is no formula in the text", self._peek().span)
+        formula = self._formula(_LOOSEST)
+        token = self._peek()
+        if token.kind is not Kind.END:
+            if self._at(")"):
+                raise ReadingError("this ')' closes nothing", token.span)
+            raise self._unexpected("an operator or the end of the formula", _operator_hint(token))
+        return formula
+
+    def _formula(self, level: int) -> Formula:
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise ReadingError(f"the formula is nested more than {MAX_DEPTH} levels deep", self._peek().span)
+        left = self._prefix()
+        while (found := self._infix()) is not None:
+            binding, right_grouped = _INFIX[found]
+            if binding < level:
+                break
+            self._index += 1
+            interval = self._interval() if binding == _SINCE else Interval()
+            right = self._formula(binding if right_grouped else binding + 1)
+            left = _joined(found, interval, left, right)
+        self._depth -= 1
+        return left
+
+    def _infix(self) -> str | None:
+        """The binary operator that comes next; a name S or U behind a whole formula is SINCE or UNTIL."""
+        token = self._peek()
+        if token.kind is Kind.NAME and token.value in "SU":
+            return {"S": "SINCE", "U": "UNTIL"}.get(token.value)
+        return token.value if token.kind is Kind.KEYWORD and token.value in _INFIX else None
+
+    def _prefix(self) -> Formula:
+        token = self._peek()
+        if token.kind is Kind.KEYWORD:
+            if token.value in _UNSUPPORTED:
+                raise ReadingError(_UNSUPPORTED[token.value], token.span)
+            if token.value in UNARY:
+                self._next()
+                interval = self._interval()
+                body = self._formula(_UNARY)
+                return Temporal(token.value, interval, body, span=token.span.to(body.span))
+            if token.value in ("EXISTS", "FORALL"):
+                return self._quantifier()
+            if token.value == "NOT":
+                self._next()
+                body = self._formula(_NOT)
+                return Not(body, span=token.span.to(body.span))
+            if token.value == "LET":
+                return self._let()
+            if token.value in ("TRUE", "FALSE") and not self._at(*COMPARISONS, offset=1):
+                self._next()
+                return Truth(token.value == "TRUE", span=token.span)
+        if token.kind is Kind.NAME and self._at("<-", offset=1) and self._at_keyword(*AGGREGATIONS, offset=2):
+            return self._aggregation()
+        if token.kind is Kind.NAME and self._at("(", offset=1) and token.value not in FUNCTIONS:
+            return self._predicate()
+        if self._at("("):
+            return self._parenthesis()
+        return self._comparison()
+
+    def _quantifier(self) -> Formula:
+        token = self._next()
+        names = self._names(f"a variable after {token.raw}")
+        self._expect(".", f"after the variables of {token.raw}", f"{token.raw} x, y. ...")
+        body = self._formula(_QUANTIFIER)
+        kind = Exists if token.value == "EXISTS" else Forall
+        return kind(names, body, span=token.span.to(body.span))
+
+    def _names(self, expected: str) -> tuple[str, ...]:
+        names = [self._name(expected).value]
+        while self._at(","):
+            self._next()
+            names.append(self._name("a variable after ','").value)
+        return tuple(names)
+
+    def _let(self) -> Formula:
+        start = self._next()
+        name = self._name("a name after LET")
+        self._expect("(", f"after '{name.value}'", f"LET {name.value}(x) = ... IN ...")
+        parameters = () if self._at(")") else self._names("a variable")
+        close = self._expect(")", f"after the parameters of '{name.value}'", "its parameters are variables")
+        self._expect("=", f"before the meaning of '{name.value}'")
+        definition = self._formula(_LOOSEST)
+        if not self._at_keyword("IN"):
+            raise self._unexpected(f"IN after the meaning of '{name.value}'", f"LET {name.value}(...) = ... IN ...")
+        self._next()
+        body = self._formula(_LOOSEST)
+        head = name.span.to(close.span)
+        return Let(name.value, parameters, definition, body, span=start.span.to(body.span), head_span=head)
+
+    def _aggregation(self) -> Formula:
+        result = self._next()
+        self._next()
+        operator = self._next()
+        variable = self._name(f"the variable that {operator.value} is over")
+        groups: tuple[str, ...] = ()
+        if self._at(";"):
+            self._next()
+            if self._peek().kind is Kind.NAME:  # MonPoly takes an empty list of groups
+                groups = self._names("a variable to group by")
+        body = self._formula(_LOOSEST)
+        return Aggregation(
+            result.value,
+            operator.value,
+            variable.value,
+            groups,
+            body,
+            span=result.span.to(body.span),
+            result_span=result.span,
+            variable_span=variable.span,
+        )
+
+    def _predicate(self) -> Formula:
+        name = self._next()
+        self._next()
+        arguments: list[Term] = []
+        while not self._at(")"):
+            arguments.append(self._term())
+            if not self._at(","):
+                break
+            self._next()
+        close = self._expect(")", f"or ',' in the arguments of '{shorten(name.value)}'")
+        return Predicate(name.value, tuple(arguments), span=name.span.to(close.span), name_span=name.span)
+
+    def _parenthesis(self) -> Formula:
+        """``(formula)``, or a comparison whose left side begins with a parenthesis."""
+        start, depth_before, warned = self._index, self._depth, len(self.warnings)
+        try:
+            left = self._term()
+            if self._at(*COMPARISONS) or self._at_keyword("SUBSTRING", "MATCHES"):
+                return self._compared(left)
+        except ReadingError:
+            pass
+        self._index, self._depth = start, depth_before
+        del self.warnings[warned:]
+        opened = self._next()
+        formula = self._formula(_LOOSEST)
+        if not self._at(")"):
+            raise self._unexpected("')' or an operator", _operator_hint(self._peek()))
+        return widened(formula, opened.span.to(self._next().span))
+
+    def _comparison(self) -> Formula:
+        token = self._peek()
+        starts = (Kind.NAME, Kind.INTEGER, Kind.FLOAT, Kind.STRING, Kind.BAD, Kind.DURATION)
+        if token.kind not in starts and not self._at("-") and not self._at_keyword("TRUE", "FALSE"):
+            raise self._unexpected("a formula")
+        left = self._term()
+        return self._compared(left)
+
+    def _compared(self, left: Term) -> Formula:
+        if self._at("<-") and self._tokens[self._index].raw == "<-":  # x <-5 is x < -5
+            arrow = self._next()
+            right = self._negated(Span(arrow.span.start + 1, arrow.span.end))
+            return Comparison("<", left, right, span=left.span.to(right.span))
+        if self._at(*COMPARISONS):
+            operator = self._next().value
+            right = self._term()
+            return Comparison(operator, left, right, span=left.span.to(right.span))
+        if self._at_keyword("SUBSTRING"):
+            self._next()
+            right = self._term()
+            return Substring(left, right, span=left.span.to(right.span))
+        if self._at_keyword("MATCHES"):
+            self._next()
+            token = self._peek()
+            if token.kind is not Kind.REGEXP:
+                raise self._unexpected('a regular expression after MATCHES, such as r"^a.*"')
+            self._next()
+            return Matches(left, token.value, span=left.span.to(token.span))
+        raise self._unexpected("a comparison", _predicate_hint(left))
+
+
+def _joined(operator: str, interval: Interval, left: Formula, right: Formula) -> Formula:
+    span = left.span.to(right.span)
+    match operator:
+        case "SINCE":
+            return Since(interval, left, right, span=span)
+        case "UNTIL":
+            return Until(interval, left, right, span=span)
+        case "EQUIV":
+            return Equiv(left, right, span=span)
+        case "IMPLIES":
+            return Implies(left, right, span=span)
+        case "OR":
+            return Or(left, right, span=span)
+    return And(left, right, span=span)
+
+
+def _operator_hint(token: Token) -> str | None:
+    words = {"and": "AND", "or": "OR", "not": "NOT", "since": "SINCE", "until": "UNTIL", "implies": "IMPLIES"}
+    if token.kind is Kind.NAME and token.value.lower() in words:
+        return f"keywords are written in capitals: {words[token.value.lower()]}"
+    if token.kind is Kind.SYMBOL and token.value in (*COMPARISONS, "<-"):
+        return None
+    return "join formulas with AND, OR, IMPLIES, EQUIV, SINCE or UNTIL"
+
+
+def _predicate_hint(left: Term) -> str | None:
+    if isinstance(left, Variable):
+        if left.name.lower() in ("not", "exists", "forall", "once", "always", "eventually", "prev", "next", "let"):
+            return f"keywords are written in capitals: {left.name.upper()}"
+        return f"a predicate has parentheses: {left.name}()"
+    return None

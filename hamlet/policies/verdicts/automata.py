@@ -1,0 +1,389 @@
+"""True or false for every time-point of each key: batches of time-points through the automaton of a policy.
+
+Every key's stream has all time-points; at those where nothing of the key happens no atom is true but comparisons of the
+key. Until a key comes its stream is that of nobody (there is one for each way in which the comparisons may come out),
+so it takes over from there. Where every time-point has a verdict, those from before are given with its first event;
+where equivalent ones are told, its rows begin with the time-points that were kept then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hamlet.engine.memory_limit import Size, bytes_of, size_text
+from hamlet.errors import MemoryLimitError, UnsupportedError
+from hamlet.policies.analysis.policy import Policy
+from hamlet.policies.analysis.propositions import skeleton
+from hamlet.policies.analysis.rewriting import stripped
+from hamlet.policies.logs.reader import LogChunk
+from hamlet.policies.syntax.formula import Formula, Not
+from hamlet.policies.syntax.signature import Signature
+from hamlet.policies.verdicts._automaton import Automaton, Stream
+from hamlet.policies.verdicts.atoms import Condition, EvaluatedAtom, Hits, array_of, atom_of
+from hamlet.policies.verdicts.progression import Mode, Progression
+from hamlet.policies.verdicts.undecided import Waiting
+
+_MOST_CONDITIONS = 6  # comparisons of the key; nobody's stream is kept for each way in which they may come out
+_MOST_ROWS = 1 << 22  # rows made at once; with many keys fewer time-points are taken
+
+Key = tuple[Any, ...]
+
+
+class Verdicts:
+    """Verdicts of one policy.
+
+    Parameters
+    ----------
+    formula : Formula
+        An unbounded ALWAYS at its head, and FORALLs below it, are left out: the verdict says whether the rule holds.
+    signature : Signature
+    mode : {'all', 'local', 'global'}
+        A verdict for every time-point; or for the earliest of those that must come out the same, of one time-stamp or
+        of any.
+    per_second : int
+        Ticks of the stream's time.
+    negate : bool
+        Whether verdicts are of the negation.
+
+    Attributes
+    ----------
+    key : tuple of str
+        The free variables.
+    types : dict of str to pyarrow.DataType
+        Theirs.
+    progression, automaton
+        What all streams share.
+    atoms, waiting
+        What finds where atoms are true, and what has been found of time-points that are not decided.
+    points : int
+        Time-points that streams have taken.
+    nobody : dict of int to Stream
+        By the bits of the conditions that are true, the stream of keys that have not come. A closed formula has one.
+    streams : dict of tuple to (Stream, int)
+        By key, each with the bits of the conditions that are true.
+    history : dict of int to list
+        Rows of `nobody` so far, where every time-point has one: those of each key to come.
+
+    Raises
+    ------
+    UnsupportedError
+        If the policy is not propositional for each key.
+    """
+
+    def __init__(
+        self, formula: Formula, signature: Signature, mode: Mode, *, per_second: int = 1, negate: bool = False
+    ) -> None:
+        body, _ = stripped(formula)
+        found = skeleton(Not(body) if negate else body, per_second)
+        self.mode = mode
+        self.key = found.key
+        self.atoms = [atom_of(each, signature, found.key, per_second) for each in found.atoms]
+        self.waiting = Waiting(len(self.atoms))
+        self.progression = Progression(found, mode)
+        self.automaton = Automaton(self.progression, len(found.atoms))
+        self._conditions = [(1 << place, atom) for place, atom in enumerate(self.atoms) if isinstance(atom, Condition)]
+        if self.key and len(self._conditions) > _MOST_CONDITIONS:
+            raise UnsupportedError(
+                f"verdicts are for policies of at most {_MOST_CONDITIONS} comparisons of the key; this one has more\n"
+                "hint: leave out --verdicts; rows are then what satisfies the policy"
+            )
+        ways = self._ways() if self.key else [self._bits(())]
+        self.nobody = {bits: Stream(self.automaton) for bits in ways}
+        self.points = 0
+        self.streams: dict[Key, tuple[Stream, int]] = {}
+        self.history: dict[int, list[Any]] = {bits: [] for bits in ways}
+        self._new: dict[Key, list[Any]] = {}  # keys that have just come, with the rows from before
+        self.types = self._key_types()
+        unbound = [name for name in self.key if name not in self.types]
+        if unbound:
+            raise UnsupportedError(
+                f"verdicts for every time-point need a predicate that binds the key, and none binds {unbound[0]}\n"
+                "hint: leave out --verdicts; rows are then what satisfies the policy"
+            )
+
+    def _ways(self) -> list[int]:
+        """All sets of conditions, as bits."""
+        found = [0]
+        for bit, _ in self._conditions:
+            found += [each | bit for each in found]
+        return found
+
+    def _bits(self, key: Key) -> int:
+        """The conditions that are true for a key."""
+        return sum(bit for bit, condition in self._conditions if condition.holds(key))
+
+    def _key_types(self) -> dict[str, pa.DataType]:
+        found: dict[str, pa.DataType] = {}
+        for atom in self.atoms:
+            found |= atom.types
+        return found
+
+    def schema(self, time_type: pa.DataType) -> pa.Schema:
+        """The columns of the rows."""
+        fields = [("time", time_type), ("offset", pa.int64())]
+        fields += [(name, self.types[name]) for name in self.key]
+        fields.append(("verdict", pa.bool_()))
+        if self.mode != "all":
+            fields += [("same_as_time", time_type), ("same_as_offset", pa.int64())]
+        return pa.schema(fields)
+
+    @property
+    def predicates(self) -> set[tuple[str, int]]:
+        """Name and arity of the predicates that are read."""
+        return {key for atom in self.atoms for key in atom.predicates}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held for the streams of all keys, and for the automaton."""
+        history = sum(17 * len(rows[0]) for parts in self.history.values() for rows in parts)
+        evaluated = sum(each.nbytes for each in self.atoms if isinstance(each, EvaluatedAtom))
+        return self.held + history + 300 * len(self.streams) + self.automaton.nbytes + evaluated + self.waiting.nbytes
+
+    @property
+    def held(self) -> int:
+        """Bytes held for the streams alone."""
+        nobody = sum(each.nbytes for each in self.nobody.values())
+        return nobody + sum(each.nbytes for each, _ in self.streams.values())
+
+    def adopt(self, key: Key, stream: Stream) -> None:
+        """Have a key's stream, which comes from a save."""
+        self.streams[key] = stream, self._bits(key)
+
+    @property
+    def keys(self) -> int:
+        """How many keys have been met."""
+        return len(self.streams)
+
+    def feed(self, chunk: LogChunk, time_type: pa.DataType) -> Iterator[pa.RecordBatch]:
+        """Read time-points, and give the rows that they decide.
+
+        Parameters
+        ----------
+        chunk : LogChunk
+            Behind all chunks before it; times in ticks.
+        time_type : pyarrow.DataType
+            Of the time in rows.
+        """
+        self.waiting.add(chunk.times, [atom.hits(chunk) for atom in self.atoms])
+        decided = [atom.decided for atom in self.atoms if isinstance(atom, EvaluatedAtom)]
+        yield from self._decide(*self.waiting.take(min(decided, default=self.waiting.points)), time_type)
+
+    def _decide(
+        self, times: npt.NDArray[np.int64], hits: Sequence[Hits], time_type: pa.DataType
+    ) -> Iterator[pa.RecordBatch]:
+        """Go on over time-points at which the truth of all atoms is known."""
+        if not self.key:
+            bits = np.zeros(len(times), np.int32)
+            for place, (points, _) in enumerate(hits):
+                bits[points] |= 1 << place
+            ((always, stream),) = self.nobody.items()
+            stream.feed(times, bits | np.int32(always))
+            yield from self._rows({(): stream}, time_type)
+            return
+        step = max(256, _MOST_ROWS // max(1, len(self.streams)))
+        by_key = self._by_key(hits)
+        for begin in range(0, len(times), step):
+            yield from self._feed_keys(times[begin : begin + step], begin, by_key, time_type)
+
+    def _by_key(self, hits: Sequence[Hits]) -> dict[Key, list[Any]]:
+        """For each key of a chunk its time-points with true atoms: (places, bits), in parts."""
+        found: dict[Key, list[Any]] = {}
+        for place, (points, columns) in enumerate(hits):
+            if not len(points):
+                continue
+            keys, codes = _coded(columns)
+            order = np.argsort(codes, kind="stable")
+            ends = np.searchsorted(codes[order], np.arange(1, len(keys) + 1))
+            begin = 0
+            for key, end in zip(keys, ends.tolist(), strict=True):
+                found.setdefault(key, []).append((np.sort(points[order[begin:end]]), 1 << place))
+                begin = end
+        return found
+
+    def _feed_keys(
+        self, times: npt.NDArray[np.int64], begin: int, by_key: Mapping[Key, list[Any]], time_type: pa.DataType
+    ) -> Iterator[pa.RecordBatch]:
+        """Feed some time-points, which begin at a place of their chunk, to the streams of all keys."""
+        here: dict[Key, npt.NDArray[np.int32]] = {}
+        for key, parts in by_key.items():
+            for points, bit in parts:
+                first, last = np.searchsorted(points, (begin, begin + len(times))).tolist()
+                if first < last:
+                    bits = here.setdefault(key, np.zeros(len(times), np.int32))
+                    bits[points[first:last] - begin] |= bit
+        self._fork(times, here)
+        nothing = np.zeros(len(times), np.int32)
+        for key, (stream, always) in self.streams.items():
+            if stream.points < self.points:
+                stream.feed(times, here.get(key, nothing) | np.int32(always))
+        yield from self._rows({key: stream for key, (stream, _) in self.streams.items()}, time_type)
+
+    def _fork(self, times: npt.NDArray[np.int64], here: Mapping[Key, npt.NDArray[np.int32]]) -> None:
+        """Feed nobody's stream, and let each new key take over from it at the first time-point with an event of it."""
+        new = [(int(np.argmax(bits != 0)), key) for key, bits in here.items() if key not in self.streams]
+        nothing = np.zeros(len(times), np.int32)
+        done = 0
+        for first, key in sorted(new, key=lambda each: each[0]):
+            self._feed_nobody(times[done:first], nothing[done:first])
+            done = first
+            always = self._bits(key)
+            stream = self.nobody[always].copy()
+            stream.feed(times[first:], here[key][first:] | np.int32(always))
+            self.streams[key] = stream, always
+            self._new[key] = list(self.history[always])
+        self._feed_nobody(times[done:], nothing[done:])
+
+    def _feed_nobody(self, times: npt.NDArray[np.int64], bits: npt.NDArray[np.int32]) -> None:
+        self.points += len(times)
+        for always, stream in self.nobody.items():
+            stream.feed(times, bits | np.int32(always))
+            rows = stream.take()
+            if self.mode == "all" and len(rows[0]):
+                self.history[always].append(rows)
+
+    def close(self, time_type: pa.DataType, open_end: bool = False) -> Iterator[pa.RecordBatch]:
+        """The rows that the end of the input decides; with an open end there are none."""
+        if not open_end:
+            nothing = np.zeros(0, np.int64)
+            rest = [atom.close() if isinstance(atom, EvaluatedAtom) else (nothing, []) for atom in self.atoms]
+            self.waiting.add(nothing, rest)
+            yield from self._decide(*self.waiting.take(self.waiting.points), time_type)
+        streams = {key: stream for key, (stream, _) in self.streams.items()}
+        if not self.key:
+            streams[()] = next(iter(self.nobody.values()))
+        if not open_end:
+            for stream in streams.values():
+                stream.finish()
+        yield from self._rows(streams, time_type)
+
+    def _rows(self, streams: Mapping[Key, Stream], time_type: pa.DataType) -> Iterator[pa.RecordBatch]:
+        """The rows of all streams since the last call, by time-point and then by key."""
+        taken = [(key, stream.take()) for key, stream in streams.items()]
+        taken += [(key, rows) for key, history in self._new.items() for rows in history]
+        taken = [each for each in taken if len(each[1][0])]
+        self._new = {}
+        if not taken:
+            return
+        if len(taken) > 1:
+            taken.sort(key=lambda each: each[0])
+        parts = list(zip(*(rows for _, rows in taken), strict=True))
+        times, offsets, verdicts = (np.concatenate(part) for part in parts[:3])
+        keys = np.repeat(np.arange(len(taken)), [len(rows[0]) for _, rows in taken])
+        order = np.lexsort((keys, offsets, times)) if len(taken) > 1 else slice(None)
+        columns = [_times(times[order], time_type), pa.array(offsets[order])]
+        for place, name in enumerate(self.key):
+            values = array_of([key[place] for key, _ in taken], self.types[name])
+            columns.append(values.take(pa.array(keys[order])))
+        verdicts = verdicts[order]
+        same = verdicts == 2
+        columns.append(pa.array(verdicts == 1, mask=same if self.mode != "all" else None))
+        if self.mode != "all":
+            same_times, same_offsets = (np.concatenate(part)[order] for part in parts[3:])
+            columns.append(_times(same_times, time_type, ~same))
+            columns.append(pa.array(same_offsets, mask=~same))
+        fields = [field.with_type(each.type) for field, each in zip(self.schema(time_type), columns, strict=True)]
+        yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+
+class VerdictServing:
+    """The verdicts of some policies over one stream, as batches of rows.
+
+    Parameters
+    ----------
+    policies : sequence of Policy
+        With equal signatures.
+    mode : {'all', 'local', 'global'}
+    time_type : pyarrow.DataType
+        Of the time in rows.
+    per_second : int
+        Ticks of the stream's time.
+    negate, open_end : bool
+    max_memory : int, str or None
+        The most that may be kept between chunks.
+
+    Attributes
+    ----------
+    predicates : frozenset of (str, int)
+        Name and arity of the predicates that are read.
+    points : int
+        Time-points so far.
+    verdicts : list of Verdicts
+        Of each policy.
+    """
+
+    def __init__(
+        self,
+        policies: Sequence[Policy],
+        mode: Mode,
+        time_type: pa.DataType,
+        per_second: int,
+        *,
+        negate: bool = False,
+        open_end: bool = False,
+        max_memory: Size | None = None,
+    ) -> None:
+        self.verdicts = [
+            Verdicts(each.formula, each.signature, mode, per_second=per_second, negate=negate) for each in policies
+        ]
+        self._names = [each.name for each in policies]
+        self._time_type = time_type
+        self._open_end = open_end
+        self._limit = bytes_of(max_memory)
+        self.points = 0
+        self.predicates = frozenset(key for each in self.verdicts for key in each.predicates)
+
+    def feed(self, chunks: Sequence[LogChunk], bound: int | None) -> Iterator[tuple[int, pa.RecordBatch]]:  # noqa: ARG002
+        """The rows that more time-points decide, each with the place of its policy.
+
+        A promise of time (`bound`) decides nothing here: what it would decide comes with the next time-point.
+        """
+        for chunk in chunks:
+            self.points += len(chunk.times)
+            for place, each in enumerate(self.verdicts):
+                for rows in each.feed(chunk, self._time_type):
+                    yield place, rows
+        if self._limit is not None and self.nbytes > self._limit:
+            most = max(range(len(self.verdicts)), key=lambda place: self.verdicts[place].nbytes)
+            raise MemoryLimitError(
+                f"the run stops, since it needs more memory than its limit, {size_text(self._limit)}; policy "
+                f"'{self._names[most]}' holds the most, {size_text(self.verdicts[most].nbytes)}\n"
+                "hint: verdicts='equivalent' holds less, or raise the limit (max_memory=)"
+            )
+
+    def close(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The rows that the end of the stream decides; none where it is open."""
+        for place, each in enumerate(self.verdicts):
+            for rows in each.close(self._time_type, self._open_end):
+                yield place, rows
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are kept between chunks."""
+        return sum(each.nbytes for each in self.verdicts)
+
+
+def _times(ticks: npt.NDArray[np.int64], time_type: pa.DataType, mask: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    found = pa.array(ticks, mask=mask)
+    return found if found.type == time_type else found.cast(time_type)
+
+
+def _coded(columns: Sequence[pa.Array]) -> tuple[list[Key], npt.NDArray[np.int64]]:
+    """The distinct rows of some columns, and for each row the number of its value."""
+    codes = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        coded = column.dictionary_encode()
+        codes = codes * max(1, len(coded.dictionary)) + coded.indices.to_numpy().astype(np.int64)
+        _, codes = np.unique(codes, return_inverse=True)
+    _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
+    places = pa.array(first)
+    return list(zip(*(column.take(places).to_pylist() for column in columns), strict=True)), codes
+
+
+def mode_of(verdicts: str, mode: str) -> Mode:
+    """The automaton's mode for ``--verdicts all|equivalent`` and ``--mode local|global``."""
+    return "all" if verdicts == "all" else cast(Mode, mode)

@@ -1,0 +1,135 @@
+"""Columns of events as the cells that inputs are extended by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hamlet.errors import DataError
+from hamlet.input.widening import is_text
+from hamlet.streams.evaluate._words import Words
+from hamlet.streams.program import ir
+from hamlet.streams.program.tuples import tuple_of
+
+Cells = tuple["npt.NDArray[np.uint64] | None", "npt.NDArray[np.uint8] | None", "list[Any] | None"]
+_ARROW = {"Int": pa.int64(), "UInt": pa.uint64(), "Float": pa.float64(), "Bool": pa.bool_()}
+
+
+def cells_of(column: Any, stream: ir.Stream, words: Words, source: str = "the events", first: int = 0) -> Cells | None:
+    """A column as 64-bit cells, a mask of the rows that have a value (None: all), and objects for tuples.
+
+    Parameters
+    ----------
+    column : pyarrow Array or ChunkedArray
+    stream : ir.Stream
+        The input.
+    words : Words
+        Gives the codes of texts.
+    source : str
+        For messages.
+    first : int
+        Rows before these, for messages.
+
+    Returns
+    -------
+    tuple or None
+        None where no row has a value.
+
+    Raises
+    ------
+    DataError
+        If a value is none of the input's type, or not a number (NaN).
+    """
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+        if isinstance(column, pa.ChunkedArray):  # a chunked dictionary stays one
+            column = pa.concat_arrays(column.chunks)
+    if pa.types.is_dictionary(column.type) and column.dictionary.null_count:
+        column = column.dictionary_decode()
+    if column.null_count == len(column):
+        return None
+    kind = stream.type
+    if not isinstance(kind, ir.Scalar):
+        return None, _mask(column), [tuple_of(each, stream, source) for each in column.to_pylist()]
+    if kind.family == "String":
+        return _strings(column, stream, words, source), _mask(column), None
+    cells = _numbers(column, stream, kind, source, first)
+    return cells, _mask(column), None
+
+
+def _mask(column: pa.Array) -> npt.NDArray[np.uint8] | None:
+    if not column.null_count:
+        return None
+    mask: npt.NDArray[np.uint8] = column.is_valid().to_numpy(zero_copy_only=False).astype(np.uint8)
+    return mask
+
+
+def _strings(column: pa.Array, stream: ir.Stream, words: Words, source: str) -> npt.NDArray[np.uint64]:
+    if pa.types.is_dictionary(column.type):
+        if is_text(column.type.value_type):
+            codes = _codes(column.dictionary, words)
+            places = pc.fill_null(column.indices.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+            taken: npt.NDArray[np.uint64] = codes[places]
+            return taken
+        column = column.dictionary_decode()
+    if not is_text(column.type):
+        if not pa.types.is_integer(column.type):
+            raise _wrong(column.type, stream, source)
+        column = column.cast(pa.string())
+    return _codes(column, words)
+
+
+def _codes(column: pa.Array, words: Words) -> npt.NDArray[np.uint64]:
+    """Codes of texts, 0 of nulls."""
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        column = column.cast(pa.large_string())
+    _, offsets, letters = column.buffers()
+    size = np.int64 if pa.types.is_large_string(column.type) else np.int32
+    found: npt.NDArray[np.uint64] = np.zeros(len(column), np.uint64)
+    if len(column) and offsets is not None:
+        ends = np.frombuffer(offsets, size)[column.offset : column.offset + len(column) + 1].astype(np.int64)
+        bytes_of = np.frombuffer(b"" if letters is None else letters, np.uint8)
+        mask = _mask(column)
+        words.codes(ends, bytes_of, np.zeros(0, np.uint8) if mask is None else mask, found)
+    return found
+
+
+def _wrong(found: pa.DataType, stream: ir.Stream, source: str) -> DataError:
+    return DataError(
+        f"{source}: column {stream.name!r} holds {found}, and input {stream.name} is of type {stream.type}"
+    )
+
+
+def _numbers(column: pa.Array, stream: ir.Stream, kind: ir.Scalar, source: str, first: int) -> npt.NDArray[np.uint64]:
+    target = _ARROW[kind.family]
+    found = column.type
+    if pa.types.is_dictionary(found):
+        column = column.dictionary_decode()
+        found = column.type
+    number = pa.types.is_integer(found) or pa.types.is_floating(found) or pa.types.is_decimal(found)
+    if pa.types.is_timestamp(found) and kind.family != "Bool":
+        column, number = column.cast(pa.int64()), True
+    if pa.types.is_string_view(found):  # Arrow trims no views
+        column = column.cast(pa.string())
+    if not (number if kind.family != "Bool" else pa.types.is_boolean(found)) and not is_text(found):
+        raise _wrong(found, stream, source)
+    try:
+        column = pc.utf8_trim_whitespace(column).cast(target) if is_text(found) else column.cast(target)
+    except (pa.ArrowException, ValueError) as error:
+        raise DataError(
+            f"{source}: column {stream.name!r} holds what input {stream.name} of type {kind} cannot be: {error}"
+        ) from error
+    if kind.family == "Bool":
+        flags = pc.fill_null(column.cast(pa.uint8()), 0).to_numpy(zero_copy_only=False)
+        bits: npt.NDArray[np.uint64] = flags.astype(np.uint64)
+        return bits
+    values = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
+    if kind.family == "Float" and np.isnan(values).any():
+        row = first + int(np.argmax(np.isnan(values))) + 1
+        raise DataError(f"{source}: column {stream.name!r} is not a number (NaN) in row {row} (the first row is 1)")
+    cells: npt.NDArray[np.uint64] = np.ascontiguousarray(values).view(np.uint64)
+    return cells

@@ -1,0 +1,1 @@
+"""A checked specification as a program: typed expressions, resolved accesses, memory known before data is read."""
