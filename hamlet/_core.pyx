@@ -455,6 +455,10 @@ cdef class Kernel(Interface):
         cdef bint changed
         assert k.queries == old.queries and k.keys == 0 and k.account == old.account
         self._raise(leave_bands(old))
+        for query in range(k.queries):  # who packed a state reads it by the tables with which that was done
+            for slot in range(old.keys):
+                if unpacked(old, query, slot):
+                    self._raise(OUT_OF_MEMORY)
         if not reserve_seats(k, old.keys):
             self._raise(OUT_OF_MEMORY)
         bytes = old.keys * k.queries * sizeof(State*) + old.calendar.capacity * sizeof(Due)
@@ -484,8 +488,6 @@ cdef class Kernel(Interface):
                 s = k.state[slot]
                 if s == NULL:
                     continue
-                if unpacked(k, query, slot // k.queries):
-                    self._raise(OUT_OF_MEMORY)
                 if changed and convert_state(q, &old.query[query], s):
                     self._raise(OUT_OF_MEMORY)
                 if renew_indexes(q, s, old.query[query].indexes):

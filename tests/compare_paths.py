@@ -99,6 +99,8 @@ def different(got: Rows, expected: Rows) -> str | None:
 
 def near(got: Any, expected: Any) -> bool:
     """Whether two values are equal, doubles but for their last digits."""
+    if isinstance(expected, float) and isinstance(got, int):  # of a window that closed before a column had doubles
+        return near(float(got), expected)
     if got == expected:
         return type(got) is type(expected) or not isinstance(got, int)
     if isinstance(got, Decimal) and isinstance(expected, Decimal):
@@ -140,8 +142,14 @@ def batches(chance: random.Random, table: pa.Table) -> list[pa.RecordBatch]:
 def computed(case: PathCase, options: Mapping[str, Any], chance: random.Random, reached: Reached) -> Rows:
     """The rows of a case, run at once or pushed with saves between."""
     workload = hamlet.Workload.parse(case.text)
-    pieces = batches(chance, case.events)
-    if chance.random() < 0.7:
+    if case.widens:
+        early = case.events.slice(0, case.widens)
+        place = early.schema.get_field_index("v")
+        early = early.set_column(place, "v", early.column("v").cast(pa.int64()))
+        pieces = batches(chance, early) + batches(chance, case.events.slice(case.widens))
+    else:
+        pieces = batches(chance, case.events)
+    if not case.widens and chance.random() < 0.7:
         results = hamlet.run(
             workload, pa.RecordBatchReader.from_batches(case.events.schema, pieces), numbers=case.numbers, **options
         )

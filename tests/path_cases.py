@@ -7,7 +7,7 @@ overlap, how many queries stand side by side, and where values and counts lie (2
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,7 @@ AGGREGATES = (
     "COUNT({b}), SUM({b}.v), MIN({b}.w)",
     "COUNT({b}), SUM({b}.v), SUM({b}.w), AVG({b}.v)",
 )
+DECLARED = "EVENT A(k INT, v INT, w DOUBLE); EVENT B(k INT, v INT, w DOUBLE);\n"
 KINDS = ("few", "bursts", "sliding", "back", "alone", "alike", "mixed")
 # Values of v around which a path gives way to another one, and how far from them.
 MAGNITUDES = (3, 1 << 15, 1 << 30, 1 << 31, 1 << 45, 1 << 52, 1 << 61, (1 << 63) - 8)
@@ -56,12 +57,15 @@ class PathCase:
     events : pyarrow.Table
         Columns time, type, k, v (integers), w (doubles).
     numbers : {'exact', 'float'}
+    widens : int
+        v is a column of doubles, of which those before this row are integers; 0 where it is one of integers.
     """
 
     kind: str
     text: str
     events: pa.Table
     numbers: str
+    widens: int = 0
 
 
 def draw(seed: int, size: int) -> PathCase:
@@ -91,7 +95,23 @@ def draw(seed: int, size: int) -> PathCase:
     times = events.column("time").to_numpy()
     per_tick = rows / max(int(times[-1]) + 1, 1)
     within = max(1, int(matched * groups / max(per_tick, 1e-9)))
-    return PathCase(kind, _text(chance, kind, queries, groups, within, overlap), events, numbers)
+    text = _text(chance, kind, queries, groups, within, overlap)
+    return _widened(seed, PathCase(kind, DECLARED + text, events, numbers))
+
+
+def _widened(seed: int, case: PathCase) -> PathCase:
+    """Let the integers of some cases turn into doubles at a random event; they are small, and of one sign."""
+    chance = random.Random(f"widens {seed}")
+    if chance.random() < 0.75:
+        return case
+    first = chance.randrange(1, case.events.num_rows)
+    held = case.events.column("v")
+    values = np.abs(held.fill_null(0).to_numpy() % (1 << 40)).astype(np.float64)
+    values[first:] += 0.5
+    place = case.events.schema.get_field_index("v")
+    column = pa.array(values, pa.float64(), mask=held.is_null().to_numpy())
+    events = case.events.set_column(place, "v", column)
+    return replace(case, text=case.text.removeprefix(DECLARED), events=events, widens=first)
 
 
 def _stream(chance: random.Random, seed: int, rows: int, groups: int, kind: str, numbers: str) -> pa.Table:
@@ -170,7 +190,7 @@ def _text(chance: random.Random, kind: str, queries: int, groups: int, within: i
         if kind == "mixed" and chance.random() < 0.3:
             own = f"WITHIN {within * chance.choice([2, 3])} s"
         found.append(_query(chance, kind, chance.choice(patterns), chance.choice(aggregates), keyed, own, number))
-    return "EVENT A(k INT, v INT, w DOUBLE); EVENT B(k INT, v INT, w DOUBLE);\n" + ";\n".join(found)
+    return ";\n".join(found)
 
 
 def _query(

@@ -410,13 +410,14 @@ class Draft:
         nulls = self.pick([0, 0, 0, 10, 40]) if self.features.nulls else 0
         doubles = not self.lacking and self.percent(25)  # an INT column with floats in it is a DOUBLE column
         type_ = self.pick(types)
+        widens = self.chance.integer(0, len(times)) if doubles and self.percent(50) else 0  # at this event
         events = []
-        for time in times:
+        for place, time in enumerate(times):
             if not self.percent(burstiness):
                 type_ = self.pick(types)
             event: dict[str, Any] = {"time": time, "type": None if nulls and self.percent(4) else type_}
             values = {
-                "v": self.chance.integer(-2, 5) + (0.5 if doubles else 0),
+                "v": self.chance.integer(-2, 5) + (0.5 if doubles and place >= widens else 0),
                 "w": self.chance.integer(-4, 8) / 4,
                 "s": self.pick("xxyz"),
                 "k": self.pick([1, 1, 1, 2]),

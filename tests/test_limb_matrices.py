@@ -96,6 +96,20 @@ def test_saves_and_pushes(operators: str | None) -> None:
         assert in_file_order(rows, workload.names) == expected
 
 
+def test_integers_become_doubles_while_windows_are_open() -> None:
+    """What was packed by the tables of integers is unpacked by them."""
+    events = stream(400, ties=0.01, burst=20)
+    for shape in (*SHAPES, "RETURN k, SUM(A.v), MAX(A.v), COUNT(*) PATTERN A+ GROUP-BY k"):
+        workload = asked("WITHIN 300 s SLIDE 20 s", (shape,))
+        for first in (70, 150, 399):
+            late = [{**event, "v": event["v"] and event["v"] + 0.5} for event in events[first:]]
+            expected = hamlet.Engine(workload, operators="scalar", features="")
+            rows = expected.push(events[:first]) + expected.push(late) + expected.close()
+            for options in ({}, LIMBS):
+                engine = hamlet.Engine(workload, **options)
+                assert engine.push(events[:first]) + engine.push(late) + engine.close() == rows, (shape, first)
+
+
 def test_quiet_keys_close_on_time() -> None:
     workload = asked("WITHIN 12 s SLIDE 2 s", SHAPES[:1])
     engine = hamlet.Engine(workload, **LIMBS)
