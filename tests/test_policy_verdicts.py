@@ -174,6 +174,22 @@ def test_verdicts_that_need_no_future_are_given_at_once() -> None:
     assert (times.tolist(), offsets.tolist(), verdicts.tolist()) == ([3, 3], [0, 1], [1, 1])
 
 
+@pytest.mark.parametrize(("first", "more"), [(65, 65), (100, 100), (300, 100), (100, 3800)])
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_of_earlier_time_points_make_their_own_room(first: int, more: int, mode: Any) -> None:
+    found = skeleton_of("EVENTUALLY[0,1000] p()")
+    stream = Stream(Automaton(Progression(found, mode), 1))
+    rows: list[Any] = []
+    for begin, end in ((0, first), (first, first + more)):
+        atoms = np.zeros(end - begin, np.int32)
+        atoms[0] = begin > 0
+        stream.feed(np.arange(begin, end), atoms)
+        rows += np.asarray(stream.take()[2]).tolist()
+    stream.finish()
+    rows += np.asarray(stream.take()[2]).tolist()
+    assert (rows.count(1), len(rows)) == (first + 1, first + more)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -348,7 +348,7 @@ cdef class Stream:
         if all_points:
             self._open_for(self.open + n)
         else:
-            self._rows_for(self.rows + n)
+            self._rows_for(self.rows + n)  # a guess: earlier time-points that are decided here take rows as well
         for i in range(n):
             delta = times[i] - time
             place = -1
@@ -378,9 +378,7 @@ cdef class Stream:
             elif step.opens:
                 self._join(step, time, offset)
             else:
-                self._row(time, offset, SAME)
-                self.row_same_times[self.rows - 1] = self.slots[step.fate].time
-                self.row_same_offsets[self.rows - 1] = self.slots[step.fate].offset
+                self._same_row(time, offset, &self.slots[step.fate])
             offset += 1
             self.points += 1
         self.state, self.time, self.offset = state, time, offset
@@ -413,11 +411,7 @@ cdef class Stream:
                     self.stretches[target.tail].next = slot.head
                     target.tail = slot.tail
             else:
-                target = &fresh[to]
-                self._rows_for(self.rows + 1)
-                self._row(slot.time, slot.offset, SAME)
-                self.row_same_times[self.rows - 1] = target.time
-                self.row_same_offsets[self.rows - 1] = target.offset
+                self._same_row(slot.time, slot.offset, &fresh[to])
         memcpy(self.slots, fresh, count * sizeof(Slot))
         self.count = count
         return 0
@@ -428,9 +422,7 @@ cdef class Stream:
         cdef int32_t after
         cdef Stretch* stretch
         if not self.automaton.all_points:
-            self._rows_for(self.rows + 1)
-            self._row(slot.time, slot.offset, verdict)
-            return 0
+            return self._row(slot.time, slot.offset, verdict)
         while place >= 0:
             stretch = &self.stretches[place]
             memset(self.open_verdicts + (stretch.first - self.base), verdict, stretch.count)
@@ -476,11 +468,22 @@ cdef class Stream:
         slot.tail = place
         return 0
 
-    cdef inline void _row(self, int64_t time, int64_t offset, int8_t verdict) noexcept:
+    cdef inline int _row(self, int64_t time, int64_t offset, int8_t verdict) except -1:
+        """One more row."""
+        if self.rows == self.rows_room:
+            self._rows_for(self.rows + 1)
         self.row_times[self.rows] = time
         self.row_offsets[self.rows] = offset
         self.row_verdicts[self.rows] = verdict
         self.rows += 1
+        return 0
+
+    cdef inline int _same_row(self, int64_t time, int64_t offset, Slot* other) except -1:
+        """A row that says: like the time-point of a slot."""
+        self._row(time, offset, SAME)
+        self.row_same_times[self.rows - 1] = other.time
+        self.row_same_offsets[self.rows - 1] = other.offset
+        return 0
 
     cdef int _more_slots(self) except -1:
         cdef Slot* fresh = <Slot*> malloc(4 * self.slots_room * sizeof(Slot))
