@@ -15,11 +15,11 @@ of windows that are not open, which cost address space and no memory. Counts the
 
 from libc.math cimport fabs, isfinite
 from libc.stdint cimport INT64_MAX, INT64_MIN, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
 from hamlet.kernel.cells cimport Scaled, limbs_bits, place_in_cell, scaled_load, words_of
-from hamlet.kernel.core cimport Core, Due, take_own
+from hamlet.kernel.core cimport Core, Due, enlarged
 from hamlet.kernel.operator cimport operators
 from hamlet.kernel.operators.pane_matrix.panes cimport cells_of, end_map, leave_plain, place_of
 from hamlet.kernel.operators.scalar.state cimport (
@@ -590,6 +590,7 @@ cdef int read_states(Core* k, Cursor* source, Bounds* bounds, int64_t keys) noex
     cdef Py_ssize_t i
     cdef int64_t dues
     cdef int failure
+    cdef Due* due
     for i in range(counters_of(k, counter)):
         if not take_word(source, 0, <int64_t> 1 << 62, counter[i]):
             return DAMAGED
@@ -599,12 +600,10 @@ cdef int read_states(Core* k, Cursor* source, Bounds* bounds, int64_t keys) noex
         and take_word(source, 0, source.left // (2 * sizeof(int64_t)), &dues)
     ):
         return DAMAGED
-    if not take_own(k, (dues + 1) * sizeof(Due)):
+    due = <Due*> enlarged(k, k.calendar.due, k.calendar.capacity, dues + 1, sizeof(Due))
+    if due == NULL:
         return OUT_OF_MEMORY
-    k.calendar.due = <Due*> realloc(k.calendar.due, (dues + 1) * sizeof(Due))
-    if k.calendar.due == NULL:
-        return OUT_OF_MEMORY
-    k.calendar.capacity = dues + 1
+    k.calendar.due, k.calendar.capacity = due, dues + 1
     if not read_seats(k, source, keys):
         return DAMAGED
     for i in range(dues):

@@ -502,6 +502,10 @@ cdef inline void* enlarged(
 
     A null pointer where there is none, or the run may not take it; the memory is then as it was.
     """
+    cdef void* moved
     if not take_own(k, (capacity - before) * size):
         return NULL
-    return realloc(memory, capacity * size)
+    moved = realloc(memory, capacity * size)
+    if moved == NULL:  # it was not got, and is not counted
+        take_own(k, (before - capacity) * size)
+    return moved

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Unpack
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow as pa
 from hamlet.engine.intake import Intake
 from hamlet.engine.options import made_of, takes
 from hamlet.engine.reorder_buffer import Disorder
-from hamlet.errors import HamletError, MemoryLimitError
+from hamlet.errors import HamletError
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import refuse_far, time_in_ticks
 from hamlet.language.schema import Clock, Schema
@@ -121,12 +122,13 @@ class Monitor:
         fresh = disorder.judge(times, schema.clock)
         if schema is not self._schema:
             self._adopt(schema, batches[0].schema)
-        for batch, (stamps, orders) in zip(batches, keyed, strict=True):
-            if fresh is None:
-                disorder.take(batch, stamps, orders, schema.clock)
-        if fresh is not None:
-            self._take_fresh(batches, fresh, schema.clock)
-        return self._released()
+        with self._failing():
+            for batch, (stamps, orders) in zip(batches, keyed, strict=True):
+                if fresh is None:
+                    disorder.take(batch, stamps, orders, schema.clock)
+            if fresh is not None:
+                self._take_fresh(batches, fresh, schema.clock)
+            return self._released()
 
     def advance(self, time: Any) -> list[dict[str, Any]]:
         """Promise that no event before `time` will come; give the rows that are decided by that."""
@@ -135,12 +137,13 @@ class Monitor:
             self._promise = time
             return []
         self._disorder.promise(time_in_ticks(time, self.clock))
-        return self._released()
+        with self._failing():
+            return self._released()
 
     def close(self) -> list[dict[str, Any]]:
         """End the stream; give all remaining rows."""
         self._refuse_closed()
-        self._closed = True
+        self._closed = True  # whatever goes wrong from here on
         self._disorder.promise(_END_OF_TIME)
         rows = self._processed(self._disorder.release(_END_OF_TIME), None)
         return rows + self._dicts(self._serving.close())
@@ -214,13 +217,15 @@ class Monitor:
             self._counts["matched_events"] += tables.matched
             self._counts["null_events"] += tables.nulls
             tables.events = tables.matched = tables.nulls = 0
+        return self._dicts(self._serving.feed(chunks, bound))
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Whatever goes wrong inside ends the monitor: the time-points may be taken in part."""
         try:
-            return self._dicts(self._serving.feed(chunks, bound))
-        except MemoryLimitError as error:
-            self._failed = str(error)
-            raise
-        except HamletError as error:  # the time-points are taken in part
-            self._failed = str(error)
+            yield
+        except BaseException as error:  # an interrupt, and memory that ends, too
+            self._failed = str(error) or type(error).__name__
             raise
 
     def _dicts(self, parts: Iterable[tuple[int, pa.RecordBatch]]) -> list[dict[str, Any]]:

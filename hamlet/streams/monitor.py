@@ -376,6 +376,9 @@ class Monitor:
             self.broken = str(error)
             kind = DataError if isinstance(error, DeadlineLimit) else MemoryLimitError
             raise kind(self.broken) from None
+        except BaseException as error:  # an interrupt, or memory that ends: it may have stopped anywhere
+            self.broken = str(error) or type(error).__name__
+            raise
         finally:
             if collects:
                 gc.enable()

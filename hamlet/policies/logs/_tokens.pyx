@@ -483,13 +483,14 @@ cdef class LogScanner:
 
     cdef int _text(self, Column* column, const unsigned char* letters, int64_t length) noexcept:
         cdef char* fresh
-        if column.used + length > column.room:
-            while column.used + length > column.room:
-                column.room *= 2
-            fresh = <char*> realloc(column.text, column.room)
+        cdef int64_t room = column.room
+        if column.used + length > room:
+            while column.used + length > room:
+                room *= 2
+            fresh = <char*> realloc(column.text, room)
             if fresh == NULL:
                 return -1
-            column.text = fresh
+            column.text, column.room = fresh, room
         memcpy(column.text + column.used, letters, length)
         column.used += length
         return 0
@@ -500,16 +501,16 @@ cdef class LogScanner:
         cdef int field
         cdef void* fresh
         if each.count == each.room:
-            each.room *= 2
-            fresh = realloc(each.points, each.room * sizeof(int64_t))
+            fresh = realloc(each.points, 2 * each.room * sizeof(int64_t))
             if fresh == NULL:
                 return -1
             each.points = <int64_t*> fresh
             for field in range(each.arity):
-                fresh = realloc(each.columns[field].values, each.room * 8)
+                fresh = realloc(each.columns[field].values, 2 * each.room * 8)
                 if fresh == NULL:
                     return -1
                 each.columns[field].values = <char*> fresh
+            each.room *= 2
         each.points[each.count] = self.points - 1
         each.count += 1
         return 0
@@ -517,11 +518,10 @@ cdef class LogScanner:
     cdef int _point(self, int64_t time) noexcept:
         cdef void* fresh
         if self.points == self.room:
-            self.room *= 2
-            fresh = realloc(self.times, self.room * sizeof(int64_t))
+            fresh = realloc(self.times, 2 * self.room * sizeof(int64_t))
             if fresh == NULL:
                 return -1
-            self.times = <int64_t*> fresh
+            self.times, self.room = <int64_t*> fresh, 2 * self.room
         self.times[self.points] = time
         self.points += 1
         return 0

@@ -6,6 +6,7 @@ by (id, first). Nothing is checked again here.
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcpy
 
 import numpy as np
 
@@ -97,36 +98,43 @@ cdef struct Pairs:
     Py_ssize_t room
 
 
-cdef int _push(Pairs* pairs, int64_t left, int64_t right) noexcept nogil:
-    cdef int64_t* grown
-    if pairs.count == pairs.room:
-        pairs.room = 2 * pairs.room if pairs.room else 1024
-        grown = <int64_t*>realloc(pairs.left, pairs.room * sizeof(int64_t))
-        if grown == NULL:
-            return -1
-        pairs.left = grown
-        grown = <int64_t*>realloc(pairs.right, pairs.room * sizeof(int64_t))
-        if grown == NULL:
-            return -1
-        pairs.right = grown
+cdef inline int _push(Pairs* pairs, int64_t left, int64_t right) noexcept nogil:
+    """One more pair; -1 where there is no memory for it, and nothing more may be pushed then."""
+    if pairs.count == pairs.room and _more(pairs) < 0:
+        return -1
     pairs.left[pairs.count] = left
     pairs.right[pairs.count] = right
     pairs.count += 1
     return 0
 
 
+cdef int _more(Pairs* pairs) noexcept nogil:
+    cdef Py_ssize_t room = 2 * pairs.room if pairs.room else 1024
+    cdef int64_t* grown = <int64_t*>realloc(pairs.left, room * sizeof(int64_t))
+    if grown == NULL:
+        return -1
+    pairs.left = grown
+    grown = <int64_t*>realloc(pairs.right, room * sizeof(int64_t))
+    if grown == NULL:
+        return -1
+    pairs.right, pairs.room = grown, room
+    return 0
+
+
+cdef void _release(Pairs* pairs) noexcept:
+    free(pairs.left)
+    free(pairs.right)
+    pairs.left = pairs.right = NULL
+
+
 cdef _arrays(Pairs* pairs):
     left = np.empty(pairs.count, np.int64)
     right = np.empty(pairs.count, np.int64)
     cdef int64_t[::1] one, two
-    cdef Py_ssize_t i
     if pairs.count:
         one, two = left, right
-        for i in range(pairs.count):
-            one[i] = pairs.left[i]
-            two[i] = pairs.right[i]
-    free(pairs.left)
-    free(pairs.right)
+        memcpy(&one[0], pairs.left, pairs.count * sizeof(int64_t))
+        memcpy(&two[0], pairs.right, pairs.count * sizeof(int64_t))
     return left, right
 
 
@@ -162,22 +170,29 @@ def overlaps(const int64_t[::1] lid, const int64_t[::1] lf, const int64_t[::1] l
                 if lf[a] <= rf[b]:
                     k = b
                     while k < j1 and rf[k] <= ll[a]:
-                        failed |= _push(&pairs, a, k)
+                        failed = _push(&pairs, a, k)
+                        if failed:
+                            break
                         k += 1
                     a += 1
                 else:
                     k = a
                     while k < i1 and lf[k] <= rl[b]:
-                        failed |= _push(&pairs, k, b)
+                        failed = _push(&pairs, k, b)
+                        if failed:
+                            break
                         k += 1
                     b += 1
+                if failed:
+                    break
             a = i1
             b = j1
-    if failed:
-        free(pairs.left)
-        free(pairs.right)
-        raise MemoryError
-    return _arrays(&pairs)
+    try:
+        if failed:
+            raise MemoryError
+        return _arrays(&pairs)
+    finally:
+        _release(&pairs)
 
 
 def difference(const int64_t[::1] lid, const int64_t[::1] lf, const int64_t[::1] ll,
@@ -202,25 +217,25 @@ def difference(const int64_t[::1] lid, const int64_t[::1] lf, const int64_t[::1]
             k = b
             while k < m and rid[k] == lid[a] and rf[k] <= ll[a]:
                 if rf[k] > start:
-                    failed |= _push(&pairs, a, start)
-                    failed |= _push(&ends, 0, rf[k] - 1)
+                    failed = _push(&pairs, a, start) or _push(&ends, 0, rf[k] - 1)
+                    if failed:
+                        break
                 if rl[k] + 1 > start:
                     start = rl[k] + 1
                 k += 1
-            if start <= ll[a]:
-                failed |= _push(&pairs, a, start)
-                failed |= _push(&ends, 0, ll[a])
+            if not failed and start <= ll[a]:
+                failed = _push(&pairs, a, start) or _push(&ends, 0, ll[a])
             if failed:
                 break
-    if failed:
-        free(pairs.left)
-        free(pairs.right)
-        free(ends.left)
-        free(ends.right)
-        raise MemoryError
-    places, first = _arrays(&pairs)
-    _, last = _arrays(&ends)
-    return places, first, last
+    try:
+        if failed:
+            raise MemoryError
+        places, first = _arrays(&pairs)
+        _, last = _arrays(&ends)
+        return places, first, last
+    finally:
+        _release(&pairs)
+        _release(&ends)
 
 
 def group_max(const int64_t[::1] ids, const int64_t[::1] values, Py_ssize_t groups):
@@ -277,54 +292,58 @@ cdef class Index:
         return self.size * 8 + self.room * 16
 
     def add(self, list columns, Py_ssize_t end):
-        """Put in the rows from `rows` on and before `end` of some columns."""
-        cdef Py_ssize_t begin = self.rows, i, place
-        cdef void* fresh
+        """Put in the rows from `rows` on and before `end` of some columns; all of them, or none where memory ends."""
+        cdef Py_ssize_t begin = self.rows, i, place, size = self.size
         cdef uint64_t[::1] hashed
         cdef const int64_t[::1] column
         if end <= begin:
             return
-        if end > self.room:
-            while self.room < end:
-                self.room *= 2
-            fresh = realloc(self.links, self.room * sizeof(int64_t))
-            if fresh == NULL:
-                raise MemoryError
-            self.links = <int64_t*>fresh
-            fresh = realloc(self.hashes, self.room * sizeof(uint64_t))
-            if fresh == NULL:
-                raise MemoryError
-            self.hashes = <uint64_t*>fresh
         hashed = np.zeros(end - begin, np.uint64)
         for column in columns:
             for i in range(begin, end):
                 hashed[i - begin] = _mix(hashed[i - begin] ^ <uint64_t>column[i])
+        if end > self.room:
+            self._make_room(end)
+        while size < end:
+            size *= 4
+        if size > self.size:
+            self._rehash(size)
         for i in range(begin, end):
             self.hashes[i] = hashed[i - begin]
+            place = self.hashes[i] & <uint64_t>(self.size - 1)
+            self.links[i] = self.heads[place]
+            self.heads[place] = i
         self.rows = end
         self.steps += end - begin
-        if end > self.size:
-            self._grow()
-            return
-        for i in range(begin, end):
-            place = self.hashes[i] & <uint64_t>(self.size - 1)
-            self.links[i] = self.heads[place]
-            self.heads[place] = i
 
-    cdef int _grow(self) except -1:
-        cdef Py_ssize_t i, place
-        while self.size < self.rows:
-            self.size *= 4
-        free(self.heads)
-        self.heads = <int64_t*>malloc(self.size * sizeof(int64_t))
-        if self.heads == NULL:
+    cdef int _make_room(self, Py_ssize_t rows) except -1:
+        cdef Py_ssize_t room = self.room
+        cdef void* fresh
+        while room < rows:
+            room *= 2
+        fresh = realloc(self.links, room * sizeof(int64_t))
+        if fresh == NULL:
             raise MemoryError
-        for i in range(self.size):
-            self.heads[i] = -1
+        self.links = <int64_t*>fresh
+        fresh = realloc(self.hashes, room * sizeof(uint64_t))
+        if fresh == NULL:
+            raise MemoryError
+        self.hashes, self.room = <uint64_t*>fresh, room
+        return 0
+
+    cdef int _rehash(self, Py_ssize_t size) except -1:
+        cdef Py_ssize_t i, place
+        cdef int64_t* heads = <int64_t*>malloc(size * sizeof(int64_t))
+        if heads == NULL:
+            raise MemoryError
+        free(self.heads)
+        self.heads, self.size = heads, size
+        for i in range(size):
+            heads[i] = -1
         for i in range(self.rows):
-            place = self.hashes[i] & <uint64_t>(self.size - 1)
-            self.links[i] = self.heads[place]
-            self.heads[place] = i
+            place = self.hashes[i] & <uint64_t>(size - 1)
+            self.links[i] = heads[place]
+            heads[place] = i
         self.steps += self.rows
         return 0
 
@@ -381,14 +400,17 @@ cdef class Index:
                                 same = False
                                 break
                         if same:
-                            failed |= _push(&pairs, i, row)
+                            failed = _push(&pairs, i, row)
+                            if failed:
+                                break
                     link = &self.links[row]
                 if failed:
                     break
         free(ours)
         free(theirs)
-        if failed:
-            free(pairs.left)
-            free(pairs.right)
-            raise MemoryError
-        return _arrays(&pairs)
+        try:
+            if failed:
+                raise MemoryError
+            return _arrays(&pairs)
+        finally:
+            _release(&pairs)

@@ -31,12 +31,12 @@ cdef enum:
 
 cdef int put(Writer* to, const void* words, Py_ssize_t count) noexcept nogil:
     cdef uint64_t* moved
+    cdef Py_ssize_t capacity = 2 * (to.count + count)
     if to.count + count > to.capacity:
-        to.capacity = 2 * (to.count + count)
-        moved = <uint64_t*> realloc(to.word, to.capacity * sizeof(uint64_t))
+        moved = <uint64_t*> realloc(to.word, capacity * sizeof(uint64_t))
         if moved == NULL:
             return 1
-        to.word = moved
+        to.word, to.capacity = moved, capacity
     if count:
         memcpy(to.word + to.count, words, count * sizeof(uint64_t))
     to.count += count

@@ -86,6 +86,7 @@ cdef Partition* allocated(Core* k, const Table* t) noexcept nogil:
         return NULL
     p = <Partition*> calloc(1, bytes)
     if p == NULL:
+        take(k.account, -(bytes + ALLOCATION))
         return NULL
     at = <char*> p + sizeof(Partition)
     p.nodes = <Nodes*> at
@@ -154,10 +155,11 @@ cdef int reserve_words(Core* k, uint64_t** words, Py_ssize_t* capacity, Py_ssize
     needed += needed
     if not take(k.account, (needed - capacity[0]) * sizeof(uint64_t)):
         return OUT_OF_MEMORY
-    k.own += (needed - capacity[0]) * sizeof(uint64_t)
     moved = <uint64_t*> realloc(words[0], needed * sizeof(uint64_t))
     if moved == NULL:
+        take(k.account, (capacity[0] - needed) * <int64_t> sizeof(uint64_t))
         return OUT_OF_MEMORY
+    k.own += (needed - capacity[0]) * sizeof(uint64_t)
     words[0] = moved
     capacity[0] = needed
     return NO_FAILURE
