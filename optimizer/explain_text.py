@@ -133,6 +133,8 @@ def _lengths_text(query: QueryView, workload: WorkloadView) -> str:
     window = query.window
     if query.matching is not None and query.matching.session:
         return f"sessions: each ends {window.within} after its last event, if no other comes until then"
+    if window.within == "all":
+        return "one over everything, whose rows come when the input ends"
     if window.slide_ticks == window.within_ticks:
         return f"{window.within}, one after the other"
     if window.slide_ticks > window.within_ticks:

@@ -49,6 +49,7 @@ PARTS = (
     "semantics",
     "span",
     "session",
+    "everything",
     "expressions",
     "having",
     "top",

@@ -66,6 +66,8 @@ class Features:
         Every query has the same window, without SLIDE.
     semantics, span, session : bool
         SEMANTICS; SPAN; WITHIN SESSION.
+    everything : bool
+        WITHIN ALL.
     expressions, having, top, distinct : bool
         Arithmetic in RETURN; HAVING; TOP; COUNT(DISTINCT ..) and APPROX_COUNT_DISTINCT.
     chained : bool
@@ -96,6 +98,7 @@ class Features:
     semantics: bool = False
     span: bool = False
     session: bool = False
+    everything: bool = False
     expressions: bool = False
     having: bool = False
     top: bool = False
@@ -356,6 +359,8 @@ class Draft:
             return "WITHIN 1000 s"
         if self.features.tumbling:
             return f"WITHIN {3 + span // 4} {options.get('time_unit', 's')}"
+        if self.features.everything and self.percent(40):
+            return "WITHIN ALL"
         unit = options.get("time_unit", "s")
         width = self.pick([2 * span, span, span, max(2, span // 2), 2 + span // 3])
         slide = self.pick([0, 0, max(1, width // 2), 1 + width // 3, width + 2, max(1, width - 1)])

@@ -404,7 +404,9 @@ class Engine:
         rows = [row for row in engine._dicts() if row["query"] in part.names]
         if after is None:
             return rows
-        return [row for row in rows if time_in_ticks(row["window_start"], engine.clock) > after]
+        clock = engine.clock
+        edges = [(row, row["window_start"]) for row in rows]
+        return [row for row, start in edges if start is None or time_in_ticks(start, clock) > after]
 
     def _flush(self) -> None:
         """Process the events of small pushes that wait."""

@@ -113,18 +113,18 @@ def _together(query: AnalysedQuery, source: Again) -> str:
         events = _events(query, needed, source)
         names = [name_text(each) for each in needed]
         listed = f"both {names[0]} and {names[1]}" if len(names) == 2 else f"all of {one_of(names, 'and')}"
-        length = _length(query.query.within)
+        window = "no window" if query.query.within is None else f"no window of {_length(query.query.within)}"
         line = line_of(query.query, source.schema.clock)[0]
         events = {
             name: table.set_column(0, "0", from_numpy(line.places(to_numpy(table.column(0)))))
             for name, table in events.items()
         }
         if not _common(events, windows, ()):
-            return f"no window of {length} has {listed}; perhaps WITHIN is too short"
+            return f"{window} has {listed}; perhaps WITHIN is too short"
         carried = all(v not in query.declared or set(query.partition) <= set(query.declared[v]) for v in needed)
         if query.partition and carried and not _common(events, windows, query.partition):
             keys = one_of([name_text(each, free=True) for each in query.partition], "and")
-            return f"no window of {length} has {listed} with the same {keys}"
+            return f"{window} has {listed} with the same {keys}"
     causes = ["the order of the pattern"]
     causes += ["conditions on neighbours (NEXT, PREV)"] if query.adjacent else []
     causes += ["NOT"] if query.negated else []

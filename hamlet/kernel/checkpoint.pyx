@@ -57,9 +57,11 @@ cdef enum:
 cdef extern from *:
     """
     #define HAMLET_MOST_TICKS ((int64_t)1 << 61)
+    #define HAMLET_MOST_PLACE ((int64_t)1 << 62)
     #define HAMLET_MOST_ALLOCATION 1e17
     """
     const int64_t MOST_TICKS "HAMLET_MOST_TICKS"             # no event's time is beyond it
+    const int64_t MOST_PLACE "HAMLET_MOST_PLACE"             # nor its place on a line of time
     const double MOST_ALLOCATION "HAMLET_MOST_ALLOCATION"    # words; more than any machine has, and no overflow
 
 
@@ -311,7 +313,7 @@ cdef int read_store(const Query* q, State* s, int place, const Bounds* bounds, C
         return OUT_OF_MEMORY
     if not (
         take_words(source, store.step, nodes, 1, bounds.step)
-        and take_words(source, store.time, nodes, -MOST_TICKS, MOST_TICKS)
+        and take_words(source, store.time, nodes, -MOST_PLACE, MOST_PLACE)
     ):
         return DAMAGED
     for i in range(1, nodes):
@@ -321,7 +323,7 @@ cdef int read_store(const Query* q, State* s, int place, const Bounds* bounds, C
         for i in range(nodes):
             if not (
                 take_word(source, 1, bounds.step, <int64_t*> &store.value[2 * i])
-                and take_word(source, -MOST_TICKS, MOST_TICKS, <int64_t*> &store.value[2 * i + 1])
+                and take_word(source, -MOST_PLACE, MOST_PLACE, <int64_t*> &store.value[2 * i + 1])
             ):
                 return DAMAGED
     elif take_cohorts(q, s, bounds, source, store.value, nodes, 1):

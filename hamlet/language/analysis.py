@@ -280,8 +280,8 @@ class _Check:
 
     def _check_durations(self) -> None:
         query = self.query
-        within = "WITHIN SESSION" if query.session else "WITHIN"
-        for clause, duration in ((within, query.within), ("SLIDE", query.slide), ("SPAN", query.longest)):
+        clauses = "WITHIN SESSION" if query.session else "WITHIN"
+        for clause, duration in ((clauses, query.within), ("SLIDE", query.slide), ("SPAN", query.longest)):
             if isinstance(duration, Duration) and duration.amount <= 0:
                 message = f"{clause} needs a duration above zero"
                 self.reports.error(message, duration.span, f"write {clause} 10 min, for instance")
@@ -289,14 +289,15 @@ class _Check:
         if offset is not None and offset.amount < 0:
             self.reports.error("OFFSET cannot be below zero", offset.span, self._same_offset(offset))
         slide = self.query.slide
-        if slide is not None and slide.amount > 0 and self.query.within.seconds > MOST_WINDOWS * slide.seconds:
+        within = self.query.within
+        if slide is not None and within is not None and 0 < MOST_WINDOWS * slide.seconds < within.seconds:
             message = f"one event would be in more than {MOST_WINDOWS:,} windows"
             self.reports.error(message, slide.span, "use a longer SLIDE, or a shorter WITHIN")
 
     def _same_offset(self, offset: Duration) -> str | None:
         """A hint with the offset that gives the same windows and is not below zero."""
-        step = self.query.slide or self.query.within
-        if step.amount <= 0:
+        step = self.query.step
+        if step is None or step.amount <= 0:
             return None
         unit = min((step.unit, offset.unit), key=SECONDS.__getitem__)
         same = Duration(offset.seconds % step.seconds / SECONDS[unit], unit)

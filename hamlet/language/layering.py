@@ -44,6 +44,9 @@ def order_of(queries: Sequence[Query], declared: Mapping[str, object], reports: 
             if name in declared:
                 hint = f"give the query another name, or leave out EVENT {name}"
                 reports.error(f"{name} is a query of this workload and a declared event type", atom.span, hint)
+            elif queries[named[name]].within is None:
+                hint = f"give {name} windows with a length, as in WITHIN 1 d; or ask the input itself"
+                reports.error(f"the rows of {name} have no time (WITHIN ALL), so they are no events", atom.span, hint)
     order: list[int] = []
     done: set[int] = set()
     waiting = list(range(len(queries)))

@@ -6,7 +6,7 @@
     event     = EVENT Name "(" name TYPE { "," name TYPE } ")" ";"        TYPE = INT DOUBLE STRING BOOLEAN TIMESTAMP
     query     = [ name ":" ] RETURN item {"," item} PATTERN pattern [SEMANTICS semantics] [WHERE condition]
                 [GROUP-BY attr {"," attr}] [HAVING hcond] [TOP k BY rexpr [ASC | DESC]]
-                WITHIN ( duration [SLIDE duration] [OFFSET duration] | SESSION duration ) [";"]
+                WITHIN ( duration [SLIDE duration] [OFFSET duration] | SESSION duration | ALL ) [";"]
                 and SPAN duration, right before WITHIN or right after WITHIN, SLIDE and OFFSET;
                 HAVING and TOP may come last
     semantics = skip-till-any-match | skip-till-next-match | contiguous | ANY | NEXT
@@ -155,6 +155,7 @@ class _Draft:
     slide: Duration | None = None
     semantics: Semantics = Semantics.ANY
     session: bool = False
+    everything: bool = False  # WITHIN ALL
     longest: Duration | None = None
     having: Condition | None = None
     top: Top | None = None
@@ -184,7 +185,8 @@ def _query(cursor: Cursor, place: int) -> Query | None:
     cursor.take(";")
     if len(cursor.problems) == before and not cursor.has_bad(begin):
         _require(cursor, draft, span)
-    if len(cursor.problems) > before or cursor.has_bad(begin) or draft.pattern is None or draft.within is None:
+    bad = len(cursor.problems) > before or cursor.has_bad(begin)
+    if bad or draft.pattern is None or (draft.within is None and not draft.everything):
         return None
     return Query(
         name, draft.items, draft.pattern, draft.condition, draft.group_by, draft.within, draft.slide,
@@ -264,17 +266,25 @@ def _read_clause(cursor: Cursor, draft: _Draft, name: str) -> None:
             draft.longest = parse_duration(cursor, name)
         case "WITHIN":
             draft.session = cursor.take_word("SESSION") is not None
-            draft.within = parse_duration(cursor, "WITHIN SESSION" if draft.session else name)
+            draft.everything = not draft.session and cursor.take_word("ALL") is not None
+            if not draft.everything:
+                draft.within = parse_duration(cursor, "WITHIN SESSION" if draft.session else name)
         case "OFFSET":
             draft.offset = parse_duration(cursor, name)
             if draft.session:
                 hint = "leave OFFSET out: a session begins and ends with its events"
                 cursor.report("sessions have no offset", cursor.since(start), hint)
+            elif draft.everything:
+                hint = "leave OFFSET out: WITHIN ALL is one window over everything"
+                cursor.report("WITHIN ALL has no offset", cursor.since(start), hint)
         case _:
             draft.slide = parse_duration(cursor, name)
             if draft.session:
                 hint = "leave SLIDE out: a session begins and ends with its events"
                 cursor.report("sessions do not slide", cursor.since(start), hint)
+            elif draft.everything:
+                hint = "leave SLIDE out: WITHIN ALL is one window over everything"
+                cursor.report("WITHIN ALL does not slide", cursor.since(start), hint)
     draft.last = cursor.since(start)
 
 
@@ -357,5 +367,5 @@ def _require(cursor: Cursor, draft: _Draft, span: Span) -> None:
     if draft.pattern is None:
         hint = "add PATTERN SEQ(A, B+) after the result columns"
         cursor.report("the query has no PATTERN", end, hint)
-    if draft.within is None:
+    if draft.within is None and not draft.everything:
         cursor.report("the query has no WITHIN", end, "add the length of its windows, for instance WITHIN 10 min")

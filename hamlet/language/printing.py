@@ -134,7 +134,8 @@ def _query(query: Query) -> str:
     longest = f"SPAN {_clause(query.longest)} " if query.longest is not None else ""
     slide = f" SLIDE {_clause(query.slide)}" if query.slide is not None else ""
     offset = f" OFFSET {_clause(query.offset)}" if query.offset is not None else ""
-    lines.append(f"    {longest}WITHIN {'SESSION ' * query.session}{_clause(query.within)}{slide}{offset};")
+    within = "ALL" if query.within is None else "SESSION " * query.session + _clause(query.within)
+    lines.append(f"    {longest}WITHIN {within}{slide}{offset};")
     return "\n".join(lines)
 
 

@@ -374,8 +374,8 @@ class Query:
 
     Attributes
     ----------
-    within : Duration
-        The length of windows; of sessions, the gap that ends one.
+    within : Duration or None
+        The length of windows; of sessions, the gap that ends one. None is ``WITHIN ALL``: one window over everything.
     slide : Duration or None
         None is `within`.
     offset : Duration or None
@@ -396,7 +396,7 @@ class Query:
     pattern: Pattern
     condition: Condition | None
     group_by: tuple[Attribute, ...]
-    within: Duration
+    within: Duration | None
     slide: Duration | None
     semantics: Semantics = Semantics.ANY
     session: bool = False
@@ -406,6 +406,11 @@ class Query:
     offset: Duration | None = None
     span: Span = _span()
     name_span: Span | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+    @property
+    def step(self) -> Duration | None:
+        """From the beginning of a window to that of the next; None where there is one window only."""
+        return self.slide or self.within
 
 
 class AttributeType(enum.Enum):

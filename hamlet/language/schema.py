@@ -16,6 +16,7 @@ import pyarrow as pa
 from hamlet.errors import DataError
 from hamlet.language.query import AttributeType
 
+NO_TIME = -(1 << 63)  # in place of ticks, where arrays hold them: the edges of a window over everything
 UNITS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
@@ -50,13 +51,13 @@ class Clock:
         """Whether the time column is a timestamp, so that results carry timestamps too."""
         return bool(pa.types.is_timestamp(self.type))
 
-    def present(self, ticks: int) -> int | datetime.datetime | np.datetime64:
+    def present(self, ticks: int | None) -> int | datetime.datetime | np.datetime64 | None:
         """Ticks in the type of the time column: integers as they are, timestamps as datetimes (`timestamp`).
 
         What is finer than a datetime, a tick of nanoseconds that are no whole microseconds, is a `numpy.datetime64`
         where no time zone is to be kept.
         """
-        if not self.is_timestamp:
+        if ticks is None or not self.is_timestamp:
             return ticks
         if self.type.tz is None and is_finer(ticks, self.unit):
             return np.datetime64(ticks, "ns")

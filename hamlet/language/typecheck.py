@@ -306,12 +306,14 @@ def _check_durations(query: AnalysedQuery, schema: Schema, reports: Reports) -> 
 
 def check_zone(query: Query, name: str | None, reports: Reports) -> None:
     """Report windows that have no place in the days of a time zone."""
-    within, slide = query.within.seconds, (query.slide or query.within).seconds
-    if name is None or query.session or min(within, slide) <= 0:
+    if name is None or query.session or query.within is None:
+        return
+    step = query.slide or query.within
+    within, slide = query.within.seconds, step.seconds
+    if min(within, slide) <= 0:
         return
     try:
         zone_of(name).is_calendar(within, slide)
     except ValueError:
-        step = query.slide or query.within
         message = f"windows that begin every {to_text(step)} fit no day of {name}, whose clock is changed now and then"
         reports.error(message, step.span, "use whole days, or a part of a day such as 6 h; or leave --timezone out")

@@ -43,8 +43,8 @@ class Trend:
 
     Attributes
     ----------
-    window_start, window_end : int
-        The window, in ticks.
+    window_start, window_end : int or None
+        The window, in ticks; None under WITHIN ALL.
     operand : int
         Which operand of a top-level AND it is a trend of; 0 without AND.
     key : tuple of (str, Any)
@@ -53,8 +53,8 @@ class Trend:
         Event (its place in the given stream) and variable, in order.
     """
 
-    window_start: int
-    window_end: int
+    window_start: int | None
+    window_end: int | None
     operand: int
     key: tuple[tuple[str, Any], ...]
     pairs: tuple[tuple[int, str], ...]
@@ -138,7 +138,8 @@ def trends(
         for operand, pattern in enumerate(operands(query)):
             for bindings, key in _search(query, stream, window, ticks_per_second).trends(pattern):
                 pairs = tuple((event.index, variable) for event, variable in bindings)
-                found.append(Trend(window.start, window.end, operand, tuple(key.items()), pairs))
+                start, end = window.edges
+                found.append(Trend(start, end, operand, tuple(key.items()), pairs))
     return found
 
 
@@ -147,6 +148,11 @@ def trends(
 
 def windows(query: Query, stream: Stream, ticks_per_second: int, zone: str | None = None) -> Iterator[Window]:
     """All windows that hold an event, in order: ``[k*s + o, k*s + o + w)`` by a clock, or sessions."""
+    if query.within is None:
+        times = [event.time for event in stream.events]
+        if times:
+            yield Window(min(times), max(times) + 1, everything=True)
+        return
     width = _ticks(query.within, ticks_per_second)
     if query.session:
         yield from _sessions(query, stream, width)
@@ -258,7 +264,8 @@ def _group(query: Query, stream: Stream, key: Key, counted: Sequence[tuple[Bindi
 
 
 def _row(query: Query, window: Window, group: Group) -> dict[str, Any]:
-    row = {"query": query.name, "window_start": window.start, "window_end": window.end}
+    start, end = window.edges
+    row: dict[str, Any] = {"query": query.name, "window_start": start, "window_end": end}
     for item in query.items:
         if isinstance(item.value, Attribute):
             row[item.column] = group.keys[item.value.name]

@@ -25,11 +25,19 @@ class Window:
         In ticks; the end is not in it, but for sessions, whose end nothing reaches.
     events : frozenset of Event or None
         The events of a session; None where times decide.
+    everything : bool
+        Whether it is the one window of WITHIN ALL, which has no edges.
     """
 
     start: int
     end: int
     events: frozenset[Event] | None = None
+    everything: bool = False
+
+    @property
+    def edges(self) -> tuple[int | None, int | None]:
+        """What result rows say of it."""
+        return (None, None) if self.everything else (self.start, self.end)
 
     def holds(self, event: Event) -> bool:
         """Whether an event lies in the window."""

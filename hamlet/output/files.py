@@ -259,8 +259,9 @@ def stream_out(results: Results, stream: TextIO, output_format: str = "json") ->
             stream.write(_csv_line([rows.name, *_edges(row, results.clock), *own]))
 
 
-def _edges(row: tuple[Any, ...], clock: Clock) -> tuple[str, str]:
-    return time_text(row[0], clock), time_text(row[1], clock)
+def _edges(row: tuple[Any, ...], clock: Clock) -> tuple[str | None, str | None]:
+    start, end = (None if edge is None else time_text(edge, clock) for edge in row[:2])
+    return start, end
 
 
 def _json_lines(rows: QueryRows, clock: Clock, with_query: bool) -> Iterator[str]:
@@ -270,7 +271,8 @@ def _json_lines(rows: QueryRows, clock: Clock, with_query: bool) -> Iterator[str
     quoted = '"' if clock.is_timestamp else ""
     for row in rows.rows:
         start, end = _edges(row, clock)
-        parts = [f'{{{query}"window_start": {quoted}{start}{quoted}, "window_end": {quoted}{end}{quoted}']
+        start, end = ("null" if edge is None else f"{quoted}{edge}{quoted}" for edge in (start, end))
+        parts = [f'{{{query}"window_start": {start}, "window_end": {end}']
         for key, column, value in zip(keys, rows.columns, row[2:], strict=True):
             parts += key, _json_value(value, column)
         yield "".join(parts) + "}\n"

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from hamlet.input.columns import Int64Array, fresh
 from hamlet.kernel import column_builder
+from hamlet.language.schema import NO_TIME
 from hamlet.planner import scaled
 
 Doubles = npt.NDArray[np.float64]
@@ -40,8 +41,10 @@ class Runs:
     _edges: dict[tuple[int, int], tuple[Runs, Runs]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rows: Sequence[int] | Int64Array) -> Runs:
-        """A column of integers."""
+    def of(cls, rows: Sequence[int | None] | Int64Array) -> Runs:
+        """A column of integers, and of None where there is no time."""
+        if isinstance(rows, Sequence) and None in rows:
+            rows = [NO_TIME if each is None else each for each in rows]
         return cls(np.array(rows, np.int64), np.ones(len(rows), np.int64))
 
     def __len__(self) -> int:
@@ -68,9 +71,17 @@ class Runs:
             found = self._edges[within, slide] = Runs(starts, self.counts), Runs(starts + within, self.counts)
         return found
 
-    def tolist(self) -> list[int]:
-        """The number of each row."""
-        return list(chain.from_iterable(map(repeat, self.values.tolist(), self.counts.tolist())))
+    def tolist(self) -> list[Any]:
+        """The number of each row; None where it is no time."""
+        values = self.values.tolist()
+        if NO_TIME in values:
+            values = [None if value == NO_TIME else value for value in values]
+        return list(chain.from_iterable(map(repeat, values, self.counts.tolist())))
+
+    @property
+    def missing(self) -> Bools | None:
+        """In which rows there is no time, of shape (rows,); None: in none."""
+        return np.repeat(self.values == NO_TIME, self.counts) if (self.values == NO_TIME).any() else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

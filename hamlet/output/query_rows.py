@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice, repeat
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 
 from hamlet.errors import DataError, OutputError
@@ -118,6 +119,23 @@ class QueryRows:
             else list(islice(chain.from_iterable(piece.tuples() for piece in self.pieces), count))
         )
 
+    @property
+    def edges(self) -> tuple[int, int] | None:
+        """The first and the last edge of a window; None where no window has any."""
+        known = [piece for piece in self.pieces if len(piece.starts) and piece.starts.missing is None]
+        if not known:
+            return None
+        return min(int(np.min(each.starts)) for each in known), max(int(np.max(each.ends)) for each in known)
+
+    def drawn_at(self, start: int, end: int) -> QueryRows:
+        """These rows, which all have one window without edges (WITHIN ALL), with others to draw them at."""
+        pieces = []
+        for piece in self.pieces:
+            counts = piece.starts.counts
+            first, last = (Runs(np.full(len(counts), edge, np.int64), counts) for edge in (start, end))
+            pieces.append(replace(piece, starts=first, ends=last))
+        return QueryRows(self.name, self.columns, pieces=pieces)
+
     def extend(self, other: QueryRows) -> None:
         """Take over later rows of the same query."""
         self.pieces += other.pieces
@@ -132,14 +150,16 @@ def dicts_of(rows: QueryRows, clock: Clock) -> list[dict[str, Any]]:
         edges = [ticks.tolist() for ticks in (piece.starts, piece.ends)]
         if clock.is_timestamp:
             moments = {tick: clock.present(tick) for ticks in edges for tick in dict.fromkeys(ticks)}
-            edges = [[moments[tick] for tick in ticks] for ticks in edges]  # type: ignore[misc]
+            edges = [[moments[tick] for tick in ticks] for ticks in edges]
         columns = [repeat(rows.name), *edges, *[each.tolist() for each in piece.values]]
         found += [dict(zip(names, values)) for values in zip(*columns)]  # noqa: B905 (the first never ends)
     return found
 
 
-def time_text(ticks: int, clock: Clock) -> str:
-    """An edge of a window as text: the integer, or ISO 8601 with all digits that the clock's unit has."""
+def time_text(ticks: int | None, clock: Clock) -> str:
+    """An edge of a window as text: the integer, or ISO 8601 with all digits of the clock's unit; None is empty."""
+    if ticks is None:
+        return ""
     if not clock.is_timestamp:
         return str(ticks)
     per_second = clock.ticks_per_second

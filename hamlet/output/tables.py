@@ -111,7 +111,10 @@ def to_arrow(rows: QueryRows, clock: Clock, count_type: CountTypes = "string") -
     batches = []
     for piece in rows.pieces:
         columns = [names.slice(0, len(piece.starts))]
-        columns += [_cast(from_numpy(edges.column()), schema.field(1).type) for edges in (piece.starts, piece.ends)]
+        columns += [
+            _cast(from_numpy(edges.column(), missing=edges.missing), schema.field(1).type)
+            for edges in (piece.starts, piece.ends)
+        ]
         columns += [
             _array(rows, piece, place, schema.field(3 + place).type, clock, count_type)
             for place in range(len(rows.columns))

@@ -9,7 +9,6 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from hamlet.engine.options import Options
@@ -45,7 +44,11 @@ _COUNTERS = (
 )
 
 
-RUN_STAGES = {**STAGES, REST: "compile the queries, cut batches at steps of time"}
+RUN_STAGES = {
+    **STAGES,
+    "layers": "hand the rows of queries on to those that ask about them",
+    REST: "compile the queries, cut batches at steps of time",
+}
 
 
 class Report:
@@ -125,20 +128,21 @@ def page(
     """
     used = [rows for rows in results.by_query if len(rows)]
     share = MOST_POINTS // max(len(used), 1)
-    queries = [
-        query_lines(query, rows, results.clock, share, (samples or {}).get(query.name))
-        for query, rows in zip(workload.queries, results.by_query, strict=True)
-    ]
     events = activity.shown()
-    edges = [
-        edge
-        for rows in used
-        for piece in rows.pieces
-        if len(piece.starts)
-        for edge in (int(np.min(piece.starts)), int(np.max(piece.ends)))
-    ]
+    edges = [edge for rows in used for edge in rows.edges or ()]
     if events is not None:
         edges += [events["first"], events["first"] + events["length"] * len(events["types"][0]["counts"])]
+    whole = min(edges, default=0), max(edges, default=1)
+    queries = [
+        query_lines(
+            query,
+            rows.drawn_at(*whole) if query.within is None else rows,
+            results.clock,
+            share,
+            (samples or {}).get(query.name),
+        )
+        for query, rows in zip(workload.queries, results.by_query, strict=True)
+    ]
     found = decisions.shown()
     shown_as = axis(results.clock, min(edges, default=0), max(edges, default=0))
     data = {

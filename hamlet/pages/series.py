@@ -101,6 +101,7 @@ def query_lines(
     first = next((number for number, place in enumerate(places) if rows.columns[place].kind == "count"), 0)
     logarithms = [number for number, place in enumerate(places) if query.items[place].log2]
     keys = [place for place, column in enumerate(rows.columns) if column.kind == "attribute"]
+    within = 0 if rows.edges is None else rows.edges[1] - rows.edges[0]  # of one window over everything
     starts = sorted({start for piece in rows.pieces for start in np.unique(piece.starts).tolist()})
     bin_of, first_starts, joined = _bins(starts)
     lines, top = _lines(rows, keys, places, bin_of, first)
@@ -118,11 +119,11 @@ def query_lines(
         "sample": "" if sample is None else sample.text,
         "starts": first_starts,
         "joined": joined,
-        "within": int(query.within.seconds * clock.ticks_per_second),
+        "within": within if query.within is None else int(query.within.seconds * clock.ticks_per_second),
         "top": top,
         "slide": line_of(query, clock)[2]
         if clock.zone
-        else int((query.slide or query.within).seconds * clock.ticks_per_second),
+        else (within if query.step is None else int(query.step.seconds * clock.ticks_per_second)),
         "ends": _ends(rows, first_starts) if clock.zone else None,
         "lines": [_shown(line, len(first_starts)) for line in kept],
         "band": _band(lines, len(first_starts), len(names)) if len(kept) < len(lines) else None,

@@ -44,7 +44,7 @@ from hamlet.planner.predicate_facts import adjacent_predicates, local_predicates
 from hamlet.planner.program import ProgramWriter
 from hamlet.planner.roles import role_keys
 from hamlet.planner.tables import QueryTables, TableWriter
-from hamlet.planner.timeline import line_of
+from hamlet.planner.timeline import Everything, line_of
 from hamlet.planner.together import alone, find_together, names_in
 from optimizer.plan import GRAPHLETS, MATCHING, MATCHING_ALL, AggregateFacts, Plan, QueryFacts, plan
 from optimizer.template import Template
@@ -65,6 +65,8 @@ def window(query: AnalysedQuery, schema: Schema) -> tuple[int, int]:
 
 def window_as_written(query: Query, schema: Schema) -> tuple[int, int]:
     """(within, slide) in ticks of the time column; SLIDE defaults to WITHIN. Of sessions the gap, and 1."""
+    if query.within is None:
+        return Everything.length, Everything.length
     within = ticks(query.within, schema)
     if query.session:
         return within, 1

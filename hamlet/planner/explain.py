@@ -329,7 +329,9 @@ def _variable(query: AnalysedQuery, name: str, lacks: tuple[str, ...]) -> Variab
 
 
 def _window(analysis: Analysis, query: Query, schema: Schema) -> Window:
-    def written(duration: Duration) -> str:
+    def written(duration: Duration | None) -> str:
+        if duration is None:
+            return "all"
         if duration.span == NOWHERE:
             return to_text(duration)
         return " ".join(analysis.text.text[duration.span.start : duration.span.end].split())
@@ -339,14 +341,16 @@ def _window(analysis: Analysis, query: Query, schema: Schema) -> Window:
     offset = None if query.offset is None else written(query.offset)
     zone = None if query.session else schema.clock.zone
     begin = _begin(query, line_of(query, schema.clock)[0], offset, zone)
-    return Window(written(query.within), written(query.slide or query.within), within, slide, most, offset, zone, begin)
+    return Window(written(query.within), written(query.step), within, slide, most, offset, zone, begin)
 
 
 def _begin(query: Query, line: Line, offset: str | None, zone: str | None) -> str | None:
     """What to say of the times at which windows begin; None where they are multiples of the slide."""
     if zone is None:
         return None if offset is None else f"one of them begins {offset} after 1970 did (UTC)"
-    slide = (query.slide or query.within).seconds
+    if query.step is None:
+        return None
+    slide = query.step.seconds
     if offset is not None:
         first = f"{offset} after the first midnight of 1970"
     else:

@@ -23,7 +23,7 @@ from hamlet.errors import DataError
 from hamlet.input.columns import Int64Array
 from hamlet.input.ticks import MOST_TICKS, refuse_outside
 from hamlet.language.query import Query
-from hamlet.language.schema import Clock
+from hamlet.language.schema import NO_TIME, Clock
 from hamlet.language.zones import BEYOND, FIRST, MONDAY, WEEK, Zone, zone_of
 
 _MIDDLE = 1_577_836_800  # 2020 in seconds: the middle of a calendar, so that fine ticks reach far on both sides
@@ -169,7 +169,28 @@ class Calendar:
         return found
 
 
-Line = Shifted | Calendar
+@dataclass(frozen=True)
+class Everything:
+    """The line of one window over everything (WITHIN ALL), which has no edges: all times lie in window 0."""
+
+    is_plain = False
+    grain = MOST_TICKS
+    length = 2 * MOST_TICKS + 1
+
+    def places(self, times: Int64Array) -> Int64Array:
+        """Where times are on the line, int64 of the same shape."""
+        return times + MOST_TICKS
+
+    def place(self, time: int) -> int:
+        """Where a time is on the line; what is beyond all times stays beyond."""
+        return time + MOST_TICKS if -MOST_TICKS <= time <= MOST_TICKS else time
+
+    def times(self, places: Int64Array) -> Int64Array:
+        """The edges of the window, of which there are none."""
+        return np.full_like(places, NO_TIME)
+
+
+Line = Shifted | Calendar | Everything
 
 
 def _changes(zone: Zone) -> tuple[int, ...]:
@@ -197,6 +218,8 @@ def line_of(query: Query, clock: Clock) -> tuple[Line, int, int]:
     events: their line is that of time.
     """
     per_second = clock.ticks_per_second
+    if query.within is None:
+        return Everything(), Everything.length, Everything.length
     within = query.within.ticks(per_second)[0]
     if query.session:
         return Shifted(), within, 1
@@ -218,9 +241,9 @@ def line_of(query: Query, clock: Clock) -> tuple[Line, int, int]:
 
 def pane_of(line: Line, lengths: list[tuple[int, int]]) -> int:
     """Ticks between times at which windows of some lengths on a line may begin or end."""
-    if isinstance(line, Calendar):
+    if isinstance(line, (Calendar, Everything)):
         return line.grain
     return gcd(line.grain, *(length for window in lengths for length in window))
 
 
-__all__ = ["Calendar", "Line", "Shifted", "line_of", "pane_of"]
+__all__ = ["Calendar", "Everything", "Line", "Shifted", "line_of", "pane_of"]

@@ -34,7 +34,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 from pyspark.sql.types import StructField, StructType
 
-from hamlet.errors import OptionError, UnsupportedError
+from hamlet.errors import OptionError, UnsupportedError, one_of
 from hamlet.input.ticks import Lateness, ticks_of
 from hamlet.output.files import folder_name, part_file
 from hamlet.parallel.routing.placement import plain
@@ -102,6 +102,12 @@ class Continuous:
             raise OptionError(f"late is {late!r}; it must be 'error' or 'drop'")
         if len(job.routes) > MOST_CLASSES:
             raise UnsupportedError(f"a continuous job takes at most {MOST_CLASSES} classes of partition attributes")
+        endless = [each.name for each in job.shipment.workload.queries if each.within is None]
+        if endless:
+            raise UnsupportedError(
+                f"{one_of(endless, 'and')}: WITHIN ALL has rows when the stream ends, and a continuous job has no end\n"
+                "hint: give windows a length, as in WITHIN 1 d, or run a batch job over what has come so far"
+            )
         clock = job.schema.clock
         if lateness is None:
             delay = frame.schema[clock.column].metadata.get(DELAY)

@@ -15,7 +15,7 @@ from typing import Any
 
 from hamlet.errors import OptionError, UnsupportedError, near_miss, one_of
 from hamlet.input.events import EventSource
-from hamlet.input.ticks import time_in_ticks
+from hamlet.input.ticks import MOST_TICKS, time_in_ticks
 from hamlet.language.automaton import template
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.query import Pattern, Semantics
@@ -120,7 +120,10 @@ def trends_of(
         raise UnsupportedError("the events were a stream, which can be read only once; give a file or a table")
     rows = results[query]
     found = _row(rows, results.clock, analysed.grouping, window, group)
-    edges = tuple(time_in_ticks(found[name], results.clock) for name in ("window_start", "window_end"))
+    edges = (-MOST_TICKS, MOST_TICKS + 1)
+    if analysed.query.within is not None:
+        start, end = (time_in_ticks(found[name], results.clock) for name in ("window_start", "window_end"))
+        edges = start, end
     events = gathered(analysed, source, (edges[0], edges[1]), {name: found[name] for name in _named(analysed, found)})
     note = None
     sample: list[list[dict[str, Any]]] = []
@@ -160,7 +163,8 @@ def _row(rows: Results, clock: Clock, grouping: Sequence[str], window: Any, grou
                 raise OptionError(f"the query is not grouped by {name!r}; it is by {', '.join(grouping) or 'nothing'}")
     start = None if window is None else time_in_ticks(_number(window), clock)
     for row in rows:
-        fits = start is None or time_in_ticks(row["window_start"], clock) == start
+        begin = row["window_start"]
+        fits = start is None or (begin is not None and time_in_ticks(begin, clock) == start)
         if fits and all(_same(row.get(name), value) for name, value in wanted.items()):
             return row
     if not len(rows):

@@ -26,7 +26,7 @@ from hamlet.kernel.operators.matching.value_sets cimport number_value
 cdef enum:
     NUMBERS = 12         # words of a partition before its lists
     SPARE_WORDS = 200    # limbs of a count, or words of a set, that there may be besides one for each event
-    TIME_BITS = 61       # no time is further from 0 than 2^61 ticks
+    TIME_BITS = 62       # no place on a line of time is further from 0 than 2^62 ticks
 
 
 cdef int put(Writer* to, const void* words, Py_ssize_t count) noexcept nogil:
