@@ -204,8 +204,6 @@ cdef void apply_step(
     block.steps += 1
     if program.kills:
         band.alive_in = NULL
-    if not program.direct:
-        leave_plain(band, block)
     begins = stepped(band, block)
     band.machine.apply(
         &band.shape, program, band.cells, steppings(band, block), begins, band.input, events, block.plain, band.sums,

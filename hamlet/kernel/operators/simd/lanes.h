@@ -83,6 +83,8 @@ typedef struct {
     uint64_t *found; /* bits of the lanes of those groups */
 } lanes_program;
 
+typedef struct { const lanes_program *program; const lanes_word *x; int64_t m; int kind; } lanes_taken; /* of one time */
+
 typedef struct {
     int width, chunks, slots, planes, whole, linear, ranks;
     int vectors; /* of a cell: planes, and exponents behind them where doubles are scaled */
@@ -92,15 +94,15 @@ typedef struct {
 typedef struct {
     int width;
     /* add what m events make of the cells of some windows; begins: the first one in which trends may begin; x: their
-     * inputs; plain: whether all numbers are, and the program is direct; found: null, or where the bits of the lanes
+     * inputs; plain: whether all numbers are; found: null, or where the bits of the lanes
      * with trends that they extend are set, if the program is direct */
     void (*apply)(const lanes_shape *, const lanes_program *, lanes_word *const *cells, int windows, int begins,
                   const lanes_word *x, int64_t m, int plain, lanes_word *sums, uint64_t *found);
     /* the same in three parts for one window, for events of one time */
     void (*read)(const lanes_shape *, const lanes_program *, const lanes_word *cells, const lanes_word *x, int64_t m,
-                 int start, lanes_word *sums);
+                 int start, int plain, lanes_word *sums);
     void (*kill)(const lanes_shape *, const lanes_program *, lanes_word *cells);
-    void (*write)(const lanes_shape *, const lanes_program *, lanes_word *cells, const lanes_word *sums);
+    void (*write)(const lanes_shape *, const lanes_program *, lanes_word *cells, int plain, const lanes_word *sums);
     /* what all n events of a window come to in a chunk of live lanes, and in which lanes there is a trend; small: what
      * holds of its numbers (active_queries.h) */
     uint64_t (*window)(const live_chunk *, const int32_t *kind, const uint8_t *ends, long n, const lanes_word *x,

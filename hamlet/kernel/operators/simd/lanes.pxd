@@ -52,6 +52,11 @@ cdef extern from "lanes.h" nogil:
         Input* input
         int* begin
         uint64_t* found
+    ctypedef struct Taken "lanes_taken":
+        const LaneProgram* program
+        const Word* x
+        int64_t m
+        int kind
     ctypedef struct Shape "lanes_shape":
         int width
         int chunks
@@ -87,10 +92,11 @@ cdef extern from "lanes.h" nogil:
             int plain, Word* sums, uint64_t* found
         ) noexcept nogil
         void (*read)(
-            const Shape*, const LaneProgram*, const Word* cells, const Word* x, int64_t m, int start, Word* sums
+            const Shape*, const LaneProgram*, const Word* cells, const Word* x, int64_t m, int start, int plain,
+            Word* sums
         ) noexcept nogil
         void (*kill)(const Shape*, const LaneProgram*, Word* cells) noexcept nogil
-        void (*write)(const Shape*, const LaneProgram*, Word* cells, const Word* sums) noexcept nogil
+        void (*write)(const Shape*, const LaneProgram*, Word* cells, int plain, const Word* sums) noexcept nogil
         uint64_t (*window)(
             const LiveChunk*, const int32_t* kind, const uint8_t* ends, long n, const Word* x, long inputs,
             int small, Word* trends, Word* result
@@ -223,6 +229,8 @@ cdef struct Band:
     Word* folded         # [words] a copy of a cohort that a map has been folded into, aligned
     Word** cells         # [maps + windows] what a step is applied to, or a map is folded into
     Word* input          # [inputs] of the program under way
+    Taken* taken         # [takes] the classes among events of one time
+    int takes
     int inputs           # most of them
     bint reached         # whether the burst under way finds the queries in a block, and not in states
     Block* block         # that block, a null pointer where nothing is to be extended

@@ -779,20 +779,20 @@ LANE_INLINE void LANES_NAME(lanes_scatter)(
 
 static void LANES_NAME(lanes_read)(
     const lanes_shape *s, const lanes_program *p, const lanes_word *cells, const lanes_word *x, int64_t m, int start,
-    lanes_word *sums
+    int plain, lanes_word *sums
 ) {
 #define CALL(planes, whole, linear, ranks, scaled) \
     LANES_NAME(lanes_gather)(s, p, cells, x, m, start, sums, planes, whole, linear, ranks, scaled)
-    LANES_BY_SHAPE(CALL, 0);
+    LANES_BY_SHAPE(CALL, plain);
 #undef CALL
 }
 
 static void LANES_NAME(lanes_write)(
-    const lanes_shape *s, const lanes_program *p, lanes_word *cells, const lanes_word *sums
+    const lanes_shape *s, const lanes_program *p, lanes_word *cells, int plain, const lanes_word *sums
 ) {
 #define CALL(planes, whole, linear, ranks, scaled) \
     LANES_NAME(lanes_scatter)(s, p, cells, sums, planes, whole, linear, ranks, scaled)
-    LANES_BY_SHAPE(CALL, 0);
+    LANES_BY_SHAPE(CALL, plain);
 #undef CALL
 }
 
@@ -809,9 +809,9 @@ static void LANES_NAME(lanes_apply)(
         return;
     }
     for (int i = 0; i < windows; i++) {
-        LANES_NAME(lanes_read)(s, p, cells[i], x, m, i >= begins, sums);
+        LANES_NAME(lanes_read)(s, p, cells[i], x, m, i >= begins, plain, sums);
         LANES_NAME(lanes_kill)(s, p, cells[i]);
-        LANES_NAME(lanes_write)(s, p, cells[i], sums);
+        LANES_NAME(lanes_write)(s, p, cells[i], plain, sums);
     }
 }
 

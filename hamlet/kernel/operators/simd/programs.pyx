@@ -461,7 +461,8 @@ cdef void pack(
             raise MemoryError
         band.sums_room = room
     band.input = <Word*> grown(band.input, (p.inputs + 1 + band.inputs) * sizeof(Word))
-    band.inputs = max(band.inputs, p.inputs)
+    if p.inputs > band.inputs:
+        band.inputs, band.takes = p.inputs, 0
     if len(masks) > before:
         write_masks(band, masks)
 
@@ -565,6 +566,7 @@ cdef void free_band(Band* band) noexcept:
     free(band.cells)
     free(band.folded)
     free(band.input)
+    free(band.taken)
     free(band.found)
     free(band.marked)
     free(band.alive)

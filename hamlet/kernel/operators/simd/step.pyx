@@ -7,10 +7,10 @@ overflows or vanishes; so do extrema that have no rank, or that are equal to ano
 Source: HAMLET (SIGMOD'21) §3 (Eqs. 2-4), Defs. 3.5-3.11.
 """
 
-from libc.math cimport fabs
+from libc.math cimport INFINITY, fabs
 from libc.stdint cimport int64_t, uint64_t
-from libc.stdlib cimport free
-from libc.string cimport memset
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
 
 from hamlet.kernel.cells cimport bit_length
 from hamlet.kernel.core cimport (
@@ -25,17 +25,19 @@ from hamlet.kernel.core cimport (
     take_own,
 )
 from hamlet.kernel.operator cimport Run
-from hamlet.kernel.operators.pane_matrix.panes cimport apply_step, cells_of, first_apart, leave_plain, map_of
+from hamlet.kernel.operators.pane_matrix.panes cimport apply_step, cells_of, first_apart, map_of
 from hamlet.kernel.operators.simd.blocks cimport hand_over, has_room, in_lanes, reach
 from hamlet.kernel.operators.simd.lanes cimport (
     LANES_GREATEST,
     LANES_LEAST,
     LANES_NUMBER,
     LANES_PRESENCE,
+    LANES_SUM,
     Band,
     Block,
     Input,
     LaneProgram,
+    Taken,
     Word,
     aligned,
     rank_of,
@@ -200,60 +202,129 @@ cdef inline bint starts_any(const Core* k, const Band* band, const int64_t* rows
 cdef int step_ties(
     Core* k, int number, Block* block, int64_t key, const int64_t* rows, int events, bint* done
 ) noexcept nogil:
-    """Events of one time: all reads, then the guards, then all writes."""
+    """Events of one time: all reads, then the guards, then all writes. Those of one class are read once."""
     cdef Band* band = &k.band[number]
     cdef const LaneProgram* program
-    cdef int64_t bits = 0, cohort, place, maps = band.maps if block.mapped else 0
+    cdef int64_t cohort, place, most = 0, maps = band.maps if block.mapped else 0
     cdef double weight = 0
     cdef bint starts = False
-    cdef int i
-    cdef Py_ssize_t words = 0, sums = 0, inputs = 0
-    cdef Word* x
+    cdef int i, takes
+    cdef Py_ssize_t sums = 0
     cdef Word* at
     cdef Word* cells
-    for i in range(events):
-        program = &band.every[kind_of(k, rows[i])]
-        bits += bit_length(program.most)
+    takes = take_classes(k, band, rows, events, &weight)
+    if takes < 0:
+        return OUT_OF_MEMORY
+    for i in range(takes):
+        program = band.taken[i].program
+        most += program.most * band.taken[i].m
         starts = starts or program.starts
         if program.kills:
             band.alive_in = NULL
         sums += program.groups * band.shape.vectors * band.shape.width
-        inputs += program.inputs
-    words = sums + inputs
-    if reserve_sums(k, band, words):
-        return OUT_OF_MEMORY
-    x = band.sums + sums
-    for i in range(events):
-        program = &band.every[kind_of(k, rows[i])]
-        if not load_row(k, band, program, rows[i], x, &weight):
-            done[0] = False
-            return hand_over(k, number, key)
-        x += program.inputs
-    if not has_room(band, block, bits, starts, weight):
+    if not (weight < INFINITY and has_room(band, block, bit_length(most), starts, weight)):
         done[0] = False
         return hand_over(k, number, key)
-    block.steps += events  # each is read, kills and writes by itself
-    leave_plain(band, block)
     note(k, band, block, events)
+    if takes == 0:
+        return NO_FAILURE
+    if takes == 1:
+        memcpy(band.input, band.taken.x, band.taken.program.inputs * sizeof(Word))
+        apply_step(band, block, band.taken.program, band.taken.m, NULL)
+        return NO_FAILURE
+    block.steps += takes  # each is read, kills and writes by itself
+    if reserve_sums(k, band, sums):
+        return OUT_OF_MEMORY
     for cohort in range(first_apart(block) - maps, block.newest + 1):
         place = cohort - first_apart(block) + maps
         if place < maps:
             cells = block.cell + place * band.words
         else:
             cells = cells_of(band, block, cohort)
-        at, x = band.sums, band.sums + sums
-        for i in range(events):
-            program = &band.every[kind_of(k, rows[i])]
-            band.machine.read(&band.shape, program, cells, x, 1, place == 0 or place >= maps, at)
-            at += program.groups * band.shape.vectors * band.shape.width
-            x += program.inputs
-        for i in range(events):
-            band.machine.kill(&band.shape, &band.every[kind_of(k, rows[i])], cells)
         at = band.sums
-        for i in range(events):
-            program = &band.every[kind_of(k, rows[i])]
-            band.machine.write(&band.shape, program, cells, at)
+        for i in range(takes):
+            program = band.taken[i].program
+            band.machine.read(
+                &band.shape, program, cells, band.taken[i].x, band.taken[i].m, place == 0 or place >= maps,
+                block.plain, at,
+            )
             at += program.groups * band.shape.vectors * band.shape.width
+        for i in range(takes):
+            band.machine.kill(&band.shape, band.taken[i].program, cells)
+        at = band.sums
+        for i in range(takes):
+            program = band.taken[i].program
+            band.machine.write(&band.shape, program, cells, block.plain, at)
+            at += program.groups * band.shape.vectors * band.shape.width
+    return NO_FAILURE
+
+
+cdef int take_classes(
+    Core* k, Band* band, const int64_t* rows, int events, double* weight
+) noexcept nogil:
+    """List the classes of events of one time in `band.taken`; returns how many, -1 without memory.
+
+    `weight` is raised as by `load_row`, to infinity where an input is out of range.
+    """
+    cdef Taken* taken
+    cdef Word* x
+    cdef int i, j, kind, takes = 0
+    if reserve_takes(k, band, min(events, k.classes)):
+        return -1
+    for i in range(events):
+        kind = kind_of(k, rows[i])
+        taken = band.taken
+        for j in range(takes):
+            if taken.kind == kind:
+                break
+            taken += 1
+        else:
+            if band.every[kind].groups == 0 and band.every[kind].kills == 0:
+                continue
+            taken.program, taken.m, taken.kind = &band.every[kind], 0, kind
+            takes += 1
+        taken.m += 1
+        x = <Word*> taken.x if taken.m == 1 else band.input
+        if not load_row(k, band, taken.program, rows[i], x, weight):
+            weight[0] = INFINITY
+            return takes
+        if taken.m > 1:
+            join_inputs(taken.program, <Word*> taken.x, x)
+    return takes
+
+
+cdef inline void join_inputs(const LaneProgram* program, Word* x, const Word* more) noexcept nogil:
+    """Let the inputs of one event be those of two of the same class and time."""
+    cdef int i
+    cdef const Input* input
+    for i in range(program.inputs):
+        input = &program.input[i]
+        if input.of == LANES_NUMBER or input.of == LANES_SUM:
+            if input.floating:
+                x[i].d += more[i].d
+            else:
+                x[i].i = <int64_t> (<uint64_t> x[i].i + <uint64_t> more[i].i)
+        else:  # flags, and ranks without a sign
+            x[i].i = <int64_t> max(<uint64_t> x[i].i, <uint64_t> more[i].i)
+
+
+cdef int reserve_takes(Core* k, Band* band, int classes) noexcept nogil:
+    """Room for so many classes, and for the inputs of each."""
+    cdef int i, takes = 2 * classes
+    cdef Py_ssize_t bytes = sizeof(Taken) + band.inputs * sizeof(Word)
+    cdef Taken* taken
+    if classes <= band.takes:
+        return NO_FAILURE
+    if not take_own(k, (takes - band.takes) * bytes):
+        return OUT_OF_MEMORY
+    taken = <Taken*> malloc(takes * bytes)
+    if taken == NULL:
+        take_own(k, -(takes - band.takes) * bytes)
+        return OUT_OF_MEMORY
+    free(band.taken)
+    for i in range(takes):
+        taken[i].x = <Word*> (taken + takes) + i * band.inputs
+    band.taken, band.takes = taken, takes
     return NO_FAILURE
 
 
