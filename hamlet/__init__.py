@@ -17,6 +17,7 @@ starting.listen()  # before anything else is imported
 if TYPE_CHECKING:
     import hamlet.policies as policies
     import hamlet.spark as spark
+    import hamlet.why as why
     from hamlet.engine.online import Engine
     from hamlet.errors import (
         DataError,
@@ -53,6 +54,7 @@ __all__ = [
     "run",
     "spark",
     "symbolic",
+    "why",
 ]
 
 _PLACES = {
@@ -63,7 +65,7 @@ _PLACES = {
     "run": "hamlet.parallel.run",
     "symbolic": "hamlet.reference.symbolic",
 }
-_PACKAGES = ("errors", "policies", "spark", "streams", "testing")  # spark brings in pyspark
+_PACKAGES = ("checker", "errors", "policies", "spark", "streams", "testing", "why")  # spark brings in pyspark
 
 
 def __getattr__(name: str) -> Any:

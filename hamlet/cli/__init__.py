@@ -25,7 +25,10 @@ from hamlet.starting import EXIT_CODE
 from hamlet.version import __version__
 
 # What comes first in use comes first in the help. A command is a module, loaded where it is asked for.
-_NAMES = ("check", "explain", "run", "monitor", "trends", "submit", "calibrate", "doctor", "version", "completion")
+_NAMES = (
+    *("check", "explain", "run", "monitor", "why", "trends", "submit"),
+    *("calibrate", "doctor", "version", "completion"),
+)
 
 
 class _Commands(click.Group):

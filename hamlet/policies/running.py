@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Unpack
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
 
 from hamlet.engine.options import made_of, takes
-from hamlet.errors import OptionError, near_miss
+from hamlet.errors import OptionError, UnsupportedError, near_miss
 from hamlet.language.schema import Clock
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.logs.source import Source, open_source
@@ -17,6 +17,9 @@ from hamlet.policies.plan.evaluation import Evaluation
 from hamlet.policies.runner import Serving
 from hamlet.policies.verdicts.automata import Verdicts
 from hamlet.policies.verdicts.progression import Mode
+
+if TYPE_CHECKING:
+    from hamlet.why.evidence import Evidence
 
 
 class Results:
@@ -31,6 +34,7 @@ class Results:
     def __init__(self, names: Sequence[str], tables: Sequence[pa.Table], unit: str, stats: dict[str, Any]) -> None:
         self._tables = dict(zip(names, tables, strict=True))
         self._unit = unit
+        self._events: tuple[Any, Any, dict[str, Any]] | None = None
         self.stats = stats
 
     @property
@@ -77,6 +81,33 @@ class Results:
             hint = f"did you mean {near!r}?" if near else f"the policies are {', '.join(self._tables)}"
             raise OptionError(f"there is no policy {policy!r}; {hint}")
         return self._tables[policy]
+
+    def why(self, row: Mapping[str, Any]) -> Evidence:
+        """The proof behind a row, or behind its absence (`hamlet.why.policies.why`).
+
+        Parameters
+        ----------
+        row : mapping
+            A row, or enough of its columns to name one; of several policies, with ``policy``.
+
+        Raises
+        ------
+        OptionError
+            If several rows match, or the row is of no policy.
+        UnsupportedError
+            If the events cannot be read again.
+        """
+        import hamlet  # loads what gives evidence where it is asked for
+
+        if self._events is None:
+            raise UnsupportedError("these results do not know their events; evidence is given by those of run")
+        policies, events, options = self._events
+        if isinstance(events, Iterator):
+            raise UnsupportedError("the events were a stream, which can be read once only; give a file or a table")
+        named = [each for each in policies if row.get("policy", policies[0].name) == each.name]
+        if not named or (len(policies) > 1 and "policy" not in row):
+            raise OptionError(f"the row's policy must be one of {', '.join(each.name for each in policies)}")
+        return hamlet.why.of_policy(named[0], events, row, **options)
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """All rows as an Arrow stream, so that DuckDB, polars and others read results where they are."""
@@ -209,7 +240,9 @@ def run(
     stats: dict[str, Any] = dict(source.stats)
     stats["rows"] = {each.name: table.num_rows for each, table in zip(policies, tables, strict=True)}
     unit = source.time_type.unit if pa.types.is_timestamp(source.time_type) else chosen.time_unit
-    return Results([each.name for each in policies], tables, unit, stats)
+    results = Results([each.name for each in policies], tables, unit, stats)
+    results._events = policies, events, dict(options)
+    return results
 
 
 def _verdicts(

@@ -1,0 +1,40 @@
+"""`check`: evidence of any kind against the events."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hamlet.checker.errors import EvidenceError
+
+
+def check(work: str, events: Any, evidence: Any, *, signature: str | None = None, **options: Any) -> None:
+    """Accept evidence, or raise the reason why it does not show what it claims.
+
+    Parameters
+    ----------
+    work : str
+        The text of the workload, policy, specification or statement.
+    events : as of `hamlet.run` and its like
+    evidence : dict, or `hamlet.why.Evidence`
+        The JSON object.
+    signature : str, optional
+        Of a policy.
+    **options
+        How the events are read: ``time_column``, ``time_points`` and the others of the run; ``negate`` of a policy.
+
+    Raises
+    ------
+    EvidenceError
+        With the node and the reason.
+    """
+    from hamlet.checker.events import policy_checker
+
+    data: Mapping[str, Any] = getattr(evidence, "data", evidence)
+    kind = data.get("kind") if isinstance(data, Mapping) else None
+    if kind == "proof":
+        negate = options.pop("negate", False)
+        checker = policy_checker(work, signature or "", events, bool(data.get("open_end", False)), options)
+        checker.check(data, negate)
+        return
+    raise EvidenceError(f"evidence of the kind {kind!r} is unknown")

@@ -1,0 +1,186 @@
+"""Terms, comparisons and aggregates of policies, computed one value at a time for the checker."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from hamlet.checker.sets import Sets, typed
+from hamlet.policies.syntax import formula as f
+
+
+class NoValue(Exception):
+    """A term that has no value here: of a variable with many, or divided by zero."""
+
+
+def term_value(term: Any, cell: Sets) -> Any:
+    """The value of a term."""
+    match term:
+        case f.Constant(value):
+            return value
+        case f.Variable(name):
+            try:
+                return cell[name].single
+            except (KeyError, ValueError):
+                raise NoValue from None
+        case f.Negative(inner):
+            return -term_value(inner, cell)
+        case f.Call(function, inner):
+            return _call(function, term_value(inner, cell))
+        case f.Arithmetic(operator, left, right):
+            return _arithmetic(operator, term_value(left, cell), term_value(right, cell))
+    raise NoValue
+
+
+def _arithmetic(operator: str, one: Any, two: Any) -> Any:
+    if operator in "+-*":
+        return one + two if operator == "+" else one - two if operator == "-" else one * two
+    if isinstance(one, float):
+        if two:
+            return one / two
+        return math.nan if one == 0 or one != one else math.inf * math.copysign(1, one) * math.copysign(1, two)
+    if two == 0:
+        raise NoValue
+    sign = 1 if (one < 0) == (two < 0) else -1
+    quotient = sign * (abs(one) // abs(two))
+    return quotient if operator == "/" else one - quotient * two
+
+
+def _call(function: str, value: Any) -> Any:
+    try:
+        match function:
+            case "i2f":
+                return float(value)
+            case "f2i":
+                return int(value)
+            case "i2s":
+                return str(value)
+            case "s2i":
+                return int(value) if re.fullmatch(r"[+-]?[0-9]+", value, re.ASCII) else 0
+            case "s2f":
+                return _float(value)
+            case "f2s":
+                text = f"{value:.12g}"
+                return text if re.search(r"[.en]", text) else text + "."
+        date = datetime.datetime.fromtimestamp(value, datetime.UTC)
+    except (ValueError, OverflowError, OSError):
+        if function == "i2f":
+            return math.copysign(math.inf, 1 if value > 0 else -1)
+        raise NoValue from None
+    if function == "FORMAT_DATE":
+        return date.strftime("%Y-%m-%d")
+    return {"DAY_OF_MONTH": date.day, "MONTH": date.month, "YEAR": date.year}[function]
+
+
+def _float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+def compare(formula: Any, cell: Sets) -> bool | None:
+    """Whether a comparison, SUBSTRING or MATCHES holds for all values of the cell; None where they differ."""
+    sides = [formula.term] if isinstance(formula, f.Matches) else [formula.left, formula.right]
+    try:
+        values = [term_value(each, cell) for each in sides]
+    except NoValue:
+        return _apart(formula, cell)
+    match formula:
+        case f.Matches(_, pattern):
+            return re.compile(_expression(pattern), re.MULTILINE).search(values[0]) is not None
+        case f.Substring():
+            return values[0] in values[1]
+    one, two = values
+    if formula.operator == "=":
+        return typed(one) == typed(two)
+    return bool({"<": one < two, ">": one > two, "<=": one <= two, ">=": one >= two}[formula.operator])
+
+
+def _apart(formula: Any, cell: Sets) -> bool | None:
+    """An equation of a variable with many values, none of which is the other side's."""
+    if isinstance(formula, f.Comparison) and formula.operator == "=":
+        for one, two in ((formula.left, formula.right), (formula.right, formula.left)):
+            if isinstance(one, f.Variable):
+                try:
+                    value = typed(term_value(two, cell))
+                except NoValue:
+                    continue
+                if not cell[one.name].has(value):
+                    return False
+    return None
+
+
+def _expression(pattern: str) -> str:
+    r"""A regular expression of OCaml's ``Str``, where groups and alternatives are ``\(``, ``\)`` and ``\|``."""
+    found = []
+    for escaped, group, plain in re.findall(r"\\(.)|(\[\^?\]?[^]]*\])|(.)", pattern, re.DOTALL):
+        if escaped:
+            special = escaped in "()|b" or escaped.isdigit()
+            found.append(escaped if escaped in "()|" else "\\" + escaped if special else re.escape(escaped))
+        elif group:
+            body = group[2:-1] if group.startswith("[^") else group[1:-1]
+            start = "[^" if group.startswith("[^") else "["
+            found.append(start + re.sub(r"([\\\[&~|])", r"\\\1", body) + "]")
+        else:
+            found.append("\\" + plain if plain in "(){}|" else plain if plain in ".*+?^$" else re.escape(plain))
+    return "".join(found)
+
+
+def pattern(arguments: Sequence[Any], cell: Sets) -> Callable[[Sequence[Any]], bool | None]:
+    """Whether a tuple is one of a predicate's: None where it is for some values of the cell only."""
+    wanted: list[Any] = []
+    for each in arguments:
+        if isinstance(each, f.Variable):
+            wanted.append(each.name if f.is_anonymous(each.name) else cell[each.name])
+            continue
+        try:
+            wanted.append(typed(term_value(each, cell)))
+        except NoValue:
+            wanted.append(None)
+
+    def fits(row: Sequence[Any]) -> bool | None:
+        found: bool | None = True
+        named: dict[str, Any] = {}
+        for each, value in zip(wanted, map(typed, row), strict=True):
+            if each is None:
+                found = None
+            elif isinstance(each, str):
+                if each != "_" and named.setdefault(each, value) != value:
+                    return False
+            elif isinstance(each, tuple):
+                if each != value:
+                    return False
+            elif not each.has(value):
+                return False
+            elif each.others or len(each.values) > 1:
+                found = None
+        return found
+
+    return fits
+
+
+def aggregate(operator: str, values: Iterable[Any], kind: str) -> Any:
+    """An aggregate over the values of all satisfying valuations, and what it is of none."""
+    ordered = sorted(values)
+    if not ordered:
+        if operator in ("MIN", "MAX"):
+            return {"string": "", "float": math.inf if operator == "MIN" else -math.inf}.get(kind, 0)
+        return 0.0 if operator in ("AVG", "MED") or (operator == "SUM" and kind == "float") else 0
+    count = len(ordered)
+    match operator:
+        case "CNT":
+            return count
+        case "MIN":
+            return ordered[0]
+        case "MAX":
+            return ordered[-1]
+        case "MED":
+            low, high = ordered[(count - 1) // 2], ordered[count // 2]
+            return float((Fraction(low) + Fraction(high)) / 2)
+    total = math.fsum(ordered) if kind == "float" else sum(ordered)
+    return total if operator == "SUM" else total / count

@@ -1,0 +1,23 @@
+"""Evidence: why a row is in a result, or is not, in a form that somebody who trusts nothing can check.
+
+Source: McConnell, Mehlhorn, Näher and Schweitzer, "Certifying algorithms" (2011), for the idea.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from hamlet.why.evidence import Evidence
+
+if TYPE_CHECKING:
+    from hamlet.policies import Policy
+
+__all__ = ["Evidence", "of_policy"]
+
+
+def of_policy(policy: Policy, events: Any, row: Mapping[str, Any], **options: Any) -> Evidence:
+    """The proof behind a row of a policy, or of its absence (`hamlet.why.policies.why`)."""
+    from hamlet.why.policies import why
+
+    return why(policy, events, row, **options)

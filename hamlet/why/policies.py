@@ -1,0 +1,317 @@
+"""Evidence for the rows of policies: a proof that the formula holds, or fails, at a time-point for a valuation.
+
+Source: Lima et al., "Explainable Online Monitoring of Metric Temporal Logic" (TACAS 2023), and of first-order temporal
+logic (TACAS 2024), for proofs made of sub-formulas at time-points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hamlet.errors import OptionError, Reports, UnsupportedError
+from hamlet.language.schema import Clock
+from hamlet.output.digits import decimal_digits
+from hamlet.policies.analysis.policy import Policy
+from hamlet.policies.analysis.rewriting import stripped
+from hamlet.policies.analysis.typecheck import check_types
+from hamlet.policies.logs.source import Source, open_source
+from hamlet.policies.options import FileOptions
+from hamlet.policies.running import run
+from hamlet.policies.syntax.formula import (
+    Exists,
+    Forall,
+    Formula,
+    Let,
+    Predicate,
+    Since,
+    Temporal,
+    Until,
+    Variable,
+    children,
+    free_variables,
+)
+from hamlet.policies.syntax.printing import print_formula
+from hamlet.why.evidence import Evidence, json_value, only_row, same
+from hamlet.why.proofs.cells import predicates
+from hamlet.why.proofs.points import Key, Points, Row
+from hamlet.why.proofs.prover import Node, Prover, Unproved
+from hamlet.why.proofs.truth import Scope, Truths, is_past
+from hamlet.why.proofs.values import Others
+
+_COLUMNS = ("policy", "time", "time_point", "offset", "verdict", "same_as_time", "same_as_offset")
+_NO_NAMES = Scope({})
+
+
+def why(
+    policy: Policy,
+    events: Any,
+    row: Mapping[str, Any],
+    *,
+    negate: bool = False,
+    verdicts: str = "satisfied",
+    open_end: bool = False,
+    **options: Any,
+) -> Evidence:
+    """The proof behind a row of a policy, or of its absence.
+
+    Parameters
+    ----------
+    policy : Policy
+    events : as of `hamlet.policies.run`
+    row : mapping
+        A row of the result, or enough of its columns to name one. A time-point and a value for every free variable
+        name a row that the result may lack.
+    negate, verdicts, open_end, **options
+        Those with which the rows were made.
+
+    Raises
+    ------
+    OptionError
+        If several rows match, or none is named.
+    """
+    body, is_policy = stripped(policy.formula)
+    names = free_variables(body)
+    types = check_types(body, policy.signature, Reports(policy.text, policy.source))
+    columns = {name: name + "_" * (name in _COLUMNS) for name in names}
+    given = dict(row)
+    _check_columns(given, columns, policy)
+    time_points = options.pop("time_points", "step")
+    reading = dict(options)
+    known = {name: value for name, value in options.items() if name in FileOptions.__dataclass_fields__}
+    open_options = {"negate": negate, "open_end": open_end, "verdicts": verdicts, "time_points": time_points, **known}
+    if "time_point" not in given or any(columns[name] not in given for name in names):
+        found = only_row(run(policy, events, **open_options).rows(), given)
+        if found is None:
+            lacking = [each for each in ("time_point", *columns.values()) if each not in given]
+            raise OptionError(
+                f"no row matches, and the evidence of a row that is not there needs {', '.join(lacking)} in --row, too"
+            )
+        given = dict(found)
+    source = open_source(events, policy.signature, predicates(body), time_points=time_points, **_reading(reading))
+    log = _Log(source, open_end)
+    point = log.point_of(given)
+    valuation = {name: _typed(given[columns[name]], types.get(name, "int")) for name in names}
+    points = log.points(point, body, valuation)
+    truths = Truths(points, policy.signature)
+    prover = Prover(truths)
+    try:
+        nodes = prover.prove(body, valuation, _NO_NAMES, point - points.first)
+    except Unproved:
+        raise UnsupportedError(
+            "there is no proof: what follows from the events seen so far does not decide the formula there"
+            if open_end
+            else "there is no proof: a sub-formula has another value for each of infinitely many values of a variable"
+        ) from None
+    holds = nodes[-1].holds
+    in_result = holds is (not (is_policy or negate))
+    named = {"policy": policy.name, "time": log.shown_time(point), "time_point": point}
+    named |= {columns[name]: json_value(valuation[name]) for name in names}
+    if verdicts != "satisfied":
+        named["verdict"] = holds
+        in_result = True
+    data: dict[str, Any] = {"kind": "proof", "row": named, "holds": in_result}
+    if open_end:
+        data["open_end"] = True
+    data["nodes"] = [_node(prover, each, points, log) for each in nodes]
+    return Evidence(data)
+
+
+def _reading(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that say how the input is read."""
+    known = ("time_column", "type_column", "order_column", "time_unit", "input_format", "delimiter", "bad_rows")
+    return {name: options[name] for name in (*known, "ignore_unknown") if options.get(name) is not None}
+
+
+def _check_columns(row: Mapping[str, Any], columns: Mapping[str, str], policy: Policy) -> None:
+    known = {*_COLUMNS, *columns.values()}
+    for name in row:
+        if name not in known:
+            raise OptionError(f"rows of {policy.name} have no column {name!r}; they have {', '.join(sorted(known))}")
+    if row.get("policy", policy.name) != policy.name:
+        raise OptionError(f"there is no policy {row['policy']!r}; the policy is {policy.name!r}")
+
+
+def _typed(value: Any, kind: str) -> Any:
+    """A value of a row as the type of its variable has it."""
+    if kind == "float" and not isinstance(value, bool) and isinstance(value, int | float | str):
+        return float(value)
+    if kind == "int" and isinstance(value, str):
+        try:
+            return int(value)
+        except ValueError:
+            raise OptionError(f"{value!r} in --row is not an integer") from None
+    return value
+
+
+class _Log:
+    """The time-points of an input: all times, and the tuples that a proof can need."""
+
+    def __init__(self, source: Source, open_end: bool) -> None:
+        self._open_end = open_end
+        self._per_second = source.per_second
+        self._relations: dict[Key, list[tuple[Any, tuple[pa.Array, ...]]]] = {}
+        parts = []
+        for chunk in source.chunks():
+            parts.append(chunk.times)
+            for key, (places, fields) in chunk.relations.items():
+                self._relations.setdefault(key, []).append((places + chunk.first, fields))
+        self.times = np.concatenate(parts) if parts else np.zeros(0, np.int64)
+        kind = source.time_type
+        self._clock = Clock("time", kind.unit, kind) if pa.types.is_timestamp(kind) else None
+
+    def shown_time(self, point: int) -> Any:
+        """The time-stamp of a time-point as rows show it, None behind the input."""
+        if point >= len(self.times):
+            return None
+        ticks = int(self.times[point])
+        return ticks if self._clock is None else json_value(self._clock.present(ticks))
+
+    def _is(self, point: int, time: Any) -> bool:
+        ticks = int(self.times[point])
+        return same(ticks if self._clock is None else self._clock.present(ticks), time)
+
+    def point_of(self, row: Mapping[str, Any]) -> int:
+        """The time-point of a row.
+
+        Raises
+        ------
+        OptionError
+            If the input has none such, or the row's time is another one.
+        """
+        point = row.get("time_point")
+        if point is None and "offset" in row:
+            equal = [place for place in range(len(self.times)) if self._is(place, row["time"])]
+            if len(equal) > row["offset"]:
+                point = equal[row["offset"]]
+        if not isinstance(point, int) or not 0 <= point < len(self.times):
+            raise OptionError(f"the input has {len(self.times)} time-points, from 0; --row says time_point {point!r}")
+        if "time" in row and not self._is(point, row["time"]):
+            raise OptionError(f"time-point {point} has the time {self.shown_time(point)}, not {row['time']}")
+        return point
+
+    def points(self, point: int, body: Formula, valuation: Mapping[str, Any]) -> Points:
+        """The time-points that the formula can look at from one of them, with the tuples that it can read there."""
+        behind = _steps(body) + 1
+        times = Points(self.times.tolist(), {}, behind, self._open_end, per_second=self._per_second)
+        low, high = _reach(body, times, point, point, {})
+        first, last = max(low, 0), min(high, len(self.times) - 1)
+        tables: dict[Key, list[tuple[int, Row]]] = {}
+        patterns = _patterns(body, valuation)
+        for key, parts in self._relations.items():
+            rows = tables.setdefault(key, [])
+            for places, fields in parts:
+                start, end = np.searchsorted(places, [first, last + 1])
+                chosen = slice(int(start), int(end))
+                kept, columns = _fitting(places[chosen], [each[chosen] for each in fields], patterns.get(key))
+                values = [each.to_pylist() for each in columns]
+                tuples = list(zip(*values, strict=True)) if values else [()] * len(kept)
+                rows += list(zip((kept - first).tolist(), tuples, strict=True))
+        return Points(
+            self.times[first : last + 1].tolist(),
+            tables,
+            behind if high >= len(self.times) else 0,
+            self._open_end and high >= len(self.times),
+            first=first,
+            per_second=self._per_second,
+        )
+
+
+def _fitting(places: Any, fields: list[pa.Array], patterns: list[dict[int, Any]] | None) -> tuple[Any, list[pa.Array]]:
+    """The rows that fit one of the patterns, values by place."""
+    if not patterns or not all(patterns) or not len(places):
+        return places, fields
+    mask = None
+    for pattern in patterns:
+        own = None
+        for place, value in pattern.items():
+            try:
+                equal = pc.equal(fields[place], pa.scalar(value, fields[place].type))
+            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, pa.ArrowNotImplementedError):
+                return places, fields
+            own = equal if own is None else pc.and_(own, equal)
+        mask = own if mask is None else pc.or_(mask, own)
+    assert mask is not None
+    return places[mask.to_numpy(zero_copy_only=False)], [each.filter(mask) for each in fields]
+
+
+def _patterns(body: Formula, valuation: Mapping[str, Any]) -> dict[Key, list[dict[int, Any]]]:
+    """For each predicate what its tuples must have at which places, one pattern per use."""
+    found: dict[Key, list[dict[int, Any]]] = {}
+
+    def walk(formula: Formula, bound: frozenset[str]) -> None:
+        if isinstance(formula, Predicate):
+            found.setdefault((formula.name, len(formula.arguments)), []).append(
+                {
+                    place: valuation[each.name]
+                    for place, each in enumerate(formula.arguments)
+                    if isinstance(each, Variable) and each.name in valuation and each.name not in bound
+                    if not isinstance(valuation[each.name], float)
+                }
+            )
+        if isinstance(formula, Exists | Forall):
+            bound = bound | set(formula.variables)
+        if isinstance(formula, Let):
+            walk(formula.definition, frozenset(valuation))
+            walk(formula.body, bound)
+            return
+        own = bound
+        groups = getattr(formula, "groups", None)
+        if groups is not None:
+            own = bound | (set(valuation) - set(groups))
+        for child in children(formula):
+            walk(child, own)
+
+    walk(body, frozenset())
+    return found
+
+
+def _steps(formula: Formula) -> int:
+    """How many time-points behind the last one a formula can look at."""
+    own = isinstance(formula, Temporal | Since | Until)
+    below = [_steps(child) for child in children(formula)]
+    return own + (sum(below) if isinstance(formula, Let) else max(below, default=0))
+
+
+def _reach(
+    formula: Formula, points: Points, low: int, high: int, lets: Mapping[Key, tuple[Formula, Any]]
+) -> tuple[int, int]:
+    """The first and last time-point that a formula can look at from a range of them."""
+    parts = list(children(formula))
+    own = low, high
+    if isinstance(formula, Temporal) and formula.operator in ("PREV", "NEXT"):
+        own = (max(low - 1, 0), high) if formula.operator == "PREV" else (low, min(high + 1, points.last))
+    elif isinstance(formula, Temporal | Since | Until):
+        end = formula.interval.ticks(points.per_second)[1]
+        own = (points.before(low, 0, end)[0], high) if is_past(formula) else (low, points.behind(high, 0, end)[1])
+    if isinstance(formula, Let):
+        inner = {**lets, (formula.name, len(formula.parameters)): (formula.definition, lets)}
+        return _reach(formula.body, points, low, high, inner)
+    if isinstance(formula, Predicate) and (formula.name, len(formula.arguments)) in lets:
+        definition, outer = lets[formula.name, len(formula.arguments)]
+        return _reach(definition, points, low, high, outer)
+    found = [_reach(each, points, *own, lets) for each in parts]
+    return min([own[0], *(one for one, _ in found)]), max([own[1], *(two for _, two in found)])
+
+
+def _node(prover: Prover, node: Node, points: Points, log: _Log) -> dict[str, Any]:
+    low, high = node.low + points.first, node.high + points.first
+    same = low == high
+    return {
+        "formula": print_formula(node.formula),
+        "time_point": low if same else [low, high],
+        "time": log.shown_time(low) if same else [log.shown_time(low), log.shown_time(high)],
+        "valuation": {
+            name: {"not": [json_value(one) for one in each.values]} if isinstance(each, Others) else json_value(each)
+            for name, each in node.valuation.items()
+        },
+        "holds": node.holds,
+        "because": prover.because(node),
+    }
+
+
+__all__ = ["decimal_digits", "why"]

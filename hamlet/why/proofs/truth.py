@@ -1,0 +1,318 @@
+"""What a formula is at runs of time-points: true, false, or unknown, by the definition of each operator.
+
+Contract
+--------
+**Three values**: unknown is what does not follow from the operands' values taken as independent; a value that a claim
+about many values cannot have is unknown, too.
+**Nothing is rewritten**: operators are taken as the text has them.
+
+Source: Basin et al., "Monitoring metric first-order temporal properties" (JACM 2015), §2.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from hamlet.policies.syntax.formula import (
+    Aggregation,
+    And,
+    Comparison,
+    Equiv,
+    Exists,
+    Forall,
+    Formula,
+    Implies,
+    Let,
+    Matches,
+    Not,
+    Or,
+    Predicate,
+    Since,
+    Substring,
+    Temporal,
+    Truth,
+    Until,
+    children,
+    free_variables,
+)
+from hamlet.policies.syntax.signature import BUILT_IN, Signature
+from hamlet.why.proofs.points import Points, Run, at, joined, within
+from hamlet.why.proofs.values import Others, Unknown, Valuation, fits, key_of, pattern_of, test
+
+Three = bool | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scope:
+    """The names that LET has given a meaning where a formula stands."""
+
+    names: dict[tuple[str, int], tuple[Let, Scope]]
+
+    def with_let(self, let: Let) -> Scope:
+        """This one with one name more."""
+        return Scope({**self.names, (let.name, len(let.parameters)): (let, self)})
+
+
+class Truths:
+    """The values of formulas over one input, each found out once.
+
+    Parameters
+    ----------
+    points : Points
+    signature : Signature
+    """
+
+    def __init__(self, points: Points, signature: Signature) -> None:
+        from hamlet.why.proofs.cells import Cells
+
+        self.points = points
+        self.signature = signature
+        self.cells = Cells(self)
+        self._known: dict[Any, tuple[int, int, list[Run]]] = {}
+        self._scopes: dict[tuple[int, int], Scope] = {}
+        self._free: dict[int, tuple[str, ...]] = {}
+
+    def free(self, formula: Formula) -> tuple[str, ...]:
+        """The free variables of a formula."""
+        found = self._free.get(id(formula))
+        if found is None:
+            found = self._free[id(formula)] = free_variables(formula)
+        return found
+
+    def inside(self, let: Let, scope: Scope) -> Scope:
+        """The scope of a LET's body; one for each place."""
+        found = self._scopes.get((id(let), id(scope)))
+        if found is None:
+            found = self._scopes[id(let), id(scope)] = scope.with_let(let)
+        return found
+
+    def of(self, formula: Formula, valuation: Valuation, scope: Scope, low: int, high: int) -> list[Run]:
+        """The values of a formula from one time-point to another."""
+        if high < low:
+            return []
+        own = {name: valuation[name] for name in self.free(formula)}
+        key = id(formula), key_of(own), id(scope)
+        known = self._known.get(key)
+        if known is None or low > known[1] + 1 or high < known[0] - 1:
+            known = low, high, self._runs(formula, own, scope, low, high)
+        first, last, runs = known
+        if low < first:
+            runs = joined([*self._runs(formula, own, scope, low, first - 1), *runs])
+        if high > last:
+            runs = joined([*runs, *self._runs(formula, own, scope, last + 1, high)])
+        self._known[key] = (min(low, first), max(high, last), runs)
+        return within(runs, low, high)
+
+    def _runs(self, formula: Formula, own: Valuation, scope: Scope, low: int, high: int) -> list[Run]:
+        real = self.points.real
+        if not self.points.open_end or high < real:
+            return joined(self._evaluate(formula, own, scope, low, high))
+        runs = [*self._evaluate(formula, own, scope, low, real - 1)] if low < real else []
+        return joined([*runs, (max(low, real), high, None)])
+
+    def now(self, formula: Formula, valuation: Valuation, scope: Scope, point: int) -> Three:
+        """The value of a formula at one time-point."""
+        return self.of(formula, valuation, scope, point, point)[0][2]
+
+    def _evaluate(self, formula: Formula, v: Valuation, scope: Scope, low: int, high: int) -> Iterator[Run]:
+        match formula:
+            case Truth():
+                yield low, high, formula.value
+            case Comparison() | Substring() | Matches():
+                yield low, high, test(formula, v)
+            case Predicate():
+                yield from self._predicate(formula, v, scope, low, high)
+            case Not(body):
+                for first, last, value in self.of(body, v, scope, low, high):
+                    yield first, last, None if value is None else not value
+            case And() | Or() | Implies() | Equiv():
+                yield from self._connective(formula, v, scope, low, high)
+            case Exists() | Forall():
+                yield from self.cells.quantified(formula, v, scope, low, high)
+            case Aggregation():
+                yield from self.cells.aggregated(formula, v, scope, low, high)
+            case Let(body=body):
+                yield from self.of(body, v, self.inside(formula, scope), low, high)
+            case Temporal("PREV" | "NEXT"):
+                yield from self._neighbour(formula, v, scope, low, high)
+            case Temporal() | Since() | Until():
+                yield from self._window(formula, v, scope, low, high)
+            case _:
+                raise TypeError(f"a {type(formula).__name__} is no formula")
+
+    # ------------------------------------------------------------------------------------------ predicates
+
+    def _predicate(self, formula: Predicate, v: Valuation, scope: Scope, low: int, high: int) -> Iterator[Run]:
+        key = formula.name, len(formula.arguments)
+        if key in scope.names:
+            yield from self.cells.defined(formula, v, scope, low, high)
+            return
+        pattern = pattern_of(formula.arguments, v)
+        if key in BUILT_IN:
+            for point in range(low, high + 1):
+                yield point, point, fits(pattern, built_in(key[0], point, self.points))
+            return
+        single = all(not isinstance(each, Others | Unknown) for each in pattern)
+        bound = tuple(place for place, each in enumerate(pattern) if not _loose(each))
+        found: dict[int, Three] = {}
+        if single and len(bound) == len(pattern):
+            found = dict.fromkeys(
+                (p for p in self.points.points_of(key, bound, tuple(pattern)) if low <= p <= high), True
+            )
+        else:
+            for point, row in self.points.rows(key, low, high):
+                fit = fits(pattern, row)
+                if fit is not False and found.get(point) is not True:
+                    found[point] = fit
+        place = low
+        for point, value in sorted(found.items()):
+            if point > place:
+                yield place, point - 1, False
+            yield point, point, value
+            place = point + 1
+        if place <= high:
+            yield place, high, False
+
+    # ----------------------------------------------------------------------------------------- connectives
+
+    def _connective(
+        self, formula: And | Or | Implies | Equiv, v: Valuation, scope: Scope, low: int, high: int
+    ) -> Iterator[Run]:
+        first, second = formula.left, formula.right
+        swapped = cost(first) > cost(second)
+        if swapped:
+            first, second = second, first
+        for start, end, one in self.of(first, v, scope, low, high):
+            alone = connected(formula, None, one) if swapped else connected(formula, one, None)
+            if alone is not None:
+                yield start, end, alone
+                continue
+            for begin, stop, two in self.of(second, v, scope, start, end):
+                yield begin, stop, connected(formula, two, one) if swapped else connected(formula, one, two)
+
+    # -------------------------------------------------------------------------------------------- temporal
+
+    def _neighbour(self, formula: Temporal, v: Valuation, scope: Scope, low: int, high: int) -> Iterator[Run]:
+        step = -1 if formula.operator == "PREV" else 1
+        for point in range(low, high + 1):
+            other = neighbour(self.points, formula, point)
+            if other is None:
+                yield point, point, False
+            elif step == 1 and self.points.open_end and other >= self.points.real:
+                yield point, point, None
+            else:
+                yield point, point, self.now(formula.body, v, scope, other)
+
+    def _window(
+        self, formula: Temporal | Since | Until, v: Valuation, scope: Scope, low: int, high: int
+    ) -> Iterator[Run]:
+        bounds = formula.interval.ticks(self.points.per_second)
+        past = is_past(formula)
+        reach = self.points.before if past else self.points.behind
+        windows = [reach(point, *bounds) for point in range(low, high + 1)]
+        first = min((one for one, two in windows if one <= two), default=0)
+        last = max((two for one, two in windows if one <= two), default=-1)
+        if isinstance(formula, Temporal):
+            runs = self.of(formula.body, v, scope, first, last)
+            wanted = formula.operator in ("ONCE", "EVENTUALLY")
+            for point, (one, two) in enumerate(windows, low):
+                yield point, point, _some(within(runs, one, two) if one <= two else [], wanted)
+            return
+        runs = self.of(formula.right, v, scope, first, last)
+        for point, (one, two) in enumerate(windows, low):
+            inside = within(runs, one, two) if one <= two else []
+            yield point, point, self._between(formula, v, scope, point, inside)
+
+    def _between(self, formula: Since | Until, v: Valuation, scope: Scope, point: int, inside: list[Run]) -> Three:
+        """SINCE and UNTIL at one time-point, given what the right side is in the interval."""
+        past = isinstance(formula, Since)
+        answer: Three = False
+        left = formula.left
+        for first, last, value in reversed(inside) if past else inside:
+            if value is False:
+                continue
+            # of the run's time-points, the nearest asks least of the left side
+            near = last if past else first
+            low, high = (near + 1, point) if past else (point, near - 1)
+            runs = self.of(left, v, scope, low, high)
+            if all(each is True for _, _, each in runs):
+                if value is True:
+                    return True
+                answer = None
+                continue
+            if any(each is False for _, _, each in runs):
+                # what lies farther away asks for this one, too
+                return answer
+            answer = None
+        return answer
+
+
+def _loose(each: Any) -> bool:
+    return not isinstance(each, str | int | float | bool)
+
+
+def _some(runs: list[Run], wanted: bool) -> Three:
+    """ONCE and EVENTUALLY over the runs of an interval, or HISTORICALLY and ALWAYS."""
+    values = {value for _, _, value in runs}
+    if wanted in values:
+        return wanted
+    return None if None in values else not wanted
+
+
+def built_in(name: str, point: int, points: Points) -> tuple[int, ...]:
+    """The tuple of a predicate that every stream has."""
+    number, time = points.first + point, points.times[point]
+    return {"tp": (number,), "ts": (time,), "tpts": (number, time)}[name]
+
+
+def neighbour(points: Points, formula: Temporal, point: int) -> int | None:
+    """The time-point that PREV or NEXT looks at, None where there is none at such a distance."""
+    other = point - 1 if formula.operator == "PREV" else point + 1
+    if not 0 <= other <= points.last:
+        return None
+    low, high = formula.interval.ticks(points.per_second)
+    distance = abs(points.times[point] - points.times[other])
+    if points.open_end and other >= points.real:
+        return other
+    return other if distance >= low and (high is None or distance <= high) else None
+
+
+def is_past(formula: Formula) -> bool:
+    """Whether a temporal operator looks back."""
+    return isinstance(formula, Since) or (
+        isinstance(formula, Temporal) and formula.operator in ("PREV", "ONCE", "HISTORICALLY")
+    )
+
+
+def cost(formula: Formula) -> int:
+    """How much a formula asks to be looked at: less is looked at first."""
+    match formula:
+        case Truth() | Comparison() | Substring() | Matches():
+            return 0
+        case Predicate():
+            return 1
+        case Not(body):
+            return cost(body)
+        case Aggregation() | Exists() | Forall():
+            return 20 + sum(cost(child) for child in children(formula))
+        case Temporal() | Since() | Until():
+            return 5 + sum(cost(child) for child in children(formula))
+    return 1 + sum(cost(child) for child in children(formula))
+
+
+_TABLES: dict[type, Callable[[Three, Three], Three]] = {
+    And: lambda one, two: False if one is False or two is False else (None if one is None or two is None else True),
+    Or: lambda one, two: True if one is True or two is True else (None if one is None or two is None else False),
+    Implies: lambda one, two: True if one is False or two is True else (None if one is None or two is None else False),
+    Equiv: lambda one, two: None if one is None or two is None else one is two,
+}
+
+
+def connected(formula: And | Or | Implies | Equiv, one: Three, two: Three) -> Three:
+    """The value of a connective, by those of its operands."""
+    return _TABLES[type(formula)](one, two)
+
+
+__all__ = ["Others", "Scope", "Three", "Truths", "at", "built_in", "connected", "cost", "is_past", "neighbour"]

@@ -1,0 +1,106 @@
+"""Proofs of policies: the example of the documents, what a terminal shows, random proofs, and mutants of them."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hamlet.checker import EvidenceError, check
+from hamlet.cli import main
+from hamlet.errors import OptionError
+from hamlet.policies import Policy, run
+from hamlet.why.policies import why
+from tests.compare_proofs import compare
+
+SIGNATURE = "withdraw(u: string, a: int)\nreport(u: string)\n"
+TEXT = "ALWAYS FORALL u, a. withdraw(u, a) AND a > 1000 IMPLIES EVENTUALLY[0,1d] report(u)"
+EVENTS = [
+    {"time": 0, "type": "withdraw", "u": "ann", "a": 2000},
+    {"time": 100, "type": "withdraw", "u": "bob", "a": 20},
+    {"time": 200, "type": "report", "u": "bob"},
+]
+
+
+@pytest.fixture
+def policy() -> Policy:
+    return Policy.parse(TEXT, signature=SIGNATURE)
+
+
+def test_a_violation_has_its_proof(policy: Policy) -> None:
+    evidence = why(policy, EVENTS, {"u": "ann"})
+    assert evidence.holds
+    assert [(node["formula"], node["time_point"], node["holds"]) for node in evidence.data["nodes"]] == [
+        ("a > 1000", 0, True),
+        ("withdraw(u, a)", 0, True),
+        ("report(u)", [0, 2], False),
+        ("withdraw(u, a) AND a > 1000", 0, True),
+        ("EVENTUALLY[0,1d] report(u)", 0, False),
+        ("withdraw(u, a) AND a > 1000 IMPLIES EVENTUALLY[0,1d] report(u)", 0, False),
+    ]
+    check(TEXT, EVENTS, evidence, signature=SIGNATURE)
+    assert "fails at time-points 0 to 2" in evidence.text()
+    assert "<details" in evidence.html()
+
+
+def test_a_row_that_is_not_there_has_one_too(policy: Policy) -> None:
+    evidence = why(policy, EVENTS, {"time_point": 1, "u": "bob", "a": 20})
+    assert not evidence.holds
+    check(TEXT, EVENTS, evidence, signature=SIGNATURE)
+
+
+def test_every_row_of_a_run(policy: Policy) -> None:
+    events = [{**each, "time": each["time"] + 1000 * turn} for turn in range(5) for each in EVENTS]
+    results = run(policy, events)
+    assert len(results) == 5
+    for row in results.rows():
+        check(TEXT, events, results.why(row), signature=SIGNATURE)
+
+
+def test_what_names_no_row_is_said(policy: Policy) -> None:
+    with pytest.raises(OptionError, match=r"no row matches.*needs time_point, a"):
+        why(policy, EVENTS, {"u": "carl"})
+    with pytest.raises(OptionError, match="no column 'user'"):
+        why(policy, EVENTS, {"user": "ann"})
+    twice = [*EVENTS, {"time": 300, "type": "withdraw", "u": "ann", "a": 5000}]
+    with pytest.raises(OptionError, match="2 rows match"):
+        why(policy, twice, {"u": "ann"})
+    with pytest.raises(OptionError, match="3 time-points"):
+        why(policy, EVENTS, {"u": "ann", "a": 1, "time_point": 9})
+
+
+def test_a_wrong_child_is_found(policy: Policy) -> None:
+    data: dict[str, Any] = json.loads(why(policy, EVENTS, {"u": "ann"}).json())
+    data["nodes"][2]["time_point"] = [0, 1]
+    data["nodes"][2]["time"] = [0, 100]
+    with pytest.raises(EvidenceError) as found:
+        check(TEXT, EVENTS, data, signature=SIGNATURE)
+    assert found.value.node == 4
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "p.mfotl").write_text(TEXT)
+    (tmp_path / "p.sig").write_text(SIGNATURE)
+    (tmp_path / "p.log").write_text("@0 withdraw(ann,2000);\n@100 withdraw(bob,20);\n@200 report(bob);\n")
+    call = ["why", str(tmp_path / "p.mfotl"), "-s", str(tmp_path / "p.sig"), "--input", str(tmp_path / "p.log")]
+    assert main([*call, "--row", '{"u": "ann"}', "--check", "--format", "json"]) == 0
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["kind"] == "proof"
+    assert "was checked" in shown.err
+    assert main([*call, "--row", "ann"]) == 2
+    assert "--row is no JSON" in capsys.readouterr().err
+    assert main([*call, "--row", '{"u": "ann"}', "--format", "html", "-o", str(tmp_path / "e.html")]) == 0
+    assert "<details" in (tmp_path / "e.html").read_text()
+
+
+def test_random_proofs_are_accepted_and_mutants_are_not(tmp_path: Path) -> None:
+    counts: Counter[str] = Counter()
+    start = random.Random(5).randrange(10**6)
+    for seed in range(start, start + 60):
+        counts += compare(seed, tmp_path / "events.log")
+    assert counts["proofs"] > 200
+    assert counts["rejected"] > 500
