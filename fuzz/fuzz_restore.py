@@ -14,7 +14,7 @@ import driver
 
 with driver.atheris.instrument_imports(include=["hamlet"]):
     import hamlet
-    from hamlet.engine import checkpointing
+    from hamlet.checkpoint import frame
     from tests.save_mutations import mutated, opened
     from tests.test_saving import RIDES, rides
 
@@ -63,7 +63,7 @@ def check(data: bytes) -> None:
             save = data[1:]
         case b"s":
             head, _, blobs = data[1:].partition(b"\n")
-            save = checkpointing.sealed(head, [blobs])
+            save = frame.sealed(head, [blobs])
         case _:
             save = mutated(save, chance)
     try:

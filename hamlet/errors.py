@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
@@ -257,6 +258,37 @@ def near_miss(name: str, choices: Iterable[str], cutoff: float = 0.6) -> str | N
         return folded[name.lower()]
     close = difflib.get_close_matches(name.lower(), list(folded), n=1, cutoff=cutoff)
     return folded[close[0]] if close else None
+
+
+_as_flags = False
+
+
+@contextmanager
+def speaking_of_flags() -> Iterator[None]:
+    """Have messages name options as the command line has them."""
+    global _as_flags
+    before, _as_flags = _as_flags, True
+    try:
+        yield
+    finally:
+        _as_flags = before
+
+
+def option(name: str, value: object = None) -> str:
+    """An option as whoever reads the message writes it: ``--time-column ts``, or ``time_column='ts'`` in Python.
+
+    Examples
+    --------
+    >>> option("late", "drop"), option("lateness", "5 s"), option("max_memory")
+    ("late='drop'", "lateness='5 s'", 'max_memory')
+    """
+    if not _as_flags:
+        return name if value is None else f"{name}={value!r}"
+    flag = f"--{name.replace('_', '-')}"
+    if value is None:
+        return flag
+    text = str(value)
+    return f"{flag} {text}" if text and not set(text) & set(" '") else f"{flag} {text!r}"
 
 
 class Reports:

@@ -10,8 +10,8 @@ import json
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from hamlet.checkpoint import frame
 from hamlet.checkpoint.columns import WORD
-from hamlet.engine import checkpointing
 
 NUMBERS = (0, 1, -1, 2, 7, 8, 63, 64, 255, 2**16, 2**31 - 1, -(2**31), 2**32, 2**61, 2**62, 2**63 - 1, -(2**63), 2**64)
 WORDS = ("", "s", "5 s", "INT", "STRING", "DOUBLE", "TIMESTAMP", "UTC", "null", "int64", "large_binary")
@@ -28,14 +28,14 @@ class Chance(Protocol):
 
 def opened(data: bytes) -> tuple[Any, bytearray]:
     """The description and the blobs of a save that is right."""
-    length = checkpointing.HEAD.unpack_from(data)[2]
-    start = checkpointing.HEAD.size
+    length = frame.HEAD.unpack_from(data)[2]
+    start = frame.HEAD.size
     return json.loads(data[start : start + length]), bytearray(data[start + length + -length % WORD :])
 
 
-def sealed(description: Any, blobs: bytes | bytearray, *, format: int = checkpointing.FORMAT) -> bytes:
+def sealed(description: Any, blobs: bytes | bytearray, *, format: int = frame.FORMAT) -> bytes:
     """A save with a digest that is right."""
-    return checkpointing.sealed(json.dumps(description).encode(), [blobs], format)
+    return frame.sealed(json.dumps(description).encode(), [blobs], format)
 
 
 def mutated(data: bytes, chance: Chance) -> bytes:

@@ -267,7 +267,8 @@ def test_advance_beyond_all_time(time: int) -> None:
 def test_a_closed_engine_says_so() -> None:
     running = engine()
     assert running.close() == []
-    for call in (lambda: running.push(stream("A")), lambda: running.advance(1), running.close):
+    assert running.close() == []
+    for call in (lambda: running.push(stream("A")), lambda: running.advance(1), running.save):
         with pytest.raises(HamletError, match="the engine is closed; make a new one"):
             call()
 

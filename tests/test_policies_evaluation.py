@@ -264,7 +264,7 @@ def test_saves_that_are_damaged_are_refused() -> None:
     for wrong in (b"", data[:10], data[:-1], b"x" + data[1:], data[:200] + b"?" + data[201:]):
         with pytest.raises(RestoreError):
             Monitor.restore(policy, wrong)
-    with pytest.raises(RestoreError, match="other policies"):
+    with pytest.raises(RestoreError, match="of other policies"):
         Monitor.restore(other, data)
     with pytest.raises(RestoreError, match="bytes"):
         Monitor.restore(policy, "text")  # type: ignore[arg-type]
@@ -272,7 +272,8 @@ def test_saves_that_are_damaged_are_refused() -> None:
 
 def test_saves_that_somebody_made_up_are_refused_or_run() -> None:
     """The digest fits, the numbers do not: an error, or a monitor that goes on, never a crash."""
-    from hamlet.policies.saving import HEAD, MAGIC, _seal
+    from hamlet.checkpoint import frame
+    from hamlet.checkpoint.columns import WORD
 
     policy = Policy.parse(
         "ONCE[0,5] s(x) AND NOT ((NOT r(y, 1)) UNTIL[0,3] p(y) AND FALSE) AND HISTORICALLY[0,4] s(x)".replace(
@@ -283,15 +284,15 @@ def test_saves_that_somebody_made_up_are_refused_or_run() -> None:
     monitor = Monitor(policy)
     monitor.push(events_of((0, "s", "one"), (2, "s", "two"), (3, "e")))
     data = bytearray(monitor.save())
-    magic, format, length, behind, _ = HEAD.unpack_from(data)
-    assert magic == MAGIC
+    length = frame.HEAD.unpack_from(data)[2]
+    blobs = length + -length % WORD
     draw = random.Random(7)
     refused = 0
     for _ in range(300):
-        body = bytearray(data[HEAD.size :])
+        body = bytearray(data[frame.HEAD.size :])
         for _ in range(draw.choice([1, 1, 3])):
             body[draw.randrange(len(body))] = draw.randrange(256)
-        made = HEAD.pack(MAGIC, format, length, behind, _seal(length, bytes(body))) + bytes(body)
+        made = frame.sealed(bytes(body[:length]), [bytes(body[blobs:])])
         try:
             restored = Monitor.restore(policy, made)
             restored.push(events_of((9, "s", "one")))

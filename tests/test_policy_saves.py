@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import random
 from typing import Any
 
 import pytest
 
-from hamlet.checkpoint.columns import WORD
 from hamlet.errors import HamletError, RestoreError
 from hamlet.policies import Monitor, Policy
-from hamlet.policies.saving import FORMAT, HEAD, MAGIC, _seal
-from tests.save_mutations import VALUES, WAYS
+from tests.save_mutations import VALUES, WAYS, opened, sealed
 
 SIGNATURE = "e() p(x: int) q(x: int) r(x: int, y: int) s(t: string)"
 POLICIES = [
@@ -98,18 +95,14 @@ def test_saves_of_verdicts_that_somebody_made_up_are_refused_or_run(text: str) -
         monitor = Monitor(policy, verdicts=verdicts, mode=mode)
         monitor.push(stream(1))
         data = monitor.save()
-        length = HEAD.unpack_from(data)[2]
-        description = json.loads(data[HEAD.size : HEAD.size + length])
-        blobs = bytearray(data[HEAD.size + length + -length % WORD :])
+        description, blobs = opened(data)
         for _ in range(60):
             told, made = description, bytearray(blobs)
             if draw.random() < 0.5:
                 told = {**description, "serving": _replaced(description["serving"], draw)}
             else:
                 made = draw.choice(WAYS)(made, chance)
-            head = json.dumps(told).encode()
-            body = head + bytes(-len(head) % WORD) + bytes(made)
-            save = HEAD.pack(MAGIC, FORMAT, len(head), len(body), _seal(len(head), body)) + body
+            save = sealed(told, made)
             try:
                 restored = Monitor.restore(policy, save)
                 restored.push([{"time": 10**6, "type": "p", "x": 1}])
@@ -123,7 +116,7 @@ def test_saves_of_verdicts_fit_their_policy_alone() -> None:
     policy = Policy.parse(POLICIES[0], SIGNATURE)
     data = Monitor(policy, verdicts="all").save()
     assert Monitor.restore(policy, data).options.verdicts == "all"
-    with pytest.raises(RestoreError, match="other policies"):
+    with pytest.raises(RestoreError, match="of other policies"):
         Monitor.restore(Policy.parse(POLICIES[1], SIGNATURE), data)
     for wrong in (data[:-1], data[:40] + b"?" + data[41:]):
         with pytest.raises(RestoreError):

@@ -92,7 +92,7 @@ def test_restore_with_another_workload() -> None:
     engine = hamlet.Engine(workload(A, B))
     rows = engine.push(events[:60])
     data = engine.save()
-    with pytest.raises(hamlet.RestoreError, match="another workload"):
+    with pytest.raises(hamlet.RestoreError, match="of other queries"):
         hamlet.Engine.restore(workload(A, C), data)
     engine = hamlet.Engine.restore(workload(A, C), data, saved_with=workload(A, B))
     rows += engine.push(events[60:]) + engine.close()
@@ -106,7 +106,7 @@ def test_damaged_saves() -> None:
     engine.push(stream(4)[:20])
     engine.replace(workload(A, C))
     data = engine.save()
-    with pytest.raises(hamlet.RestoreError, match="another workload"):
+    with pytest.raises(hamlet.RestoreError, match="of other queries"):
         hamlet.Engine.restore(workload(A), data)
     chance = random.Random(5)
     for _ in range(200):

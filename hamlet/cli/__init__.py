@@ -20,7 +20,7 @@ import click
 
 from hamlet.cli.interrupt import heard_at_once
 from hamlet.engine.garbage import resting
-from hamlet.errors import HamletError, JobError, WorkloadError
+from hamlet.errors import HamletError, JobError, WorkloadError, speaking_of_flags
 from hamlet.starting import EXIT_CODE
 from hamlet.version import __version__
 
@@ -103,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 (for as long as the process lives)
     logging.getLogger("hamlet").addHandler(_SILENT)  # a command says itself what the log would
     try:
-        with warnings.catch_warnings():
+        with speaking_of_flags(), warnings.catch_warnings():
             warnings.showwarning = _show_warning
             code = cli.main(arguments, prog_name="hamlet", standalone_mode=False)
         return code if isinstance(code, int) else 0

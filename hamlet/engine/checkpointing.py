@@ -2,15 +2,11 @@
 
 Contract
 --------
-**Form.** A head of fixed length: magic, format, lengths, and the BLAKE2b digest of all that is behind it. Then a
-description in JSON, and the blobs that it describes (`hamlet.checkpoint.columns`). Little-endian, but for the states of
-the kernels, which are in the order of the machine (``checkpoint.pyx``).
+**Form.** A frame (`hamlet.checkpoint.frame`).
 **Saved** are the options, the place in the stream, held events, the types learned so far, strings and partition keys by
 number, and the states of open windows. Derived, and made anew, are the compiled workload, groups and indexes.
-**Refused** are bytes that are cut short or changed, of another format, of another workload (by the digest of its
-canonical text), or of a version that compiles the workload to other tables. The digest finds damage, not malice, so
-nothing else is believed either: bytes that somebody has made up end in a `RestoreError` or in an engine that counts
-wrong. They run no code, and ask for memory in proportion to their length and to what a state of the workload takes.
+**Refused** is what the frame refuses, and a save of a version that compiles the workload to other tables. Bytes that
+somebody has made up end in a `RestoreError` or in an engine that counts wrong.
 **Size.** In proportion to the open windows (their cells, and single events where a predicate looks back at them), to
 the partitions that are known (those alive, and some that no longer are), to the strings ever seen, and to the events
 that are held back.
@@ -20,17 +16,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import struct
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from hamlet.checkpoint.columns import WORD, BlobReader, BlobWriter, Json, fields, items, text, whole
+from hamlet.checkpoint import frame
+from hamlet.checkpoint.columns import BlobWriter, Json, fields, items, text, whole
 from hamlet.checkpoint.stream import (
     Promise,
     check_events,
@@ -46,22 +40,20 @@ from hamlet.checkpoint.stream import (
 from hamlet.engine.class_runner import RunnerState
 from hamlet.engine.executor import Executor
 from hamlet.engine.layers.executor import AnyExecutor, LayeredExecutor, UnitRun
-from hamlet.engine.reorder_buffer import Place
-from hamlet.errors import HamletError, MemoryLimitError, RestoreError, one_of
+from hamlet.engine.live import Part
+from hamlet.errors import RestoreError
 from hamlet.input.columns import StringPool
 from hamlet.input.ticks import MOST_TICKS
 from hamlet.language.schema import Schema
 from hamlet.planner.classify import Signature
 from hamlet.planner.compiled import CompiledWorkload
 from hamlet.planner.workload import Workload
+from hamlet.runtime.reorder_buffer import Place
 from hamlet.version import __version__
 
-FORMAT = 9
-MAGIC = b"\x93HAMLET\n"
-HEAD = struct.Struct("<8sIIQ32s")  # magic, format, length of the description, length of all behind the head, digest
-_DESCRIBED = (
-    *("version", "byte_order", "workload", "queries", "options", "stream"),
-    *("promise", "held", "fed", "schema", "strings", "executor"),
+_FIELDS = (
+    *("options", "stream", "promise", "held", "fed", "schema", "strings"),
+    *("executor", "expected", "parts"),
 )
 
 
@@ -73,7 +65,7 @@ class EngineState:
     ----------
     options : mapping of str to Any
         `hamlet.engine.options.Options`, and ``lateness`` and ``late``.
-    place : hamlet.engine.reorder_buffer.Place
+    place : hamlet.runtime.reorder_buffer.Place
         How far the stream has come, and the events that are held.
     promise : datetime.date, numpy.datetime64 or None
         A time given before the first event.
@@ -82,6 +74,8 @@ class EngineState:
     schema : Schema or None
     strings : sequence of str
         By number.
+    expected : list of list of str
+        Of `hamlet.runtime.expected.Expected`.
     """
 
     options: Mapping[str, Any]
@@ -90,6 +84,27 @@ class EngineState:
     fed: pa.Table | None
     schema: Schema | None
     strings: Sequence[str]
+    expected: list[list[str]]
+
+
+@dataclass(frozen=True)
+class SavedPart:
+    """One engine of a save of several.
+
+    Attributes
+    ----------
+    workload : Workload
+    data : bytes
+    names : set of str
+        The queries whose rows are given.
+    after : int or None
+        As of `hamlet.engine.live.Part`.
+    """
+
+    workload: Workload
+    data: bytes
+    names: set[str]
+    after: int | None
 
 
 # ------------------------------------------------------------------------------------------------- writing
@@ -107,11 +122,7 @@ def write(workload: Workload, state: EngineState, executor: AnyExecutor | None) 
     schema, place = state.schema, state.place
     names = [] if schema is None else columns_read(workload, schema)
     strings = pa.array([each.encode("utf-8", "surrogatepass") for each in state.strings], pa.large_binary())
-    description = {
-        "version": __version__,
-        "byte_order": sys.byteorder,
-        "workload": _digest(str(workload).encode("utf-8", "surrogatepass")),
-        "queries": list(workload.names),
+    described = {
         "options": described_options(state.options),
         "stream": [place.events, place.late_events, place.seen, place.promised],
         "promise": described_promise(state.promise, blobs),
@@ -120,23 +131,25 @@ def write(workload: Workload, state: EngineState, executor: AnyExecutor | None) 
         "schema": None if schema is None else described_schema(schema, names),
         "strings": blobs.array(strings),
         "executor": None if executor is None else _described_executor(executor, blobs, names),
+        "expected": state.expected,
+        "parts": None,
     }
-    head = json.dumps(description, separators=(",", ":")).encode()
-    return sealed(head, blobs.parts)
+    return frame.write(work_of(workload), described, blobs)
 
 
-def sealed(head: bytes, blobs: Sequence[Any], format: int = FORMAT) -> bytes:
-    """A save of a description and its blobs."""
-    rest = [head, bytes(-len(head) % WORD), *blobs]
-    length = sum(memoryview(part).nbytes for part in rest)
-    return b"".join([HEAD.pack(MAGIC, format, len(head), length, _seal(len(head), rest)), *rest])
+def write_parts(workload: Workload, parts: Sequence[tuple[Part, Workload, bytes]]) -> bytes:
+    """Several engines as bytes, each with its workload and its own save."""
+    blobs = BlobWriter()
+    described = [
+        {"text": str(own), "names": sorted(part.names), "after": part.after, "save": blobs.blob(data)}
+        for part, own, data in parts
+    ]
+    return frame.write(work_of(workload), {**dict.fromkeys(_FIELDS), "parts": described}, blobs)
 
 
-def _seal(head: int, parts: Sequence[Any]) -> bytes:
-    digest = hashlib.blake2b(head.to_bytes(8, "little"), digest_size=32)
-    for part in parts:
-        digest.update(part)
-    return digest.digest()
+def work_of(workload: Workload) -> frame.Work:
+    """What a save of an engine is of."""
+    return frame.Work("queries", str(workload))
 
 
 def _digest(data: bytes) -> str:
@@ -206,6 +219,9 @@ class Saved:
     Attributes
     ----------
     state : EngineState
+        Of one engine.
+    parts : Json
+        What is said of several engines (`hamlet.engine.live`), None of one.
 
     Raises
     ------
@@ -214,31 +230,31 @@ class Saved:
     """
 
     def __init__(self, workload: Workload, data: bytes | bytearray | memoryview) -> None:
-        description, self._blobs = _opened(data)
-        with self.blamed():
-            _check_origin(workload, description)
-            self._version = text(description["version"])
-            self._executor = description["executor"]
-            options = options_of(description["options"])
-            schema = schema_of(workload, description["schema"], options)
+        self._fields, self._blobs = frame.read(work_of(workload), data, _FIELDS)
+        self.parts = self._fields["parts"]
+        if self.parts is not None:
+            return
+        with frame.blamed():
+            self._executor = self._fields["executor"]
+            options = options_of(self._fields["options"])
+            schema = schema_of(workload, self._fields["schema"], options)
             self._names = [] if schema is None else columns_read(workload, schema)
-            self.state = self._state(description, options, schema)
+            self.state = self._state(self._fields, options, schema)
 
-    @staticmethod
-    @contextmanager
-    def blamed() -> Iterator[None]:
-        """Whatever goes wrong inside is the fault of the bytes."""
-        try:
-            yield
-        except (RestoreError, MemoryLimitError):
-            raise
-        except MemoryError:
-            raise RestoreError("there is not enough memory to restore the save") from None
-        except (HamletError, ArithmeticError, ValueError, pa.ArrowException) as error:
-            raise RestoreError(
-                f"the save cannot be restored: {error}\n"
-                "hint: its bytes fit their digest, so something else than engine.save() has made them"
-            ) from error
+    def unpacked(self) -> list[SavedPart]:
+        """The engines of a save of several."""
+        found = []
+        with frame.blamed():
+            for each in items(self.parts):
+                written, names, after, length = fields(each, "text", "names", "after", "save")
+                data = bytes(self._blobs.blob(length))
+                after = None if after is None else whole(after, -(2**63))
+                queries = {text(name) for name in items(names)}
+                found.append(SavedPart(Workload.parse(text(written)), data, queries, after))
+            self._blobs.end()
+            if not found:
+                raise ValueError("there are no engines")
+        return found
 
     def load(self, executor: AnyExecutor | None) -> None:
         """Bring the executor, compiled for the schema of `state`, to where the saved one was."""
@@ -270,8 +286,8 @@ class Saved:
         tables, events, signatures, classes = fields(described, "tables", "events", "signatures", "classes")
         if tables != _tables_digest(executor.workload):
             raise RestoreError(
-                f"the save was written by Hamlet {self._version}, which runs this workload in another way than Hamlet "
-                f"{__version__} does\nhint: restore it with that version"
+                f"the save was written by Hamlet {self._fields['version']}, which runs this workload in another way "
+                f"than Hamlet {__version__} does\nhint: restore it with that version"
             )
         schema, states = executor.workload.schema, []
         for compiled, each in zip(executor.workload.classes, items(classes), strict=True):
@@ -297,7 +313,9 @@ class Saved:
         if seen is not None and abs(seen) > MOST_TICKS:
             raise ValueError("the largest time seen is out of bounds")
         place = Place(whole(events), whole(late_events), seen, promised, held)
-        return EngineState(options, place, promise, fed, schema, texts)
+        missing, others = items(description["expected"], 2)
+        expected = [[text(name) for name in items(each)] for each in (missing, others)]
+        return EngineState(options, place, promise, fed, schema, texts, expected)
 
     def _events(
         self, description: Json, schema: Schema | None, names: Sequence[str] | None = None, *, ordered: bool = True
@@ -320,53 +338,6 @@ def _texts(strings: pa.Array) -> list[str]:
     if len(set(texts)) < len(texts):
         raise ValueError("two strings are equal")
     return texts
-
-
-def _opened(data: bytes | bytearray | memoryview) -> tuple[Json, BlobReader]:
-    """The description and the blobs, of bytes that are whole."""
-    try:
-        view = memoryview(data).toreadonly().cast("B")
-    except TypeError:
-        raise RestoreError(f"a save is bytes, not a {type(data).__name__}") from None
-    if view[: len(MAGIC)] != MAGIC[: len(view)]:
-        raise RestoreError("these bytes are not a save of Hamlet\nhint: give what engine.save() returned, unchanged")
-    if len(view) < HEAD.size:
-        raise _cut(len(view), "of at least", HEAD.size)
-    _, format, length, behind, digest = HEAD.unpack_from(view)
-    if format != FORMAT:
-        raise RestoreError(
-            f"the save has format {format}, and Hamlet {__version__} reads format {FORMAT}\n"
-            "hint: restore it with the version that wrote it"
-        )
-    rest = view[HEAD.size :]
-    if len(rest) != behind:
-        raise _cut(len(view), "instead of", HEAD.size + behind)
-    if _seal(length, [rest]) != digest:
-        raise RestoreError("the save is damaged: its bytes do not fit their digest\nhint: take an older save")
-    try:
-        description = json.loads(bytes(rest[:length]))
-        fields(description, *_DESCRIBED)
-    except (ValueError, RecursionError) as error:
-        raise RestoreError(f"the save is damaged: its description cannot be read ({error})") from None
-    return description, BlobReader(rest[length + -length % WORD :])
-
-
-def _cut(found: int, word: str, wanted: int) -> RestoreError:
-    return RestoreError(
-        f"the save is not whole: it has {found} bytes {word} {wanted}\nhint: copy it again, or take an older one"
-    )
-
-
-def _check_origin(workload: Workload, description: Json) -> None:
-    names = [repr(text(name)) for name in items(description["queries"])]
-    if description["workload"] != _digest(str(workload).encode("utf-8", "surrogatepass")):
-        shown = one_of(names, "and") if len(names) < 6 else ", ".join([*names[:5], "..."])
-        raise RestoreError(
-            f"the save is of an engine of another workload (with the queries {shown})\n"
-            "hint: restore it with the workload that it was saved with; comments and layout may differ, names may not"
-        )
-    if description["byte_order"] != sys.byteorder:
-        raise RestoreError("the save is of a machine with another order of bytes\nhint: restore it on such a machine")
 
 
 def _signature_of(description: Json) -> Signature:

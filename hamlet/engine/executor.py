@@ -210,6 +210,14 @@ class Executor:
             "values of group attributes": sum(each.index.nbytes for each in self._classes),
         }
 
+    def kept(self) -> tuple[int, int]:
+        """Rows that are kept, one per group of a query with open windows; bytes beside those that the kernels count."""
+        self._workers.settle()
+        delivered = [each.broadcast.kept for each in self._classes if each.broadcast]
+        rows = sum(table.num_rows for table in delivered if table is not None)
+        others = sum(self._others().values()) - self.held_back
+        return rows + sum(each.partitions for each in self.holdings()), others
+
     def trace(self) -> pa.Table:
         """Take the records of bursts since the last call."""
         batches, self._trace = self._trace, []

@@ -6,35 +6,33 @@ the same rows. Source: docs/numbers.md ("Time and order", "Windows").
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any, Literal, Unpack
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from hamlet.engine import trace
 from hamlet.engine.executor import END_OF_TIME, Executor, paths_taken
 from hamlet.engine.feed import Feed, process
-from hamlet.engine.intake import Intake
 from hamlet.engine.layers.executor import any_executor_of
-from hamlet.engine.live import Part, Replacement, Unpacked, compared, in_order, is_packed, packed, unpacked
+from hamlet.engine.live import Part, Replacement, compared, in_order
 from hamlet.engine.live.waiting import Waiting
 from hamlet.engine.memory_limit import bytes_of
 from hamlet.engine.options import Options, RunOptions, options_of, takes
-from hamlet.engine.reorder_buffer import Disorder
 from hamlet.engine.stages import Stages
 from hamlet.errors import HamletError, UnsupportedError
 from hamlet.input.columns import StringPool, values_of
-from hamlet.input.ordering import SortKey
 from hamlet.input.stream_schema import check_zones
-from hamlet.input.ticks import Lateness, refuse_far, refuse_outside, time_in_ticks
+from hamlet.input.ticks import Lateness, time_in_ticks
 from hamlet.kernel.memory import Budget
 from hamlet.language.schema import Clock, Schema
 from hamlet.output.query_rows import QueryRows
 from hamlet.planner.workload import Workload, workload_of
+from hamlet.runtime.arrivals import Arrivals
+from hamlet.runtime.expected import Expected
+from hamlet.runtime.monitor import Monitor, Row
 
 Late = Literal["error", "drop"]
 
@@ -45,7 +43,7 @@ class EngineOptions(RunOptions, total=False):
     trace: bool
 
 
-class Engine:
+class Engine(Monitor):
     """Counts the trends of a stream as it arrives.
 
     Parameters
@@ -74,6 +72,8 @@ class Engine:
     [{'query': 'q1', 'window_start': 0, 'window_end': 10, 'count': 3}]
     """
 
+    _called = "engine"
+
     @takes(Options)
     def __init__(
         self,
@@ -84,6 +84,7 @@ class Engine:
         gather: bool | None = None,
         **options: Unpack[EngineOptions],
     ) -> None:
+        super().__init__()
         self.options = chosen = options_of(options, ("lateness", "late", "gather"))
         given = workload_of(workload)
         self.given = self._base = given  # the workload now, and the one that this engine itself runs
@@ -93,61 +94,21 @@ class Engine:
         self._replaced = False
         self._gather = gather
         self._waiting = Waiting(self.workload, chosen.time_column)
-        self._key = SortKey(chosen.time_column, chosen.order_column)
-        self._intake = Intake(chosen, chosen.columns_of(workload))
         self._schema: Schema | None = None
         self._strings = StringPool()
         self._executor: Executor | None = None
         self._budget = Budget(bytes_of(chosen.max_memory))
-        self._disorder = Disorder(self._key, lateness, late, counted=self._budget.limit is not None)
-        self._promise: Any = None  # a time given before the first event, which says in what unit it is
+        self._arrivals = Arrivals(
+            chosen, chosen.columns_of(workload), lateness, late, counted=self._budget.limit is not None
+        )
+        self._disorder = self._arrivals.buffer
         self._feed: Feed | None = None  # of a stream that is complete and in order
-        self._closed = False
         self._settled = False  # whether types are known for good though names may be missing
-        self._failed: str | None = None
+        self._expected = Expected(
+            dict.fromkeys(kind for query in self.workload.analysis.queries for kind in query.types.values())
+        )
 
     # ------------------------------------------------------------------------------------------ the public face
-
-    def push(self, events: Any) -> list[dict[str, Any]]:
-        """Take a batch of events in any order within the lateness; give the rows of windows that closed by it.
-
-        Parameters
-        ----------
-        events : pyarrow Table or RecordBatch, dict of numpy arrays, iterable of dicts
-
-        Raises
-        ------
-        DataError
-            Late events, a NULL time, a column that is missing or changes its type: nothing of the push is taken.
-        """
-        if self._replaced:
-            return self._everywhere("_take", events if hasattr(events, "__len__") else list(events))
-        if not self._closed and self._failed is None and self._waiting.take(events):
-            if not self._waiting.due:
-                return []
-            self._flush()
-            return self._dicts()
-        self._waiting.stop()
-        self._take(events)
-        gathers = self._waiting.unnoticed if self._gather is None else self._gather
-        orderly = gathers and self._disorder.watermark == self._disorder.seen  # none may come late
-        if orderly and self._budget.limit is None:
-            self._waiting.begin(events, self._executor, self._schema, self._disorder.seen)
-        return self._dicts()
-
-    def advance(self, time: Any) -> list[dict[str, Any]]:
-        """Promise that no event before `time` will come; give the rows of windows that end at or before it."""
-        if self._replaced:
-            return self._everywhere("_advance", time)
-        self._advance(time)
-        return self._dicts()
-
-    def close(self) -> list[dict[str, Any]]:
-        """End the stream; give all remaining rows."""
-        if self._replaced:
-            return self._everywhere("_close")
-        self._close()
-        return self._dicts()
 
     def replace(self, workload: Workload) -> Replacement:
         """Go on with another workload.
@@ -184,51 +145,27 @@ class Engine:
         >>> [(row["query"], row["count"]) for row in engine.close()]
         [('a', 2), ('b', 3)]
         """
-        self._refuse_closed()
-        if self._feed is not None:
-            raise HamletError("an engine that is fed by whole batches runs its workload to the end")
-        new = workload_of(workload)
-        self._flush()
-        done = compared(self.given, new, self._disorder.seen)
-        self.given = new
-        for part in (self._own, *self._others):
-            part.names.intersection_update(done.kept)
-        if done.added:
-            options: Any = {**asdict(self.options), **self._disorder.options}
-            fresh = Engine(new.select(done.added), **options)
-            if self._disorder.watermark is not None:
-                fresh._disorder.promise(self._disorder.watermark)
-            self._others.append(Part(fresh, set(done.added), done.after))
-        self._others = [part for part in self._others if part.names]
-        self._replaced = True
-        return done
-
-    def save(self) -> bytes:
-        """All that the engine is, as bytes for `restore`: going on from there is as if it had never stopped.
-
-        Their number is proportional to the open windows, the partitions alive, the strings ever seen, and the events
-        held back (`hamlet.engine.checkpointing`, also for the format). Only doubles that an adjacent comparison
-        adds up may differ afterwards, in their last digits: they are added in another order.
-
-        Raises
-        ------
-        HamletError
-            The engine is closed, or cannot go on after an error.
-        """
-        self._refuse_closed()
-        if self._replaced:
-            parts = (self._own, *self._others)
-            return packed(self.given, [(part, part.engine._base, part.engine._saved()) for part in parts])
-        return self._saved()
+        return self._do(partial(self._replace, workload_of(workload)))
 
     def _saved(self) -> bytes:
+        if self._replaced:
+            parts = (self._own, *self._others)
+            from hamlet.engine import checkpointing  # needed for saves only
+
+            saves = [(part, part.engine._base, part.engine._saved_alone()) for part in parts]
+            return checkpointing.write_parts(self.given, saves)
+        return self._saved_alone()
+
+    def _saved_alone(self) -> bytes:
+        """The engine, without those of queries that came later."""
         self._flush()
         options = asdict(self.options) | self._disorder.options
         fed = None if self._feed is None else self._feed.held
         place = self._disorder.place()
         from hamlet.engine import checkpointing  # needed for saved states only
 
-        state = checkpointing.EngineState(options, place, self._promise, fed, self._schema, self._strings.texts)
+        promise, expected = self._arrivals.promise, self._expected.described()
+        state = checkpointing.EngineState(options, place, promise, fed, self._schema, self._strings.texts, expected)
         return checkpointing.write(self._base, state, self._executor)
 
     @classmethod
@@ -266,13 +203,14 @@ class Engine:
             engine = cls.restore(saved_with, data)
             engine.replace(workload)
             return engine
-        if is_packed(data):
-            return cls._restored(workload, unpacked(workload, data))
+        from hamlet.checkpoint.frame import blamed
         from hamlet.engine import checkpointing
 
         saved = checkpointing.Saved(workload, data)
+        if saved.parts is not None:
+            return cls._restored(workload, saved.unpacked())
         state = saved.state
-        with saved.blamed():
+        with blamed():
             engine = cls(workload, **state.options)
             engine._strings = StringPool(state.strings)
             if state.schema is not None:
@@ -281,13 +219,14 @@ class Engine:
             else:
                 engine._disorder.load(state.place, None)
             saved.load(engine._executor)
-            engine._promise = state.promise
+            engine._arrivals.promise = state.promise
+            engine._expected.load(*state.expected)
             if engine._executor is not None and state.fed is not None:
                 engine._feed = Feed(engine._executor, state.fed)
         return engine
 
     @classmethod
-    def _restored(cls, workload: Workload, parts: Sequence[Unpacked]) -> Engine:
+    def _restored(cls, workload: Workload, parts: Sequence[Any]) -> Engine:
         """An engine whose workload had been replaced."""
         engine, *others = [cls.restore(each.workload, each.data) for each in parts]
         engine.given, engine._replaced = workload, True
@@ -297,17 +236,19 @@ class Engine:
 
     def trace(self) -> pa.Table:
         """Take the records of bursts since the last call (`hamlet.engine.trace`); none without the option ``trace``."""
-        self._flush()
-        return self._executor.trace() if self._executor is not None else trace.SCHEMA.empty_table()
+        with self._lock:
+            self._flush()
+            return self._executor.trace() if self._executor is not None else trace.SCHEMA.empty_table()
 
     @property
     def stats(self) -> dict[str, Any]:
         """Counters of the run so far; ``operators`` and ``features`` say what computed it since the engine was made."""
-        self._flush()
-        found: dict[str, Any] = {"late_events": self._disorder.late_events}
-        if self._executor is None:
-            return found
-        return found | self._executor.stats | paths_taken(self._executor.executors)
+        with self._lock:
+            self._flush()
+            found: dict[str, Any] = {"late_events": self._disorder.late_events}
+            if self._executor is None:
+                return found
+            return found | self._executor.stats | paths_taken(self._executor.executors)
 
     @property
     def executor(self) -> Executor:
@@ -332,20 +273,24 @@ class Engine:
     def push_columns(self, events: Any) -> list[QueryRows]:
         """Push events; the rows that are ready are given as `QueryRows`, a piece per query."""
         self._refuse_replaced()
-        self._take(events)
-        return self.drain()
+        with self._lock:
+            self._take(events)
+            return self.drain()
 
     def advance_columns(self, time: Any) -> list[QueryRows]:
         """Promise that no earlier event follows; the rows that are ready are given as `QueryRows`."""
         self._refuse_replaced()
-        self._advance(time)
-        return self.drain()
+        with self._lock:
+            self._go_on(time)
+            return self.drain()
 
     def close_columns(self) -> list[QueryRows]:
         """End the stream; the rows that are left are given as `QueryRows`."""
         self._refuse_replaced()
-        self._close()
-        return self.drain()
+        with self._lock:
+            self._finish()
+            self._closed = True
+            return self.drain()
 
     def open(self, schema: Schema) -> None:
         """Compile for a schema that is known before the first event (files, tables).
@@ -362,7 +307,7 @@ class Engine:
         """The rows of windows that have closed and were not given yet; queries without any are left out."""
         if self._executor is None:
             return []
-        with self._failing():
+        with self._working():
             return self._executor.drain()
 
     def without_rows(self) -> list[QueryRows]:
@@ -382,18 +327,103 @@ class Engine:
         """
         if self._feed is None:
             self._feed = Feed(self.executor)
-        with self._failing():
+        with self._working():
             return self._feed.take(batch, wait=wait)
+
+    # ------------------------------------------------------------------------------------------ the protocol
+
+    @property
+    def _text(self) -> Workload:
+        return self.given
+
+    def _push(self, events: Any) -> list[Row]:
+        if self._replaced:
+            return self._everywhere(
+                lambda engine, given: engine._take(given), events if hasattr(events, "__len__") else list(events)
+            )
+        if self._waiting.take(events):
+            if not self._waiting.due:
+                return []
+            self._flush()
+            return self._dicts()
+        self._waiting.stop()
+        self._take(events)
+        gathers = self._waiting.unnoticed if self._gather is None else self._gather
+        orderly = gathers and self._disorder.watermark == self._disorder.seen  # none may come late
+        if orderly and self._budget.limit is None:
+            self._waiting.begin(events, self._executor, self._schema, self._disorder.seen)
+        return self._dicts()
+
+    def _advance(self, time: Any) -> list[Row]:
+        return self._everywhere(lambda engine, given: engine._go_on(given), time)
+
+    def _end(self) -> list[Row]:
+        return self._everywhere(lambda engine, _: engine._finish(), None)
+
+    def _held(self) -> tuple[int, int]:
+        if self._replaced:
+            parts = [engine._held_alone() for engine in self._engines]
+            return sum(rows for rows, _ in parts), sum(size for _, size in parts)
+        return self._held_alone()
+
+    def _held_alone(self) -> tuple[int, int]:
+        """What is kept, without engines of queries that came later."""
+        self._flush()
+        rows, size = self._disorder.held()
+        if self._executor is None:
+            return rows, size
+        kept, other = self._executor.kept()
+        return rows + kept, size + other + self._budget.held
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was probably not meant, a sentence each: types and columns that never came."""
+        with self._lock:
+            self._flush()
+            if not self._disorder.events:
+                return []
+            unknown = [
+                f"no event has a value of {name}"
+                for name in self.workload.attributes
+                if self._schema is not None and self._schema.columns.get(name) is None
+            ]
+            return self._expected.warnings() + unknown
+
+    @property
+    def _engines(self) -> list[Engine]:
+        """Itself, and the engines of queries that came later."""
+        return [self, *(part.engine for part in self._others)]
 
     # ------------------------------------------------------------------------------------------ inside
 
-    def _everywhere(self, act: str, *arguments: Any) -> list[dict[str, Any]]:
+    def _replace(self, new: Workload) -> Replacement:
+        """Change the workload, for `replace`."""
+        if self._feed is not None:
+            raise HamletError("an engine that is fed by whole batches runs its workload to the end")
+        self._flush()
+        done = compared(self.given, new, self._disorder.seen)
+        self.given = new
+        for part in (self._own, *self._others):
+            part.names.intersection_update(done.kept)
+        if done.added:
+            options: Any = {**asdict(self.options), **self._disorder.options}
+            fresh = Engine(new.select(done.added), **options)
+            if self._disorder.watermark is not None:
+                fresh._disorder.promise(self._disorder.watermark)
+            self._others.append(Part(fresh, set(done.added), done.after))
+        self._others = [part for part in self._others if part.names]
+        self._replaced = True
+        return done
+
+    def _everywhere(self, act: Callable[[Engine, Any], None], given: Any) -> list[Row]:
         """Have all engines do something; the rows of all, in the order of the workload."""
-        getattr(self, act)(*arguments)
+        act(self, given)
+        if not self._replaced:
+            return self._dicts()
         rows = self._given_by(self._own)
         for part in self._others:
-            with self._failing():  # this engine has taken the events, and cannot give them back
-                getattr(part.engine, act)(*arguments)
+            with self._working():  # this engine has taken the events, and cannot give them back
+                act(part.engine, given)
                 rows += self._given_by(part)
         return in_order(rows, self.given.names)
 
@@ -412,78 +442,53 @@ class Engine:
         """Process the events of small pushes that wait."""
         events = self._waiting.taken()
         if events and self._failed is None:
-            with self._failing():
+            with self._working():
                 self._take(events)
 
     def _refuse_replaced(self) -> None:
         if self._replaced:
             raise UnsupportedError("after `replace` rows are given as dicts: call push, advance and close")
 
-    def _refuse_closed(self) -> None:
-        if self._closed:
-            raise HamletError("the engine is closed; make a new one for another stream")
-        if self._failed is not None:
-            raise HamletError(f"the engine cannot go on after an error: {self._failed}")
-
     def _take(self, events: Any) -> None:
         """Take a batch and process what is due."""
         self._refuse_closed()
         if self._waiting.events:
             self._flush()
-        disorder = self._disorder
-        batches, schema = self._intake.read(events, self._schema, disorder.events)
-        if not batches or schema is None:
+        batch = self._arrivals.read(events, self._schema)
+        if batch is None:
             return
-        keyed = [self._key.columns_of(batch) for batch in batches]
-        times = keyed[0][0] if len(keyed) == 1 else np.concatenate([times for times, _ in keyed])
-        refuse_far(self.options.time_column, int(times.min()), int(times.max()))
-        refuse_outside(schema.clock, int(times.min()), int(times.max()))
-        if self._promise is not None:
-            disorder.promise(time_in_ticks(self._promise, schema.clock))
-            self._promise = None
-        fresh = disorder.judge(times, schema.clock)
-        if schema is not self._schema:
-            if self._schema is None and not schema.closed:
-                names = (values_of(batch, self.options.type_column) for batch in batches)
-                self.workload.refuse_misspelled(schema, {name for each in names for name in each})
-            self._compile(schema)
-        if fresh is None:
-            for batch, (times, orders) in zip(batches, keyed, strict=True):
-                disorder.take(batch, times, orders, schema.clock)
-        else:
-            self._take_fresh(batches, fresh, schema.clock)
-        self._release()
+        if batch.schema is not self._schema:
+            if self._schema is None:
+                self.workload.refuse_misspelled(batch.schema, self._types(batch.parts))
+            self._compile(batch.schema)
+        with self._working():
+            if self._expected.missing:
+                self._expected.see(self._types(batch.parts))
+            self._arrivals.take(batch)
+            self._release()
 
-    def _take_fresh(self, batches: Sequence[pa.RecordBatch], fresh: npt.NDArray[np.bool_], clock: Clock) -> None:
-        """Take the events of a push that are not late."""
-        self._disorder.leave_out(int(len(fresh) - fresh.sum()))
-        start = 0
-        for batch in batches:
-            part = batch.filter(pa.array(fresh[start : start + batch.num_rows]))
-            start += batch.num_rows
-            self._disorder.take(part, *self._key.columns_of(part), clock)
+    def _types(self, batches: Sequence[pa.RecordBatch]) -> set[str]:
+        """The types of some events."""
+        return {name for batch in batches for name in values_of(batch, self.options.type_column)}
 
-    def _advance(self, time: Any) -> None:
+    def _go_on(self, time: Any) -> None:
         """Process what is due once no event before `time` will come."""
         self._refuse_closed()
         self._flush()
         self._waiting.stop()
-        if self._schema is None and not isinstance(time, (int, np.integer)):
-            self._promise = time
-            return
-        self._disorder.promise(time_in_ticks(time, self.clock))
-        self._release()
+        if self._arrivals.advance(time, None if self._schema is None else self._schema.clock):
+            with self._working():
+                self._release()
 
-    def _close(self) -> None:
+    def _finish(self) -> None:
         """Process what is held."""
         self._refuse_closed()
         self._flush()
-        self._closed = True
-        self._disorder.promise(END_OF_TIME)
-        if self._feed is None:
-            self._release()
-        else:
-            with self._failing():
+        with self._working():
+            self._disorder.promise(END_OF_TIME)
+            if self._feed is None:
+                self._release()
+            else:
                 self._feed.finish(END_OF_TIME)
 
     def _compile(self, schema: Schema) -> None:
@@ -509,21 +514,11 @@ class Engine:
         """Process events in order, whole time steps, and close what ends by then."""
         if self._budget.limit is not None:
             self.executor.held_back = self._disorder.nbytes
-        with self._failing():
-            process(self.executor, batches, watermark)
-
-    @contextmanager
-    def _failing(self) -> Iterator[None]:
-        """Whatever goes wrong inside ends the engine."""
-        try:
-            yield
-        except BaseException as error:  # the kernels may have stopped anywhere, by an interrupt too
-            self._failed = str(error) or type(error).__name__
-            raise
+        process(self.executor, batches, watermark)
 
     def _dicts(self) -> list[dict[str, Any]]:
         """Take out the rows that are ready, as dicts."""
         if self._executor is None:
             return []
-        with self._failing():
+        with self._working():
             return self._executor.drain_dicts()

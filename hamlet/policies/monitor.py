@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any, Unpack
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet.engine.intake import Intake
 from hamlet.engine.options import made_of, takes
-from hamlet.engine.reorder_buffer import Disorder
-from hamlet.errors import HamletError
+from hamlet.input.columns import values_of
 from hamlet.input.ordering import SortKey
-from hamlet.input.ticks import refuse_far, time_in_ticks
 from hamlet.language.schema import Clock, Schema
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.logs.reader import LogChunk
@@ -24,11 +18,15 @@ from hamlet.policies.options import MonitorOptions, OnlineOptions
 from hamlet.policies.runner import Serving
 from hamlet.policies.running import dicts_of, policies_of
 from hamlet.policies.verdicts.automata import VerdictServing
+from hamlet.runtime.arrivals import Arrivals
+from hamlet.runtime.expected import Expected
+from hamlet.runtime.monitor import Monitor as Protocol
+from hamlet.runtime.monitor import Row
 
 _END_OF_TIME = (1 << 61) - 1
 
 
-class Monitor:
+class Monitor(Protocol):
     """Evaluates policies over a stream as it arrives.
 
     A time-point of the stream's time stays open until a later time arrives, so events of one time may be split over
@@ -58,6 +56,7 @@ class Monitor:
 
     @takes(OnlineOptions)
     def __init__(self, policy: Policy | Iterable[Policy], **options: Unpack[MonitorOptions]) -> None:
+        super().__init__()
         self.options = chosen = made_of(OnlineOptions, options)
         self.policies = policies_of(policy)
         self._key = SortKey(chosen.time_column, chosen.order_column)
@@ -72,15 +71,20 @@ class Monitor:
             if name is not None
         ]
         columns = tuple(dict.fromkeys([*self._key.names, chosen.type_column, *names]))
-        self._intake = Intake(chosen.events, columns, wide_integers=True)
-        self._disorder = Disorder(self._key, chosen.lateness, chosen.late, counted=chosen.max_memory is not None)
+        self._arrivals = Arrivals(
+            chosen.events,
+            columns,
+            chosen.lateness,
+            chosen.late,
+            counted=chosen.max_memory is not None,
+            wide_integers=True,
+        )
+        self._disorder = self._arrivals.buffer
+        self._expected = Expected(sorted({name for name, _ in wanted}))
         self._schema: Schema | None = None
         self._columns: pa.Schema | None = None  # of the batches
         self._tables: Tables | None = None
         self._counts = {"events": 0, "matched_events": 0, "null_events": 0}
-        self._promise: Any = None  # a time given before the first event, which says in what unit it is
-        self._closed = False
-        self._failed: str | None = None
 
     def _made(self, clock: Clock) -> Serving | VerdictServing:
         kind = clock.type if clock.is_timestamp else pa.int64()
@@ -94,63 +98,59 @@ class Monitor:
             return VerdictServing(self.policies, chosen.automaton, kind, clock.ticks_per_second, **common)
         return Serving(self.policies, kind, clock.ticks_per_second, **common)
 
-    # ------------------------------------------------------------------------------------------ the public face
+    # ------------------------------------------------------------------------------------------ the protocol
 
-    def push(self, events: Any) -> list[dict[str, Any]]:
-        """Take a batch of events in any order within the lateness; give the rows that are decided by it.
+    @property
+    def _text(self) -> list[Policy]:
+        return self.policies
 
-        Parameters
-        ----------
-        events : pyarrow Table or RecordBatch, dict of numpy arrays, iterable of dicts
-
-        Raises
-        ------
-        DataError
-            Late events, a NULL time, a column that is missing or changes its type: nothing of the push is taken.
-        """
-        self._refuse_closed()
-        disorder = self._disorder
-        batches, schema = self._intake.read(events, self._schema, disorder.events)
-        if not batches or schema is None:
+    def _push(self, events: Any) -> list[Row]:
+        batch = self._arrivals.read(events, self._schema)
+        if batch is None:
             return []
-        keyed = [self._key.columns_of(batch) for batch in batches]
-        times = np.concatenate([times for times, _ in keyed])
-        refuse_far(self.options.time_column, int(times.min()), int(times.max()))
-        if self._promise is not None:
-            disorder.promise(time_in_ticks(self._promise, schema.clock))
-            self._promise = None
-        fresh = disorder.judge(times, schema.clock)
-        if schema is not self._schema:
-            self._adopt(schema, batches[0].schema)
-        with self._failing():
-            for batch, (stamps, orders) in zip(batches, keyed, strict=True):
-                if fresh is None:
-                    disorder.take(batch, stamps, orders, schema.clock)
-            if fresh is not None:
-                self._take_fresh(batches, fresh, schema.clock)
+        if batch.schema is not self._schema:
+            self._adopt(batch.schema, batch.parts[0].schema)
+        with self._working():
+            if self._expected.missing:
+                for part in batch.parts:
+                    self._expected.see(values_of(part, self.options.type_column))
+            self._arrivals.take(batch)
             return self._released()
 
-    def advance(self, time: Any) -> list[dict[str, Any]]:
-        """Promise that no event before `time` will come; give the rows that are decided by that."""
-        self._refuse_closed()
-        if self._schema is None and not isinstance(time, (int, np.integer)):
-            self._promise = time
+    def _advance(self, time: Any) -> list[Row]:
+        if not self._arrivals.advance(time, None if self._schema is None else self._schema.clock):
             return []
-        self._disorder.promise(time_in_ticks(time, self.clock))
-        with self._failing():
+        with self._working():
             return self._released()
 
-    def close(self) -> list[dict[str, Any]]:
-        """End the stream; give all remaining rows."""
-        self._refuse_closed()
-        self._closed = True  # whatever goes wrong from here on
-        self._disorder.promise(_END_OF_TIME)
-        rows = self._processed(self._disorder.release(_END_OF_TIME), None)
-        return rows + self._dicts(self._serving.close())
+    def _end(self) -> list[Row]:
+        with self._working():
+            self._disorder.promise(_END_OF_TIME)
+            rows = self._processed(self._disorder.release(_END_OF_TIME), None)
+            return rows + self._dicts(self._serving.close())
+
+    def _held(self) -> tuple[int, int]:
+        rows, size = self._disorder.held()
+        return rows + self._serving.kept_rows, size + self._serving.nbytes
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was probably not meant, a sentence each: predicates that never came."""
+        with self._lock:
+            return self._expected.warnings() if self._disorder.events else []
+
+    def _saved(self) -> bytes:
+        from hamlet.policies import saving
+
+        return saving.write(self)
 
     @property
     def stats(self) -> dict[str, Any]:
         """Counters of the run so far."""
+        with self._lock:
+            return self._counted()
+
+    def _counted(self) -> dict[str, Any]:
         counts = {name: count for name, count in self._counts.items() if count or name == "events"}
         return {
             "late_events": self._disorder.late_events,
@@ -168,18 +168,9 @@ class Monitor:
 
     # ------------------------------------------------------------------------------------------ inside
 
-    def _refuse_closed(self) -> None:
-        if self._closed:
-            raise HamletError("the monitor is closed; make a new one for another stream")
-        if self._failed is not None:
-            raise HamletError(f"the monitor cannot go on after an error: {self._failed}")
-
     def _adopt(self, schema: Schema, columns: pa.Schema) -> None:
         """Go on with columns that are known, or known better."""
-        if self._schema is None and schema.clock != self.clock:
-            self._serving = self._made(schema.clock)
-        self._schema, self._columns = schema, columns.remove_metadata()
-        self._tables = Tables(
+        tables = Tables(
             self.policies[0].signature,
             self._serving.predicates,
             columns,
@@ -188,15 +179,9 @@ class Monitor:
             self.options.time_points,
             open_columns=not schema.closed,
         )
-
-    def _take_fresh(self, batches: Sequence[pa.RecordBatch], fresh: npt.NDArray[np.bool_], clock: Clock) -> None:
-        """Take the events of a push that are not late."""
-        self._disorder.leave_out(int(len(fresh) - fresh.sum()))
-        start = 0
-        for batch in batches:
-            part = batch.filter(pa.array(fresh[start : start + batch.num_rows]))
-            start += batch.num_rows
-            self._disorder.take(part, *self._key.columns_of(part), clock)
+        if self._schema is None and schema.clock != self.clock:
+            self._serving = self._made(schema.clock)
+        self._schema, self._columns, self._tables = schema, columns.remove_metadata(), tables
 
     def _released(self) -> list[dict[str, Any]]:
         """The rows of held events whose time-point is over."""
@@ -217,16 +202,7 @@ class Monitor:
             self._counts["matched_events"] += tables.matched
             self._counts["null_events"] += tables.nulls
             tables.events = tables.matched = tables.nulls = 0
-        return self._dicts(self._serving.feed(chunks, bound))
-
-    @contextmanager
-    def _failing(self) -> Iterator[None]:
-        """Whatever goes wrong inside ends the monitor: the time-points may be taken in part."""
-        try:
-            yield
-        except BaseException as error:  # an interrupt, and memory that ends, too
-            self._failed = str(error) or type(error).__name__
-            raise
+        return self._dicts(self._serving.feed(chunks, bound, self._disorder.nbytes))
 
     def _dicts(self, parts: Iterable[tuple[int, pa.RecordBatch]]) -> list[dict[str, Any]]:
         unit = self.clock.unit
@@ -236,19 +212,6 @@ class Monitor:
         return [row for rows in by_policy for row in rows]
 
     # ------------------------------------------------------------------------------------------ saving
-
-    def save(self) -> bytes:
-        """All that the monitor is, as bytes for `restore`: going on from there is as if it had never stopped.
-
-        Raises
-        ------
-        HamletError
-            The monitor is closed, or cannot go on after an error.
-        """
-        from hamlet.policies import saving
-
-        self._refuse_closed()
-        return saving.write(self)
 
     @classmethod
     def restore(cls, policy: Policy | Iterable[Policy], data: bytes | bytearray | memoryview) -> Monitor:

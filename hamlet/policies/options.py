@@ -71,6 +71,7 @@ class Options:
             raise OptionError(f"time_points is {self.time_points!r}; it must be 'step' or 'event'")
         if self.verdicts not in VERDICTS:
             raise OptionError(f"verdicts is {self.verdicts!r}; it must be {one_of([repr(each) for each in VERDICTS])}")
+        _ = self.events  # checks what columns mean
 
     @property
     def automaton(self) -> Mode | None:

@@ -112,7 +112,9 @@ class Serving:
         if not self._open_end:
             yield from self._rows(self._evaluation.close(), first or 0)
 
-    def feed(self, chunks: Sequence[LogChunk], bound: int | None) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def feed(
+        self, chunks: Sequence[LogChunk], bound: int | None, beside: int = 0
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The rows that more time-points decide; of a stream that begins with time-point 0.
 
         Parameters
@@ -120,13 +122,15 @@ class Serving:
         chunks : sequence of LogChunk
         bound : int, optional
             A time that no later time-point is before.
+        beside : int
+            Bytes of events that are held back, which count against the limit, too.
         """
         for chunk in chunks:
             self.events += sum(len(points) for points, _ in chunk.relations.values())
             yield from self._rows(self._evaluation.feed(chunk.times, chunk.relations), 0)
         if bound is not None:
             yield from self._rows(self._evaluation.feed(np.zeros(0, np.int64), {}, bound), 0)
-        self._check_memory()
+        self._check_memory(beside)
 
     def close(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The rows that the end of the stream decides; none where it is open."""
@@ -166,8 +170,13 @@ class Serving:
             fields.append(field if array.type == field.type else pa.field(field.name, array.type))
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
-    def _check_memory(self) -> None:
-        if self._limit is None or self._evaluation.nbytes <= self._limit:
+    @property
+    def kept_rows(self) -> int:
+        """Periods that are kept between batches."""
+        return self._evaluation.kept_rows
+
+    def _check_memory(self, beside: int = 0) -> None:
+        if self._limit is None or self._evaluation.nbytes + beside <= self._limit:
             return
         node = max(self._evaluation.nodes, key=lambda each: each.nbytes)
         names = " and ".join(f"'{policy.name}'" for policy in self._policies)

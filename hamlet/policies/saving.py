@@ -1,20 +1,15 @@
-"""A monitor as bytes: what `Monitor.save` gives and `Monitor.restore` takes.
+"""A monitor of policies as bytes: what `Monitor.save` gives and `Monitor.restore` takes.
 
 Contract
 --------
-**Form.** A head of fixed length: magic, format, lengths, and the BLAKE2b digest of all that is behind it. Then a
-description in JSON, and the blobs that it describes (`hamlet.checkpoint.columns`), little-endian.
+**Form.** A frame (`hamlet.checkpoint.frame`).
 **Saved** are the options, the place in the stream, events that are held, the values of the pool, the time-stamps that
 are still needed, and what each operator keeps. Operators are made anew from the policies.
-**Refused** are bytes that are cut short or changed, of another format or version, or of other policies. The digest
-finds damage, not malice: every number is checked against what it points into, and nothing is ever run.
+**Refused** is what the frame refuses. Every number is checked against what it points into.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import struct
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -22,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from hamlet.checkpoint.columns import WORD, BlobReader, BlobWriter, Json, fields, items, text, whole
+from hamlet.checkpoint import frame
+from hamlet.checkpoint.columns import BlobReader, BlobWriter, Json, fields, items, text, whole
 from hamlet.checkpoint.stream import described_promise, promise_of
-from hamlet.engine.reorder_buffer import Place
-from hamlet.errors import HamletError, RestoreError
 from hamlet.input.input_schema import schema_of
 from hamlet.input.pushed import batch_of
 from hamlet.input.ticks import Lateness
@@ -40,25 +34,12 @@ from hamlet.policies.runner import Serving
 from hamlet.policies.saving_verdicts import described_verdicts, load_verdicts
 from hamlet.policies.syntax.formula import Type
 from hamlet.policies.verdicts.automata import VerdictServing
-from hamlet.version import __version__
+from hamlet.runtime.reorder_buffer import Place
 
 if TYPE_CHECKING:
     from hamlet.policies.monitor import Monitor
 
-FORMAT = 2
-MAGIC = b"\x93HAMPOL\n"
-HEAD = struct.Struct("<8sIIQ32s")  # magic, format, length of the description, length of all behind the head, digest
-_DESCRIBED = (
-    "version",
-    "policies",
-    "options",
-    "stream",
-    "promise",
-    "held",
-    "schema",
-    "counts",
-    "serving",
-)
+_FIELDS = ("options", "stream", "promise", "held", "schema", "counts", "serving", "expected")
 _LOW = -(2**62)
 
 
@@ -67,20 +48,16 @@ def write(monitor: Monitor) -> bytes:
     blobs = BlobWriter()
     place = monitor._disorder.place()
     described = {
-        "version": __version__,
-        "policies": _digest(monitor.policies),
         "options": {**asdict(monitor.options), "lateness": _lateness(monitor.options.lateness)},
         "stream": [place.events, place.late_events, place.seen, place.promised],
-        "promise": described_promise(monitor._promise, blobs),
+        "promise": described_promise(monitor._arrivals.promise, blobs),
         "held": _table(place.held, blobs),
         "schema": None if monitor._schema is None else _columns(monitor, blobs),
         "counts": [monitor._counts[name] for name in ("events", "matched_events", "null_events")],
         "serving": _serving(monitor._serving, blobs),
+        "expected": monitor._expected.described(),
     }
-    description = json.dumps(described, separators=(",", ":")).encode()
-    parts = [description, bytes(-len(description) % WORD), *blobs.parts]
-    body = b"".join(bytes(part) for part in parts)
-    return HEAD.pack(MAGIC, FORMAT, len(description), len(body), _seal(len(description), body)) + body
+    return frame.write(_work(monitor.policies), described, blobs)
 
 
 def _serving(serving: Serving | VerdictServing, blobs: BlobWriter) -> Json:
@@ -90,15 +67,10 @@ def _serving(serving: Serving | VerdictServing, blobs: BlobWriter) -> Json:
     return described_verdicts(serving, blobs)
 
 
-def _seal(length: int, body: bytes | memoryview) -> bytes:
-    digest = hashlib.blake2b(length.to_bytes(8, "little"), digest_size=32)
-    digest.update(body)
-    return digest.digest()
-
-
-def _digest(policies: Sequence[Policy]) -> str:
-    told = "\0".join(f"{each.name}\1{each}\1{each.signature}" for each in policies)
-    return hashlib.blake2b(told.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
+def _work(policies: Sequence[Policy]) -> frame.Work:
+    """What a save of a monitor is of."""
+    told = "\n".join(f"{each.name}: {each}" for each in policies)
+    return frame.Work("policies", f"{told}\n{policies[0].signature}")
 
 
 def _lateness(lateness: Lateness) -> Json:
@@ -161,79 +133,28 @@ def read(kind: type[Monitor], policies: Sequence[Policy], data: bytes | bytearra
     ------
     RestoreError
     """
-    description, blobs = _opened(data)
-    if description["policies"] != _digest(policies):
-        raise RestoreError(
-            "the save is of a monitor of other policies\n"
-            "hint: restore it with those that it was saved with; comments and layout may differ, names may not"
-        )
-    try:
+    description, blobs = frame.read(_work(policies), data, _FIELDS)
+    with frame.blamed():
         return _restored(kind, policies, description, blobs)
-    except RestoreError:
-        raise
-    except (
-        HamletError,
-        ArithmeticError,
-        ValueError,
-        TypeError,
-        KeyError,
-        LookupError,
-        RecursionError,
-        pa.ArrowException,
-    ) as error:
-        raise RestoreError(
-            f"the save cannot be restored: {error}\n"
-            "hint: its bytes fit their digest, so something else than monitor.save() has made them"
-        ) from error
-
-
-def _opened(data: bytes | bytearray | memoryview) -> tuple[Json, BlobReader]:
-    try:
-        view = memoryview(data).toreadonly().cast("B")
-    except TypeError:
-        raise RestoreError(f"a save is bytes, not a {type(data).__name__}") from None
-    if bytes(view[: len(MAGIC)]) != MAGIC:
-        raise RestoreError(
-            "these bytes are not a save of a monitor\nhint: give what monitor.save() returned, unchanged"
-        )
-    if len(view) < HEAD.size:
-        raise RestoreError("the save is not whole\nhint: copy it again, or take an older one")
-    _, format, length, behind, digest = HEAD.unpack_from(view)
-    if format != FORMAT:
-        raise RestoreError(f"the save has format {format}, and Hamlet {__version__} reads format {FORMAT}")
-    rest = view[HEAD.size :]
-    if len(rest) != behind:
-        raise RestoreError("the save is not whole\nhint: copy it again, or take an older one")
-    if _seal(length, rest) != digest:
-        raise RestoreError("the save is damaged: its bytes do not fit their digest\nhint: take an older save")
-    try:
-        description = json.loads(bytes(rest[:length]))
-        fields(description, *_DESCRIBED)
-    except (ValueError, RecursionError) as error:
-        raise RestoreError(f"the save is damaged: its description cannot be read ({error})") from None
-    return description, BlobReader(rest[length + -length % WORD :])
 
 
 def _restored(kind: type[Monitor], policies: Sequence[Policy], description: Json, blobs: BlobReader) -> Monitor:
-    if text(description["version"]) != __version__:
-        raise RestoreError(
-            f"the save was written by Hamlet {description['version']}, and this is {__version__}\n"
-            "hint: restore it with that version"
-        )
     options = description["options"]
     if type(options) is not dict or not all(isinstance(name, str) for name in options):
-        raise ValueError("the options are none")
+        raise ValueError("the options are not valid")
     for name in ("negate", "open_end"):
         if type(options.get(name)) is not bool:
-            raise ValueError(f"the option {name} is none")
+            raise ValueError(f"the option {name} is not valid")
     monitor = kind(policies, **options)
-    monitor._promise = promise_of(description["promise"], blobs)
+    monitor._arrivals.promise = promise_of(description["promise"], blobs)
     held = blobs.table(description["held"], monitor.options.time_column) if description["held"] is not None else None
     if description["schema"] is not None:
         _adopt(monitor, description["schema"], blobs)
     elif held is not None:
         raise ValueError("there are events without columns")
     _load_stream(monitor, description, held)
+    missing, others = items(description["expected"], 2)
+    monitor._expected.load(map(text, items(missing)), map(text, items(others)))
     if isinstance(monitor._serving, Serving):
         load_evaluation(monitor._serving.evaluation, description["serving"], blobs)
     else:

@@ -126,6 +126,8 @@ class Times:
     clock : StreamClock or None
         None before the first value.
     column : str
+    rows : int
+        Values so far.
     """
 
     def __init__(self, column: str, unit: str, source: str = "the events") -> None:
@@ -135,7 +137,7 @@ class Times:
         self.column = column
         self._unit = unit
         self._source = source
-        self._rows = 0
+        self.rows = 0
 
     def survey(self, texts: Any) -> None:
         """See of what kind the texts of a column are; fractions anywhere make all of it fractions."""
@@ -183,11 +185,11 @@ class Times:
         if isinstance(column, pa.ChunkedArray):
             column = column.combine_chunks()
         if column.null_count:
-            row = self._rows + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))) + 1
+            row = self.rows + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False))) + 1
             raise DataError(
                 f"{self._source}: the time column {self.column!r} is NULL in row {row} (the first row is 1)"
             )
-        self._rows += len(column)
+        self.rows += len(column)
         try:
             found = self._ticks(column)
         except (pa.ArrowException, InvalidOperation, ValueError, OverflowError) as error:

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 
-from hamlet.engine.memory_limit import bytes_of
+from hamlet.engine.memory_limit import bytes_of, size_text
 from hamlet.engine.options import made_of, takes
-from hamlet.engine.reorder_buffer import Disorder
-from hamlet.errors import DataError, MemoryLimitError, OptionError
+from hamlet.errors import DataError, MemoryLimitError, OptionError, option
 from hamlet.input.columns import Int64Array
 from hamlet.input.input_schema import missing_column
 from hamlet.input.ordering import SortKey
 from hamlet.input.readers import table_of
 from hamlet.input.ticks import seconds_of
 from hamlet.language.schema import Clock
+from hamlet.runtime.expected import Expected
+from hamlet.runtime.monitor import Monitor as Protocol
+from hamlet.runtime.monitor import Row
+from hamlet.runtime.reorder_buffer import Disorder
 from hamlet.streams.clock import NANOSECONDS, StreamClock, Times
 from hamlet.streams.evaluate._cells import Fault
 from hamlet.streams.evaluate._evaluator import DeadlineLimit, MemoryLimit
@@ -32,9 +36,10 @@ from hamlet.streams.specification import Specification
 
 TIME_COLUMNS = ("time", "ts", "timestamp")
 _TICKS = "\x00ticks"
+_PLACE = ("times", "time_column", "start_at", "seen", "promised", "arrived", "late_events", "engine_clock")
 
 
-class Monitor:
+class Monitor(Protocol):
     """Computes the streams of a specification while events come in.
 
     Parameters
@@ -77,6 +82,7 @@ class Monitor:
 
     @takes(Options)
     def __init__(self, spec: Specification, *, source: str = "the events", **options: Unpack[MonitorOptions]) -> None:
+        super().__init__()
         if not isinstance(spec, Specification):
             raise OptionError(
                 f"a monitor takes a Specification, not a {type(spec).__name__}; Specification.parse(text) makes one"
@@ -98,45 +104,46 @@ class Monitor:
         self.promised: int | None = None  # events before it are late, ns
         self.arrived = 0
         self.late_events = 0
-        self.closed = False
-        self.broken: str | None = None
+        self._expected = Expected(each.name for each in spec.inputs)
         self.disorder: Disorder | None = None
         self.engine_clock: Clock | None = None
         seconds = seconds_of(chosen.lateness)
         if (int(chosen.lateness) if seconds is None else seconds) != 0:  # type: ignore[arg-type]
-            self.disorder = Disorder(SortKey(_TICKS), chosen.lateness, chosen.late)
+            counted = chosen.max_memory is not None
+            self.disorder = Disorder(SortKey(_TICKS), chosen.lateness, chosen.late, counted=counted)
         Times("time", chosen.time_unit)
         self._source = source
 
-    # ---------------------------------------------------------------------------------------------------- the faces
+    # ------------------------------------------------------------------------------------------------- the protocol
 
-    def push(self, events: Any) -> list[dict[str, Any]]:
-        """Take events: any form that stands in memory.
-
-        Parameters
-        ----------
-        events : pyarrow Table or RecordBatch, dict of columns, iterable of dicts, or a single dict
-
-        Returns
-        -------
-        list of dict
-            The rows that they decide.
-
-        Raises
-        ------
-        DataError
-            At late events, values that no input can be, and what goes wrong in a computation (overflow, a division by
-            zero, NaN), which ends the monitor.
-        """
+    def push(self, events: Any) -> list[Row]:
+        """Take events, as other monitors do, or a single one as a dict; give the rows that they decide."""
         if isinstance(events, Mapping) and not any(
             hasattr(each, "__len__") and not isinstance(each, (str, bytes)) for each in events.values()
         ):
             events = [events]
-        return self.dicts(self.push_found(events))
+        return super().push(events)
 
-    def advance(self, time: Any) -> list[dict[str, Any]]:
-        """No event of this time or before will come any more: run the deadlines up to it, and it."""
-        self._ready()
+    def advance(self, time: Any) -> list[Row]:
+        """Promise that no event of a time or before will come: run the deadlines up to it, and those at it.
+
+        A time before one that was promised changes nothing.
+
+        Parameters
+        ----------
+        time : int, float, str, datetime or numpy.datetime64
+            As the time column has it.
+        """
+        return super().advance(time)
+
+    @property
+    def _text(self) -> Specification:
+        return self.spec
+
+    def _push(self, events: Any) -> list[Row]:
+        return self.dicts(self._pushed(events))
+
+    def _advance(self, time: Any) -> list[Row]:
         clock = self.clock
         if clock is None:
             clock = (
@@ -145,24 +152,43 @@ class Monitor:
                 else StreamClock("time", "ns", "fraction")
             )
         until = clock.nanoseconds_of(time)
+        if self.promised is not None and until < self.promised:
+            return []
         if self.start_at is None:
             if self.options.start is None:
-                self.promised = max(until + 1, self.promised or until + 1)
+                self.promised = until + 1
                 return []
             self._begin(clock, None)
         if self.disorder is not None and self.clock is not None:
             edge = until // clock.tick + 1
             self.disorder.promise(edge)
             self._feed_released(edge)
-        self.promised = max(until + 1, self.promised if self.promised is not None else until + 1)
+        self.promised = until + 1
         assert self.start_at is not None
         if until >= self.start_at:
             self._guarded(lambda: self.evaluator.advance(until - self.start_at, True))
         return self.dicts(self.evaluator.take())
 
-    def close(self) -> list[dict[str, Any]]:
-        """The end: events that are held are taken; deadlines that no event has passed are not run."""
-        return self.dicts(self.close_found())
+    def _end(self) -> list[Row]:
+        return self.dicts(self._ended())
+
+    def _held(self) -> tuple[int, int]:
+        store = self.evaluator.store
+        rows, size = (0, 0) if self.disorder is None else self.disorder.held()
+        return rows + sum(each.kept(None) for each in store.streams), size + store.bytes
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was probably not meant, a sentence each: inputs that never came."""
+        with self._lock:
+            return self._expected.warnings() if self.arrived else []
+
+    def _saved(self) -> bytes:
+        from hamlet.streams.saving import saved
+
+        return saved(self)
+
+    # ----------------------------------------------------------------------------------------------------- the work
 
     def dicts(self, found: list[Found]) -> list[dict[str, Any]]:
         """Rows as dicts."""
@@ -191,23 +217,44 @@ class Monitor:
         """The clock that rows are given by, which `advance` may ask for before any event."""
         return self.clock or StreamClock("time", self.options.time_unit, "integer")
 
-    # ------------------------------------------------------------------------------------------------------ the work
-
     def push_found(self, events: Any) -> list[Found]:
         """Push events; the rows are given as they are found, before they are put into dicts."""
-        self._ready()
+        return self._do(partial(self._pushed, events))
+
+    def _pushed(self, events: Any) -> list[Found]:
         table, closed = table_of(as_structs(events, self.spec.inputs), self.arrived)
-        for batch in table.to_batches():
-            if batch.num_rows:
+        batches = [batch for batch in table.combine_chunks().to_batches() if batch.num_rows]
+        if not batches:
+            return []
+        times = self.times
+        place = [getattr(self, name) for name in _PLACE], None if times is None else (times.clock, times.rows)
+        try:
+            self.take(batches[0], closed)
+        except BaseException:
+            if self._failed is None:
+                self._go_back(*place)
+            raise
+        for batch in batches[1:]:  # of more bytes than one batch can have
+            with self._working():
                 self.take(batch, closed)
         return self.evaluator.take()
 
+    def _go_back(self, place: list[Any], times: tuple[StreamClock | None, int] | None) -> None:
+        """Be at a place where the monitor was before it began to read events."""
+        for name, value in zip(_PLACE, place, strict=True):
+            setattr(self, name, value)
+        if self.times is not None and times is not None:
+            self.times.clock, self.times.rows = times
+
     def close_found(self) -> list[Found]:
         """End the stream; the rows are given as they are found, before they are put into dicts."""
-        self._ready()
+        found = self._do(self._ended)
+        self._closed = True
+        return found
+
+    def _ended(self) -> list[Found]:
         if self.disorder is not None:
             self._feed_released(1 << 62)
-        self.closed = True
         return self.evaluator.take()
 
     def take(self, batch: pa.RecordBatch, closed: bool = True) -> None:
@@ -242,14 +289,19 @@ class Monitor:
         self.engine_clock = engine_clock = self.engine_clock or engine_clock
         fresh = self.disorder.judge(ticks, engine_clock)
         if fresh is not None:
-            self.disorder.leave_out(int((~fresh).sum()))
             timed, ticks = timed.filter(pa.array(fresh)), ticks[fresh]
         if len(ticks):
-            self.disorder.take(timed, ticks, None, engine_clock)
-        self.arrived, self.late_events = self.disorder.events, self.disorder.late_events
-        watermark = self.disorder.watermark
-        if watermark is not None:
-            self._feed_released(watermark)
+            self._expected.see(self._given(self.columns_of(timed)))  # what no input can be is refused before it is held
+            self._refuse_before_start(int(ticks.min()), clock)
+        with self._working():
+            if fresh is not None:
+                self.disorder.leave_out(int((~fresh).sum()))
+            if len(ticks):
+                self.disorder.take(timed, ticks, None, engine_clock)
+            self.arrived, self.late_events = self.disorder.events, self.disorder.late_events
+            watermark = self.disorder.watermark
+            if watermark is not None:
+                self._feed_released(watermark)
 
     def _feed_released(self, watermark: int) -> None:
         assert self.disorder is not None
@@ -258,6 +310,7 @@ class Monitor:
             assert clock is not None
             ticks = batch.column(0).to_numpy(zero_copy_only=False)
             self._feed(ticks, batch, clock)
+        self._check_memory()
 
     def _time_of(self, batch: pa.RecordBatch) -> str:
         """The time column."""
@@ -303,7 +356,8 @@ class Monitor:
             raise DataError(
                 f"{self._source}: event {self.arrived + place + 1} is late: its time is {time}, and no event before "
                 f"{expected} is expected any more\n"
-                "hint: times must not decrease; give --lateness '5 s', or leave late events out with --late drop"
+                f"hint: times must not decrease; give {option('lateness', '5 s')}, or leave late events out with "
+                f"{option('late', 'drop')}"
             )
         self.arrived += len(ticks)
         self.late_events += int((~fresh).sum())
@@ -325,18 +379,45 @@ class Monitor:
         if self.start_at is None:
             self._begin(clock, int(ticks[0]) * tick)
         assert self.start_at is not None
-        if int(ticks[0]) * tick < self.start_at:
-            raise DataError(
-                f"{self._source}: an event is of time {clock.text(int(ticks[0]) * tick)}, before the start at "
-                f"{clock.text(self.start_at)}\nhint: --start takes a time that no event is before"
-            )
+        self._refuse_before_start(int(ticks[0]), clock)
         columns = self.columns_of(batch)
+        if self._expected.missing:
+            self._expected.see(self._given(columns))
         start, rest = divmod(self.start_at, tick)
         times = np.ascontiguousarray(ticks)
         if rest:  # the start falls between two ticks
             start, tick, times = self.start_at, 1, _scaled(times, tick)
         self._guarded(lambda: self.evaluator.feed(times, start, tick, columns))
         self.seen = int(ticks[-1]) * clock.tick
+
+    def _refuse_before_start(self, ticks: int, clock: StreamClock) -> None:
+        """Raise DataError where an event is of a time before the start, which is given or has passed."""
+        start = self.start_at
+        if start is None and self.options.start is not None:
+            start = clock.nanoseconds_of(self.options.start)
+        if start is not None and ticks * clock.tick < start:
+            raise DataError(
+                f"{self._source}: an event is of time {clock.text(ticks * clock.tick)}, before the start at "
+                f"{clock.text(start)}\nhint: {option('start')} takes a time that no event is before"
+            )
+
+    def _given(self, columns: list[Cells | None]) -> list[str]:
+        """The inputs that events have values of."""
+        return [each.name for each, cells in zip(self.spec.inputs, columns, strict=True) if cells is not None]
+
+    def _check_memory(self) -> None:
+        """Raise MemoryLimitError where events that are held back make it too much."""
+        limit = bytes_of(self.options.max_memory)
+        if limit is None or self.disorder is None or self.evaluator.store.bytes + self.disorder.nbytes <= limit:
+            return
+        held = f"events held back for earlier ones take {size_text(self.disorder.nbytes)}"
+        raise self._too_much(held, f"shorten {option('lateness')}")
+
+    def _too_much(self, most: str, remedy: str) -> MemoryLimitError:
+        """The error of a run that needs more memory than it may take."""
+        limit = bytes_of(self.options.max_memory) or 0
+        self._failed = f"the run stops, since it needs more memory than its limit, {size_text(limit)}; {most}"
+        return MemoryLimitError(f"{self._failed}\nhint: {remedy}, or raise the limit ({option('max_memory')})")
 
     def pass_before(self, nanoseconds: int) -> None:
         """Run the deadlines before a time, as an event of that time would."""
@@ -370,33 +451,24 @@ class Monitor:
             assert clock is not None
             when = clock.text((self.start_at or 0) + store.time())
             name = self.evaluator.current.name if self.evaluator.current is not None else "?"
-            self.broken = f"stream '{name}' at time {when}: {fault}"
-            raise DataError(self.broken) from None
-        except (DeadlineLimit, MemoryLimit) as error:
-            self.broken = str(error)
-            kind = DataError if isinstance(error, DeadlineLimit) else MemoryLimitError
-            raise kind(self.broken) from None
-        except BaseException as error:  # an interrupt, or memory that ends: it may have stopped anywhere
-            self.broken = str(error) or type(error).__name__
+            self._failed = f"stream '{name}' at time {when}: {fault}"
+            raise DataError(self._failed) from None
+        except DeadlineLimit as error:
+            remedy = f"if the jump in time is meant, allow more ({option('max_deadlines')}); is the time unit right?"
+            self._failed = f"{error}\nhint: {remedy}"
+            raise DataError(self._failed) from None
+        except MemoryLimit as error:
+            raise self._too_much(
+                str(error), "close instances that are over (close when ...), shorten windows"
+            ) from None
+        except BaseException as error:
+            self._failed = str(error) or type(error).__name__
             raise
         finally:
             if collects:
                 gc.enable()
 
-    def _ready(self) -> None:
-        if self.broken is not None:
-            raise DataError(f"the monitor has ended with an error: {self.broken}")
-        if self.closed:
-            raise OptionError("the monitor is closed; make a new one")
-
     # -------------------------------------------------------------------------------------------------------- saving
-
-    def save(self) -> bytes:
-        """All that the monitor is, as bytes."""
-        from hamlet.streams.saving import saved
-
-        self._ready()
-        return saved(self)
 
     @classmethod
     def restore(cls, spec: Specification, data: bytes) -> Monitor:

@@ -1,36 +1,33 @@
-"""A monitor as bytes: what `Monitor.save` gives and `Monitor.restore` takes.
+"""A monitor of a specification as bytes: what `Monitor.save` gives and `Monitor.restore` takes.
 
 Contract
 --------
-**Form.** A head of fixed length (magic, format, length, BLAKE2b digest of all that is behind it), then JSON. Floats are
-written so that they come back to the bit; values of numeric streams are their 64 bits.
+**Form.** A frame (`hamlet.checkpoint.frame`) without blobs. Floats are written so that they come back to the bit;
+values of numeric streams are their 64 bits.
 **Saved** are the options, the place in the stream, held events, and all that streams, windows and deadlines keep. The
-program is compiled anew from the specification, whose text must be the same.
-**Refused** are bytes that are cut short or changed, of another format, or of another specification. The digest finds
-damage, not malice: bytes that somebody has made up end in a `RestoreError`, or in a monitor that computes wrong; they
-run no code, and ask for memory in proportion to their length.
+program is compiled anew from the specification.
+**Refused** is what the frame refuses. Bytes that somebody has made up end in a `RestoreError`, or in a monitor that
+computes wrong.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import struct
 from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
 
-from hamlet.engine.reorder_buffer import Place
-from hamlet.errors import HamletError, OptionError, RestoreError
+from hamlet.checkpoint import frame
+from hamlet.checkpoint.columns import BlobWriter, check_zone, items, text, whole
+from hamlet.errors import OptionError
+from hamlet.runtime.reorder_buffer import Place
 from hamlet.streams.clock import StreamClock, Times
 from hamlet.streams.monitor import Monitor
 from hamlet.streams.specification import Specification
-from hamlet.version import __version__
+from hamlet.streams.syntax.tokens import canonical
 
-FORMAT = 2
-MAGIC = b"\x93HAMLOLA"
-HEAD = struct.Struct("<8sIQ32s")
+_FAR = 1 << 93  # nanoseconds: times of 2^61 seconds
+_FIELDS = ("options", "clock", "time_column", "place", "held", "evaluator", "expected")
 
 
 def saved(monitor: Monitor) -> bytes:
@@ -43,92 +40,48 @@ def saved(monitor: Monitor) -> bytes:
     """
     clock = monitor.clock
     described = {
-        "version": __version__,
-        "specification": _digest(monitor.spec),
         "options": _plain_options(asdict(monitor.options)),
         "clock": None if clock is None else [clock.column, clock.unit, clock.kind, clock.zone],
         "time_column": monitor.time_column,
         "place": [monitor.start_at, monitor.seen, monitor.promised, monitor.arrived, monitor.late_events],
         "held": _held(monitor),
         "evaluator": encoded(monitor.evaluator.state()),
+        "expected": monitor._expected.described(),
     }
-    body = json.dumps(described, separators=(",", ":")).encode()
-    return HEAD.pack(MAGIC, FORMAT, len(body), hashlib.blake2b(body, digest_size=32).digest()) + body
+    return frame.write(_work(monitor.spec), described, BlobWriter())
 
 
 def restored(spec: Specification, data: bytes | bytearray | memoryview) -> Monitor:
     """A monitor that goes on where another one was saved."""
-    described = _opened(data)
-    try:
-        if described["specification"] != _digest(spec):
-            raise RestoreError(
-                "the save is of a monitor of another specification\n"
-                "hint: restore it with the text that it was saved with"
-            )
+    described, blobs = frame.read(_work(spec), data, _FIELDS)
+    with frame.blamed():
+        blobs.end()
         monitor = Monitor(spec, **described["options"])
         if described["clock"] is not None:
-            column, unit, kind, zone = described["clock"]
+            column, unit, kind, zone = items(described["clock"], 4)
             monitor.times = Times(column, monitor.options.time_unit)
             if kind not in ("integer", "fraction", "timestamp") or unit not in ("s", "ms", "us", "ns"):
-                raise ValueError("the clock is none")
-            monitor.times.clock = StreamClock(column, unit, kind, zone)
-        monitor.time_column = described["time_column"]
-        start_at, seen, promised, arrived, late_events = described["place"]
-        for each in (start_at, seen, promised):
-            if each is not None and type(each) is not int:
-                raise ValueError("a time is no number")
-        monitor.start_at, monitor.seen, monitor.promised = start_at, seen, promised
-        monitor.arrived, monitor.late_events = int(arrived), int(late_events)
+                raise ValueError("the clock is not valid")
+            if zone is not None:
+                check_zone(text(zone))
+            monitor.times.clock = StreamClock(text(column), unit, kind, zone)
+        if described["time_column"] is not None:
+            monitor.time_column = text(described["time_column"])
+        *times, arrived, late_events = items(described["place"], 5)
+        monitor.start_at, monitor.seen, monitor.promised = (
+            None if each is None else whole(each, -_FAR, _FAR) for each in times
+        )
+        monitor.arrived, monitor.late_events = whole(arrived), whole(late_events)
+        missing, others = items(described["expected"], 2)
+        monitor._expected.load(map(text, items(missing)), map(text, items(others)))
         monitor.evaluator.load(decoded(described["evaluator"]))
         _hold(monitor, described["held"])
-    except RestoreError:
-        raise
-    except (
-        HamletError,
-        ArithmeticError,
-        ValueError,
-        TypeError,
-        KeyError,
-        IndexError,
-        AttributeError,
-        pa.ArrowException,
-    ) as error:
-        raise RestoreError(
-            f"the save cannot be restored: {error}\n"
-            "hint: its bytes fit their digest, so something else than monitor.save() has made them"
-        ) from error
     return monitor
 
 
-def _opened(data: bytes | bytearray | memoryview) -> dict[str, Any]:
-    """The description, of bytes that are whole."""
-    try:
-        view = memoryview(data).toreadonly().cast("B")
-    except TypeError:
-        raise RestoreError(f"a save is bytes, not a {type(data).__name__}") from None
-    if bytes(view[: len(MAGIC)]) != MAGIC[: len(view)] or not len(view):
-        raise RestoreError("these bytes are not a save of a specification's monitor\nhint: give what save() returned")
-    if len(view) < HEAD.size:
-        raise RestoreError(f"the save is not whole: it has {len(view)} bytes of at least {HEAD.size}")
-    _, format, length, digest = HEAD.unpack_from(view)
-    if format != FORMAT:
-        raise RestoreError(f"the save has format {format}, and Hamlet {__version__} reads format {FORMAT}")
-    body = view[HEAD.size :]
-    if len(body) != length:
-        raise RestoreError(f"the save is not whole: it has {len(view)} bytes instead of {HEAD.size + length}")
-    if hashlib.blake2b(body, digest_size=32).digest() != digest:
-        raise RestoreError("the save is damaged: its bytes do not fit their digest\nhint: take an older save")
-    try:
-        found = json.loads(bytes(body))
-    except (ValueError, RecursionError) as error:
-        raise RestoreError(f"the save is damaged: its description cannot be read ({error})") from None
-    if not isinstance(found, dict):
-        raise RestoreError("the save is damaged: its description is none")
-    return found
-
-
-def _digest(spec: Specification) -> str:
-    return hashlib.blake2b(spec.program.text.encode("utf-8", "surrogatepass"), digest_size=32).hexdigest()
+def _work(spec: Specification) -> frame.Work:
+    """What a save of a monitor is of."""
+    return frame.Work("specifications", canonical(spec.text))
 
 
 def _plain_options(found: dict[str, Any]) -> dict[str, Any]:

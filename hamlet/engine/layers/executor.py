@@ -119,6 +119,13 @@ class LayeredExecutor:
         self._held_back = size
         self.units[0].executor.held_back = self.held_back
 
+    def kept(self) -> tuple[int, int]:
+        """As of an `Executor`; rows that wait for others too."""
+        waiting = [each for run in self.units for each in (*run.held, *run.rows)]
+        parts = [run.executor.kept() for run in self.units]
+        rows = sum(each.num_rows for each in waiting) + sum(rows for rows, _ in parts)
+        return rows, sum(each.nbytes for each in waiting) + sum(size for _, size in parts)
+
     @property
     def executors(self) -> list[Executor]:
         """Those of the units."""

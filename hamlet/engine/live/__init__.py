@@ -7,19 +7,12 @@ after the change, since it has not seen the events before.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hamlet.errors import HamletError, RestoreError
 from hamlet.language.printing import to_text
 from hamlet.planner.workload import Workload
-
-MAGIC = b"\x93HAMLETS"
-_HEAD = struct.Struct("<8sQQ32s")  # magic, length of the description, length of all behind the head, digest
 
 
 @dataclass(frozen=True)
@@ -94,81 +87,4 @@ def in_order(rows: Sequence[dict[str, Any]], names: Sequence[str]) -> list[dict[
     return [row for each in found.values() for row in each]
 
 
-# ---------------------------------------------------------------------------------------------------- saves
-
-
-def packed(workload: Workload, parts: Sequence[tuple[Part, Workload, bytes]]) -> bytes:
-    """A save of several engines, each with its workload and its own save."""
-    head = json.dumps(
-        {
-            "workload": str(workload),
-            "parts": [
-                {"text": str(own), "names": sorted(part.names), "after": part.after, "length": len(data)}
-                for part, own, data in parts
-            ],
-        }
-    ).encode()
-    rest = b"".join([head, *(data for _, _, data in parts)])
-    return _HEAD.pack(MAGIC, len(head), len(rest), hashlib.blake2b(rest, digest_size=32).digest()) + rest
-
-
-def is_packed(data: bytes | bytearray | memoryview) -> bool:
-    """Whether bytes are a save of several engines."""
-    try:
-        return bytes(memoryview(data).cast("B")[: len(MAGIC)]) == MAGIC
-    except TypeError:
-        return False
-
-
-@dataclass(frozen=True)
-class Unpacked:
-    """One engine of a save of several.
-
-    Attributes
-    ----------
-    workload : Workload
-    data : bytes
-    names : set of str
-    after : int or None
-    """
-
-    workload: Workload
-    data: bytes
-    names: set[str]
-    after: int | None
-
-
-def unpacked(workload: Workload, data: bytes | bytearray | memoryview) -> list[Unpacked]:
-    """The engines of a save.
-
-    Raises
-    ------
-    RestoreError
-        The bytes are damaged, or of another workload.
-    """
-    view = bytes(memoryview(data).cast("B"))
-    try:
-        _, length, behind, digest = _HEAD.unpack_from(view)
-        rest = view[_HEAD.size :]
-        if len(rest) != behind or hashlib.blake2b(rest, digest_size=32).digest() != digest:
-            raise ValueError("its bytes do not fit their digest")
-        described: Mapping[str, Any] = json.loads(rest[:length])
-        found, place = [], length
-        for each in described["parts"]:
-            end = place + int(each["length"])
-            after = None if each["after"] is None else int(each["after"])
-            known = Workload.parse(str(each["text"]))
-            found.append(Unpacked(known, rest[place:end], set(map(str, each["names"])), after))
-            place = end
-        same = described["workload"] == str(workload)
-    except (ValueError, KeyError, TypeError, RecursionError, struct.error, HamletError) as error:
-        raise RestoreError(f"the save is damaged: {error}\nhint: take an older save") from None
-    if not same or not found:
-        raise RestoreError(
-            "the save is of an engine of another workload\n"
-            "hint: restore it with the workload that it was saved with, or say which that was (saved_with=...)"
-        )
-    return found
-
-
-__all__ = ["Part", "Replacement", "compared", "in_order", "is_packed", "packed", "unpacked"]
+__all__ = ["Part", "Replacement", "compared", "in_order"]

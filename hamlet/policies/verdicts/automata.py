@@ -145,6 +145,11 @@ class Verdicts:
         return self.held + history + 300 * len(self.streams) + self.automaton.nbytes + evaluated + self.waiting.nbytes
 
     @property
+    def kept_rows(self) -> int:
+        """Time-points that wait, and streams of keys."""
+        return self.waiting.points - self.waiting.first + len(self.streams)
+
+    @property
     def held(self) -> int:
         """Bytes held for the streams alone."""
         nobody = sum(each.nbytes for each in self.nobody.values())
@@ -337,7 +342,12 @@ class VerdictServing:
         self.points = 0
         self.predicates = frozenset(key for each in self.verdicts for key in each.predicates)
 
-    def feed(self, chunks: Sequence[LogChunk], bound: int | None) -> Iterator[tuple[int, pa.RecordBatch]]:  # noqa: ARG002
+    def feed(
+        self,
+        chunks: Sequence[LogChunk],
+        bound: int | None,  # noqa: ARG002
+        beside: int = 0,
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The rows that more time-points decide, each with the place of its policy.
 
         A promise of time (`bound`) decides nothing here: what it would decide comes with the next time-point.
@@ -347,7 +357,7 @@ class VerdictServing:
             for place, each in enumerate(self.verdicts):
                 for rows in each.feed(chunk, self._time_type):
                     yield place, rows
-        if self._limit is not None and self.nbytes > self._limit:
+        if self._limit is not None and self.nbytes + beside > self._limit:
             most = max(range(len(self.verdicts)), key=lambda place: self.verdicts[place].nbytes)
             raise MemoryLimitError(
                 f"the run stops, since it needs more memory than its limit, {size_text(self._limit)}; policy "
@@ -365,6 +375,11 @@ class VerdictServing:
     def nbytes(self) -> int:
         """Bytes that are kept between chunks."""
         return sum(each.nbytes for each in self.verdicts)
+
+    @property
+    def kept_rows(self) -> int:
+        """Time-points that wait, and streams of keys."""
+        return sum(each.kept_rows for each in self.verdicts)
 
 
 def _times(ticks: npt.NDArray[np.int64], time_type: pa.DataType, mask: npt.NDArray[np.bool_] | None = None) -> pa.Array:

@@ -465,20 +465,14 @@ cdef class Evaluator(Steps):
             due += max(0, wide_object(until - time) * wide_object(self.beats[each].under) // (
                 wide_object(self.beats[each].over) * 1000000000))
         raise DeadlineLimit(
-            f"about {due:,} deadlines are due before the next event, and at most {self.max_deadlines:,} are run\n"
-            "hint: if the jump in time is meant, allow more with --max-deadlines N (max_deadlines=... in Python); "
-            "is the time unit right?"
+            f"about {due:,} deadlines are due before the next event, and at most {self.max_deadlines:,} are run"
         )
 
     cdef refuse_memory(self):
         """Raise for too much memory, naming the stream that holds the most."""
         cdef Stream stream
         largest = max(self.store.streams, key=lambda stream: stream.instances())
-        raise MemoryLimit(
-            f"the specification holds {self.store.bytes:,} bytes, more than the limit of {self.max_memory:,}; most "
-            f"instances, {largest.instances():,}, are of stream '{largest.name}'\n"
-            "hint: close instances that are over (close when ...), shorten windows, or raise --max-memory"
-        )
+        raise MemoryLimit(f"most instances, {largest.instances():,}, are of stream '{largest.name}'")
 
     def state(self):
         """All that is kept, as plain values."""

@@ -120,6 +120,12 @@ def tokenize(text: str, shift: int = 0) -> tuple[list[Token], list[tuple[str, Sp
     return tokens, problems
 
 
+def canonical(text: str) -> str:
+    """A text that has been read, without comments and layout: texts that say the same, token by token, are equal."""
+    tokens, _ = tokenize(text)
+    return " ".join(repr(each.value) if each.kind is Kind.STRING else each.value for each in tokens[:-1])
+
+
 def _value(kind: str, raw: str) -> str:
     """What a token says, without the way it is spelled."""
     if kind == "string":

@@ -119,7 +119,7 @@ class Disorder:
 
     # ------------------------------------------------------------------------------------------ what comes in
 
-    def judge(self, times: Int64Array, clock: Clock) -> npt.NDArray[np.bool_] | None:
+    def judge(self, times: Int64Array, clock: Clock, promised: int | None = None) -> npt.NDArray[np.bool_] | None:
         """Which events are in time; nothing is taken yet.
 
         Parameters
@@ -127,6 +127,8 @@ class Disorder:
         times : int64 array of shape (n,)
             In the order of arrival; n >= 1.
         clock : Clock
+        promised : int, optional
+            A time before which no event will come, in ticks, beside the one that was promised here.
 
         Returns
         -------
@@ -141,8 +143,10 @@ class Disorder:
         ticks = self._ticks if clock is self._clock else ticks_of(self._lateness, clock)
         first = int(times[0])
         earliest = first if self._seen is None else self._seen - ticks
-        if self._promised is not None:
-            earliest = max(earliest, self._promised)
+        if promised is None or (self._promised is not None and self._promised > promised):
+            promised = self._promised
+        if promised is not None:
+            earliest = max(earliest, promised)
         if first >= earliest and ascending(times):
             return None
         largest = np.maximum.accumulate(times)
@@ -150,8 +154,8 @@ class Disorder:
             largest = np.maximum(largest, self._seen)
         before = np.concatenate([[first if self._seen is None else self._seen], largest[:-1]])
         bound = before - ticks
-        if self._promised is not None:
-            bound = np.maximum(bound, self._promised)
+        if promised is not None:
+            bound = np.maximum(bound, promised)
         fresh: npt.NDArray[np.bool_] = times >= bound
         if self._late == "error" and not fresh.all():
             place = int(np.argmin(fresh))
@@ -159,7 +163,7 @@ class Disorder:
             raise DataError(
                 f"event {self.events + place + 1} is late: its time is {time}, and no event before {expected} is "
                 "expected any more; nothing of this push was taken\n"
-                "hint: give the engine a lateness (lateness='5 s'), or late='drop' to count and leave such events out"
+                "hint: give a lateness (lateness='5 s'), or late='drop' to count and leave such events out"
             ).about(row=self.events + place + 1, column=self._key.time)
         return None if fresh.all() else fresh
 
@@ -177,7 +181,7 @@ class Disorder:
         self.late_events += events
 
     def _hold(self, batch: pa.RecordBatch, times: Int64Array, orders: Int64Array | None) -> None:
-        nbytes = batch.nbytes + _TABLE_BYTES + _COLUMN_BYTES * batch.num_columns if self._counted else 0
+        nbytes = _bytes_of(batch) if self._counted else 0
         self.nbytes += nbytes
         held = _Held(batch, times, None if orders is None else int(orders[-1]), nbytes)
         in_order = ascending(times, orders)
@@ -227,6 +231,11 @@ class Disorder:
 
     # ----------------------------------------------------------------------------------------- what goes out
 
+    def held(self) -> tuple[int, int]:
+        """How many events are held, and their bytes, an estimate."""
+        parts = (*self._ordered, *self._fresh)
+        return sum(len(each.times) for each in parts), sum(_bytes_of(each.batch) for each in parts)
+
     @property
     def watermark(self) -> int | None:
         """No event before this time will come, as far as is known."""
@@ -269,6 +278,11 @@ class Disorder:
         for batch in table.combine_chunks().to_batches():
             self._hold(batch, *self._key.columns_of(batch))
         self._seen = seen
+
+
+def _bytes_of(batch: pa.RecordBatch) -> int:
+    size: int = batch.nbytes + _TABLE_BYTES + _COLUMN_BYTES * batch.num_columns
+    return size
 
 
 def _joined(parts: Sequence[_Held]) -> pa.Table | None:

@@ -7,11 +7,10 @@ nothing is worked out again.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
-from hamlet.engine.options import Options
 from hamlet.input.input_schema import schema_of
 from hamlet.input.moments import with_moments
 from hamlet.input.ordering import SortKey
@@ -20,6 +19,30 @@ from hamlet.input.readers import check, table_of
 from hamlet.input.stream_schema import conformed, widened
 from hamlet.input.widening import conform, in_batches
 from hamlet.language.schema import Schema
+
+
+class ColumnOptions(Protocol):
+    """What the columns of events mean, as options say it."""
+
+    @property
+    def time_column(self) -> str:
+        """The column of times."""
+
+    @property
+    def type_column(self) -> str:
+        """The column of types."""
+
+    @property
+    def order_column(self) -> str | None:
+        """What orders events of one time."""
+
+    @property
+    def time_unit(self) -> str:
+        """What 1 means in an integer time column."""
+
+    @property
+    def timezone(self) -> str | None:
+        """The zone in which days begin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +75,14 @@ class Intake:
 
     Parameters
     ----------
-    options : Options
+    options : ColumnOptions
     wanted : sequence of str
         The columns that a workload needs.
     wide_integers : bool
         Whether integers of more than 64 bits in dicts make a column of decimals, instead of an error.
     """
 
-    def __init__(self, options: Options, wanted: tuple[str, ...], wide_integers: bool = False) -> None:
+    def __init__(self, options: ColumnOptions, wanted: tuple[str, ...], wide_integers: bool = False) -> None:
         self._options = options
         self._key = SortKey(options.time_column, options.order_column)
         self._wanted = wanted

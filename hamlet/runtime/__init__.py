@@ -1,0 +1,1 @@
+"""What trend queries, policies, specifications and row patterns have in common while events come in."""

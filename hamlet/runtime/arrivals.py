@@ -1,0 +1,170 @@
+"""Events as they are pushed: read, judged by their times, and held until their time step is over."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hamlet.errors import OptionError
+from hamlet.input.columns import Int64Array
+from hamlet.input.moments import moment
+from hamlet.input.ordering import SortKey
+from hamlet.input.ticks import Lateness, refuse_far, refuse_outside, time_in_ticks
+from hamlet.language.schema import Clock, Schema
+from hamlet.runtime.intake import ColumnOptions, Intake
+from hamlet.runtime.reorder_buffer import Disorder
+
+Promise = datetime.date | np.datetime64
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Events that have been read and judged, and have changed nothing yet.
+
+    Attributes
+    ----------
+    parts : list of pyarrow.RecordBatch
+    keys : list of (int64 array, int64 array or None)
+        Times and orders of each part.
+    schema : Schema
+        What is known of all columns with them.
+    fresh : bool array, or None
+        Which events are in time; None where all are.
+    promised : int or None
+        What was promised before the first event, in ticks.
+    """
+
+    parts: list[pa.RecordBatch]
+    keys: list[tuple[Int64Array, Int64Array | None]]
+    schema: Schema
+    fresh: npt.NDArray[np.bool_] | None
+    promised: int | None
+
+
+class Arrivals:
+    """Reads what is pushed, and holds it.
+
+    Parameters
+    ----------
+    options : ColumnOptions
+    wanted : sequence of str
+        The columns that are read.
+    lateness, late
+        As of `Disorder`.
+    counted : bool
+        Whether a limit counts the bytes that are held.
+    wide_integers : bool
+        As of `Intake`.
+
+    Attributes
+    ----------
+    buffer : Disorder
+    promise : datetime.date, numpy.datetime64 or None
+        A time given before the first event, which says in what unit it is.
+    """
+
+    def __init__(
+        self,
+        options: ColumnOptions,
+        wanted: tuple[str, ...],
+        lateness: Lateness,
+        late: str,
+        *,
+        counted: bool,
+        wide_integers: bool = False,
+    ) -> None:
+        self.promise: Promise | None = None
+        self._time_column = options.time_column
+        self._key = SortKey(options.time_column, options.order_column)
+        self._intake = Intake(options, wanted, wide_integers)
+        self.buffer = Disorder(self._key, lateness, late, counted=counted)
+
+    def read(self, events: Any, known: Schema | None) -> Batch | None:
+        """Read and judge events; None where there are none. Nothing is changed.
+
+        Raises
+        ------
+        DataError
+        """
+        parts, schema = self._intake.read(events, known, self.buffer.events)
+        if not parts or schema is None:
+            return None
+        keys = [self._key.columns_of(part) for part in parts]
+        times = keys[0][0] if len(keys) == 1 else np.concatenate([times for times, _ in keys])
+        first, last = int(times.min()), int(times.max())
+        refuse_far(self._time_column, first, last)
+        refuse_outside(schema.clock, first, last)
+        promised = None if self.promise is None else time_in_ticks(self.promise, schema.clock)
+        return Batch(parts, keys, schema, self.buffer.judge(times, schema.clock, promised), promised)
+
+    def take(self, batch: Batch) -> None:
+        """Hold the events that are in time, and count the others."""
+        buffer, clock, fresh = self.buffer, batch.schema.clock, batch.fresh
+        if batch.promised is not None:
+            buffer.promise(batch.promised)
+            self.promise = None
+        if fresh is None:
+            for part, (times, orders) in zip(batch.parts, batch.keys, strict=True):
+                buffer.take(part, times, orders, clock)
+            return
+        buffer.leave_out(int(len(fresh) - fresh.sum()))
+        start = 0
+        for part in batch.parts:
+            kept = part.filter(pa.array(fresh[start : start + part.num_rows]))
+            start += part.num_rows
+            buffer.take(kept, *self._key.columns_of(kept), clock)
+
+    def advance(self, time: Any, clock: Clock | None) -> bool:
+        """No event before a time will come; whether that is known in ticks, as it is once an event has come.
+
+        Parameters
+        ----------
+        time : Any
+            As the user gives it.
+        clock : Clock or None
+            None before the first event.
+
+        Raises
+        ------
+        OptionError
+            If it is no time.
+        """
+        if clock is None and not (isinstance(time, (int, np.integer)) and not isinstance(time, bool)):
+            self._remember(time)
+            return False
+        ticks = time_in_ticks(time, clock or Clock(self._time_column, "s", pa.int64()))
+        self.buffer.promise(ticks)
+        return True
+
+    def _remember(self, time: Any) -> None:
+        """Keep the latest of the times that were given before the first event."""
+        given = _promise_of(time)
+        if given is None:
+            raise OptionError(f"cannot read {time!r} as a time of column '{self._time_column}'")
+        if self.promise is None or _microseconds(given) >= _microseconds(self.promise):
+            self.promise = given
+
+
+def _promise_of(time: Any) -> Promise | None:
+    if isinstance(time, (datetime.date, np.datetime64)):
+        return None if isinstance(time, np.datetime64) and np.isnat(time) else time
+    if isinstance(time, float) and np.isfinite(time):
+        return np.datetime64(round(time * 1_000_000), "us")
+    found = moment(time) if isinstance(time, str) else time
+    if isinstance(found, pa.Scalar) and pa.types.is_timestamp(found.type) and found.is_valid:
+        if found.type.tz is not None:
+            return found.cast(pa.timestamp("us", found.type.tz)).as_py()  # type: ignore[no-any-return]
+        return np.datetime64(found.value, found.type.unit)
+    return None
+
+
+def _microseconds(time: Promise) -> int:
+    if isinstance(time, np.datetime64):
+        return int(time.astype("datetime64[us]").astype(np.int64))
+    scalar = pa.scalar(time)
+    return int(scalar.cast(pa.timestamp("us", getattr(scalar.type, "tz", None))).value)
