@@ -16,7 +16,8 @@ from hamlet.policies import Policy, PolicyError
 from hamlet.policies.analysis.rewriting import goal
 from hamlet.policies.plan.evaluation import Evaluation
 from hamlet.policies.syntax.signature import Signature
-from tests.random_policies import SIGNATURE, Point, random_log, random_policy
+from tests.random_matches import random_matching
+from tests.random_policies import SIGNATURE, Point, formula, random_log, random_policy
 
 ARROW = {"int": pa.int64(), "string": pa.string(), "float": pa.float64()}
 Row = tuple[int, int, tuple[Any, ...]]
@@ -57,10 +58,11 @@ def expected(policy: Policy, log: list[Point], negate: bool = False) -> list[Row
     return sorted(Oracle(asked, log).rows(names))
 
 
-def compare(seed: int) -> str:
-    """Compare one seed: what became of it."""
+def compare(seed: int, *, matching: bool = False) -> str:
+    """Compare one seed, of TRIGGER, RELEASE, MATCHP, MATCHF and LETPAST or of all else: what became of it."""
     draw = random.Random(seed)
-    text, log = random_policy(draw), random_log(draw)
+    text = random_matching(draw, formula) if matching else random_policy(draw)
+    log = random_log(draw)
     try:
         policy = Policy.parse(text, SIGNATURE)
         Evaluation([policy])
@@ -91,10 +93,12 @@ def main() -> None:
     """Compare a range of seeds."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", default="0:1000")
-    low, high = map(int, parser.parse_args().seeds.split(":"))
+    parser.add_argument("--matching", action="store_true", help="TRIGGER, RELEASE, MATCHP, MATCHF and LETPAST")
+    given = parser.parse_args()
+    low, high = map(int, given.seeds.split(":"))
     counts: Counter[str] = Counter()
     for seed in range(low, high):
-        counts[compare(seed)] += 1
+        counts[compare(seed, matching=given.matching)] += 1
     sys.stdout.write(f"{dict(counts)}\n")
 
 

@@ -96,8 +96,8 @@ MFOTL = Language(
     "mfotl",
     "MonPoly's policies: metric first-order temporal logic",
     ("NOT", "AND", "OR", "IMPLIES", "EQUIV", "EXISTS", "FORALL", "PREV", "PREVIOUS", "NEXT", "ONCE", "EVENTUALLY",
-     "SOMETIMES", "ALWAYS", "PAST_ALWAYS", "HISTORICALLY", "SINCE", "UNTIL", "LET", "IN", "MOD", "SUBSTRING",
-     "MATCHES"),
+     "SOMETIMES", "ALWAYS", "PAST_ALWAYS", "HISTORICALLY", "SINCE", "UNTIL", "TRIGGER", "RELEASE", "MATCHP",
+     "MATCHF", "BACKWARD", "FORWARD", "LET", "LETPAST", "IN", "MOD", "SUBSTRING", "MATCHES"),
     ("CNT", "SUM", "AVG", "MIN", "MAX", "MED", "f2i", "i2f", "i2s", "s2i", "f2s", "s2f", "DAY_OF_MONTH", "MONTH",
      "YEAR", "FORMAT_DATE"),
     (),
@@ -106,7 +106,7 @@ MFOTL = Language(
     (r"#[^\n]*", r"\(\*[\s\S]*?\*\)"),
     (r'r?"[^"]*"',),
     (),
-    r"<-|<=|>=|[=<>+*/∧∨¬→↔∃∀●○⧫◊■□-]",
+    r"<-|<=|>=|<\||\|>|[=<>+*/?◁▷∧∨¬→↔∃∀●○⧫◊■□-]",
     r"\b[0-9]+(?:\.[0-9]+)?[smhd]?\b",
 )  # fmt: skip
 LOLA = Language(

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -29,15 +29,19 @@ from hamlet.policies.syntax.formula import (
     Implies,
     Interval,
     Let,
+    LetPast,
     Matches,
     Negative,
     Not,
     Or,
     Predicate,
+    Release,
     Since,
     Substring,
     Temporal,
+    TemporalMatch,
     Term,
+    Trigger,
     Truth,
     Until,
     Variable,
@@ -45,6 +49,7 @@ from hamlet.policies.syntax.formula import (
     free_variables,
     is_anonymous,
 )
+from hamlet.policies.syntax.regex import Alternation, Concatenation, Regex, Star, Step, Test
 
 Point = tuple[int, Mapping[tuple[str, int], set[tuple[Any, ...]]]]
 Valuation = dict[str, Any]
@@ -89,11 +94,14 @@ class Oracle:
     def _results(self, formula: Formula, lets: dict[tuple[str, int], Any]) -> None:
         """Add what equations and aggregations can give to the values of their variables."""
         if isinstance(formula, Let):
-            self._results(formula.definition, lets)
             inner = self._with(formula, lets)
+            self._results(formula.definition, inner if isinstance(formula, LetPast) else lets)
             for place, name in enumerate(formula.parameters):
                 # A name of LET passes values on to the variables at its places.
-                self._passed(formula.body, (formula.name, len(formula.parameters)), place, self._extra.get(name, {}))
+                key, values = (formula.name, len(formula.parameters)), self._extra.get(name, {})
+                self._passed(formula.body, key, place, values)
+                if isinstance(formula, LetPast):
+                    self._passed(formula.definition, key, place, dict(values))
             self._results(formula.body, inner)
             return
         for child in children(formula):
@@ -111,8 +119,10 @@ class Oracle:
 
     def _with(self, formula: Let, lets: dict[tuple[str, int], Any]) -> dict[tuple[str, int], Any]:
         """The names that LET has given a meaning, with this one; one dict per place, so that its id is its name."""
-        made = {**lets, (formula.name, len(formula.parameters)): (formula.parameters, formula.definition, lets)}
-        return self._inner.setdefault((id(formula), id(lets)), made)
+        made = self._inner.setdefault((id(formula), id(lets)), dict(lets))
+        outer = made if isinstance(formula, LetPast) else lets  # LETPAST's definition may use its own name
+        made[formula.name, len(formula.parameters)] = formula.parameters, formula.definition, outer
+        return made
 
     def _passed(self, formula: Formula, key: tuple[str, int], place: int, values: Values) -> None:
         if isinstance(formula, Predicate) and (formula.name, len(formula.arguments)) == key:
@@ -216,7 +226,45 @@ class Oracle:
                     _inside(log[j][0] - log[i][0], interval) and at(right, j) and all(at(left, k) for k in range(i, j))
                     for j in range(i, end)
                 )
+            case Trigger(interval, left, right):
+                return all(
+                    at(right, j) or any(at(left, k) for k in range(j + 1, i + 1))
+                    for j in range(i + 1)
+                    if _inside(log[i][0] - log[j][0], interval)
+                )
+            case Release(interval, left, right):
+                return all(
+                    at(right, j) or any(at(left, k) for k in range(i, j))
+                    for j in range(i, end)
+                    if _inside(log[j][0] - log[i][0], interval)
+                )
+            case TemporalMatch("MATCHP", interval, regex):
+                starts = [j for j in range(i + 1) if _inside(log[i][0] - log[j][0], interval)]
+                return any(i in self._ends(regex, j, at, True) for j in starts)
+            case TemporalMatch(_, interval, regex):
+                return any(_inside(log[j][0] - log[i][0], interval) for j in self._ends(regex, i, at, False))
         raise TypeError(f"a {type(formula).__name__} is no formula")
+
+    def _ends(self, regex: Regex, j: int, at: Callable[[Formula, int], bool], past: bool) -> set[int]:
+        """The time-points to which an expression matches from j."""
+        after = {j + 1} if j + 1 < len(self._log) else set()
+        match regex:
+            case Test(formula):
+                return {j} if at(formula, j) else set()
+            case Step(formula):
+                return {i for i in after if at(formula, i if past else j)}
+            case Concatenation(left, right):
+                return {i for k in self._ends(left, j, at, past) for i in self._ends(right, k, at, past)}
+            case Alternation(left, right):
+                return self._ends(left, j, at, past) | self._ends(right, j, at, past)
+            case Star(body):
+                found, todo = {j}, [j]
+                while todo:
+                    new = self._ends(body, todo.pop(), at, past) - found
+                    found |= new
+                    todo += new
+                return found
+        return after
 
     def _predicate(self, formula: Predicate, v: Valuation, i: int, lets: dict[tuple[str, int], Any]) -> bool:
         key = formula.name, len(formula.arguments)
@@ -403,6 +451,6 @@ def _constants(formula: Formula) -> list[Any]:
 
 
 def _depth(formula: Formula) -> int:
-    own = isinstance(formula, Temporal | Since | Until)
+    own = isinstance(formula, Temporal | Since | Until | Trigger | Release | TemporalMatch)
     below = [_depth(child) for child in children(formula)]
     return own + (sum(below) if isinstance(formula, Let) else max(below, default=0))

@@ -16,7 +16,8 @@ from hamlet.policies.analysis.rewriting import goal as asked_of
 from hamlet.policies.logs.batching import gathered
 from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.plan.evaluation import Answer, Evaluation
-from hamlet.policies.syntax.formula import printed_order
+from hamlet.policies.syntax.columns import column_names
+from hamlet.policies.syntax.printing import printed_order
 
 _TYPES = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
 _WIDE = pa.decimal256(76, 0)  # integers of more than 64 bits
@@ -75,17 +76,21 @@ class Serving:
         self._limit = bytes_of(max_memory)
         self._policies = policies
         self.events = 0
-        self.tuples: list[tuple[str, ...]] = [printed_order(asked_of(each.formula, negate)[0]) for each in policies]
+        columns = [dict(zip(goal.names, column_names(goal.names), strict=True)) for goal in goals]
+        self.tuples: list[tuple[str, ...]] = [
+            tuple(named[name] for name in printed_order(asked_of(each.formula, negate)[0]))
+            for each, named in zip(policies, columns, strict=True)
+        ]
         self.violations = [goal.violations for goal in goals]
         self.schemas = [
             pa.schema(
                 [
                     ("time", time_type),
                     ("time_point", pa.int64()),
-                    *((name, _TYPES[kind]) for name, kind in zip(goal.names, goal.types, strict=True)),
+                    *((named[name], _TYPES[kind]) for name, kind in zip(goal.names, goal.types, strict=True)),
                 ]
             )
-            for goal in goals
+            for goal, named in zip(goals, columns, strict=True)
         ]
 
     @property

@@ -96,7 +96,7 @@ def described_evaluation(evaluation: Evaluation, blobs: BlobWriter) -> Json:
     return {
         "pool": _pool(evaluation.pool),
         "line": [line.base, line.known, line.bound, blobs.array(pa.array(line.times))],
-        "nodes": [_node(node, blobs) for node in evaluation.nodes],
+        "nodes": [_node(node, blobs) for node in evaluation.parts],
     }
 
 
@@ -231,12 +231,12 @@ def load_evaluation(evaluation: Evaluation, description: Json, blobs: BlobReader
         raise ValueError("the time-stamps do not fit")
     if len(line.times) and (int(line.times[0]) <= -NEVER or int(line.times[-1]) > line.bound):
         raise ValueError("a time-stamp is out of bounds")
-    nodes = items(about_nodes, len(evaluation.nodes))
-    for node, about in zip(evaluation.nodes, nodes, strict=True):
+    nodes = items(about_nodes, len(evaluation.parts))
+    for node, about in zip(evaluation.parts, nodes, strict=True):
         _load_node(node, about, blobs, line.known, pool)
+    for node in evaluation.parts:
         if node.oldest is not None and max(node.oldest, 0) < line.base:
             raise ValueError("time-stamps are missing")
-    for node in evaluation.nodes:
         if any(child.done < node.seen for child in node.children):
             raise ValueError("an operator is ahead of another")
 

@@ -22,14 +22,19 @@ from hamlet.policies.analysis.typecheck import check_types
 from hamlet.policies.logs.source import Source, open_source
 from hamlet.policies.options import FileOptions
 from hamlet.policies.running import run
+from hamlet.policies.syntax.columns import ROWS, VERDICTS, column_names
 from hamlet.policies.syntax.formula import (
     Exists,
     Forall,
     Formula,
     Let,
+    LetPast,
     Predicate,
+    Release,
     Since,
     Temporal,
+    TemporalMatch,
+    Trigger,
     Until,
     Variable,
     children,
@@ -75,9 +80,10 @@ def why(
         If several rows match, or none is named.
     """
     body, is_policy = stripped(policy.formula)
+    _refuse_unproved(body)
     names = free_variables(body)
     types = check_types(body, policy.signature, Reports(policy.text, policy.source))
-    columns = {name: name + "_" * (name in _COLUMNS) for name in names}
+    columns = dict(zip(names, column_names(names, ROWS if verdicts == "satisfied" else VERDICTS), strict=True))
     given = dict(row)
     _check_columns(given, columns, policy)
     time_points = options.pop("time_points", "step")
@@ -119,6 +125,15 @@ def why(
         data["open_end"] = True
     data["nodes"] = [_node(prover, each, points, log) for each in nodes]
     return Evidence(data)
+
+
+def _refuse_unproved(formula: Formula) -> None:
+    """Refuse the operators for which there are no proofs."""
+    if isinstance(formula, Trigger | Release | TemporalMatch | LetPast):
+        word = formula.operator if isinstance(formula, TemporalMatch) else type(formula).__name__.upper()
+        raise UnsupportedError(f"there are no proofs of {word}")
+    for child in children(formula):
+        _refuse_unproved(child)
 
 
 def _reading(options: Mapping[str, Any]) -> dict[str, Any]:

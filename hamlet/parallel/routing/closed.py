@@ -9,7 +9,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from hamlet.policies.logs.reader import LogChunk
-from hamlet.policies.syntax.formula import Formula, Let, Predicate, Since, Temporal, Until, children
+from hamlet.policies.syntax.formula import (
+    Formula,
+    Let,
+    LetPast,
+    Predicate,
+    Release,
+    Since,
+    Temporal,
+    TemporalMatch,
+    Trigger,
+    Until,
+    children,
+)
 
 _FUTURE = ("NEXT", "EVENTUALLY", "ALWAYS")
 _COUNTED = (("tp", 1), ("tpts", 2))  # their values count the time-points from the first one of the stream
@@ -19,6 +31,8 @@ def reach(formula: Formula, per_second: int) -> tuple[int | None, int | None]:
     """How far back and ahead in time the value of a formula depends on events, in ticks; None is without end."""
     if isinstance(formula, Let):  # the definition may stand anywhere in the body
         inner = [reach(each, per_second) for each in children(formula)]
+        if isinstance(formula, LetPast):
+            return None, _plus(*(each[1] for each in inner))
         return _plus(*(each[0] for each in inner)), _plus(*(each[1] for each in inner))
     past, future = 0, 0
     found = [reach(each, per_second) for each in children(formula)]
@@ -28,9 +42,9 @@ def reach(formula: Formula, per_second: int) -> tuple[int | None, int | None]:
     match formula:
         case Predicate(name, arguments):
             return (None, None) if (name, len(arguments)) in _COUNTED else (0, 0)
-        case Since(interval, _, _):
+        case Since(interval, _, _) | Trigger(interval, _, _) | TemporalMatch("MATCHP", interval, _):
             own = (interval.ticks(per_second)[1], 0)
-        case Until(interval, _, _):
+        case Until(interval, _, _) | Release(interval, _, _) | TemporalMatch(_, interval, _):
             own = (0, interval.ticks(per_second)[1])
         case Temporal(operator, interval, _):
             high = interval.ticks(per_second)[1]

@@ -22,7 +22,8 @@ from hamlet.parallel.routing.owners import hashed
 from hamlet.parallel.routing.rates import PredicateKey, Rates, atoms_of, dimensions_of
 from hamlet.parallel.routing.shares import Places, Relation, load
 from hamlet.policies.logs.reader import LogChunk
-from hamlet.policies.syntax.formula import Formula
+from hamlet.policies.syntax.columns import column_names
+from hamlet.policies.syntax.formula import Formula, free_variables
 
 
 class JointSlicer:
@@ -40,12 +41,17 @@ class JointSlicer:
     ----------
     variables : tuple of str
         The dimensions.
+    columns : tuple of str
+        Theirs in the rows of the policy.
     grids : mapping of tuple of int to grid
         The dimensions with heavy values, and the shares of such valuations.
     """
 
     def __init__(self, formula: Formula, slices: int, rates: Rates | None = None, *, heavy: bool = True) -> None:
         self.variables = dimensions_of(formula)
+        names = free_variables(formula)
+        named = dict(zip(names, column_names(names), strict=True))
+        self.columns = tuple(named[name] for name in self.variables)
         self.atoms = atoms_of(formula, self.variables)
         self.slices = slices
         if rates is None:
@@ -185,7 +191,7 @@ class JointSlicer:
 
     def owners(self, rows: pa.RecordBatch) -> npt.NDArray[np.int64]:
         """The slice of each row of a policy, by its valuation; shape (rows,)."""
-        columns = [rows.column(name) for name in self.variables]
+        columns = [rows.column(name) for name in self.columns]
         hashes = {
             dimension: hashes_of(column, dimension)
             for dimension, column in enumerate(columns)

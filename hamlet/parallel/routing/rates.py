@@ -23,6 +23,7 @@ from hamlet.policies.syntax.formula import (
     Forall,
     Formula,
     Let,
+    LetPast,
     Predicate,
     Variable,
     children,
@@ -100,8 +101,10 @@ def _atoms(formula: Formula, free: Mapping[str, int], defined: frozenset[Predica
             yield from _atoms(body, _without(free, inner), defined)
             return
         case Let(name, parameters, definition, body):
-            yield from _atoms(definition, {}, defined)  # whatever its parameters stand for
-            yield from _atoms(body, free, defined | {(name, len(parameters))})
+            beyond = defined | {(name, len(parameters))}
+            # Whatever its parameters stand for; the name of a LETPAST is no event in its own meaning, either.
+            yield from _atoms(definition, {}, beyond if isinstance(formula, LetPast) else defined)
+            yield from _atoms(body, free, beyond)
             return
     for child in children(formula):
         yield from _atoms(child, free, defined)

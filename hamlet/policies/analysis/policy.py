@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from hamlet.errors import Diagnostic, OptionError, Reports
 from hamlet.policies.analysis.typecheck import check_types
+from hamlet.policies.syntax.columns import column_names
 from hamlet.policies.syntax.diagnostics import PolicyError, deep_recursion
-from hamlet.policies.syntax.formula import Formula
+from hamlet.policies.syntax.formula import Formula, free_variables
 from hamlet.policies.syntax.parser import parse_formula
 from hamlet.policies.syntax.printing import print_formula
 from hamlet.policies.syntax.signature import Signature, read_text
@@ -82,6 +84,7 @@ class Policy:
             check_types(formula, signature, reports)
         if reports.errors:
             raise PolicyError(reports.errors)
+        warnings += tuple(_renamed_columns(formula, text, source))
         return cls(formula, signature, name or "policy1", text, source, warnings)
 
     @classmethod
@@ -129,3 +132,12 @@ class Policy:
 
     def __hash__(self) -> int:
         return hash((self.name, str(self)))
+
+
+def _renamed_columns(formula: Formula, text: str, source: str) -> Iterator[Diagnostic]:
+    """A note for each free variable that has another name in rows."""
+    names = free_variables(formula)
+    for name, column in zip(names, column_names(names), strict=True):
+        if name != column:
+            said = f"rows have a column '{name}' of their own; the variable '{name}' is the column '{column}'"
+            yield Diagnostic(said, formula.span, None, "warning", text, source)

@@ -19,13 +19,17 @@ from hamlet.policies.syntax.formula import (
     Formula,
     Implies,
     Let,
+    LetPast,
     Matches,
     Not,
     Or,
     Predicate,
+    Release,
     Since,
     Substring,
     Temporal,
+    TemporalMatch,
+    Trigger,
     Truth,
     Until,
     Variable,
@@ -107,7 +111,8 @@ def skeleton(formula: Formula, per_second: int = 1) -> Skeleton:
 
 def is_temporal(formula: Formula) -> bool:
     """Whether a temporal operator stands in the formula."""
-    return isinstance(formula, (Temporal, Since, Until)) or any(map(is_temporal, children(formula)))
+    timed = isinstance(formula, (Temporal, Since, Until, Trigger, Release, TemporalMatch))
+    return timed or any(map(is_temporal, children(formula)))
 
 
 def _unfolded(formula: Formula, name: str, parameters: tuple[str, ...], definition: Formula) -> Formula | None:
@@ -116,7 +121,7 @@ def _unfolded(formula: Formula, name: str, parameters: tuple[str, ...], definiti
         case Predicate(each, arguments) if each == name and len(arguments) == len(parameters):
             same = tuple(argument.name for argument in arguments if isinstance(argument, Variable)) == parameters
             return definition if same else None
-        case Let():
+        case Let() | TemporalMatch():
             return None
     made: dict[str, Formula] = {}
     for part in ("left", "right", "body"):
@@ -178,9 +183,13 @@ class _Maker:
                 return self._bounded("since", self._added(left), self._added(right), interval.ticks(self.per_second))
             case Until(interval, left, right):
                 return self._bounded("until", self._added(left), self._added(right), interval.ticks(self.per_second))
+            case Trigger(interval, left, right) | Release(interval, left, right):
+                kind: Kind = "since" if isinstance(formula, Trigger) else "until"
+                no, other = (self._not(self._added(each)) for each in (left, right))
+                return self._not(self._bounded(kind, no, other, interval.ticks(self.per_second)))
             case Temporal(operator, interval, body):
                 return self._unary(operator, self._added(body), interval.ticks(self.per_second))
-            case Let(name, parameters, definition, body):
+            case Let(name, parameters, definition, body) if not isinstance(formula, LetPast):
                 unfolded = _unfolded(body, name, parameters, definition)
                 if unfolded is not None:
                     return self._added(unfolded)

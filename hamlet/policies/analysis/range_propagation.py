@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hamlet.policies.analysis.rewriting import Throughout, negation
+from hamlet.policies.analysis.rewriting import Edge, Throughout, negation
 from hamlet.policies.syntax.formula import (
     And,
     Bound,
@@ -16,8 +16,10 @@ from hamlet.policies.syntax.formula import (
     Interval,
     Not,
     Or,
+    Release,
     Since,
     Temporal,
+    Trigger,
     Truth,
     Until,
 )
@@ -51,7 +53,34 @@ def moved_in_time(part: Formula, around: Formula) -> list[Formula]:
                 replace(part, left=guarded_left),
                 replace(part, left=guarded_left, right=second),
             ]
+        case Trigger() | Release():
+            return [_dual(part, around)]
     return []
+
+
+def _dual(part: Trigger | Release, around: Formula) -> Formula:
+    """TRIGGER or RELEASE whose interval lacks 0, as what it can come from where `around` binds its variables.
+
+    The left side held nearer than the interval; or the right side holds throughout it; or it holds from the edge that
+    is nearer up to where the left side holds, too; or nothing lies in the interval.
+    """
+    span, interval = part.span, part.interval
+    past = isinstance(part, Trigger)
+    some, every = ("ONCE", "HISTORICALLY") if past else ("EVENTUALLY", "ALWAYS")
+    low, both = interval.low, And(part.right, part.left, span=span)
+    nearer = Interval(Bound(0), Bound(low.value, low.unit, open=not low.open))
+    reach = Interval(Bound(0), interval.high)
+    kind = Since if past else Until
+    ways: list[Formula] = [
+        Temporal(some, nearer, part.left, span=span),
+        Throughout(every, interval, part.right, span=span),
+        Edge(every, interval, kind(reach, part.right, both, span=span), span=span),
+        Not(Temporal(some, interval, Truth(True), span=span), span=span),
+    ]
+    made: Formula = And(around, ways[0], span=span)
+    for way in ways[1:]:
+        made = Or(made, And(around, way, span=span), span=span)
+    return made
 
 
 def _vacuous(part: Temporal, around: Formula, kind: str) -> Formula:

@@ -1,14 +1,16 @@
 """Formulas rewritten for evaluation: without abbreviations, every bound variable under a name of its own.
 
-What remains are truth values, predicates, tests, NOT, AND, OR, EXISTS, the temporal operators, aggregations, and
-`Defined`, a predicate that LET has given a meaning. Since no two quantifiers bind the same name, formulas can be moved
-below each other without catching variables.
+What remains are truth values, predicates, tests, NOT, AND, OR, EQUIV, EXISTS, the temporal operators, aggregations,
+`Defined`, a predicate that LET or LETPAST has given a meaning, and `Earlier`, the name of a LETPAST in its own meaning.
+Since no two quantifiers bind the same name, formulas can be moved below each other without catching variables.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from hamlet.policies.syntax.formula import (
     Aggregation,
@@ -23,32 +25,48 @@ from hamlet.policies.syntax.formula import (
     Formula,
     Implies,
     Let,
+    LetPast,
     Matches,
     Negative,
     Not,
     Or,
     Predicate,
+    Release,
     Since,
     Substring,
     Temporal,
+    TemporalMatch,
     Term,
+    Trigger,
     Truth,
+    Type,
     Until,
     Variable,
+    children,
     free_variables,
     is_anonymous,
 )
+from hamlet.policies.syntax.regex import mapped
 
 _MARK = "\0"  # between a bound variable's name and its number
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Loop:
+    """The name of a LETPAST within its own meaning, where it stands for itself at earlier time-points."""
+
+    name: str
+    types: tuple[Type, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What LET has given a name to; equal to itself only."""
+    """What LET has given a name to; equal to itself only. Of a LETPAST, `loop` is the name within it."""
 
     parameters: tuple[str, ...]
     formula: Formula
     name: str
+    loop: Loop | None = None
 
     def __eq__(self, other: object) -> bool:
         return self is other
@@ -65,8 +83,23 @@ class Defined(Predicate):
 
 
 @dataclass(frozen=True, slots=True)
+class Earlier(Predicate):
+    """The name of a LETPAST within its own meaning."""
+
+    loop: Loop | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Throughout(Temporal):
     """``HISTORICALLY`` or ``ALWAYS`` where some time-point lies in the interval, a finite relation if the body is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge(Throughout):
+    """The body where an interval begins: at the last time-point that is old enough, or the first that is late enough.
+
+    The operator is ``HISTORICALLY`` or ``ALWAYS``; where no time-point lies in the interval nothing is promised.
+    """
 
 
 def shown(name: str) -> str:
@@ -119,13 +152,20 @@ def _under_lets(formula: Formula) -> Formula:
 
 
 _Names = dict[str, str]
-_Meanings = dict[tuple[str, int], Meaning]
+_Meanings = dict[tuple[str, int], Meaning | Loop]
 
 
 class Rewriter:
-    """Takes the abbreviations out of formulas; one rewriter numbers the variables of one policy."""
+    """Takes the abbreviations out of formulas; one rewriter numbers the variables of one policy.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    types : mapping of int to tuple of str, optional
+        The types of the parameters of each LETPAST, by the id of its definition.
+    """
+
+    def __init__(self, types: Mapping[int, tuple[Type, ...]] | None = None) -> None:
+        self._types = types or {}
         self._numbers = itertools.count(1)
 
     def fresh(self, name: str) -> str:
@@ -150,11 +190,9 @@ class Rewriter:
                         self._formula(left, names, lets, False), self._formula(right, names, lets, True), span=span
                     )
                 return And(self._formula(left, names, lets, True), self._formula(right, names, lets, False), span=span)
-            case Equiv(left, right):
-                return self._equiv(formula, names, lets, positive)
             case Or(left, right) if not positive:
                 return And(self._formula(left, names, lets, False), self._formula(right, names, lets, False), span=span)
-            case And(left, right) | Or(left, right):
+            case And(left, right) | Or(left, right) | Equiv(left, right):
                 both = self._formula(left, names, lets, True), self._formula(right, names, lets, True)
                 made: Formula = type(formula)(*both, span=span)
                 return made if positive else Not(made, span=span)
@@ -164,22 +202,20 @@ class Rewriter:
                 dual = "EVENTUALLY" if operator == "ALWAYS" else "ONCE"
                 return Temporal(dual, interval, self._formula(body, names, lets, False), span=span)
             case Let():
-                inside: _Names = {name: self.fresh(name) for name in formula.parameters}
-                definition = self._formula(formula.definition, inside, lets, True)
-                parameters = tuple(inside[name] for name in formula.parameters)
-                meaning = Meaning(parameters, definition, formula.name)
-                return self._formula(formula.body, names, {**lets, (formula.name, len(parameters)): meaning}, positive)
+                key = formula.name, len(formula.parameters)
+                return self._formula(formula.body, names, {**lets, key: self._meaning(formula, lets)}, positive)
         plain = self._plain(formula, names, lets)
         return plain if positive else Not(plain, span=span)
 
-    def _equiv(self, formula: Equiv, names: _Names, lets: _Meanings, positive: bool) -> Formula:
-        left, right, span = formula.left, formula.right, formula.span
-        yes, same = (self._formula(each, names, lets, True) for each in (left, right))
-        # Each side is rewritten once and shared: nested ones would double at every level.
-        no, other = (each.body if isinstance(each, Not) else Not(each, span=each.span) for each in (yes, same))
-        if positive:
-            return And(Or(no, same, span=span), Or(yes, other, span=span), span=span)
-        return Or(And(yes, other, span=span), And(no, same, span=span), span=span)
+    def _meaning(self, formula: Let, lets: _Meanings) -> Meaning:
+        """What LET or LETPAST gives a name to."""
+        inside: _Names = {name: self.fresh(name) for name in formula.parameters}
+        loop = None
+        if isinstance(formula, LetPast):
+            loop = Loop(formula.name, self._types.get(id(formula.definition), ()))
+            lets = {**lets, (formula.name, len(formula.parameters)): loop}
+        definition = self._formula(formula.definition, inside, lets, True)
+        return Meaning(tuple(inside[name] for name in formula.parameters), definition, formula.name, loop)
 
     def _quantified(self, formula: Exists | Forall, names: _Names, lets: _Meanings, positive: bool) -> Formula:
         """EXISTS, NOT EXISTS for FORALL; variables that do not occur are left out."""
@@ -203,9 +239,12 @@ class Rewriter:
                 return Matches(_renamed(term, names), pattern, span=span)
             case Temporal(operator, interval, body):
                 return Temporal(operator, interval, self._formula(body, names, lets, True), span=span)
-            case Since(interval, left, right) | Until(interval, left, right):
-                first, second = (self._formula(each, names, lets, True) for each in (left, right))
-                return type(formula)(interval, first, second, span=span)
+            case TemporalMatch(operator, interval, regex):
+                letters = mapped(regex, partial(self._formula, names=names, lets=lets, positive=True))
+                return TemporalMatch(operator, interval, letters, span=span)
+            case Since() | Until() | Trigger() | Release():
+                first, second = (self._formula(each, names, lets, True) for each in (formula.left, formula.right))
+                return type(formula)(formula.interval, first, second, span=span)
             case Aggregation():
                 inside = free_variables(formula.body)
                 groups = {name: names.get(name, name) for name in formula.groups}
@@ -243,10 +282,11 @@ class Rewriter:
             equations.append(Comparison("=", Variable(name, span=argument.span), term, span=argument.span))
         meaning = lets.get((formula.name, len(arguments)))
         made: Formula = Predicate(formula.name, tuple(arguments), span=formula.span, name_span=formula.name_span)
-        if meaning is not None:
-            made = Defined(
-                formula.name, tuple(arguments), meaning=meaning, span=formula.span, name_span=formula.name_span
-            )
+        told, span, name_span = (formula.name, tuple(arguments)), formula.span, formula.name_span
+        if isinstance(meaning, Loop):
+            made = Earlier(*told, loop=meaning, span=span, name_span=name_span)
+        elif meaning is not None:
+            made = Defined(*told, meaning=meaning, span=span, name_span=name_span)
         for equation in equations:
             made = And(made, equation, span=formula.span)
         return Exists(tuple(fresh), made, span=formula.span) if fresh else made
@@ -280,6 +320,15 @@ def negation(formula: Formula) -> Formula:
     return Not(formula, span=span)
 
 
+def unfolded(formula: Equiv, positive: bool = True) -> Formula:
+    """EQUIV, or its negation, with AND and OR."""
+    left, right, span = formula.left, formula.right, formula.span
+    no, other = (each.body if isinstance(each, Not) else Not(each, span=each.span) for each in (left, right))
+    if positive:
+        return And(Or(no, right, span=span), Or(left, other, span=span), span=span)
+    return Or(And(left, other, span=span), And(no, right, span=span), span=span)
+
+
 def conjuncts(formula: Formula) -> list[Formula]:
     """The parts of nested ANDs."""
     parts: list[Formula] = []
@@ -310,10 +359,8 @@ def variables_of(formula: Formula) -> tuple[str, ...]:
             names = [each.name for each in arguments if isinstance(each, Variable)]
         case Exists(bound, body):
             names = [name for name in variables_of(body) if name not in bound]
-        case And(left, right) | Or(left, right) | Since(_, left, right) | Until(_, left, right):
-            names = [*variables_of(left), *variables_of(right)]
-        case Not(body) | Temporal(_, _, body):
-            names = list(variables_of(body))
-        case _:
+        case Aggregation() | Comparison() | Substring() | Matches():
             return free_variables(formula)
+        case _:
+            names = [name for each in children(formula) for name in variables_of(each)]
     return tuple(dict.fromkeys(names))

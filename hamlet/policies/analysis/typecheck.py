@@ -20,16 +20,15 @@ from hamlet.policies.syntax.formula import (
     Exists,
     Forall,
     Formula,
+    Interval,
     Let,
+    LetPast,
     Matches,
     Negative,
     Predicate,
-    Since,
     Substring,
-    Temporal,
     Term,
     Type,
-    Until,
     Variable,
     children,
     free_variables,
@@ -89,10 +88,18 @@ def check_types(formula: Formula, signature: Signature, reports: Reports) -> dic
     return {name: known for name, each in scope.items() if (known := each.root().known) is not None}
 
 
+def recursion_types(formula: Formula, signature: Signature) -> dict[int, tuple[Type, ...]]:
+    """The types of the parameters of each LETPAST of a formula without mistakes, by the id of its definition."""
+    checker = _Checker(signature, Reports("", ""))
+    checker.formula(formula, {name: _Unknown(formula.span) for name in free_variables(formula)}, {})
+    return {place: tuple(each.root().known or "int" for each in types) for place, types in checker.recursions.items()}
+
+
 class _Checker:
     def __init__(self, signature: Signature, reports: Reports) -> None:
         self._signature = signature
         self._reports = reports
+        self.recursions: dict[int, tuple[_Unknown, ...]] = {}  # parameters of LETPAST, by the id of the definition
 
     # ------------------------------------------------------------------------------------------ formulas
 
@@ -117,13 +124,12 @@ class _Checker:
             case Let():
                 self._let(formula, scope, lets)
             case _:
-                if isinstance(formula, Temporal | Since | Until):
-                    self._interval(formula)
+                if hasattr(formula, "interval"):
+                    self._interval(formula.interval)
                 for child in children(formula):
                     self.formula(child, scope, lets)
 
-    def _interval(self, formula: Temporal | Since | Until) -> None:
-        interval = formula.interval
+    def _interval(self, interval: Interval) -> None:
         if interval.high is None:
             return
         low, high = interval.low, interval.high
@@ -213,7 +219,12 @@ class _Checker:
     def _let(self, formula: Let, scope: _Scope, lets: _Lets) -> None:
         inside = free_variables(formula.definition)
         own: _Scope = {name: _Unknown(formula.head_span) for name in (*inside, *formula.parameters)}
-        self.formula(formula.definition, own, lets)
+        types = tuple(own[name] for name in formula.parameters)
+        beyond = {**lets, (formula.name, len(types)): types}
+        recursive = isinstance(formula, LetPast)
+        self.formula(formula.definition, own, beyond if recursive else lets)
+        if recursive:
+            self.recursions[id(formula.definition)] = types
         if len(set(formula.parameters)) < len(formula.parameters):
             self._reports.error(f"a parameter of '{formula.name}' stands twice", formula.head_span)
         elif set(formula.parameters) != set(inside):
@@ -223,10 +234,10 @@ class _Checker:
                 said = f"'{missing[0]}' is free in the meaning of '{formula.name}' but not a parameter"
             else:
                 said = f"the parameter '{extra[0]}' is not free in the meaning of '{formula.name}'"
-            hint = f"LET {formula.name}({', '.join(inside)}) = ..., or bind the rest with EXISTS"
+            word = "LETPAST" if recursive else "LET"
+            hint = f"{word} {formula.name}({', '.join(inside)}) = ..., or bind the rest with EXISTS"
             self._reports.error(said, formula.head_span, hint)
-        types = tuple(own[name] for name in formula.parameters)
-        self.formula(formula.body, scope, {**lets, (formula.name, len(types)): types})
+        self.formula(formula.body, scope, beyond)
 
     # --------------------------------------------------------------------------------------------- terms
 

@@ -102,6 +102,8 @@ class Node:
         What later batches need; see `settle`.
     standing : int
         Rows that stand in a store, where `window` is not None.
+    loops : frozenset of int
+        The LETPASTs, by id, whose own name it depends on while they are evaluated.
     """
 
     standing = 0
@@ -111,11 +113,22 @@ class Node:
     def __init__(self, types: tuple[Type, ...], children: tuple[Node, ...]) -> None:
         self.types = types
         self.children = children
+        self.loops: frozenset[int] = frozenset[int]().union(*(child.loops for child in children))
         self.done = 0
         self.seen = 0
         self._output: Relation | None = empty(len(types))
         self.kept: dict[str, Relation] = {}
         self.pending = [Pending(len(child.types)) for child in children]
+
+    @property
+    def nesting(self) -> int:
+        """How many operators that look at other time-points are nested here, those of its children aside."""
+        return int(self.reads_times)
+
+    @property
+    def parts(self) -> Sequence[Node]:
+        """All operators that have a state of their own here: itself, and those within."""
+        return (self,)
 
     @property
     def width(self) -> int:

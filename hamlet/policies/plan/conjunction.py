@@ -12,6 +12,7 @@ from hamlet.policies.syntax.formula import (
     Aggregation,
     And,
     Comparison,
+    Equiv,
     Formula,
     Matches,
     Not,
@@ -96,7 +97,7 @@ class Conjunction:
         return True
 
     def _binder(self, part: Formula) -> bool:
-        if isinstance(part, Not | And | Comparison | Substring | Matches):
+        if isinstance(part, Not | And | Comparison | Substring | Matches) and not _is_unlike(part):
             return False
         built = self._planner.attempt(part)
         if built is None:
@@ -181,3 +182,7 @@ class Conjunction:
             part.span,
             f"put what binds '{name}' beside it: p({name}) AND NOT ...",
         )
+
+
+def _is_unlike(part: Formula) -> bool:
+    return isinstance(part, Not) and isinstance(part.body, Equiv)

@@ -18,17 +18,20 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet.errors import Reports
+from hamlet.policies.analysis.bounds import check_bounds
 from hamlet.policies.analysis.comparisons import sort_key
 from hamlet.policies.analysis.policy import Policy
-from hamlet.policies.analysis.rewriting import Defined, Rewriter, goal
+from hamlet.policies.analysis.recursion import check_recursions
+from hamlet.policies.analysis.rewriting import Rewriter, goal
+from hamlet.policies.analysis.typecheck import recursion_types
 from hamlet.policies.operators.node import NEVER, Node, Timeline
 from hamlet.policies.operators.nodes import Event
 from hamlet.policies.plan.planned_operands import Built, UnsafeError
-from hamlet.policies.plan.planning import Planner, check_bounds
+from hamlet.policies.plan.planning import Planner
 from hamlet.policies.relations.relation import Ints
 from hamlet.policies.relations.values import Pool, floats_of
 from hamlet.policies.syntax.diagnostics import PolicyError, deep_recursion
-from hamlet.policies.syntax.formula import Formula, Type, children
+from hamlet.policies.syntax.formula import Type
 from hamlet.policies.syntax.signature import Signature
 
 Tables = Mapping[tuple[str, int], tuple[Ints, Sequence[pa.Array]]]
@@ -142,16 +145,17 @@ class Evaluation:
 
     def _plan(self, policy: Policy, planner: Planner, reports: Reports) -> None:
         asked, names, violations = goal(policy.formula, self.negate)
-        formula = Rewriter().rewrite(asked)
-        for part in _all_parts(formula):
-            check_bounds(part, reports)
+        check_bounds(asked, reports)
+        check_recursions(asked, reports)
         if reports.errors:
             return
+        types = recursion_types(policy.formula, policy.signature)
+        formula = Rewriter(types).rewrite(asked)
         try:
             built = planner.build(formula)
         except UnsafeError as error:
             hint = error.hint
-            if not self.negate and not violations and self._negation_works(policy, planner):
+            if not self.negate and not violations and self._negation_works(policy, planner, types):
                 hint = "its negation can be monitored: ask for it (--negate, negate=True), or let it begin with ALWAYS"
             reports.error(error.message, error.span, hint)
             return
@@ -161,14 +165,19 @@ class Evaluation:
         built = planner.keep(built, names)
         self.goals.append(Goal(policy, names, built.node.types, violations, built))
 
-    def _negation_works(self, policy: Policy, planner: Planner) -> bool:
+    def _negation_works(self, policy: Policy, planner: Planner, types: Mapping[int, tuple[Type, ...]]) -> bool:
         try:
-            planner.build(Rewriter().rewrite(goal(policy.formula, True)[0]))
+            planner.build(Rewriter(types).rewrite(goal(policy.formula, True)[0]))
         except UnsafeError:
             return False
         return True
 
     # ------------------------------------------------------------------------------------------ running
+
+    @property
+    def parts(self) -> list[Node]:
+        """All operators that have a state, those within others, too."""
+        return [part for node in self.nodes for part in node.parts]
 
     @property
     def wanted(self) -> frozenset[tuple[str, int]]:
@@ -285,7 +294,7 @@ class Evaluation:
     @property
     def kept_rows(self) -> int:
         """Periods that are kept between batches."""
-        return sum(node.standing + sum(map(len, node.kept.values())) for node in self.nodes)
+        return sum(node.standing + sum(map(len, node.kept.values())) for node in self.parts)
 
 
 def _needed(nodes: list[Node], roots: list[Node]) -> list[Node]:
@@ -300,24 +309,11 @@ def _needed(nodes: list[Node], roots: list[Node]) -> list[Node]:
     return [node for node in nodes if id(node) in wanted]
 
 
-def _all_parts(formula: Formula) -> list[Formula]:
-    """The formula, and the meanings of the names in it."""
-    parts, todo, seen = [formula], [formula], set()
-    while todo:
-        node = todo.pop()
-        if isinstance(node, Defined) and node.meaning is not None and id(node.meaning) not in seen:
-            seen.add(id(node.meaning))
-            parts.append(node.meaning.formula)
-            todo.append(node.meaning.formula)
-        todo.extend(children(node))
-    return parts
-
-
 def _nesting(nodes: Sequence[Node]) -> int:
     """How many operators that look at other time-points are nested; children come before parents."""
     depths: dict[int, int] = {}
     for node in nodes:
-        depths[id(node)] = node.reads_times + max((depths[id(child)] for child in node.children), default=0)
+        depths[id(node)] = node.nesting + max((depths[id(child)] for child in node.children), default=0)
     return max(depths.values(), default=0)
 
 

@@ -17,17 +17,22 @@ from hamlet.policies.syntax.formula import (
     Aggregation,
     And,
     Comparison,
+    Equiv,
     Exists,
     Forall,
     Formula,
     Interval,
     Let,
+    LetPast,
     Matches,
     Or,
     Predicate,
+    Release,
     Since,
     Substring,
     Temporal,
+    TemporalMatch,
+    Trigger,
     Truth,
     Until,
     children,
@@ -118,13 +123,15 @@ def _operator(formula: Formula) -> tuple[str, str | None]:
             return f"FORALL {', '.join(variables)}", None
         case Temporal(operator, interval, _):
             return operator, _interval(interval)
-        case Since() | Until():
+        case Since() | Until() | Trigger() | Release():
             return type(formula).__name__.upper(), _interval(formula.interval)
+        case TemporalMatch(operator, interval, _):
+            return operator, _interval(interval)
         case Aggregation(result, operator, variable, groups, _):
             by = f"; {', '.join(groups)}" if groups else ""
             return f"{result} <- {operator} {variable}{by}", None
         case Let(name, parameters, _, _):
-            return f"LET {name}({', '.join(parameters)})", None
+            return f"{'LETPAST' if isinstance(formula, LetPast) else 'LET'} {name}({', '.join(parameters)})", None
     return type(formula).__name__.upper(), None
 
 
@@ -141,11 +148,16 @@ def _keeps(formula: Formula) -> tuple[str, str]:
             return "the last time-point, until the next one comes", INDEPENDENT
         case Temporal(operator, interval, body):
             return _bounded(operator, interval, bool(free_variables(body)))
-        case Since(interval, _, _):
+        case TemporalMatch("MATCHP", _, _):
+            what = "for each valuation the states of the expression that it is in, and when they began"
+            return what, VALUATIONS if free_variables(formula) else INDEPENDENT
+        case TemporalMatch(_, interval, _) | Release(interval, _, _):
+            return _bounded("UNTIL", interval, bool(free_variables(formula)))
+        case Since(interval, _, _) | Trigger(interval, _, _):
             return _bounded("SINCE", interval, bool(free_variables(formula)))
         case Until(interval, _, _):
             return _bounded("UNTIL", interval, bool(free_variables(formula)))
-        case And() | Or():
+        case And() | Or() | Equiv():
             return "what one side has said and the other has not", NONE
     return "nothing", NONE
 

@@ -13,25 +13,34 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from hamlet.errors import Reports
 from hamlet.policies.analysis.range_propagation import moved_in_time
-from hamlet.policies.analysis.rewriting import Defined, Throughout, conjuncts, negation, shown, variables_of
+from hamlet.policies.analysis.rewriting import (
+    Defined,
+    Earlier,
+    Loop,
+    Meaning,
+    conjuncts,
+    negation,
+    shown,
+    unfolded,
+    variables_of,
+)
 from hamlet.policies.analysis.terms import type_of
 from hamlet.policies.operators.aggregating import Aggregate
-from hamlet.policies.operators.always import Henceforth, Historically
 from hamlet.policies.operators.node import Node
 from hamlet.policies.operators.nodes import Always, Event, Extend, Filter, Join, Minus, Never, Position, Shape, Union
-from hamlet.policies.operators.temporal import Next, Previous
-from hamlet.policies.operators.temporal import Since as SinceNode
-from hamlet.policies.operators.temporal import Until as UntilNode
+from hamlet.policies.operators.recursion import Known
 from hamlet.policies.plan.conjunction import Conjunction
-from hamlet.policies.plan.planned_operands import Built, UnsafeError, divides, placed, pushed, test_of
+from hamlet.policies.plan.planned_matches import build_match
+from hamlet.policies.plan.planned_operands import Built, UnsafeError, divides, placed, test_of
+from hamlet.policies.plan.planned_times import build_dual, build_recursion, build_since_until, build_temporal
 from hamlet.policies.relations.values import Pool
 from hamlet.policies.syntax.formula import (
     Aggregation,
     And,
     Comparison,
     Constant,
+    Equiv,
     Exists,
     Formula,
     Interval,
@@ -39,14 +48,16 @@ from hamlet.policies.syntax.formula import (
     Not,
     Or,
     Predicate,
+    Release,
     Since,
     Substring,
     Temporal,
+    TemporalMatch,
     Term,
+    Trigger,
     Truth,
     Until,
     Variable,
-    children,
 )
 from hamlet.policies.syntax.signature import Signature
 
@@ -72,11 +83,15 @@ class Planner:
         self._cache: dict[int, Built | UnsafeError] = {}
         self._chosen: dict[tuple[int, tuple[str, ...], int], Built | None] = {}
         self.sealed: set[int] = set()  # formulas that nothing is moved into once more
+        self.loops: dict[Loop, Known] = {}  # what stands for the names of LETPASTs within their meanings
+        self.recursions: dict[Meaning, Built] = {}
+        self._unfolded: dict[tuple[int, bool], Formula] = {}
         self._alive: list[Formula] = []  # keeps the keys of the cache from being used again
 
     # ------------------------------------------------------------------------------------------ operators
 
-    def _node(self, kind: Callable[..., Node], *arguments: Any) -> Node:
+    def node(self, kind: Callable[..., Node], *arguments: Any) -> Node:
+        """An operator; an equal one is made once."""
         key = (kind, *(id(each) if isinstance(each, Node | Pool) else each for each in arguments))
         found = self._made.get(key)
         if found is None:
@@ -84,7 +99,8 @@ class Planner:
             self.nodes.append(found)
         return found
 
-    def _ticks(self, interval: Interval) -> tuple[int, int | None]:
+    def ticks(self, interval: Interval) -> tuple[int, int | None]:
+        """An interval in ticks of the stream."""
         low, high = interval.ticks(self.per_second)
         self.longest = max(self.longest, low, high or 0)
         return low, high
@@ -119,7 +135,7 @@ class Planner:
     def _build(self, formula: Formula) -> Built:
         match formula:
             case Truth(value):
-                return Built(self._node(Always, (), ()) if value else self._node(Never, (), ()), ())
+                return Built(self.node(Always, (), ()) if value else self.node(Never, (), ()), ())
             case Defined() | Predicate():
                 return self._predicate(formula)
             case Exists(_, body):
@@ -127,17 +143,46 @@ class Planner:
                 return self.keep(built, variables_of(formula))
             case Or(left, right):
                 return self._or(formula, left, right)
+            case Equiv():
+                return self._equiv(formula)
+            case Not(Equiv() as body) if variables_of(formula):
+                return self.build(self._spelt(body, False))
+            case Trigger() | Release():
+                return build_dual(self, formula)
+            case TemporalMatch():
+                return build_match(self, formula)
             case Temporal():
-                return self._temporal(formula)
+                return build_temporal(self, formula)
             case Since(interval, left, right) | Until(interval, left, right):
-                return self._binary(formula, interval, left, right)
+                return build_since_until(self, formula, interval, left, right)
             case Aggregation():
                 return self._aggregation(formula)
             case Not() if not variables_of(formula):
                 inner = self._closed_negation(formula)
-                truth = self._node(Always, (), ())
-                return Built(self._node(Minus, truth, inner.node, (), ()), ())
+                truth = self.node(Always, (), ())
+                return Built(self.node(Minus, truth, inner.node, (), ()), ())
         return Conjunction(self, conjuncts(formula), formula.span).built()
+
+    def _spelt(self, formula: Equiv, positive: bool) -> Formula:
+        """EQUIV, or its negation, with AND and OR; made once, so that nested ones do not double at every level."""
+        key = id(formula), positive
+        if key not in self._unfolded:
+            self._alive.append(formula)
+            self._unfolded[key] = unfolded(formula, positive)
+        return self._unfolded[key]
+
+    def _equiv(self, formula: Equiv) -> Built:
+        if variables_of(formula):
+            return self.build(self._spelt(formula, True))
+        left, right = self.build(formula.left), self.build(formula.right)
+        return self.alike(self.truth(), left, right)
+
+    def alike(self, base: Built, left: Built, right: Built) -> Built:
+        """The rows of a relation that two parts of it have both, or lack both."""
+        some = self.node(Union, left.node, right.node, right.places(left.names))
+        neither = self.without(base, Built(some, left.names))
+        both = self.joined(left, right)
+        return Built(self.node(Union, both.node, neither.node, neither.places(both.names)), both.names)
 
     def _closed_negation(self, formula: Not) -> Built:
         try:
@@ -146,15 +191,15 @@ class Planner:
             if isinstance(formula.body, And):
                 built = self.attempt(Or(negation(formula.body.left), negation(formula.body.right), span=formula.span))
                 if built is not None:
-                    truth = self._node(Always, (), ())
-                    return Built(self._node(Minus, truth, built.node, (), ()), ())
+                    truth = self.node(Always, (), ())
+                    return Built(self.node(Minus, truth, built.node, (), ()), ())
             raise
 
     def keep(self, built: Built, names: tuple[str, ...]) -> Built:
         """Only the columns of some variables."""
         if built.names == names:
             return built
-        return Built(self._node(Shape, built.node, (), (), built.places(names)), names)
+        return Built(self.node(Shape, built.node, (), (), built.places(names)), names)
 
     def _predicate(self, formula: Predicate) -> Built:
         names: dict[str, int] = {}
@@ -170,17 +215,24 @@ class Planner:
                 else:
                     names[argument.name] = place
         shape = tuple(constants), tuple(equal), tuple(names.values())
+        if isinstance(formula, Earlier):
+            assert formula.loop is not None
+            known = self.loops[formula.loop]
+            return Built(self.node(Shape, known, *shape), tuple(names))
         if isinstance(formula, Defined):
             assert formula.meaning is not None
-            built = self.build(formula.meaning.formula)
+            if formula.meaning.loop is not None:
+                built = build_recursion(self, formula.meaning)
+            else:
+                built = self.build(formula.meaning.formula)
             built = self.keep(built, formula.meaning.parameters)
             if shape[:2] == ((), ()) and shape[2] == tuple(range(len(built.names))):
                 return Built(built.node, tuple(names))
-            return Built(self._node(Shape, built.node, *shape), tuple(names))
+            return Built(self.node(Shape, built.node, *shape), tuple(names))
         key = formula.name, len(formula.arguments)
         if key not in self.signature:
-            return Built(self._node(Shape, self._node(Position, key[0]), *shape), tuple(names))
-        return Built(self._node(Event, key, self.signature[key].types, *shape), tuple(names))
+            return Built(self.node(Shape, self.node(Position, key[0]), *shape), tuple(names))
+        return Built(self.node(Event, key, self.signature[key].types, *shape), tuple(names))
 
     def _or(self, formula: Formula, left: Formula, right: Formula) -> Built:
         one, two = set(variables_of(left)), set(variables_of(right))
@@ -189,85 +241,13 @@ class Planner:
             said = f"both sides of OR must bind the same variables; '{name}' stands on one side only"
             raise UnsafeError(said, formula.span, "bind it on both sides, or quantify it: EXISTS " + name + ". ...")
         first, second = self.build(left), self.build(right)
-        return Built(self._node(Union, first.node, second.node, second.places(first.names)), first.names)
-
-    def _temporal(self, formula: Temporal) -> Built:
-        operator, interval, body = formula.operator, self._ticks(formula.interval), formula.body
-        if operator in ("HISTORICALLY", "ALWAYS"):
-            return self._throughout(formula)
-        built = self.build(body)
-        if interval[1] is not None and interval[0] > interval[1]:
-            return Built(self._node(Never, built.node.types, ()), built.names)
-        if operator == "PREV":
-            return Built(self._node(Previous, built.node, interval), built.names)
-        if operator == "NEXT":
-            return Built(self._node(Next, built.node, interval), built.names)
-        kind = SinceNode if operator == "ONCE" else UntilNode
-        return Built(self._node(kind, built.node, interval, None, False, ()), built.names)
-
-    def _throughout(self, formula: Temporal) -> Built:
-        past = formula.operator == "HISTORICALLY"
-        interval = self._ticks(formula.interval)
-        somewhere = Temporal("ONCE" if past else "EVENTUALLY", formula.interval, Truth(True), span=formula.span)
-        if interval[1] is not None and interval[0] > interval[1]:
-            return self._always_or_unsafe(formula)
-        if isinstance(formula, Throughout) or interval[0] == 0:
-            built = self.attempt(formula.body)
-            if built is not None:
-                kind = Historically if past else Henceforth
-                node = self._node(kind, built.node, interval)
-                if interval[0] > 0:
-                    node = self._node(Join, node, self.build(somewhere).node, (), ())
-                return Built(node, built.names)
-        if not variables_of(formula) and not isinstance(formula, Throughout):
-            return self.build(Not(negation(formula), span=formula.span))
-        return self._always_or_unsafe(formula)
-
-    def _always_or_unsafe(self, formula: Temporal) -> Built:
-        if not variables_of(formula):
-            return self.build(Truth(True))
-        name = shown(variables_of(formula)[0])
-        raise UnsafeError(
-            f"the variable '{name}' is not bound: {formula.operator} holds for infinitely many values",
-            formula.span,
-            f"put what binds '{name}' beside it: p({name}) AND {formula.operator} ...",
-        )
-
-    def _binary(self, formula: Since | Until, interval: Interval, left: Formula, right: Formula) -> Built:
-        second = self.build(right)
-        missing = [name for name in variables_of(left) if name not in second.names]
-        if missing:
-            word = "SINCE" if isinstance(formula, Since) else "UNTIL"
-            raise UnsafeError(
-                f"the variable '{shown(missing[0])}' on the left of {word} is not bound on its right",
-                left.span,
-                f"the variables on the left of {word} must be among those on its right",
-            )
-        ticks = self._ticks(interval)
-        if ticks[1] is not None and ticks[0] > ticks[1]:
-            return Built(self._node(Never, second.node.types, ()), second.names)
-        kind = SinceNode if isinstance(formula, Since) else UntilNode
-        if left == Truth(True):
-            return Built(self._node(kind, second.node, ticks, None, False, ()), second.names)
-        negated = False
-        if isinstance(left, Not) and (found := self.attempt(left.body)) is not None:
-            first, negated = found, True
-        else:
-            try:
-                first = self.build(left)
-            except UnsafeError:
-                opposite = self.attempt(pushed(left))
-                if opposite is None:
-                    raise
-                first, negated = opposite, True
-        key = second.places(first.names)
-        return Built(self._node(kind, second.node, ticks, first.node, negated, key), second.names)
+        return Built(self.node(Union, first.node, second.node, second.places(first.names)), first.names)
 
     def _aggregation(self, formula: Aggregation) -> Built:
         built = self.build(formula.body)
         groups = built.places(formula.groups)
         (place,) = built.places((formula.variable,))
-        node = self._node(Aggregate, built.node, formula.operator, place, groups, self.pool)
+        node = self.node(Aggregate, built.node, formula.operator, place, groups, self.pool)
         return Built(node, (formula.result, *formula.groups))
 
     # ------------------------------------------------------------------------------------ tests and terms
@@ -277,25 +257,25 @@ class Planner:
         left, right, word = test_of(test)
         first = placed(left, built.names)
         second = right if isinstance(right, str) else placed(right, built.names)
-        return Built(self._node(Filter, built.node, word, first, second, negated, self.pool), built.names)
+        return Built(self.node(Filter, built.node, word, first, second, negated, self.pool), built.names)
 
     def extended(self, built: Built, name: str, term: Term) -> Built:
         """The rows with a variable more, which equals a term over the others."""
         types = dict(zip(map(str, range(len(built.names))), built.node.types, strict=True))
         here = placed(term, built.names)
-        node = self._node(Extend, built.node, here, type_of(here, types), self.pool)
+        node = self.node(Extend, built.node, here, type_of(here, types), self.pool)
         return Built(node, (*built.names, name))
 
     def joined(self, left: Built, right: Built) -> Built:
         """The natural join."""
         shared = tuple(name for name in left.names if name in right.names)
-        node = self._node(Join, left.node, right.node, left.places(shared), right.places(shared))
+        node = self.node(Join, left.node, right.node, left.places(shared), right.places(shared))
         return Built(node, (*left.names, *(name for name in right.names if name not in shared)))
 
     def without(self, left: Built, right: Built) -> Built:
         """The left rows that the right side lacks; its variables are among the left side's."""
         every = tuple(range(len(right.names)))
-        return Built(self._node(Minus, left.node, right.node, left.places(right.names), every), left.names)
+        return Built(self.node(Minus, left.node, right.node, left.places(right.names), every), left.names)
 
     def satisfying(self, base: Built, part: Formula, around: Formula) -> Built | None:
         """The rows of `base` that satisfy a formula whose variables it binds, None where that cannot be told.
@@ -326,7 +306,11 @@ class Planner:
                 first, second = (self.satisfying(base, each, around) for each in (left, right))
                 if first is None or second is None:
                     return None
-                return Built(self._node(Union, first.node, second.node, second.places(first.names)), first.names)
+                return Built(self.node(Union, first.node, second.node, second.places(first.names)), first.names)
+            case Equiv(left, right):
+                first, second = (self.satisfying(base, each, around) for each in (left, right))
+                if first is not None and second is not None:
+                    return self.alike(base, first, second)
         for made in (part, *self.guarded(part, around)):
             built = self.attempt(made)
             if built is not None and set(built.names) <= set(base.names):
@@ -339,6 +323,10 @@ class Planner:
         match part:
             case Or(left, right):
                 return [Or(And(around, left, span=left.span), And(around, right, span=right.span), span=span)]
+            case Equiv():
+                return [And(around, self._spelt(part, True), span=span)]
+            case Not(Equiv() as body):
+                return self.guarded(self._spelt(body, False), around)
             case Exists(names, body):
                 return [Exists(names, And(around, body, span=body.span), span=span)]
             case Not(And(left, right)):
@@ -361,18 +349,4 @@ class Planner:
 
     def never(self, names: tuple[str, ...]) -> Built:
         """No rows."""
-        return Built(self._node(Never, ("int",) * len(names), ()), names)
-
-
-def check_bounds(formula: Formula, reports: Reports) -> None:
-    """Report the future operators without a bound."""
-    if isinstance(formula, Until) and formula.interval.high is None:
-        hint = "give it an interval: UNTIL[0,1d]"
-        reports.error("UNTIL has no bound: it may have to wait for ever", formula.span, hint)
-    if isinstance(formula, Temporal) and formula.operator in ("EVENTUALLY", "ALWAYS") and formula.interval.high is None:
-        hint = f"give it an interval: {formula.operator}[0,1d]"
-        if formula.operator == "ALWAYS":
-            hint += "; only an ALWAYS that begins the formula may go without"
-        reports.error(f"{formula.operator} has no bound: it may have to wait for ever", formula.span, hint)
-    for child in children(formula):
-        check_bounds(child, reports)
+        return Built(self.node(Never, ("int",) * len(names), ()), names)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Union
 
 from hamlet.language.query import NOWHERE, Span
+from hamlet.policies.syntax.regex import Regex, formulas
 
 Type = Literal["int", "float", "string", "bool"]
 Value = Union[int, float, str, bool]
@@ -263,6 +264,36 @@ class Until:
 
 
 @dataclass(frozen=True, slots=True)
+class Trigger:
+    """``left TRIGGER[0,5] right``: at each time-point of the interval right holds, or left does later."""
+
+    interval: Interval
+    left: Formula
+    right: Formula
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """``left RELEASE[0,5] right``: at each time-point of the interval right holds, or left does before it."""
+
+    interval: Interval
+    left: Formula
+    right: Formula
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class TemporalMatch:
+    """``MATCHP[0,5] r``: r matches from a time-point in the interval to here. ``MATCHF[0,5] r``: from here to one."""
+
+    operator: Literal["MATCHP", "MATCHF"]
+    interval: Interval
+    regex: Regex
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class Aggregation:
     """``result <- SUM variable; g, h body``; the operator is one of `AGGREGATIONS`."""
 
@@ -288,7 +319,13 @@ class Let:
     head_span: Span = _span()
 
 
+@dataclass(frozen=True, slots=True)
+class LetPast(Let):
+    """``LETPAST name(x, y) = definition IN body``: in the definition the name is itself, at earlier time-points."""
+
+
 Binary = Union[And, Or, Implies, Equiv]
+Timed = Union[Since, Until, Trigger, Release]  # two sides and an interval
 Formula = Union[
     Truth,
     Predicate,
@@ -305,6 +342,9 @@ Formula = Union[
     Temporal,
     Since,
     Until,
+    Trigger,
+    Release,
+    TemporalMatch,
     Aggregation,
     Let,
 ]
@@ -333,8 +373,10 @@ def term_variables(term: Term) -> Iterator[str]:
 def children(formula: Formula) -> tuple[Formula, ...]:
     """The formulas directly below, from left to right (of a LET the definition, then the body)."""
     match formula:
-        case And() | Or() | Implies() | Equiv() | Since() | Until():
+        case And() | Or() | Implies() | Equiv() | Since() | Until() | Trigger() | Release():
             return (formula.left, formula.right)
+        case TemporalMatch():
+            return formulas(formula.regex)
         case Not() | Exists() | Forall() | Temporal() | Aggregation():
             return (formula.body,)
         case Let():
@@ -368,41 +410,3 @@ def free_variables(formula: Formula) -> tuple[str, ...]:
         case _:
             names = [name for child in children(formula) for name in free_variables(child)]
     return tuple(dict.fromkeys(names))
-
-
-def printed_order(formula: Formula) -> tuple[str, ...]:
-    """The free variables in the order in which MonPoly prints their values.
-
-    That is the order of the text, but for SINCE and UNTIL, whose right side comes first, for ``>`` and ``>=``, which
-    are ``<`` and ``<=`` the other way round, and for predicates, whose arguments count where they are plain variables.
-
-    Source: MonPoly's `MFOTL.free_vars` and `Predicate.pvars`.
-    """
-    match formula:
-        case Predicate(_, arguments):
-            plain = [each.name for each in arguments if isinstance(each, Variable) and not is_anonymous(each.name)]
-            names = [*plain, *free_variables(formula)]
-        case Comparison(operator, left, right):
-            first, second = (right, left) if operator in (">", ">=") else (left, right)
-            names = [*term_variables(first), *term_variables(second)]
-        case Exists(variables, body) | Forall(variables, body):
-            names = [name for name in printed_order(body) if name not in variables]
-        case Since(_, left, right) | Until(_, left, right):
-            names = [*printed_order(right), *printed_order(left)]
-        case Let(_, _, _, body):
-            names = list(printed_order(body))
-        case Aggregation() | Substring() | Matches():
-            names = list(free_variables(formula))
-        case _:
-            names = [name for child in children(formula) for name in printed_order(child)]
-    return tuple(dict.fromkeys(names))
-
-
-def depth(formula: Formula) -> int:
-    """How deep the formula is nested, without recursion."""
-    deepest, todo = 0, [(formula, 1)]
-    while todo:
-        node, level = todo.pop()
-        deepest = max(deepest, level)
-        todo.extend((child, level + 1) for child in children(node))
-    return deepest

@@ -26,6 +26,7 @@ from hamlet.policies.syntax.formula import (
 from hamlet.policies.syntax.tokens import Kind, Token
 
 Node = TypeVar("Node", Formula, Term)
+Warned = tuple[Span, tuple[str, str]]  # place, message and hint
 
 _MOD_ADVICE = ("MOD takes everything to its right", "put parentheses around what is meant: (x MOD 2) + 1")
 
@@ -51,7 +52,7 @@ class TermParser:
         self._tokens = tokens
         self._index = 0
         self._depth = 0
-        self.warnings: list[tuple[Span, tuple[str, str]]] = []
+        self.warnings: list[Warned] = []
 
     # ------------------------------------------------------------------------------------------- looking
 

@@ -2,8 +2,8 @@
 
 Grammar, from the loosest binding to the tightest::
 
-    formula     = "LET" name "(" [x {"," x}] ")" "=" formula "IN" formula
-                | formula ("SINCE"|"UNTIL") [interval] formula                               right
+    formula     = ("LET"|"LETPAST") name "(" [x {"," x}] ")" "=" formula "IN" formula
+                | formula ("SINCE"|"UNTIL"|"TRIGGER"|"RELEASE") [interval] formula           right
                 | ("PREV"|"NEXT"|"ONCE"|"EVENTUALLY"|"HISTORICALLY"|"ALWAYS") [interval] formula
                 | ("EXISTS"|"FORALL") x {"," x} "." formula
                 | formula "EQUIV" formula                                                    left
@@ -11,9 +11,12 @@ Grammar, from the loosest binding to the tightest::
                 | formula "OR" formula                                                       left
                 | formula "AND" formula                                                      left
                 | "NOT" formula
+                | ("MATCHP"|"MATCHF") [interval] regex
                 | r "<-" ("CNT"|"SUM"|"AVG"|"MIN"|"MAX"|"MED") x [";" g {"," g}] formula     as far as possible
                 | "(" formula ")" | "TRUE" | "FALSE" | name "(" [term {"," term}] ")"
                 | term ("="|"<"|">"|"<="|">=") term | term "SUBSTRING" term | term "MATCHES" regexp
+    regex       = item {item | "+" item}                       concatenation and + bind alike and group to the right
+    item        = ("." | formula | formula "?" | "(" regex ")") {"*"}
     term        = term ("+"|"-") term | term ("*"|"/") term | primary "MOD" term | "-" term
                 | function "(" term ")" | "(" term ")" | x | integer | float | string
     interval    = ("["|"(") bound "," (bound ("]"|")") | "*" ("]"|")"))
@@ -21,6 +24,8 @@ Grammar, from the loosest binding to the tightest::
 
 The scope of a quantifier or of a unary temporal operator reaches as far to the right as the levels above allow:
 ``ONCE p(x) AND q(x)`` is ``ONCE (p(x) AND q(x))``, and ``ONCE p(x) SINCE q(x)`` is ``(ONCE p(x)) SINCE q(x)``.
+A formula in a regex is an atom, stands in parentheses, or begins with NOT, a quantifier, a unary temporal operator,
+MATCHP or MATCHF; any binary operator ends the regex.
 """
 
 from __future__ import annotations
@@ -43,39 +48,38 @@ from hamlet.policies.syntax.formula import (
     Implies,
     Interval,
     Let,
+    LetPast,
     Matches,
     Not,
     Or,
     Predicate,
+    Release,
     Since,
     Substring,
     Temporal,
     Term,
+    Timed,
+    Trigger,
     Truth,
     Until,
     Variable,
-    depth,
+    children,
 )
-from hamlet.policies.syntax.parse_terms import ReadingError, TermParser, shorten, widened
+from hamlet.policies.syntax.parse_regex import RegexParser
+from hamlet.policies.syntax.parse_terms import ReadingError, Warned, shorten, widened
 from hamlet.policies.syntax.tokens import Kind, Token, tokenize
 
 # Levels of binding: an operator goes on where its level is at least the one asked for.
 _LOOSEST, _SINCE, _UNARY, _QUANTIFIER, _EQUIV, _IMPLIES, _OR, _AND, _NOT = range(9)
 _INFIX: dict[str, tuple[int, bool]] = {  # level, whether it groups to the right
-    "SINCE": (_SINCE, True),
-    "UNTIL": (_SINCE, True),
+    **dict.fromkeys(("SINCE", "UNTIL", "TRIGGER", "RELEASE"), (_SINCE, True)),
     "EQUIV": (_EQUIV, False),
     "IMPLIES": (_IMPLIES, True),
     "OR": (_OR, False),
     "AND": (_AND, False),
 }
-_UNSUPPORTED = {
-    "LETPAST": "LETPAST is not supported",
-    "FORWARD": "regular expressions over time are not supported",
-    "BACKWARD": "regular expressions over time are not supported",
-    "MATCHF": "regular expressions over time are not supported",
-    "MATCHP": "regular expressions over time are not supported",
-}
+_TIMED: dict[str, type[Timed]] = {"SINCE": Since, "UNTIL": Until, "TRIGGER": Trigger, "RELEASE": Release}
+_LONG = 64  # parts from which a chain of an associative operator is read as a balanced tree
 
 
 def parse_formula(text: str, source: str = "<policy>") -> tuple[Formula, tuple[Diagnostic, ...]]:
@@ -107,7 +111,7 @@ def parse_formula(text: str, source: str = "<policy>") -> tuple[Formula, tuple[D
             if not any(each.span.start <= error.span.start for each in problems):
                 problems.append(Diagnostic(error.message, error.span, error.hint, text=text, source=source))
         else:
-            if depth(formula) > MAX_DEPTH:
+            if _depth(formula) > MAX_DEPTH:
                 message = f"the formula is nested more than {MAX_DEPTH} levels deep"
                 problems.append(Diagnostic(message, Span(0, 1), "name parts of it with LET", text=text, source=source))
     if problems:
@@ -116,8 +120,12 @@ def parse_formula(text: str, source: str = "<policy>") -> tuple[Formula, tuple[D
     return formula, tuple(Diagnostic(said, span, hint, "warning", text, source) for span, (said, hint) in found)
 
 
-class _Parser(TermParser):
+class _Parser(RegexParser):
     """Formulas."""
+
+    def __init__(self, tokens: list[Token]) -> None:
+        super().__init__(tokens)
+        self._bracketed_formulas: dict[int, tuple[Formula, int, list[Warned]] | ReadingError] = {}  # by place
 
     def whole(self) -> Formula:
         """The formula that is the whole text."""
@@ -140,12 +148,29 @@ class _Parser(TermParser):
             binding, right_grouped = _INFIX[found]
             if binding < level:
                 break
+            if not right_grouped:
+                left = self._chain(found, left)
+                continue
             self._index += 1
             interval = self._interval() if binding == _SINCE else Interval()
-            right = self._formula(binding if right_grouped else binding + 1)
-            left = _joined(found, interval, left, right)
+            left = _joined(found, interval, left, self._formula(binding))
         self._depth -= 1
         return left
+
+    def _chain(self, operator: str, left: Formula) -> Formula:
+        """``left AND b AND c ...``; AND, OR and EQUIV are associative, so a long chain is read as a balanced tree."""
+        parts = [left]
+        while self._infix() == operator:
+            self._index += 1
+            parts.append(self._formula(_INFIX[operator][0] + 1))
+        if len(parts) > _LONG:
+            while len(parts) > 1:
+                pairs = [parts[place : place + 2] for place in range(0, len(parts), 2)]
+                parts = [_joined(operator, Interval(), *pair) if len(pair) == 2 else pair[0] for pair in pairs]
+        made = parts[0]
+        for part in parts[1:]:
+            made = _joined(operator, Interval(), made, part)
+        return made
 
     def _infix(self) -> str | None:
         """The binary operator that comes next; a name S or U behind a whole formula is SINCE or UNTIL."""
@@ -157,8 +182,8 @@ class _Parser(TermParser):
     def _prefix(self) -> Formula:
         token = self._peek()
         if token.kind is Kind.KEYWORD:
-            if token.value in _UNSUPPORTED:
-                raise ReadingError(_UNSUPPORTED[token.value], token.span)
+            if token.value in ("MATCHP", "MATCHF"):
+                return self._match()
             if token.value in UNARY:
                 self._next()
                 interval = self._interval()
@@ -170,7 +195,7 @@ class _Parser(TermParser):
                 self._next()
                 body = self._formula(_NOT)
                 return Not(body, span=token.span.to(body.span))
-            if token.value == "LET":
+            if token.value in ("LET", "LETPAST"):
                 return self._let()
             if token.value in ("TRUE", "FALSE") and not self._at(*COMPARISONS, offset=1):
                 self._next()
@@ -200,18 +225,20 @@ class _Parser(TermParser):
 
     def _let(self) -> Formula:
         start = self._next()
-        name = self._name("a name after LET")
-        self._expect("(", f"after '{name.value}'", f"LET {name.value}(x) = ... IN ...")
+        word = start.value
+        name = self._name(f"a name after {word}")
+        self._expect("(", f"after '{name.value}'", f"{word} {name.value}(x) = ... IN ...")
         parameters = () if self._at(")") else self._names("a variable")
         close = self._expect(")", f"after the parameters of '{name.value}'", "its parameters are variables")
         self._expect("=", f"before the meaning of '{name.value}'")
         definition = self._formula(_LOOSEST)
         if not self._at_keyword("IN"):
-            raise self._unexpected(f"IN after the meaning of '{name.value}'", f"LET {name.value}(...) = ... IN ...")
+            raise self._unexpected(f"IN after the meaning of '{name.value}'", f"{word} {name.value}(...) = ... IN ...")
         self._next()
         body = self._formula(_LOOSEST)
         head = name.span.to(close.span)
-        return Let(name.value, parameters, definition, body, span=start.span.to(body.span), head_span=head)
+        kind = LetPast if word == "LETPAST" else Let
+        return kind(name.value, parameters, definition, body, span=start.span.to(body.span), head_span=head)
 
     def _aggregation(self) -> Formula:
         result = self._next()
@@ -248,7 +275,24 @@ class _Parser(TermParser):
         return Predicate(name.value, tuple(arguments), span=name.span.to(close.span), name_span=name.span)
 
     def _parenthesis(self) -> Formula:
-        """``(formula)``, or a comparison whose left side begins with a parenthesis."""
+        """``(formula)``, or a comparison whose left side begins with a parenthesis; each place is read once."""
+        start, warned = self._index, len(self.warnings)
+        known = self._bracketed_formulas.get(start)
+        if known is None:
+            try:
+                formula = self._read_parenthesis()
+                known = formula, self._index, self.warnings[warned:]
+            except ReadingError as error:
+                known = error
+            self._bracketed_formulas[start] = known
+        elif not isinstance(known, ReadingError):
+            self.warnings += known[2]
+        if isinstance(known, ReadingError):
+            raise known
+        self._index = known[1]
+        return known[0]
+
+    def _read_parenthesis(self) -> Formula:
         start, depth_before, warned = self._index, self._depth, len(self.warnings)
         try:
             left = self._term()
@@ -295,13 +339,22 @@ class _Parser(TermParser):
         raise self._unexpected("a comparison", _predicate_hint(left))
 
 
+def _depth(formula: Formula) -> int:
+    """How deep the formula is nested, without recursion."""
+    deepest, todo = 0, [(formula, 1)]
+    while todo:
+        node, level = todo.pop()
+        deepest = max(deepest, level)
+        todo.extend((child, level + 1) for child in children(node))
+    return deepest
+
+
 def _joined(operator: str, interval: Interval, left: Formula, right: Formula) -> Formula:
     span = left.span.to(right.span)
     match operator:
-        case "SINCE":
-            return Since(interval, left, right, span=span)
-        case "UNTIL":
-            return Until(interval, left, right, span=span)
+        case "SINCE" | "UNTIL" | "TRIGGER" | "RELEASE":
+            kind: type[Timed] = _TIMED[operator]
+            return kind(interval, left, right, span=span)
         case "EQUIV":
             return Equiv(left, right, span=span)
         case "IMPLIES":
@@ -317,7 +370,7 @@ def _operator_hint(token: Token) -> str | None:
         return f"keywords are written in capitals: {words[token.value.lower()]}"
     if token.kind is Kind.SYMBOL and token.value in (*COMPARISONS, "<-"):
         return None
-    return "join formulas with AND, OR, IMPLIES, EQUIV, SINCE or UNTIL"
+    return "join formulas with AND, OR, IMPLIES, EQUIV, SINCE, UNTIL, TRIGGER or RELEASE"
 
 
 def _predicate_hint(left: Term) -> str | None:

@@ -20,20 +20,29 @@ from hamlet.policies.syntax.formula import (
     Implies,
     Interval,
     Let,
+    LetPast,
     Matches,
     Negative,
     Not,
     Or,
     Predicate,
+    Release,
     Since,
     Substring,
     Temporal,
+    TemporalMatch,
     Term,
+    Trigger,
     Truth,
     Until,
     Value,
     Variable,
+    children,
+    free_variables,
+    is_anonymous,
+    term_variables,
 )
+from hamlet.policies.syntax.regex import Alternation, Concatenation, Regex, Star, Step, Test
 
 _LOOSEST, _SINCE, _UNARY, _QUANTIFIER, _EQUIV, _IMPLIES, _OR, _AND, _NOT, _ATOM = range(10)
 _SUM, _PRODUCT, _FACTOR = range(3)
@@ -42,6 +51,35 @@ _SUM, _PRODUCT, _FACTOR = range(3)
 def print_formula(formula: Formula) -> str:
     """The formula on one line."""
     return _formula(formula, _LOOSEST, True)
+
+
+def printed_order(formula: Formula) -> tuple[str, ...]:
+    """The free variables in the order in which MonPoly prints their values.
+
+    That is the order of the text, but for SINCE, UNTIL, TRIGGER and RELEASE, whose right side comes first, for ``>``
+    and ``>=``, which are ``<`` and ``<=`` the other way round, and for predicates, whose arguments count where they are
+    plain variables.
+
+    Source: MonPoly's `MFOTL.free_vars` and `Predicate.pvars`.
+    """
+    match formula:
+        case Predicate(_, arguments):
+            plain = [each.name for each in arguments if isinstance(each, Variable) and not is_anonymous(each.name)]
+            names = [*plain, *free_variables(formula)]
+        case Comparison(operator, left, right):
+            first, second = (right, left) if operator in (">", ">=") else (left, right)
+            names = [*term_variables(first), *term_variables(second)]
+        case Exists(variables, body) | Forall(variables, body):
+            names = [name for name in printed_order(body) if name not in variables]
+        case Since(_, left, right) | Until(_, left, right) | Trigger(_, left, right) | Release(_, left, right):
+            names = [*printed_order(right), *printed_order(left)]
+        case Let(_, _, _, body):
+            names = list(printed_order(body))
+        case Aggregation() | Substring() | Matches():
+            names = list(free_variables(formula))
+        case _:
+            names = [name for child in children(formula) for name in printed_order(child)]
+    return tuple(dict.fromkeys(names))
 
 
 def print_value(value: Value) -> str:
@@ -117,23 +155,56 @@ def _scoped(formula: Formula, last: bool) -> tuple[str, int]:
             return f"FORALL {', '.join(names)}. {_formula(body, _QUANTIFIER, last)}", _QUANTIFIER
         case Temporal(operator, interval, body):
             return f"{operator}{print_interval(interval)} {_formula(body, _UNARY, last)}", _UNARY
-        case Since(interval, left, right):
-            return (
-                f"{_formula(left, _UNARY, False)} SINCE{print_interval(interval)} {_formula(right, _SINCE, last)}",
-                _SINCE,
-            )
-        case Until(interval, left, right):
-            return (
-                f"{_formula(left, _UNARY, False)} UNTIL{print_interval(interval)} {_formula(right, _SINCE, last)}",
-                _SINCE,
-            )
+        case Since(interval, left, right) | Until(interval, left, right):
+            return _timed(formula, interval, left, right, last), _SINCE
+        case Trigger(interval, left, right) | Release(interval, left, right):
+            return _timed(formula, interval, left, right, last), _SINCE
+        case TemporalMatch(operator, interval, regex):
+            return f"{operator}{print_interval(interval)} {_regex(regex)}", _ATOM
         case Aggregation(result, operator, variable, groups, body):
             by = f"; {', '.join(groups)}" if groups else ""
             return f"{result} <- {operator} {variable}{by} ({_formula(body, _LOOSEST, True)})", _LOOSEST
         case Let(name, parameters, definition, body):
             meaning = _formula(definition, _LOOSEST, True)
-            return f"LET {name}({', '.join(parameters)}) = {meaning} IN {_formula(body, _LOOSEST, last)}", _LOOSEST
+            word = "LETPAST" if isinstance(formula, LetPast) else "LET"
+            return f"{word} {name}({', '.join(parameters)}) = {meaning} IN {_formula(body, _LOOSEST, last)}", _LOOSEST
     raise TypeError(f"a {type(formula).__name__} is no formula")
+
+
+def _timed(formula: Formula, interval: Interval, left: Formula, right: Formula, last: bool) -> str:
+    word = f"{type(formula).__name__.upper()}{print_interval(interval)}"
+    return f"{_formula(left, _UNARY, False)} {word} {_formula(right, _SINCE, last)}"
+
+
+def _regex(regex: Regex) -> str:
+    """An expression that is not part of another; both operators group to the right and bind alike."""
+    match regex:
+        case Concatenation(left, right):
+            rest = _regex(right) if isinstance(right, Concatenation) else _item(right)
+            return f"{_item(left)} {rest}"
+        case Alternation(left, right):
+            rest = _regex(right) if isinstance(right, Alternation) else _item(right)
+            return f"{_item(left)} + {rest}"
+    return _item(regex)
+
+
+def _item(regex: Regex) -> str:
+    match regex:
+        case Step(formula):
+            return _letter(formula)
+        case Test(formula):
+            return f"{_letter(formula)}?"
+        case Star(body):
+            return f"{_item(body)}*"
+        case Concatenation() | Alternation():
+            return f"({_regex(regex)})"
+    return "."
+
+
+def _letter(formula: Formula) -> str:
+    """A formula in an expression: all but predicates and truth values in parentheses."""
+    text = print_formula(formula)
+    return text if isinstance(formula, Predicate | Truth) else f"({text})"
 
 
 def _operand(formula: Formula, level: int, last: bool) -> str:

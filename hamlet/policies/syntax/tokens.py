@@ -54,10 +54,12 @@ KEYWORDS = {
     **{word: word for word in ("TRUE", "FALSE", "LET", "IN", "NOT", "AND", "OR", "IMPLIES", "EQUIV", "EXISTS")},
     **{word: word for word in ("FORALL", "PREV", "NEXT", "ONCE", "EVENTUALLY", "ALWAYS", "HISTORICALLY")},
     **{word: word for word in ("SINCE", "UNTIL", "CNT", "SUM", "AVG", "MIN", "MAX", "MED", "SUBSTRING", "MATCHES")},
-    **{word: word for word in ("MOD", "LETPAST", "FORWARD", "BACKWARD", "MATCHF", "MATCHP")},
+    **{word: word for word in ("MOD", "LETPAST", "TRIGGER", "RELEASE", "MATCHF", "MATCHP")},
     "PREVIOUS": "PREV",
     "SOMETIMES": "EVENTUALLY",
     "PAST_ALWAYS": "HISTORICALLY",
+    "FORWARD": "MATCHF",
+    "BACKWARD": "MATCHP",
 }
 
 _SIGNS = {
@@ -92,6 +94,8 @@ _SIGNS = {
     "◻": "ALWAYS",
     "⊤": "TRUE",
     "⊥": "FALSE",
+    "◁": "MATCHP",
+    "▷": "MATCHF",
 }
 _SPELLINGS = {"≤": "<=", "≥": ">=", "∞": "*", "←": "<-", "−": "-", "–": "-", "∗": "*", "·": "*"}
 
@@ -105,6 +109,7 @@ _TOKEN = re.compile(
     | (?P<name>\w[\w\-/:'"]*)
     | (?P<string>"[^"]*"|'[^']*')
     | (?P<sign>[{"".join(_SIGNS)}])
+    | (?P<match><\||\|>)
     | (?!\(\*)(?P<symbol><-|<=|>=|[-+*/().,;:=<>\[\]{{}}?|{"".join(_SPELLINGS)}])
     | (?P<bad>\(\*.*|["'][^\n]*|.)
     """,
@@ -153,6 +158,8 @@ def tokenize(text: str, source: str, *, dashes: bool = True) -> tuple[list[Token
 def _token(kind: str, raw: str, span: Span, formula: bool) -> Token:
     if kind == "name" and formula and raw in KEYWORDS:
         return Token(Kind.KEYWORD, KEYWORDS[raw], span, raw)
+    if kind == "match":
+        return Token(Kind.KEYWORD, "MATCHP" if raw == "<|" else "MATCHF", span, raw)
     if kind == "sign":
         return Token(Kind.KEYWORD, _SIGNS[raw], span, raw)
     if kind == "symbol":

@@ -21,6 +21,7 @@ from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.analysis.propositions import skeleton
 from hamlet.policies.analysis.rewriting import stripped
 from hamlet.policies.logs.reader import LogChunk
+from hamlet.policies.syntax.columns import VERDICTS, column_names
 from hamlet.policies.syntax.formula import Formula, Not
 from hamlet.policies.syntax.signature import Signature
 from hamlet.policies.verdicts._automaton import Automaton, Stream
@@ -126,7 +127,8 @@ class Verdicts:
     def schema(self, time_type: pa.DataType) -> pa.Schema:
         """The columns of the rows."""
         fields = [("time", time_type), ("offset", pa.int64())]
-        fields += [(name, self.types[name]) for name in self.key]
+        columns = column_names(self.key, VERDICTS)
+        fields += [(column, self.types[name]) for name, column in zip(self.key, columns, strict=True)]
         fields.append(("verdict", pa.bool_()))
         if self.mode != "all":
             fields += [("same_as_time", time_type), ("same_as_offset", pa.int64())]
