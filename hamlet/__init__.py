@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from hamlet.output.result import Results
     from hamlet.parallel.run import run
+    from hamlet.patterns.match.run import sql
     from hamlet.planner.workload import Workload
     from hamlet.reference.symbolic import symbolic
     from hamlet.version import __version__
@@ -53,6 +54,7 @@ __all__ = [
     "policies",
     "run",
     "spark",
+    "sql",
     "symbolic",
     "why",
 ]
@@ -63,6 +65,7 @@ _PLACES = {
     "Workload": "hamlet.planner.workload",
     "__version__": "hamlet.version",
     "run": "hamlet.parallel.run",
+    "sql": "hamlet.patterns.match.run",
     "symbolic": "hamlet.reference.symbolic",
 }
 _PACKAGES = ("checker", "errors", "policies", "spark", "streams", "testing", "why")  # spark brings in pyspark

@@ -1,0 +1,42 @@
+from typing import Any
+
+import numpy.typing as npt
+
+class Matches:
+    error: tuple[int, int, int] | None
+    def add(self, start: int, number: int, partition: int, steps: npt.NDArray[Any]) -> None: ...
+    def arrays(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]: ...
+
+class Table:
+    def __init__(
+        self,
+        kinds: npt.NDArray[Any],
+        first: npt.NDArray[Any],
+        second: npt.NDArray[Any],
+        variables: npt.NDArray[Any],
+        masks: list[npt.NDArray[Any]],
+        bounded: bool,
+    ) -> None: ...
+    def open(self, begins: bool) -> None: ...
+    def reachable(self, row: int, step: int, most: int) -> bool: ...
+    def prepared(self, low: int, high: int) -> None: ...
+
+def walk(
+    table: Table,
+    start_step: int,
+    offsets: npt.NDArray[Any],
+    horizon: npt.NDArray[Any],
+    skip: int,
+    member: npt.NDArray[Any],
+) -> Matches: ...
+def walk_open(
+    table: Table,
+    start_step: int,
+    low: int,
+    high: int,
+    begin: int,
+    number: int,
+    horizon: npt.NDArray[Any],
+    skip: int,
+    member: npt.NDArray[Any],
+) -> tuple[Matches, int, int]: ...

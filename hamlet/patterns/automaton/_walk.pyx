@@ -1,0 +1,383 @@
+"""The preferred match of every start, in time linear in rows x steps, where conditions read no labels.
+
+From the last row of a partition to the first it is computed which steps can still reach the end of the pattern; with
+that, a walk from a start takes the preferred way at every fork and never turns back.
+
+Contract: `first` and `second` of a step that takes no row are smaller than its own number, as `Program` orders them;
+masks are as long as all rows, an empty one is true everywhere; nothing of this is checked again here.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memset
+
+import numpy as np
+
+cdef enum:
+    TAKE = 0
+    SPLIT = 1
+    AT_START = 2
+    AT_END = 3
+    ACCEPT = 4
+
+cdef enum:
+    PAST = 0
+    NEXT = 1
+    TO_FIRST = 2
+    TO_LAST = 3
+
+cdef int64_t _NEVER = 9223372036854775807
+cdef int64_t _BLOCK_BYTES = 1 << 28
+
+
+cdef class Matches:
+    """Matches in the order in which they were found.
+
+    Attributes
+    ----------
+    error : (int, int) or None
+        Partition and row of a match behind which nothing can be skipped to.
+    """
+
+    cdef int64_t* _rows      # start, length, number, partition of each match
+    cdef Py_ssize_t _count, _room
+    cdef int32_t* _steps     # of each row of each match
+    cdef Py_ssize_t _labels, _label_room
+    cdef public object error
+
+    def __cinit__(self):
+        self._rows = NULL
+        self._steps = NULL
+        self._count = self._room = self._labels = self._label_room = 0
+        self.error = None
+
+    def __dealloc__(self):
+        free(self._rows)
+        free(self._steps)
+
+    cdef int reserve(self, Py_ssize_t labels) except -1 nogil:
+        """Room for one more match, and for so many more labels."""
+        cdef void* grown
+        if self._count == self._room:
+            self._room = max(64, 2 * self._room)
+            grown = realloc(self._rows, self._room * 4 * sizeof(int64_t))
+            if grown == NULL:
+                with gil:
+                    raise MemoryError
+            self._rows = <int64_t*>grown
+        if self._labels + labels > self._label_room:
+            self._label_room = max(1024, 2 * (self._labels + labels))
+            grown = realloc(self._steps, self._label_room * sizeof(int32_t))
+            if grown == NULL:
+                with gil:
+                    raise MemoryError
+            self._steps = <int32_t*>grown
+        return 0
+
+    def add(self, int64_t start, int64_t number, int64_t partition, const int32_t[::1] steps):
+        """Add a match that was found elsewhere."""
+        cdef Py_ssize_t i
+        self.reserve(steps.shape[0])
+        for i in range(steps.shape[0]):
+            self._steps[self._labels + i] = steps[i]
+        self.close(start, steps.shape[0], number, partition)
+
+    cdef void close(self, int64_t start, int64_t length, int64_t number, int64_t partition) noexcept nogil:
+        self._rows[4 * self._count] = start
+        self._rows[4 * self._count + 1] = length
+        self._rows[4 * self._count + 2] = number
+        self._rows[4 * self._count + 3] = partition
+        self._count += 1
+        self._labels += length
+
+    def arrays(self):
+        """Matches and labels.
+
+        Returns
+        -------
+        (int64 array of shape (matches, 4), int32 array of shape (labels,))
+            Start row, length, number and partition of each match; the step that took each row of each match.
+        """
+        rows = np.empty((self._count, 4), np.int64)
+        steps = np.empty(self._labels, np.int32)
+        cdef int64_t[:, ::1] rows_view = rows
+        cdef int32_t[::1] steps_view = steps
+        cdef Py_ssize_t i
+        for i in range(self._count):
+            rows_view[i, 0] = self._rows[4 * i]
+            rows_view[i, 1] = self._rows[4 * i + 1]
+            rows_view[i, 2] = self._rows[4 * i + 2]
+            rows_view[i, 3] = self._rows[4 * i + 3]
+        for i in range(self._labels):
+            steps_view[i] = self._steps[i]
+        return rows, steps
+
+
+cdef class Table:
+    """Which steps can reach the end of the pattern from each row of one partition, computed in blocks of rows.
+
+    Parameters
+    ----------
+    kinds, first, second, variables : int32 arrays of shape (steps,)
+    masks : list of uint8 arrays
+        By variable: the rows that it takes, none for all.
+    bounded : bool
+        Whether the nearest end of each is kept, not only that there is one.
+    """
+
+    def __cinit__(self, kinds, first, second, variables, list masks, bint bounded):
+        cdef Py_ssize_t i
+        cdef const uint8_t[::1] mask
+        self.kinds, self.first, self.second, self.variables = kinds, first, second, variables
+        self.steps = self.kinds.shape[0]
+        self.bounded = bounded
+        self.open_end = False
+        self.begins = True
+        self.masks = <const uint8_t**>malloc(max(1, len(masks)) * sizeof(uint8_t*))
+        if self.masks == NULL:
+            raise MemoryError
+        self._kept = []
+        for i in range(len(masks)):
+            mask = masks[i]
+            self._kept.append(mask)
+            self.masks[i] = &mask[0] if mask.shape[0] else NULL
+        self.near = self.near_marks = NULL
+        self.alive = self.alive_marks = NULL
+        self.room = self.mark_room = 0
+        self.block = max(<int64_t>64, _BLOCK_BYTES // (self.steps * (8 if bounded else 1)))
+
+    def __dealloc__(self):
+        free(self.masks)
+        free(self.near)
+        free(self.near_marks)
+        free(self.alive)
+        free(self.alive_marks)
+
+    def open(self, bint begins):
+        """From now on rows may still come behind the last, and the first row may have others before it."""
+        self.open_end = True
+        self.begins = begins
+
+    cdef int prepare(self, int64_t low, int64_t high) except -1 nogil:
+        """Compute all blocks of a partition of rows low to high (exclusive), and keep the first in memory."""
+        cdef int64_t rows = high - low + 1, blocks, each
+        cdef Py_ssize_t needed
+        self.low, self.high = low, high
+        blocks = (rows + self.block - 1) // self.block
+        needed = (min(rows, self.block) + 1) * self.steps
+        if needed > self.room:
+            self.room = needed
+            if self.bounded:
+                free(self.near)
+                self.near = <int64_t*>malloc(needed * sizeof(int64_t))
+            else:
+                free(self.alive)
+                self.alive = <uint8_t*>malloc(needed)
+        if blocks * self.steps > self.mark_room:
+            self.mark_room = blocks * self.steps
+            if self.bounded:
+                free(self.near_marks)
+                self.near_marks = <int64_t*>malloc(self.mark_room * sizeof(int64_t))
+            else:
+                free(self.alive_marks)
+                self.alive_marks = <uint8_t*>malloc(self.mark_room)
+        if (self.near == NULL or self.near_marks == NULL) if self.bounded else (self.alive == NULL or self.alive_marks == NULL):
+            with gil:
+                raise MemoryError
+        each = blocks - 1
+        while each >= 0:
+            self.load(each)
+            each -= 1
+        return 0
+
+    cdef void load(self, int64_t number) noexcept nogil:
+        """Compute the rows of a block from the first row of the one behind it."""
+        cdef int64_t start = self.low + number * self.block, row
+        cdef int64_t end = min(start + self.block, self.high + 1)
+        cdef Py_ssize_t i, m = self.steps
+        self.loaded = start
+        if end <= self.high:
+            for i in range(m):
+                if self.bounded:
+                    self.near[(end - start) * m + i] = self.near_marks[(number + 1) * m + i]
+                else:
+                    self.alive[(end - start) * m + i] = self.alive_marks[(number + 1) * m + i]
+        row = end - 1
+        while row >= start:
+            if self.bounded:
+                self.compute_near(row, start)
+            else:
+                self.compute_alive(row, start)
+            row -= 1
+        for i in range(m):
+            if self.bounded:
+                self.near_marks[number * m + i] = self.near[i]
+            else:
+                self.alive_marks[number * m + i] = self.alive[i]
+
+    cdef void compute_alive(self, int64_t row, int64_t start) noexcept nogil:
+        cdef uint8_t* here = self.alive + (row - start) * self.steps
+        cdef uint8_t* later = here + self.steps
+        cdef const uint8_t* mask
+        cdef Py_ssize_t i
+        cdef int32_t kind
+        for i in range(self.steps):
+            kind = self.kinds[i]
+            if kind == TAKE:
+                if row == self.high:
+                    here[i] = self.open_end
+                else:
+                    mask = self.masks[self.variables[i]]
+                    here[i] = later[self.first[i]] & (1 if mask == NULL else mask[row])
+            elif kind == SPLIT:
+                here[i] = here[self.first[i]] | here[self.second[i]]
+            elif kind == AT_START:
+                here[i] = here[self.first[i]] if row == self.low and self.begins else 0
+            elif kind == AT_END:
+                here[i] = here[self.first[i]] if row == self.high else 0
+            else:
+                here[i] = 1
+
+    cdef void compute_near(self, int64_t row, int64_t start) noexcept nogil:
+        cdef int64_t* here = self.near + (row - start) * self.steps
+        cdef int64_t* later = here + self.steps
+        cdef const uint8_t* mask
+        cdef Py_ssize_t i
+        cdef int32_t kind
+        for i in range(self.steps):
+            kind = self.kinds[i]
+            if kind == TAKE:
+                if row == self.high:
+                    here[i] = row + 1 if self.open_end else _NEVER
+                else:
+                    mask = self.masks[self.variables[i]]
+                    here[i] = later[self.first[i]] if mask == NULL or mask[row] else _NEVER
+            elif kind == SPLIT:
+                here[i] = min(here[self.first[i]], here[self.second[i]])
+            elif kind == AT_START:
+                here[i] = here[self.first[i]] if row == self.low and self.begins else _NEVER
+            elif kind == AT_END:
+                here[i] = here[self.first[i]] if row == self.high else _NEVER
+            else:
+                here[i] = row
+
+    cdef bint can(self, int64_t row, int32_t step, int64_t most) noexcept nogil:
+        """Whether the end of the pattern can be reached from a step before a row, no row from `most` on taken."""
+        if row < self.loaded or row >= self.loaded + self.block:
+            self.load((row - self.low) // self.block)
+        if self.bounded:
+            return self.near[(row - self.loaded) * self.steps + step] <= most
+        return self.alive[(row - self.loaded) * self.steps + step]
+
+    def reachable(self, int64_t row, int32_t step, int64_t most):
+        """`can`, for callers in Python."""
+        return self.can(row, step, most)
+
+    def prepared(self, int64_t low, int64_t high):
+        """`prepare`, for callers in Python."""
+        self.prepare(low, high)
+
+
+def walk(Table table, int32_t start_step, const int64_t[::1] offsets, const int64_t[::1] horizon, int skip,
+         const uint8_t[::1] member):
+    """All matches of all partitions.
+
+    Parameters
+    ----------
+    table : Table
+    start_step : int
+    offsets : int64 array of shape (partitions + 1,)
+    horizon : int64 array of shape (rows,) or (0,)
+        By start row, the first row that lies too far behind it; only for a bounded table.
+    skip : int
+        What follows a match: PAST the last row, the NEXT row, the first or last row of a variable.
+    member : uint8 array of shape (variables,)
+        The variables that are skipped to.
+
+    Returns
+    -------
+    Matches
+    """
+    found = Matches()
+    cdef Matches matches = found
+    cdef Py_ssize_t partition
+    with nogil:
+        for partition in range(offsets.shape[0] - 1):
+            if offsets[partition] == offsets[partition + 1]:
+                continue
+            table.prepare(offsets[partition], offsets[partition + 1])
+            if not _partition(table, matches, start_step, partition, offsets[partition], 0, horizon, skip, member):
+                break
+    return found
+
+
+def walk_open(Table table, int32_t start_step, int64_t low, int64_t high, int64_t begin, int64_t number,
+              const int64_t[::1] horizon, int skip, const uint8_t[::1] member):
+    """The matches of one partition from a row on, as far as they are certain.
+
+    Returns
+    -------
+    (Matches, int, int)
+        The first start that is not decided, and how many matches there were.
+    """
+    found = Matches()
+    cdef int64_t place
+    table.prepare(low, high)
+    place = _from(table, found, start_step, 0, begin, &number, horizon, skip, member)
+    return found, place, number
+
+
+cdef bint _partition(Table table, Matches matches, int32_t start_step, int64_t partition, int64_t row, int64_t number,
+                     const int64_t[::1] horizon, int skip, const uint8_t[::1] member) except -1 nogil:
+    cdef int64_t count = number
+    return _from(table, matches, start_step, partition, row, &count, horizon, skip, member) >= 0
+
+
+cdef int64_t _from(Table table, Matches matches, int32_t start_step, int64_t partition, int64_t row, int64_t* number,
+                   const int64_t[::1] horizon, int skip, const uint8_t[::1] member) except -2 nogil:
+    """Find matches from a row on; gives the first start that is not decided, or -1 where nothing can be skipped to."""
+    cdef int64_t place, most, length, target, next_row
+    cdef int32_t step
+    cdef int32_t* labels
+    while row < table.high:
+        most = horizon[row] if table.bounded else 0
+        if not table.can(row, start_step, most):
+            row += 1
+            continue
+        step = start_step
+        place = row
+        matches.reserve(1)
+        while table.kinds[step] != ACCEPT:
+            if table.kinds[step] == TAKE:
+                if place == table.high:
+                    return row  # rows to come decide
+                if matches._labels + place - row >= matches._label_room:
+                    matches.reserve(place - row + 1)
+                matches._steps[matches._labels + place - row] = step
+                place += 1
+                step = table.first[step]
+            elif table.kinds[step] == SPLIT:
+                step = table.first[step] if table.can(place, table.first[step], most) else table.second[step]
+            else:
+                step = table.first[step]
+        length = place - row
+        number[0] += 1
+        labels = matches._steps + matches._labels
+        matches.close(row, length, number[0], partition)
+        if length == 0 or skip == NEXT:
+            row += 1
+        elif skip == PAST:
+            row += length
+        else:
+            target = -1
+            for next_row in range(length):
+                if member[table.variables[labels[next_row]]]:
+                    target = next_row
+                    if skip == TO_FIRST:
+                        break
+            if target <= 0:
+                with gil:
+                    matches.error = (partition, row, target)
+                return -1
+            row += target
+    return row

@@ -1,0 +1,1 @@
+"""Row patterns over tables: the host evaluates expressions, the kernel matches."""

@@ -1,0 +1,75 @@
+"""Conditions of DEFINE: which the host computes for all rows at once, and which read the labels of a match."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from hamlet.patterns.clause.expressions import LABEL, NUMBER, Aggregation, Navigation, Read, placeholder
+from hamlet.patterns.clause.tree import Clause
+from hamlet.patterns.match.ordered import Ordered
+
+
+@dataclass(frozen=True)
+class Condition:
+    """The condition of one variable.
+
+    Attributes
+    ----------
+    variable : str
+        Folded.
+    read : Read
+        Readings of the candidate row's neighbours left in.
+    reads_match : bool
+        Whether more is read than rows at a fixed distance from the candidate.
+    farthest : int
+        The most rows that it reads ahead.
+    """
+
+    variable: str
+    read: Read
+    reads_match: bool
+    farthest: int
+
+
+def condition_of(clause: Clause, variable: str, read: Read) -> Condition:
+    """Sort a condition: whether all its readings lie at a fixed distance from the candidate row."""
+    reads_match = read.reads_number
+    farthest = 0
+    for reading in read.readings:
+        if not is_near(clause, variable, reading):
+            reads_match = True
+        if isinstance(reading, Navigation):
+            farthest = max(farthest, reading.step)
+    return Condition(variable, read, reads_match, farthest)
+
+
+def is_near(clause: Clause, variable: str, reading: Navigation | Aggregation) -> bool:
+    """Whether a reading is of a row at a fixed distance from the candidate, which is the last row of its variable."""
+    if isinstance(reading, Aggregation) or not reading.last or reading.inwards or reading.reads_number:
+        return False
+    if variable not in clause.members(reading.variable):
+        return False
+    return not reading.reads_label or reading.step >= 0
+
+
+def host_text(clause: Clause, condition: Condition, ordered: Ordered) -> str:
+    """A condition over the ordered table, for one that reads nothing but neighbours."""
+    text = condition.read.text
+    for place, reading in enumerate(condition.read.readings):
+        assert isinstance(reading, Navigation)
+        value = reading.value
+        if reading.reads_label:
+            name = "'" + clause.variables[condition.variable].replace("'", "''") + "'"
+            # rows behind the candidate have no label yet
+            value = value.replace(LABEL, f"CAST({name} AS VARCHAR)" if reading.step == 0 else "CAST(NULL AS VARCHAR)")
+        text = text.replace(placeholder(place), ordered.shifted(value, reading.step))
+    return text
+
+
+def as_seen(read: Read) -> Read:
+    """A condition as an expression over a match that ends with the candidate row: everything is seen."""
+    readings = tuple(replace(each, mode=None) for each in read.readings)
+    return replace(read, readings=readings)
+
+
+__all__ = ["LABEL", "NUMBER", "Condition", "as_seen", "condition_of", "host_text", "is_near"]

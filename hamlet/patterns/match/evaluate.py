@@ -1,0 +1,388 @@
+"""One clause over one table: rows in order, conditions, matches, and the rows that the clause gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from hamlet.errors import DataError, Reports, Span
+from hamlet.patterns.automaton._walk import Matches, Table, walk
+from hamlet.patterns.automaton.compile import Program, compile_pattern
+from hamlet.patterns.clause.expressions import ExpressionReader, Read
+from hamlet.patterns.clause.scan import Token
+from hamlet.patterns.clause.tree import Clause, Expression
+from hamlet.patterns.match.conditions import Condition, condition_of, host_text
+from hamlet.patterns.match.host import Host, HostError, quoted
+from hamlet.patterns.match.labelled import Labelled, Points
+from hamlet.patterns.match.measures import POINT, Evaluation, members_of
+from hamlet.patterns.match.ordered import PARTITION, ROW, Ordered, masks_of, order_rows
+
+SKIPS = {"past": 0, "next": 1, "first": 2, "last": 3}
+
+
+class Failed(Exception):
+    """A clause is wrong; what is wrong has been reported."""
+
+
+@dataclass
+class Meaning:
+    """A clause whose expressions have been read.
+
+    Attributes
+    ----------
+    clause : Clause
+    partition, order : list of Read
+    measures : list of Read
+    conditions : dict of str to Condition
+        By folded variable.
+    within : Read or None
+    program : Program
+    translate : callable
+        From the dialect of the text to the host's.
+    """
+
+    clause: Clause
+    partition: list[Read]
+    order: list[Read]
+    measures: list[Read]
+    conditions: dict[str, Condition]
+    within: Read | None
+    program: Program
+    translate: Callable[[str], str] = field(repr=False)
+
+    @property
+    def reads_labels(self) -> bool:
+        """Whether any condition reads more than neighbours of the candidate row."""
+        return any(each.reads_match for each in self.conditions.values())
+
+    def key_names(self) -> list[str]:
+        """The names of the partition's columns in the result."""
+        return [output_name(each.expression) for each in self.partition]
+
+
+def output_name(expression: Expression) -> str:
+    """The name of a column that is an expression: a column's own, else the text."""
+    text = expression.text.strip()
+    if len(text) > 1 and text[0] == text[-1] and text[0] in '"`':
+        return text[1:-1].replace(text[0] * 2, text[0])
+    return " ".join(text.split())
+
+
+def read_clause(
+    reports: Reports,
+    clause: Clause,
+    tokens: Sequence[Token],
+    aggregates: frozenset[str],
+    columns: Sequence[str],
+    translate: Callable[[str], str],
+) -> Meaning:
+    """Read all expressions of a clause; mistakes are reported.
+
+    Raises
+    ------
+    Failed
+        If there are any.
+    """
+    known = len(reports.errors)
+    reader = ExpressionReader(reports, clause, tokens, aggregates, {each.lower() for each in columns}, translate)
+    conditions = {
+        name: condition_of(clause, name, reader.condition(name, each.expression))
+        for name, each in clause.definitions.items()
+    }
+    found = Meaning(
+        clause,
+        [reader.plain(each) for each in clause.partition],
+        [reader.plain(each.expression) for each in clause.order],
+        [reader.measure(each.expression) for each in clause.measures],
+        conditions,
+        None if clause.within is None else reader.plain(clause.within),
+        compile_pattern(clause.pattern, list(clause.variables)),
+        translate,
+    )
+    if len(reports.errors) > known:
+        raise Failed
+    return found
+
+
+def evaluate(meaning: Meaning, host: Host, source: str, name: str, reports: Reports, max_steps: int) -> str:
+    """The rows of a clause, as a query of the host.
+
+    Parameters
+    ----------
+    meaning : Meaning
+    host : Host
+    source : str
+        The query of the clause's table.
+    name : str
+        Begins the names of the tables that are made.
+    reports : Reports
+        Gets what the host says of expressions.
+    max_steps : int
+        Most steps of one start where conditions read labels.
+
+    Raises
+    ------
+    Failed
+        If an expression is wrong.
+    """
+    ordered = ordered_rows(meaning, host, source, f"{name}_ordered", reports)
+    matches = find(meaning, ordered, reports, max_steps, name)
+    found = labelled(meaning, matches, ordered)
+    return rows_of(meaning, ordered, found, name, reports)
+
+
+def ordered_rows(meaning: Meaning, host: Host, source: str, table: str, reports: Reports) -> Ordered:
+    """The table of a clause in order."""
+    order = [
+        (read.text, each.descending, each.nulls_first)
+        for read, each in zip(meaning.order, meaning.clause.order, strict=True)
+    ]
+    try:
+        return order_rows(host, source, table, [each.text for each in meaning.partition], order)
+    except HostError as error:
+        found = [
+            (each.expression, _said(host, f"SELECT ({each.text}) FROM ({source}) LIMIT 0"))
+            for each in (*meaning.partition, *meaning.order)
+        ]
+        _report(reports, found, error, meaning.clause.span)
+        raise Failed from None
+
+
+def find(meaning: Meaning, ordered: Ordered, reports: Reports, max_steps: int, name: str) -> Matches:
+    """All matches of a clause."""
+    clause, program = meaning.clause, meaning.program
+    near = {each.variable: each for each in meaning.conditions.values() if not each.reads_match}
+    masks = near_masks(meaning, ordered, reports)
+    listed = [masks.get(each, np.zeros(0, np.uint8)) for each in clause.variables]
+    horizon = horizon_of(meaning, ordered, reports)
+    table = Table(*arrays_of(program), listed, clause.within is not None)
+    member = skip_members(clause)
+    skip = SKIPS[clause.skip]
+    if meaning.reads_labels:
+        from hamlet.patterns.match.search import search
+
+        found = search(meaning, ordered, table, horizon, skip, member, reports, max_steps, name)
+    else:
+        assert len(near) == len(meaning.conditions)
+        found = walk(table, program.start, ordered.borders, horizon, skip, member)
+    if found.error is not None:
+        raise DataError(skip_message(meaning, ordered, reports, *found.error))
+    return found
+
+
+def near_masks(meaning: Meaning, ordered: Ordered, reports: Reports) -> dict[str, npt.NDArray[np.uint8]]:
+    """The rows that fulfil the conditions which the host computes, by variable; equal conditions once."""
+    near = {each.variable: each for each in meaning.conditions.values() if not each.reads_match}
+    texts = {name: host_text(meaning.clause, each, ordered) for name, each in near.items()}
+    distinct = {text: text for text in texts.values()}
+    try:
+        masks = masks_of(ordered, distinct)
+    except HostError as error:
+        tables = [
+            (near[name].read.expression, _said(ordered.host, f"SELECT CAST(({text}) AS BOOLEAN) FROM {ordered.table}"))
+            for name, text in texts.items()
+        ]
+        _report(reports, tables, error, meaning.clause.span)
+        raise Failed from None
+    return {name: masks[text] for name, text in texts.items()}
+
+
+def arrays_of(program: Program) -> tuple[npt.NDArray[np.int32], ...]:
+    """The program as the kernel takes it."""
+    columns = (program.kinds, program.first, program.second, program.variables)
+    return tuple(np.array(each, np.int32) for each in columns)
+
+
+def skip_members(clause: Clause) -> npt.NDArray[np.uint8]:
+    """By variable, whether AFTER MATCH skips to it; shape (variables,)."""
+    member = np.zeros(max(1, len(clause.variables)), np.uint8)
+    if clause.skip_to is not None:
+        member[members_of(clause, [clause.skip_to])] = 1
+    return member
+
+
+def horizon_of(meaning: Meaning, ordered: Ordered, reports: Reports) -> npt.NDArray[np.int64]:
+    """By start row, the first row that WITHIN leaves out; nothing without WITHIN."""
+    if meaning.within is None:
+        return np.zeros(0, np.int64)
+    duration = meaning.within.text
+    check_duration(meaning, ordered.host, reports)
+    try:
+        return ordered.ends(duration)
+    except HostError as error:
+        _report(reports, [(meaning.within.expression, error)], error, meaning.clause.span)
+        raise Failed from None
+
+
+def check_duration(meaning: Meaning, host: Host, reports: Reports) -> None:
+    """Refuse a WITHIN that is NULL, negative or no constant."""
+    assert meaning.within is not None
+    text, span = meaning.within.text, meaning.within.expression.span
+    try:
+        kind = host.execute(f"DESCRIBE SELECT ({text}) AS d").fetchall()[0][1]
+        zero = "INTERVAL 0 SECOND" if kind == "INTERVAL" else "0"
+        row = host.execute(f"SELECT ({text}) IS NULL, ({text}) < {zero}").fetchall()[0]
+    except HostError as error:
+        reports.error(error.message, span, "WITHIN takes a constant: INTERVAL '1' HOUR, or a number")
+        raise Failed from None
+    if row[0] or row[1]:
+        reports.error(f"WITHIN must not be {'NULL' if row[0] else 'negative'}", span, "WITHIN INTERVAL '1' HOUR")
+        raise Failed
+
+
+def labelled(meaning: Meaning, matches: Matches, ordered: Ordered) -> Labelled:
+    """The matches with the variables of their rows."""
+    rows, steps = matches.arrays()
+    variables = np.array(meaning.program.variables, np.int32)
+    excluded = np.array(meaning.program.excluded, np.bool_)
+    start, length, number, partition = (np.ascontiguousarray(rows[:, place]) for place in range(4))
+    return Labelled(start, length, number, partition, variables[steps], excluded[steps], ordered.borders)
+
+
+def skip_message(meaning: Meaning, ordered: Ordered, reports: Reports, partition: int, row: int, target: int) -> str:
+    """Why matching cannot go on behind a match."""
+    clause = meaning.clause
+    assert clause.skip_to is not None
+    names = {**clause.variables, **{name: each[0] for name, each in clause.subsets.items()}}
+    which = "the match's first row" if target == 0 else "in no row of the match"
+    place = f"row {row - int(ordered.borders[partition]) + 1}"
+    if meaning.partition:
+        keys = ", ".join(ordered.keys)
+        values = ordered.host.execute(f"SELECT {keys} FROM {ordered.table} WHERE {ROW} = {row}").fetchall()[0]
+        shown = [f"{name} = {value}" for name, value in zip(meaning.key_names(), values, strict=True)]
+        place += f" of partition {', '.join(shown)}"
+    return (
+        f"{reports.source}: {reports.place(clause.span)}: AFTER MATCH SKIP TO {clause.skip.upper()} "
+        f"{names[clause.skip_to]}: in the match that begins at {place}, {names[clause.skip_to]} is {which}, "
+        "so matching would not get ahead; skip to a variable that every match has behind its first row"
+    )
+
+
+# The rows of a clause.
+
+
+def points_of(meaning: Meaning, found: Labelled) -> tuple[Points, npt.NDArray[np.int64]]:
+    """The points of a clause's rows in their order, and the row of the table that each shows."""
+    clause = meaning.clause
+    everything = np.arange(len(found), dtype=np.int64)
+    if clause.rows == "one":
+        return Points(everything, np.where(found.length > 0, found.first[1:] - 1, -1), True), found.start
+    match = found.match_of_positions()
+    rows = found.rows_of_positions()
+    positions = np.flatnonzero(~found.excluded)
+    empty = np.flatnonzero(found.length == 0) if clause.rows != "omit" else np.zeros(0, np.int64)
+    nothing = np.full(len(empty), -1, np.int64)
+    parts = [
+        (match[positions], positions, rows[positions], found.start[match[positions]]),
+        (empty, nothing, found.start[empty], found.start[empty]),
+    ]
+    if clause.rows == "unmatched":
+        covered = np.zeros(int(found.borders[-1]), np.bool_)
+        covered[rows] = True
+        covered[found.start] = True
+        left = np.flatnonzero(~covered)
+        gap = np.full(len(left), -1, np.int64)
+        parts.append((gap, gap, left, left))
+    match, positions, rows, first = (np.concatenate(each) for each in zip(*parts, strict=True))
+    order = np.lexsort((positions, match, first))
+    return Points(match[order], positions[order], False), rows[order]
+
+
+def rows_of(meaning: Meaning, ordered: Ordered, found: Labelled, name: str, reports: Reports) -> str:
+    """The rows of a clause, as a query of the host."""
+    import pyarrow as pa
+
+    clause = meaning.clause
+    points, shown = points_of(meaning, found)
+    evaluation = Evaluation(clause, ordered, found, points, meaning.translate)
+    reads = {f'"__hamlet_measure_{place}"': read for place, read in enumerate(meaning.measures)}
+    query = evaluation.query(reads, name)
+    display = pa.table({"__hamlet_point": np.arange(len(shown), dtype=np.int64), "__hamlet_shown": shown})
+    ordered.host.register(f"{name}_shown", display)
+    keys = list(zip(meaning.key_names(), ordered.keys, strict=True))
+    listed = [(output, f"d.{column}") for output, column in keys]
+    measures = [(each.name, f"m.{column}") for each, column in zip(clause.measures, reads, strict=True)]
+    if clause.rows == "one":
+        listed += measures
+    else:
+        taken = {output.lower() for output, _ in keys}
+        by_name = {each.lower(): each for each in ordered.columns}
+        for item in clause.order:
+            column = by_name.get(output_name(item.expression).lower())
+            if column is not None and column.lower() not in taken:
+                listed.append((column, f"d.{quoted(column)}"))
+                taken.add(column.lower())
+        listed += measures
+        listed += [(each, f"d.{quoted(each)}") for each in ordered.columns if each.lower() not in taken]
+    if not listed:
+        listed = [("match_number", f"p.{POINT}")]
+        reports.error("the clause gives no column", clause.span, "write MEASURES MATCH_NUMBER() AS n")
+        raise Failed
+    columns = ", ".join(f"{text} AS {quoted(output)}" for output, text in _distinct(listed))
+    text = (
+        f"SELECT {columns} FROM {name}_shown p JOIN ({query}) m USING ({POINT}) "
+        f'LEFT JOIN {ordered.table} d ON d.{ROW} = p."__hamlet_shown" ORDER BY p.{POINT}'
+    )
+    try:
+        ordered.host.execute(f"CREATE OR REPLACE TABLE {name} AS {text}")
+    except HostError as error:
+        single = []
+        for column, read in reads.items():
+            alone = evaluation.query({column: read}, f"{name}_alone")
+            single.append((read.expression, _said(ordered.host, alone)))
+        _report(reports, single, error, clause.span)
+        raise Failed from None
+    return name
+
+
+def _distinct(listed: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Columns whose names differ: a later one of a name that is taken gets a number, as the host does it."""
+    taken: set[str] = set()
+    found = []
+    for name, text in listed:
+        own, number = name, 0
+        while own.lower() in taken:
+            number += 1
+            own = f"{name}_{number}"
+        taken.add(own.lower())
+        found.append((own, text))
+    return found
+
+
+def _said(host: Host, text: str) -> HostError | None:
+    """What the host says against a query, None for nothing."""
+    try:
+        host.execute(text).fetchall()
+    except HostError as error:
+        return error
+    return None
+
+
+_NAMED = ('"', "'")
+
+
+def _report(
+    reports: Reports, found: Sequence[tuple[Expression, HostError | None]], error: HostError, whole: Span
+) -> None:
+    """Report what the host said of single expressions, or, where none of them is wrong alone, of all."""
+    known = len(reports.errors)
+    for expression, said in found:
+        if said is not None:
+            reports.error(said.message, _place_in(expression, said.message), said.hint)
+    if len(reports.errors) == known:
+        reports.error(error.message, whole, error.hint)
+
+
+def _place_in(expression: Expression, message: str) -> Span:
+    """The part of an expression that a message names in quotes, or all of it."""
+    for part in message.split('"')[1::2]:
+        place = expression.text.lower().find(part.lower())
+        if part and place >= 0:
+            return Span(expression.span.start + place, expression.span.start + place + len(part))
+    return expression.span
+
+
+__all__ = ["PARTITION", "Failed", "Meaning", "evaluate", "read_clause"]

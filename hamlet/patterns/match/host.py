@@ -1,0 +1,265 @@
+"""The host of expressions in process: a DuckDB of its own, closed to files and networks that were not given.
+
+It is the only module that talks to DuckDB.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from hamlet.errors import DataError, OptionError, UnsupportedError
+
+if TYPE_CHECKING:
+    import duckdb
+
+_READERS = {".parquet": "read_parquet", ".csv": "read_csv", ".json": "read_json", ".jsonl": "read_json", ".ndjson": "read_json"}
+_READERS |= {".tsv": "read_csv", ".txt": "read_csv"}
+_ALLOWED = ("SELECT", "CREATE", "DROP", "EXPLAIN", "SET", "MULTI", "INSERT", "UPDATE", "DELETE", "VARIABLE_SET", "ALTER")
+
+
+class HostError(Exception):
+    """What the host says is wrong with a text that it was given.
+
+    Attributes
+    ----------
+    message : str
+        One line.
+    place : int or None
+        The character of the text that is meant.
+    hint : str or None
+    """
+
+    def __init__(self, message: str, place: int | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message, self.place, self.hint = message, place, hint
+
+
+def quoted(name: str) -> str:
+    """A name as the host's identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _duckdb() -> Any:
+    try:
+        return importlib.import_module("duckdb")
+    except ImportError:
+        raise UnsupportedError(
+            "row patterns need duckdb and sqlglot, which are not installed: pip install 'hamlet-cep[sql]'"
+        ) from None
+
+
+@cache
+def aggregate_functions() -> frozenset[str]:
+    """The names of the host's aggregates, in lower case, FIRST and LAST left out."""
+    rows = _duckdb().connect().execute(
+        "SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE function_type = 'aggregate'"
+    )
+    names = {name for (name,) in rows.fetchall()}
+    more = _duckdb().connect().execute(
+        "SELECT DISTINCT lower(function_name), lower(macro_definition) FROM duckdb_functions() "
+        "WHERE function_type = 'macro' AND macro_definition IS NOT NULL"
+    )
+    for name, text in more.fetchall():
+        called = set(re.findall(r"(\w+)\(", text))
+        if called and called <= names and name not in names and text.split("(")[0].strip() in called:
+            names.add(name)
+    return frozenset(names - {"first", "last", "prev", "next"})
+
+
+class Host:
+    """A DuckDB in memory with the tables of a run.
+
+    Parameters
+    ----------
+    tables : mapping of str to object
+        Arrow tables or readers, pandas or polars frames, DuckDB relations, paths.
+    files : bool
+        Whether statements may read and write files and load extensions.
+    threads : int or None
+    """
+
+    def __init__(self, tables: Mapping[str, Any], *, files: bool = False, threads: int | None = None) -> None:
+        module = _duckdb()
+        self._error: type[Exception] = module.Error
+        self.connection: duckdb.DuckDBPyConnection = module.connect(
+            config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "true" if files else "false"}
+        )
+        self._files = files
+        execute = self.connection.execute
+        execute("SET TimeZone = 'UTC'")
+        execute("SET python_enable_replacements = false")
+        execute("SET errors_as_json = true")
+        execute("SET preserve_insertion_order = true")
+        if threads is not None:
+            execute(f"SET threads = {int(threads)}")
+        paths = {name: _paths(value) for name, value in tables.items() if _is_path(value)}
+        if not files:
+            allowed = [each for group in paths.values() for each in group]
+            if allowed:
+                execute(f"SET allowed_paths = [{', '.join(map(_text, allowed))}]")
+            execute("SET enable_external_access = false")
+            execute("SET lock_configuration = true")
+        for name, value in tables.items():
+            if name in paths:
+                self._register_paths(name, paths[name])
+            else:
+                self.register(name, value)
+
+    def register(self, name: str, value: Any) -> None:
+        """Make a table known by a name."""
+        self.connection.register(name, _arrow(name, value))
+
+    def _register_paths(self, name: str, paths: Sequence[str]) -> None:
+        readers = {_reader(each) for each in paths}
+        if len(readers) > 1:
+            raise DataError(f"table {name!r} has files of several formats; give files of one format")
+        listed = ", ".join(map(_text, paths))
+        try:
+            self.execute(f"CREATE VIEW {quoted(name)} AS SELECT * FROM {readers.pop()}([{listed}])")
+        except HostError as error:
+            raise DataError(f"table {name!r} cannot be read from {paths[0]}: {error.message}") from None
+
+    def execute(self, text: str) -> duckdb.DuckDBPyConnection:
+        """Run one text of the host's SQL.
+
+        Raises
+        ------
+        HostError
+        """
+        try:
+            return self.connection.execute(text)
+        except self._error as error:
+            raise host_error(error) from None
+
+    def arrow(self, text: str) -> pa.Table:
+        """The rows of a query."""
+        try:
+            found = self.connection.sql(text)
+            return pa.table({}) if found is None else found.to_arrow_table()
+        except self._error as error:
+            raise host_error(error) from None
+
+    def names(self, table: str) -> list[str]:
+        """The columns of a table."""
+        return [row[0] for row in self.execute(f"DESCRIBE {table}").fetchall()]
+
+    def types(self, table: str) -> dict[str, str]:
+        """The columns of a table and the host's types of them."""
+        return {row[0]: row[1] for row in self.execute(f"DESCRIBE {table}").fetchall()}
+
+    def kind_of(self, text: str) -> str:
+        """What a statement is (``SELECT``); refuses what reads or writes elsewhere.
+
+        Raises
+        ------
+        HostError
+        """
+        try:
+            statements = self.connection.extract_statements(text)
+        except self._error as error:
+            raise host_error(error) from None
+        kind = statements[0].type.name if statements else "SELECT"
+        if kind not in _ALLOWED and not self._files:
+            raise HostError(
+                f"{kind} is not allowed here: statements read the tables that they were given", 0,
+                "allow_files=True (--allow-files) opens files and extensions to statements",
+            )
+        return kind
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, (str, os.PathLike)) or (
+        isinstance(value, (list, tuple)) and bool(value) and all(isinstance(each, (str, os.PathLike)) for each in value)
+    )
+
+
+def _paths(value: Any) -> list[str]:
+    """The files that a path, a folder or a pattern stands for, in the order of their names."""
+    given = [value] if isinstance(value, (str, os.PathLike)) else list(value)
+    found: list[str] = []
+    for each in map(os.fspath, given):
+        path = Path(each)
+        if path.is_dir():
+            files = sorted(str(file) for file in path.rglob("*") if file.is_file() and not file.name.startswith((".", "_")))
+        elif path.exists():
+            files = [str(path)]
+        else:
+            import glob
+
+            files = sorted(glob.glob(each, recursive=True))
+        if not files:
+            raise DataError(f"{each}: no such file")
+        found += files
+    return [str(Path(each).absolute()) for each in found]
+
+
+def _reader(path: str) -> str:
+    name = path.lower().removesuffix(".gz").removesuffix(".zst")
+    suffix = Path(name).suffix
+    if suffix not in _READERS:
+        raise DataError(f"{path}: the extension {suffix!r} is not known; tables are .parquet, .csv or .jsonl files")
+    return _READERS[suffix]
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _arrow(name: str, value: Any) -> Any:
+    """A table as something that the host reads: Arrow."""
+    module = type(value).__module__.split(".")[0]
+    if isinstance(value, (pa.Table, pa.RecordBatch)):
+        return pa.table(value) if isinstance(value, pa.Table) else pa.Table.from_batches([value])
+    if isinstance(value, pa.RecordBatchReader):
+        return value.read_all()
+    if module == "polars":
+        return (value.collect() if hasattr(value, "collect") else value).to_arrow()
+    if module == "pandas":
+        return pa.Table.from_pandas(value, preserve_index=False)
+    if module in ("duckdb", "_duckdb"):
+        return value.to_arrow_table()
+    if isinstance(value, list) and all(isinstance(each, Mapping) for each in value):
+        return pa.Table.from_pylist([dict(each) for each in value])
+    if isinstance(value, Mapping):
+        return pa.table(dict(value))
+    if hasattr(value, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(value).read_all()
+    raise OptionError(
+        f"table {name!r} is {type(value).__name__}; give Arrow, pandas, polars, a DuckDB relation, a list of dicts or a path"
+    )
+
+
+_JSON = re.compile(r"\{.*\}", re.DOTALL)
+
+
+def host_error(error: Exception) -> HostError:
+    """What the host raised, in one line, with its place and hint."""
+    said = str(error)
+    place, hint = None, None
+    match = _JSON.search(said)
+    if match is not None:
+        try:
+            facts = json.loads(match[0])
+        except ValueError:
+            facts = {}
+        if facts.get("exception_message"):
+            said = facts["exception_message"]
+            if facts.get("position", "").isdecimal():
+                place = int(facts["position"])
+    said = said.split("\nLINE ")[0]
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    kinds = ("Binder", "Parser", "Catalog", "Conversion", "Invalid Input", "Out of Range", "Permission")
+    first = re.sub(rf"^({'|'.join(kinds)}) Error: ", "", lines[0]) if lines else type(error).__name__
+    for line in lines[1:]:
+        if line.startswith(("Candidate bindings", "Did you mean")):
+            hint = line[0].lower() + line[1:]
+    return HostError(first, place, hint)

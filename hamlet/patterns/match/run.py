@@ -1,0 +1,239 @@
+"""``hamlet.sql``: statements with row patterns over tables, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from typing import Any
+
+import pyarrow as pa
+
+from hamlet.errors import OptionError, Reports, Span, WorkloadError
+from hamlet.patterns.clause.scan import dialect_of
+from hamlet.patterns.clause.statement import Rewriting, Script, Statement, parse, visible_tables
+from hamlet.patterns.clause.tree import Clause
+from hamlet.patterns.match.evaluate import Failed, Meaning, evaluate, read_clause
+from hamlet.patterns.match.host import Host, HostError, aggregate_functions
+from hamlet.patterns.match.results import Results, StatementRows
+
+MAX_STEPS = 10_000_000
+
+
+def sql(
+    text: str,
+    tables: Mapping[str, Any] | None = None,
+    *,
+    dialect: str = "duckdb",
+    source: str = "<sql>",
+    allow_files: bool = False,
+    max_steps: int = MAX_STEPS,
+    threads: int | None = None,
+) -> Results:
+    """Run statements with row patterns (``MATCH_RECOGNIZE``).
+
+    Parameters
+    ----------
+    text : str
+        One statement or several, separated by semicolons.
+    tables : mapping of str to object
+        By name: Arrow tables, pandas or polars frames, DuckDB relations, lists of dicts, or paths of Parquet, CSV and
+        JSON lines files.
+    dialect : {'duckdb', 'trino', 'snowflake', 'oracle', 'flink', 'bigquery', 'spark'}
+        What the text is written in.
+    source : str
+        The name of the text in messages.
+    allow_files : bool
+        Whether statements may read and write files that were not given, and load extensions.
+    max_steps : int
+        Most steps of one start where conditions read the labels of the match so far.
+    threads : int, optional
+        Of DuckDB.
+
+    Returns
+    -------
+    Results
+
+    Raises
+    ------
+    WorkloadError
+        With every mistake in the text, each at its place.
+    DataError
+        If the tables do not allow an answer, such as a match without the variable that is skipped to.
+    """
+    script = parse(text, dialect, source)
+    host = Host(named_tables(script, tables), files=allow_files, threads=threads)
+    return run_script(script, host, max_steps)
+
+
+def named_tables(script: Script, tables: Any) -> Mapping[str, Any]:
+    """Tables by name; a table that is given alone is the one that the text reads and does not define."""
+    if tables is None:
+        return {}
+    if isinstance(tables, Mapping) and not (tables and all(isinstance(each, list) and each and not isinstance(each[0], (dict, str)) for each in tables.values())):
+        return tables
+    return {the_table(script): tables}
+
+
+def the_table(script: Script) -> str:
+    """The one table that a text reads and does not define.
+
+    Raises
+    ------
+    OptionError
+        If there are several, or none.
+    """
+    names = tables_read(script)
+    if len(names) != 1:
+        listed = ", ".join(names) or "no table"
+        raise OptionError(f"the input has no name, and the text reads {listed}; write --input name=FILE")
+    return names[0]
+
+
+def tables_read(script: Script) -> list[str]:
+    """The tables that a text reads and does not define, in the order of the text."""
+    import sqlglot
+    from sqlglot import exp
+
+    found: dict[str, str] = {}
+    defined: set[str] = set()
+    for statement in script.statements:
+        rewriting = Rewriting(script.text)
+        texts = []
+        for place, clause in enumerate(statement.clauses):
+            texts.append(f"SELECT * FROM {rewriting.render(clause.source)}")
+            rewriting.replace(clause, f"hamlet_match_{place}")
+        texts.append(rewriting.render(statement.span))
+        trees = []
+        for text in texts:
+            try:
+                trees += [each for each in sqlglot.parse(text, dialect=dialect_of(script.dialect)) if each is not None]
+            except sqlglot.errors.SqlglotError:
+                continue
+        local = {cte.alias_or_name.lower() for tree in trees for cte in tree.find_all(exp.CTE)}
+        for tree in trees:
+            made = tree.find(exp.Create)
+            for table in tree.find_all(exp.Table):
+                name = table.name
+                is_made = made is not None and table is made.this.find(exp.Table)
+                if is_made:
+                    continue
+                if name and name.lower() not in local | defined and not name.startswith("hamlet_match_"):
+                    found.setdefault(name.lower(), name)
+            if made is not None and made.this.find(exp.Table) is not None:
+                defined.add(made.this.find(exp.Table).name.lower())
+    return list(found.values())
+
+
+@cache
+def _aggregates(dialect: str) -> frozenset[str]:
+    if dialect == "duckdb":
+        return aggregate_functions()
+    from sqlglot import exp
+
+    navigation = {"first", "last", "first_value", "last_value", "nth_value", "lag", "lead", "prev", "next"}
+    own = {
+        name.lower()
+        for function in exp.ALL_FUNCTIONS
+        if issubclass(function, exp.AggFunc)
+        for name in function.sql_names()
+    }
+    return frozenset((own | aggregate_functions()) - navigation)
+
+
+def translator(dialect: str) -> Callable[[str], str]:
+    """From a dialect to the host's, expressions or statements."""
+    return (lambda text: text) if dialect == "duckdb" else partial(_translated, dialect)
+
+
+@cache
+def _translated(dialect: str, text: str) -> str:
+    import sqlglot
+
+    try:
+        found = sqlglot.transpile(text, read=dialect_of(dialect), write="duckdb")
+    except sqlglot.errors.SqlglotError:
+        return text  # the host says what is wrong with it
+    return found[0] if found else text
+
+
+def run_script(script: Script, host: Host, max_steps: int) -> Results:
+    """All statements one after the other."""
+    reports = script.reports()
+    found: list[StatementRows] = []
+    stats = {"matches": 0, "rows": 0}
+    for place, statement in enumerate(script.statements):
+        runner = StatementRun(script, statement, host, reports, f"__hamlet_s{place}", max_steps)
+        try:
+            table = runner.run()
+        except Failed:
+            continue
+        if table is not None:
+            found.append(StatementRows(f"q{len(found) + 1}", table))
+            stats["rows"] += table.num_rows
+    if reports.errors:
+        raise WorkloadError(reports.errors)
+    return Results(found, stats)
+
+
+class StatementRun:
+    """One statement: its clauses, inner ones first, then the host's SQL around them."""
+
+    def __init__(
+        self, script: Script, statement: Statement, host: Host, reports: Reports, prefix: str, max_steps: int
+    ) -> None:
+        self._script, self._statement, self._host, self._reports = script, statement, host, reports
+        self._prefix, self._max_steps = prefix, max_steps
+        self._rewriting = Rewriting(script.text)
+        self._translate = translator(script.dialect)
+
+    def run(self) -> pa.Table | None:
+        """The rows of the statement, None where it gives none."""
+        try:
+            for place, clause in enumerate(self._statement.clauses):
+                name = f"{self._prefix}_m{place}"
+                source = self.source_of(clause)
+                meaning = self.read(clause, source)
+                evaluate(meaning, self._host, source, name, self._reports, self._max_steps)
+                self._rewriting.replace(clause, name)
+            text = self._translate(self._rewriting.render(self._statement.span))
+            if self._host.kind_of(text) in ("SELECT", "EXPLAIN", "MULTI"):
+                return self._host.arrow(text)
+            self._host.execute(text)
+        except HostError as error:
+            self._report(error, self._statement.span)
+            raise Failed from None
+        return None
+
+    def source_of(self, clause: Clause) -> str:
+        """The query of a clause's table, with the tables of WITH that it sees."""
+        text = f"SELECT * FROM {self._rewriting.render(clause.source)}"
+        for words, span in reversed(visible_tables(self._statement, clause.span.start)):
+            text = f"{words} {self._rewriting.render(span)} SELECT * FROM ({text})"
+        return self._translate(text)
+
+    def read(self, clause: Clause, source: str) -> Meaning:
+        """A clause with its expressions read."""
+        try:
+            columns = [row[0] for row in self._host.execute(f"DESCRIBE {source}").fetchall()]
+        except HostError as error:
+            self._report(error, clause.source)
+            raise Failed from None
+        aggregates = _aggregates(self._script.dialect)
+        return read_clause(self._reports, clause, self._statement.tokens, aggregates, columns, self._translate)
+
+    def _report(self, error: HostError, span: Span) -> None:
+        """Report what the host says of the text of a span, at its place if it is the user's own."""
+        text = self._script.text
+        trimmed = Span(span.start, span.start + len(text[span.start : span.end].rstrip()))
+        place = trimmed
+        named = error.message.split('"')[1::2]
+        if self._script.dialect == "duckdb" and span == self._statement.span and error.place is not None:
+            at = self._rewriting.origin(span, error.place)
+            end = at + 1
+            while end < span.end and (text[end].isalnum() or text[end] == "_"):
+                end += 1
+            place = Span(at, end)
+        elif named and text.lower().find(named[0].lower(), span.start, span.end) >= 0:
+            at = text.lower().find(named[0].lower(), span.start, span.end)
+            place = Span(at, at + len(named[0]))
+        self._reports.error(error.message, place, error.hint)

@@ -1,0 +1,306 @@
+"""Matches where conditions read the labels of the match so far.
+
+The kernel searches; where a condition is a program of the kernel it goes through, where it is not, the kernel asks, the
+host answers all questions of all partitions at once, and the searches that asked begin again with the answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from hamlet.errors import DataError, Reports
+from hamlet.patterns.automaton._search import Search, TooLarge, TooManySteps
+from hamlet.patterns.automaton._walk import Matches, Table
+from hamlet.patterns.clause.expressions import LABEL, Aggregation, Navigation
+from hamlet.patterns.clause.tree import Clause
+from hamlet.patterns.match.conditions import Condition, as_seen
+from hamlet.patterns.match.host import HostError
+from hamlet.patterns.match.labelled import Labelled, Points
+from hamlet.patterns.match.measures import POINT, Evaluation
+from hamlet.patterns.match.native import native_program
+from hamlet.patterns.match.ordered import Ordered
+
+_AHEAD = 16  # starts of a partition that are tried while the first waits for answers
+
+
+@dataclass
+class Tables:
+    """What the kernel keeps beside a path.
+
+    Attributes
+    ----------
+    sets : list of tuple of int
+        Sets of variables; the first has all.
+    slots : list of tuple of int
+        Set, whether from the last row, rows inwards, step, whether the label is read.
+    columns : list of (array, array)
+        Values and NULLs by row.
+    sums : list of (int, int, int)
+        Set, column, kind.
+    keep : list of (int, int, int)
+        What distinguishes states.
+    all_labels : bool
+    """
+
+    clause: Clause
+    sets: list[tuple[int, ...]] = field(default_factory=list)
+    slots: list[tuple[int, int, int, int, int]] = field(default_factory=list)
+    columns: list[tuple[npt.NDArray[Any], npt.NDArray[np.uint8]]] = field(default_factory=list)
+    column_texts: dict[str, int] = field(default_factory=dict)
+    sums: list[tuple[int, int, int]] = field(default_factory=list)
+    keep: list[tuple[int, int, int]] = field(default_factory=list)
+    all_labels: bool = False
+
+    def __post_init__(self) -> None:
+        self.sets.append(tuple(range(len(self.clause.variables))))
+
+    def set_of(self, variable: str | None) -> int:
+        """The number of the set of variables that a folded name stands for."""
+        numbers = {name: place for place, name in enumerate(self.clause.variables)}
+        members = tuple(sorted(numbers[each] for each in self.clause.members(variable)))
+        if members not in self.sets:
+            self.sets.append(members)
+        return self.sets.index(members)
+
+    def slot_of(self, reading: Navigation) -> int:
+        """The number of the slot that leads to a row."""
+        which = self.set_of(reading.variable)
+        if reading.reads_label:
+            self.all_labels = True
+        slot = (which, int(reading.last), reading.inwards, reading.step, int(reading.reads_label))
+        if slot not in self.slots:
+            self.slots.append(slot)
+        if which:
+            depth = reading.inwards + 1
+            self._keep((which, 0, depth) if reading.last else (which, depth, 0))
+        return self.slots.index(slot)
+
+    def counted(self, variable: str | None) -> int:
+        """The number of a set whose rows are counted."""
+        which = self.set_of(variable)
+        self._keep((which, 0, 0))
+        return which
+
+    def listed(self, reading: Aggregation) -> int:
+        """The number of a set all of whose rows are read."""
+        which = self.set_of(reading.variable)
+        self._keep((which, -1, -1))
+        if LABEL in f"{reading.arguments}{reading.order}{reading.condition}{reading.within}":
+            self.all_labels = True
+        return which
+
+    def sum_of(self, which: int, column: int, kind: int) -> int:
+        """The number of a running value."""
+        item = (which, column, kind)
+        if item not in self.sums:
+            self.sums.append(item)
+        return self.sums.index(item)
+
+    def _keep(self, item: tuple[int, int, int]) -> None:
+        if item not in self.keep:
+            self.keep.append(item)
+
+    def arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        """Members, slots, sums and what is kept, as the kernel takes them."""
+        members = np.zeros((len(self.sets), max(1, len(self.clause.variables))), np.uint8)
+        for place, each in enumerate(self.sets):
+            members[place, list(each)] = 1
+        shapes = ((self.slots, 5), (self.sums, 3), (self.keep, 3))
+        return members, *(np.array(rows, np.int64).reshape(len(rows), width) for rows, width in shapes)
+
+
+def search(
+    meaning: Any,
+    ordered: Ordered,
+    table: Table,
+    horizon: npt.NDArray[np.int64],
+    skip: int,
+    member: npt.NDArray[np.uint8],
+    reports: Reports,
+    max_steps: int,
+    name: str,
+) -> Matches:
+    """All matches of a clause some of whose conditions read labels.
+
+    Raises
+    ------
+    DataError
+        If a start takes too many steps.
+    """
+    for natively in (True, False):
+        try:
+            return _Searching(meaning, ordered, table, horizon, reports, max_steps, name, natively).run(skip, member)
+        except TooLarge:
+            continue  # the host has wider numbers, or says what does not fit
+    raise AssertionError("the host's answers are of any size")
+
+
+class _Searching:
+    def __init__(
+        self,
+        meaning: Any,
+        ordered: Ordered,
+        table: Table,
+        horizon: npt.NDArray[np.int64],
+        reports: Reports,
+        max_steps: int,
+        name: str,
+        natively: bool,
+    ) -> None:
+        self.meaning, self.ordered, self.table, self.horizon = meaning, ordered, table, horizon
+        self.reports, self.max_steps, self.name = reports, max_steps, name
+        clause = meaning.clause
+        self.tables = Tables(clause)
+        self.programs: list[Any] = []
+        self.host_conditions: dict[int, Condition] = {}
+        for place, variable in enumerate(clause.variables):
+            condition = meaning.conditions.get(variable)
+            program = None
+            if condition is not None and condition.reads_match:
+                program = native_program(clause, condition, ordered, self.tables) if natively else None
+                if program is None:
+                    program = self._asked(place, condition)
+            self.programs.append(program)
+        members, slots, sums, keep = self.tables.arrays()
+        self.kernel = Search(
+            table,
+            meaning.program.start,
+            members,
+            slots,
+            self.tables.columns,
+            sums,
+            self.programs,
+            keep,
+            self.tables.all_labels,
+        )
+
+    def _asked(self, place: int, condition: Condition) -> tuple[list[int], list[int], bool, bool]:
+        """What the answer to a condition depends on: slots, sets, the number of the match, labels."""
+        self.host_conditions[place] = condition
+        slots, sets, by_label = [], [], False
+        for reading in condition.read.readings:
+            if isinstance(reading, Navigation):
+                slots.append(self.tables.slot_of(reading))
+                by_label = by_label or (reading.reads_label and reading.value != LABEL)
+            else:
+                sets.append(self.tables.listed(reading))
+                by_label = by_label or LABEL in f"{reading.arguments}{reading.order}{reading.condition}"
+        return slots, sets, condition.read.reads_number, by_label
+
+    def run(self, skip: int, member: npt.NDArray[np.uint8]) -> Matches:
+        """Search partition by partition; those that have questions wait until all have been tried."""
+        borders = self.ordered.borders
+        found: dict[int, list[tuple[int, int, npt.NDArray[np.int32]]]] = {}
+        waiting = {each: (int(borders[each]), 0) for each in range(len(borders) - 1)}
+        result = Matches()
+        while waiting:
+            for partition in list(waiting):
+                row, number = waiting.pop(partition)
+                self.table.prepared(int(borders[partition]), int(borders[partition + 1]))
+                row, number, target = self._advance(
+                    partition, row, number, skip, member, found.setdefault(partition, [])
+                )
+                if target is not None:
+                    result.error = (partition, row, target)
+                    return result
+                if row < borders[partition + 1]:
+                    waiting[partition] = (row, number)
+            if self.kernel.asked:
+                self._answer()
+        for partition in sorted(found):
+            for row, number, steps in found[partition]:
+                result.add(row, number, partition, steps)
+        return result
+
+    def _advance(
+        self,
+        partition: int,
+        row: int,
+        number: int,
+        skip: int,
+        member: npt.NDArray[np.uint8],
+        found: list[tuple[int, int, npt.NDArray[np.int32]]],
+    ) -> tuple[int, int, int | None]:
+        """Go on as far as there are answers; gives the next start, how many matches there were, and where it failed."""
+        end = int(self.ordered.borders[partition + 1])
+        program = self.meaning.program
+        while row < end:
+            steps = self._start(row, number + 1, partition)
+            if steps is False:
+                for later in range(row + 1, min(row + _AHEAD, end)):
+                    if len(self.kernel.asked) > 10_000:
+                        break
+                    self._start(later, number + 1, partition)
+                break
+            if steps is None:
+                row += 1
+                continue
+            number += 1
+            found.append((row, number, steps))
+            if not len(steps) or skip == 1:
+                row += 1
+            elif skip == 0:
+                row += len(steps)
+            else:
+                carried = np.flatnonzero(member[np.array(program.variables)[steps]])
+                target = -1 if not len(carried) else int(carried[0 if skip == 2 else -1])
+                if target <= 0:
+                    return row, number, target
+                row += target
+        return row, number, None
+
+    def _start(self, row: int, number: int, partition: int) -> Any:
+        most = int(self.horizon[row]) if len(self.horizon) else 0
+        try:
+            return self.kernel.start(row, most, number, partition, self.max_steps, True)
+        except TooManySteps:
+            clause = self.meaning.clause
+            place = row - int(self.ordered.borders[partition]) + 1
+            values = ""
+            if self.ordered.keys:
+                keys = ", ".join(self.ordered.keys)
+                shown = self.ordered.host.execute(
+                    f'SELECT {keys} FROM {self.ordered.table} WHERE "__hamlet_row" = {row}'
+                ).fetchall()[0]
+                values = " of partition " + ", ".join(map(str, shown))
+            span = clause.pattern_span
+            pattern = self.reports.quote(span, 80)
+            raise DataError(
+                f"{self.reports.source}: {self.reports.place(span)}: the pattern {pattern} took more than "
+                f"{self.max_steps:,} steps from row {place}{values}: its conditions read the labels so far, so all ways "
+                "of labelling may have to be tried; make the pattern less ambiguous, or raise max_steps (--max-steps)"
+            ) from None
+
+    def _answer(self) -> None:
+        """Have the host answer all questions."""
+        by_variable: dict[int, list[Any]] = {}
+        for key, question in self.kernel.asked.items():
+            by_variable.setdefault(question[0], []).append((key, question))
+        self.kernel.asked.clear()
+        for variable, asked in by_variable.items():
+            condition = self.host_conditions[variable]
+            paths = [path for _, (_, _, path, _, _) in asked]
+            lengths = np.array([len(path) for path in paths], np.int64)
+            labels = np.concatenate(paths).astype(np.int32)
+            start, number, partition = (
+                np.array([question[place] for _, question in asked], np.int64) for place in (1, 3, 4)
+            )
+            borders = self.ordered.borders
+            found = Labelled(start, lengths, number, partition, labels, np.zeros(len(labels), np.bool_), borders)
+            points = Points(np.arange(len(asked), dtype=np.int64), found.first[1:] - 1, True)
+            evaluation = Evaluation(self.meaning.clause, self.ordered, found, points, self.meaning.translate)
+            query = evaluation.query({'"__hamlet_holds"': as_seen(condition.read)}, f"{self.name}_asked")
+            text = f'SELECT coalesce(CAST("__hamlet_holds" AS BOOLEAN), false) AS h FROM ({query}) ORDER BY {POINT}'
+            try:
+                answers = self.ordered.host.arrow(text).column("h").to_pylist()
+            except HostError as error:
+                self.reports.error(error.message, condition.read.expression.span, error.hint)
+                from hamlet.patterns.match.evaluate import Failed
+
+                raise Failed from None
+            for (key, _), answer in zip(asked, answers, strict=True):
+                self.kernel.truth[key] = answer
