@@ -21,6 +21,7 @@ from hamlet.cli.options import (
     input_option,
     with_options,
 )
+from hamlet.cli.sql import check_file, is_sql
 from hamlet.findings import Watch, found_by, see_unread
 from hamlet.planner.skipping import leave_out_useless
 
@@ -64,6 +65,9 @@ def command(
     stream specification (.lola). With a workload, the input is read until every type, condition and key of it has
     occurred; notes say what never does.
     """
+    if is_sql(workload):
+        check_file(workload, source, quiet, columns["input_format"])
+        return
     extension = extension_of(workload)
     only_for([extension or ""], {"signature": signature, "negate": negate}, ".mfotl", "policies")
     only_for_queries(extension, {"where": where, "from": since, "to": until})

@@ -23,6 +23,7 @@ from hamlet.cli.options import (
     input_option,
     with_options,
 )
+from hamlet.cli.sql import explain_file, is_sql
 from hamlet.planner.explain import explain as explain_workload
 from hamlet.planner.skipping import leave_out_useless
 
@@ -83,6 +84,9 @@ def command(
     For a workload: templates, who can share with whom, panes, cost and memory class of each query. For a policy: its
     formula as it is evaluated, and what each node keeps. For a specification: its streams, and what is kept of each.
     """
+    if is_sql(workload):
+        explain_file(workload)
+        return
     extension = extension_of(workload)
     only_for([extension or ""], {"signature": signature, "negate": negate}, ".mfotl", "policies")
     only_for_queries(extension, {"where": where, "from": since, "to": until})

@@ -31,6 +31,7 @@ from hamlet.cli.options import (
 )
 from hamlet.cli.progress import progress_bar, summary_line
 from hamlet.cli.remarks import doubts, folder_doubt
+from hamlet.cli.sql import is_sql, run_text, tables_of, text_of
 from hamlet.input.events import EventSource
 from hamlet.output.files import check_destination, check_format, stream_out, write
 from hamlet.output.place import check_beside
@@ -102,7 +103,10 @@ def command(
     dates: bool,
     **options: Any,
 ) -> None:
-    """Run a workload over events in this process and print or write the result rows."""
+    """Run a workload, or a file of SQL with row patterns, in this process and print or write the rows."""
+    if is_sql(workload):
+        _run_sql(workload, source, output, output_format, limit, options)
+        return
     if extension_of(workload) is not None:
         raise click.UsageError(f"hamlet run counts the trends of a workload; hamlet monitor runs {workload}")
     if output is None and output_format is not None:
@@ -141,6 +145,28 @@ def command(
         for line in results.run_warnings:
             click.echo(f"note: {line}", err=True)
         click.echo(summary_line({**results.stats, "rows": len(results)}, time.perf_counter() - started), err=True)
+
+
+def _run_sql(
+    path: str,
+    source: Input,
+    output: str | None,
+    output_format: str | None,
+    limit: int | None,
+    options: dict[str, Any],
+) -> None:
+    run_text(
+        text_of(path),
+        path,
+        tables_of(source, options["input_format"]),
+        output,
+        output_format,
+        limit=limit,
+        overwrite=options["overwrite"],
+        quiet=options["quiet"],
+        keep=[path, *inputs_of(source)],
+        options={"threads": options["threads"]},
+    )
 
 
 def _compute(workload: Workload, events: EventSource, quiet: bool, options: dict[str, Any]) -> Results:

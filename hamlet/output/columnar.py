@@ -10,6 +10,7 @@ import contextlib
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -216,7 +217,9 @@ def _json_value(value: Any) -> str:
         return repr(value) if math.isfinite(value) else "null"
     if isinstance(value, (list, dict)):
         return json.dumps(value, ensure_ascii=False, default=str)
-    return _quoted(value) if isinstance(value, str) else str(value)
+    if isinstance(value, (int, Decimal)):
+        return str(value)
+    return _quoted(value if isinstance(value, str) else _value_text(value))
 
 
 def _csv_value(value: Any) -> str:

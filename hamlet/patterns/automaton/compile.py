@@ -129,7 +129,7 @@ class _Compiler:
         return found
 
     def _permutation(self, node: Permutation, after: _Entry, excluded: bool) -> _Entry:
-        """Orders share what follows equal sets of plain variables; other parts have ways of their own to be compared."""
+        """Orders of plain variables share what follows equal sets; other parts have ways of their own to compare."""
         if all(isinstance(each, Variable) for each in node.parts):
             known: dict[frozenset[int], _Entry] = {}
             return self._variables(node.parts, frozenset(range(len(node.parts))), after, excluded, known)
@@ -185,7 +185,7 @@ class _Compiler:
         return entry
 
     def _optional(self, node: Quantified, after: _Entry, behind: _Entry, excluded: bool) -> _Entry:
-        """One more round, or none; `behind` says what follows a round, by what has taken a row: at the end, this one."""
+        """One more round, or none; `behind` is what follows a round, by what has taken a row: last, this one."""
         body = self.compile(node.body, behind, excluded)[: len(after)]
         pairs = zip(body, after, strict=True) if node.greedy else zip(after, body, strict=True)
         return [self.step(SPLIT, first, second) for first, second in pairs]

@@ -237,7 +237,9 @@ class _Scope:
     def _refuse(self, place: int, last: int) -> None:
         token = self.tokens[place]
         opened = place > 0 and self.tokens[place - 1].text == "("
-        if token.is_word("SELECT") or (token.is_word("EXISTS") and place + 1 < last and self.tokens[place + 1].text == "("):
+        if token.is_word("SELECT") or (
+            token.is_word("EXISTS") and place + 1 < last and self.tokens[place + 1].text == "("
+        ):
             self._error("a subquery cannot stand in MEASURES or DEFINE", token.span, "join it in the table before")
         elif token.is_word("OVER") and place > 0 and self.tokens[place - 1].text == ")":
             self._error(

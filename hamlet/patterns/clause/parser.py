@@ -33,6 +33,7 @@ ORDER = (
 )
 _OPENING, _CLOSING = "([{", ")]}"
 _CONNECTORS = {"AND", "OR", "NOT", "IS", "IN", "LIKE", "ILIKE", "BETWEEN", "BY", "AS", "THEN", "ELSE", "WHEN", "CASE"}
+_BEHIND_A_NAME = {*_CONNECTORS, "ASC", "DESC", "NULLS", "COLLATE", "SIMILAR", "GLOB", "MEASURES", "DEFINE", "SUBSET"}
 _NO_END = {"MEASURES", "DEFINE", "SUBSET", "WITHIN"}  # keywords of a section that are one word
 
 
@@ -66,7 +67,9 @@ class ClauseParser:
     def parse(self) -> Clause | None:
         """The clause, None where something is missing that nothing can be said without; errors are reported."""
         if self.end == len(self._tokens):
-            self._reports.error("MATCH_RECOGNIZE ( is not closed", self._tokens[self._open].span, "write ) behind DEFINE")
+            self._reports.error(
+                "MATCH_RECOGNIZE ( is not closed", self._tokens[self._open].span, "write ) behind DEFINE"
+            )
             return None
         known = len(self._reports.errors)
         self._split()
@@ -79,7 +82,9 @@ class ClauseParser:
         pattern, variables, pattern_span = self._pattern()
         if "DEFINE" not in self._sections:
             first = next(iter(variables.values()), "a")
-            self._reports.error("the clause has no DEFINE", self._tokens[self.end].span, f"write DEFINE {first} AS true")
+            self._reports.error(
+                "the clause has no DEFINE", self._tokens[self.end].span, f"write DEFINE {first} AS true"
+            )
         subsets = self._subsets(variables)
         skip, skip_to = self._skip(variables, subsets)
         rows = self._rows(pattern)
@@ -180,7 +185,9 @@ class ClauseParser:
         if word not in _NO_END or after is None:
             return None
         if before.kind == "other" and before.text not in (")", "]", "}", "*", "("):
-            return None  # behind a comma, an operator or a dot stands a name
+            # behind a comma, an operator or a dot stands a name, unless something follows that follows no name
+            begins = before.text == "," and after.is_identifier and after.text.upper() not in _BEHIND_A_NAME
+            return (word, 1) if begins else None
         if before.kind == "word" and before.text.upper() in _CONNECTORS:
             return None
         if after.kind == "other" and after.text not in ("(", "-", "+", "[", "{", "^", "$", ")"):
@@ -274,7 +281,9 @@ class ClauseParser:
             )
         return forms[said]
 
-    def _skip(self, variables: dict[str, str], subsets: dict[str, tuple[str, tuple[str, ...]]]) -> tuple[Skip, str | None]:
+    def _skip(
+        self, variables: dict[str, str], subsets: dict[str, tuple[str, tuple[str, ...]]]
+    ) -> tuple[Skip, str | None]:
         if "AFTER MATCH" not in self._sections:
             return "past", None
         first, last = self._sections["AFTER MATCH"]
@@ -284,11 +293,11 @@ class ClauseParser:
             return "past", None
         if said == ["SKIP", "TO", "NEXT", "ROW"]:
             return "next", None
-        if said[:2] == ["SKIP", "TO"] and len(said) in (3, 4) and tokens[-1].is_identifier:
-            if len(said) == 3 or said[2] in ("FIRST", "LAST"):
-                name = tokens[-1].text.lower()
-                self._known(name, tokens[-1], [*variables, *subsets])
-                return ("first" if len(said) == 4 and said[2] == "FIRST" else "last"), name
+        plain = len(said) == 3 or (len(said) == 4 and said[2] in ("FIRST", "LAST"))
+        if said[:2] == ["SKIP", "TO"] and plain and tokens[-1].is_identifier:
+            name = tokens[-1].text.lower()
+            self._known(name, tokens[-1], [*variables, *subsets])
+            return ("first" if len(said) == 4 and said[2] == "FIRST" else "last"), name
         span = self._tokens[self._heads["AFTER MATCH"] - 1].span.to(self._tokens[max(first, last) - 1].span)
         self._reports.error(
             f"{self._reports.quote(span)} is no skip",

@@ -149,7 +149,9 @@ class PatternParser:
             self._reports.error("a quantifier must allow at least one round", span, "leave the part out, or write ()")
             return 0, 1
         if high is not None and low is not None and low > high:
-            self._reports.error(f"the lower bound {low} is above the upper bound {high}", span, f"write {{{high},{low}}}")
+            self._reports.error(
+                f"the lower bound {low} is above the upper bound {high}", span, f"write {{{high},{low}}}"
+            )
             return high, low
         if max(low or 0, high or 0) > MOST_ROUNDS:
             self._reports.error(f"a quantifier counts to {MOST_ROUNDS:,} at most", span)

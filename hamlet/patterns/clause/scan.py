@@ -106,7 +106,9 @@ def pattern_bodies(text: str, dialect: str) -> list[Span]:
 def _end_of_pattern(text: str, place: int) -> int:
     """Where the parenthesis closes that was opened before a row pattern, or the end of the text."""
     depth = 1
-    for match in re.compile(r"""'[^']*'|"(?:[^"]|"")*"|`[^`]*`|--[^\n]*|/\*.*?\*/|.""", re.DOTALL).finditer(text, place):
+    for match in re.compile(r"""'[^']*'|"(?:[^"]|"")*"|`[^`]*`|--[^\n]*|/\*.*?\*/|.""", re.DOTALL).finditer(
+        text, place
+    ):
         depth += {"(": 1, ")": -1}.get(match[0], 0)
         if depth == 0:
             return match.start()
@@ -115,8 +117,8 @@ def _end_of_pattern(text: str, place: int) -> int:
 
 def tokens_of(text: str, dialect: str, bodies: Sequence[Span], reports: Reports) -> list[Token]:
     """The tokens of a text whose row patterns are left out; none, and an error, where it cannot be read."""
+    from sqlglot import TokenType
     from sqlglot.errors import SqlglotError
-    from sqlglot.tokens import TokenType
 
     reader = dialect_of(dialect)
     blanked = list(text)

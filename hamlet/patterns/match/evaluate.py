@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -129,7 +130,12 @@ def evaluate(meaning: Meaning, host: Host, source: str, name: str, reports: Repo
         If an expression is wrong.
     """
     ordered = ordered_rows(meaning, host, source, f"{name}_ordered", reports)
-    matches = find(meaning, ordered, reports, max_steps, name)
+    try:
+        matches = find(meaning, ordered, reports, max_steps, name)
+    except Failed:
+        with contextlib.suppress(Failed):  # the mistakes of measures are said in the same go
+            rows_of(meaning, ordered, labelled(meaning, Matches(), ordered), name, reports)
+        raise
     found = labelled(meaning, matches, ordered)
     return rows_of(meaning, ordered, found, name, reports)
 
@@ -158,7 +164,8 @@ def find(meaning: Meaning, ordered: Ordered, reports: Reports, max_steps: int, n
     masks = near_masks(meaning, ordered, reports)
     listed = [masks.get(each, np.zeros(0, np.uint8)) for each in clause.variables]
     horizon = horizon_of(meaning, ordered, reports)
-    table = Table(*arrays_of(program), listed, clause.within is not None)
+    kinds, first, second, variables = arrays_of(program)
+    table = Table(kinds, first, second, variables, listed, clause.within is not None)
     member = skip_members(clause)
     skip = SKIPS[clause.skip]
     if meaning.reads_labels:
@@ -190,10 +197,10 @@ def near_masks(meaning: Meaning, ordered: Ordered, reports: Reports) -> dict[str
     return {name: masks[text] for name, text in texts.items()}
 
 
-def arrays_of(program: Program) -> tuple[npt.NDArray[np.int32], ...]:
+def arrays_of(program: Program) -> list[npt.NDArray[np.int32]]:
     """The program as the kernel takes it."""
     columns = (program.kinds, program.first, program.second, program.variables)
-    return tuple(np.array(each, np.int32) for each in columns)
+    return [np.array(each, np.int32) for each in columns]
 
 
 def skip_members(clause: Clause) -> npt.NDArray[np.uint8]:

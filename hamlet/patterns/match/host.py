@@ -21,9 +21,27 @@ from hamlet.errors import DataError, OptionError, UnsupportedError
 if TYPE_CHECKING:
     import duckdb
 
-_READERS = {".parquet": "read_parquet", ".csv": "read_csv", ".json": "read_json", ".jsonl": "read_json", ".ndjson": "read_json"}
+_READERS = {
+    ".parquet": "read_parquet",
+    ".csv": "read_csv",
+    ".json": "read_json",
+    ".jsonl": "read_json",
+    ".ndjson": "read_json",
+}
 _READERS |= {".tsv": "read_csv", ".txt": "read_csv"}
-_ALLOWED = ("SELECT", "CREATE", "DROP", "EXPLAIN", "SET", "MULTI", "INSERT", "UPDATE", "DELETE", "VARIABLE_SET", "ALTER")
+_ALLOWED = (
+    "SELECT",
+    "CREATE",
+    "DROP",
+    "EXPLAIN",
+    "SET",
+    "MULTI",
+    "INSERT",
+    "UPDATE",
+    "DELETE",
+    "VARIABLE_SET",
+    "ALTER",
+)
 
 
 class HostError(Exception):
@@ -60,13 +78,19 @@ def _duckdb() -> Any:
 @cache
 def aggregate_functions() -> frozenset[str]:
     """The names of the host's aggregates, in lower case, FIRST and LAST left out."""
-    rows = _duckdb().connect().execute(
-        "SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE function_type = 'aggregate'"
+    rows = (
+        _duckdb()
+        .connect()
+        .execute("SELECT DISTINCT lower(function_name) FROM duckdb_functions() WHERE function_type = 'aggregate'")
     )
     names = {name for (name,) in rows.fetchall()}
-    more = _duckdb().connect().execute(
-        "SELECT DISTINCT lower(function_name), lower(macro_definition) FROM duckdb_functions() "
-        "WHERE function_type = 'macro' AND macro_definition IS NOT NULL"
+    more = (
+        _duckdb()
+        .connect()
+        .execute(
+            "SELECT DISTINCT lower(function_name), lower(macro_definition) FROM duckdb_functions() "
+            "WHERE function_type = 'macro' AND macro_definition IS NOT NULL"
+        )
     )
     for name, text in more.fetchall():
         called = set(re.findall(r"(\w+)\(", text))
@@ -85,15 +109,19 @@ class Host:
     files : bool
         Whether statements may read and write files and load extensions.
     threads : int or None
+    empty : bool
+        Whether tables have their columns alone, no row: to check a text.
     """
 
-    def __init__(self, tables: Mapping[str, Any], *, files: bool = False, threads: int | None = None) -> None:
+    def __init__(
+        self, tables: Mapping[str, Any], *, files: bool = False, threads: int | None = None, empty: bool = False
+    ) -> None:
         module = _duckdb()
         self._error: type[Exception] = module.Error
         self.connection: duckdb.DuckDBPyConnection = module.connect(
             config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "true" if files else "false"}
         )
-        self._files = files
+        self._files, self._empty = files, empty
         execute = self.connection.execute
         execute("SET TimeZone = 'UTC'")
         execute("SET python_enable_replacements = false")
@@ -116,15 +144,18 @@ class Host:
 
     def register(self, name: str, value: Any) -> None:
         """Make a table known by a name."""
-        self.connection.register(name, _arrow(name, value))
+        found = _arrow(name, value)
+        if self._empty:
+            found = found.slice(0, 0) if isinstance(found, pa.Table) else found.head(0)
+        self.connection.register(name, found)
 
     def _register_paths(self, name: str, paths: Sequence[str]) -> None:
         readers = {_reader(each) for each in paths}
         if len(readers) > 1:
             raise DataError(f"table {name!r} has files of several formats; give files of one format")
-        listed = ", ".join(map(_text, paths))
+        listed, some = ", ".join(map(_text, paths)), " LIMIT 0" if self._empty else ""
         try:
-            self.execute(f"CREATE VIEW {quoted(name)} AS SELECT * FROM {readers.pop()}([{listed}])")
+            self.execute(f"CREATE VIEW {quoted(name)} AS SELECT * FROM {readers.pop()}([{listed}]){some}")
         except HostError as error:
             raise DataError(f"table {name!r} cannot be read from {paths[0]}: {error.message}") from None
 
@@ -170,7 +201,8 @@ class Host:
         kind = statements[0].type.name if statements else "SELECT"
         if kind not in _ALLOWED and not self._files:
             raise HostError(
-                f"{kind} is not allowed here: statements read the tables that they were given", 0,
+                f"{kind} is not allowed here: statements read the tables that they were given",
+                0,
                 "allow_files=True (--allow-files) opens files and extensions to statements",
             )
         return kind
@@ -186,10 +218,12 @@ def _paths(value: Any) -> list[str]:
     """The files that a path, a folder or a pattern stands for, in the order of their names."""
     given = [value] if isinstance(value, (str, os.PathLike)) else list(value)
     found: list[str] = []
-    for each in map(os.fspath, given):
+    for each in [os.fspath(one) for one in given]:
         path = Path(each)
         if path.is_dir():
-            files = sorted(str(file) for file in path.rglob("*") if file.is_file() and not file.name.startswith((".", "_")))
+            files = sorted(
+                str(file) for file in path.rglob("*") if file.is_file() and not file.name.startswith((".", "_"))
+            )
         elif path.exists():
             files = [str(path)]
         else:
@@ -224,7 +258,7 @@ def _arrow(name: str, value: Any) -> Any:
     if module == "polars":
         return (value.collect() if hasattr(value, "collect") else value).to_arrow()
     if module == "pandas":
-        return pa.Table.from_pandas(value, preserve_index=False)
+        return value  # the host reads it itself
     if module in ("duckdb", "_duckdb"):
         return value.to_arrow_table()
     if isinstance(value, list) and all(isinstance(each, Mapping) for each in value):
@@ -234,7 +268,8 @@ def _arrow(name: str, value: Any) -> Any:
     if hasattr(value, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(value).read_all()
     raise OptionError(
-        f"table {name!r} is {type(value).__name__}; give Arrow, pandas, polars, a DuckDB relation, a list of dicts or a path"
+        f"table {name!r} is {type(value).__name__}; give Arrow, pandas, polars, a DuckDB relation, a list of dicts "
+        "or a path"
     )
 
 

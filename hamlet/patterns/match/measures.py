@@ -103,7 +103,9 @@ class Evaluation:
             _MATCHED: pa.array(there),
             **self._columns,
         }
-        self.ordered.host.register(f"{self._prefix}_points", pa.table({_bare(key): value for key, value in columns.items()}))
+        self.ordered.host.register(
+            f"{self._prefix}_points", pa.table({_bare(key): value for key, value in columns.items()})
+        )
 
     def _labels(self, position: Numbers) -> pa.Array:
         """The names of the variables at positions, NULL at -1."""
@@ -132,7 +134,9 @@ class Evaluation:
             LABEL: self._labels(all_positions),
             NUMBER: pa.array(found.number[match]),
         }
-        self.ordered.host.register(f"{self._prefix}_rows", pa.table({_bare(key): value for key, value in table.items()}))
+        self.ordered.host.register(
+            f"{self._prefix}_rows", pa.table({_bare(key): value for key, value in table.items()})
+        )
 
     # Readings.
 
@@ -171,7 +175,7 @@ class Evaluation:
         rows = f"{self._prefix}_rows"
         listed = ", ".join([f"r.{each}" for each in (MATCH, AT, _VARIABLE, LABEL, NUMBER)])
         listed += "".join(f", s.{quoted(each)}" for each in self.ordered.columns)
-        base = f"SELECT {listed} FROM {rows} r LEFT JOIN {self.ordered.table} s ON s.{ROW} = r.\"__hamlet_matched_row\""
+        base = f'SELECT {listed} FROM {rows} r LEFT JOIN {self.ordered.table} s ON s.{ROW} = r."__hamlet_matched_row"'
         seen = f"{_VARIABLE} IS NOT NULL"
         if members is not None:
             seen = f"{_VARIABLE} IN ({', '.join(map(str, members))})"
@@ -193,9 +197,9 @@ class Evaluation:
         if is_final:
             text, key = f"SELECT {MATCH}, {call} AS {own} FROM ({base}) GROUP BY {MATCH}", MATCH
         elif reading.within:
-            pairs = f"SELECT a.{AT} AS \"__hamlet_to\", b.* FROM {rows} a JOIN ({base}) b "
+            pairs = f'SELECT a.{AT} AS "__hamlet_to", b.* FROM {rows} a JOIN ({base}) b '
             pairs += f"ON b.{MATCH} = a.{MATCH} AND b.{AT} <= a.{AT}"
-            text, key = f"SELECT \"__hamlet_to\" AS {AT}, {call} AS {own} FROM ({pairs}) GROUP BY \"__hamlet_to\"", AT
+            text, key = f'SELECT "__hamlet_to" AS {AT}, {call} AS {own} FROM ({pairs}) GROUP BY "__hamlet_to"', AT
         else:
             frame = f"PARTITION BY {MATCH} ORDER BY {AT} ROWS UNBOUNDED PRECEDING"
             text, key = f"SELECT {AT}, {call} OVER ({frame}) AS {own} FROM ({base})", AT

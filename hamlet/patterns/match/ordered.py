@@ -64,8 +64,10 @@ class Ordered:
         """By row, the first row of the partition whose time is more than a duration later; shape (rows,)."""
         partition = f"PARTITION BY {PARTITION} " if self.has_partitions else ""
         text = (
-            f"SELECT CASE WHEN {self.time} IS NULL THEN {ROW} ELSE 1 + max({ROW}) OVER ({partition}ORDER BY {self.time} "
-            f"RANGE BETWEEN CURRENT ROW AND ({duration}) FOLLOWING) END AS e FROM {self.table} ORDER BY {ROW}"
+            f"SELECT CASE WHEN {self.time} IS NULL THEN {ROW} "
+            f"ELSE 1 + max({ROW}) OVER ({partition}ORDER BY {self.time} "
+            f"RANGE BETWEEN CURRENT ROW AND ({duration}) FOLLOWING) END AS e "
+            f"FROM {self.table} ORDER BY {ROW}"
         )
         return np.ascontiguousarray(self.host.arrow(text).column("e").to_numpy(), np.int64)
 
@@ -106,11 +108,13 @@ def order_rows(
     kept = ", ".join([*map(quoted, columns), *keys, *times[:1]])
     if keys:
         new = " OR ".join(f"{key} IS DISTINCT FROM lag({key}) OVER ()" for key in keys)
-        text = f"SELECT *, ({new}) AS \"__hamlet_new\" FROM ({text})"
-        number = f"sum(\"__hamlet_new\"::INTEGER) OVER (ROWS UNBOUNDED PRECEDING)::BIGINT AS {PARTITION}, "
+        text = f'SELECT *, ({new}) AS "__hamlet_new" FROM ({text})'
+        number = f'sum("__hamlet_new"::INTEGER) OVER (ROWS UNBOUNDED PRECEDING)::BIGINT AS {PARTITION}, '
     else:
         number = ""
-    host.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {number}row_number() OVER () - 1 AS {ROW}, {kept} FROM ({text})")
+    host.execute(
+        f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {number}row_number() OVER () - 1 AS {ROW}, {kept} FROM ({text})"
+    )
     rows = host.execute(f"SELECT count(*) FROM {name}").fetchall()[0][0]
     borders = np.array([0, rows], np.int64)
     if keys and rows:
@@ -127,9 +131,8 @@ def masks_of(ordered: Ordered, conditions: Mapping[str, str]) -> dict[str, npt.N
         return {}
     names = list(conditions)
     listed = ", ".join(
-        f"coalesce(CAST(({conditions[name]}) AS BOOLEAN), false)::UTINYINT AS c{place}" for place, name in enumerate(names)
+        f"coalesce(CAST(({conditions[name]}) AS BOOLEAN), false)::UTINYINT AS c{place}"
+        for place, name in enumerate(names)
     )
     found = ordered.host.arrow(f"SELECT {listed} FROM {ordered.table}")
-    return {
-        name: np.ascontiguousarray(found.column(place).to_numpy(), np.uint8) for place, name in enumerate(names)
-    }
+    return {name: np.ascontiguousarray(found.column(place).to_numpy(), np.uint8) for place, name in enumerate(names)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any
@@ -60,16 +61,43 @@ def sql(
     DataError
         If the tables do not allow an answer, such as a match without the variable that is skipped to.
     """
-    script = parse(text, dialect, source)
+    script = parsed(text, dialect, source)
     host = Host(named_tables(script, tables), files=allow_files, threads=threads)
     return run_script(script, host, max_steps)
+
+
+def parsed(text: str, dialect: str, source: str) -> Script:
+    """The statements of a text.
+
+    Raises
+    ------
+    WorkloadError
+        With all mistakes that can be seen without tables.
+    """
+    reports = Reports(text, source)
+    script = parse(reports, dialect)
+    if reports.errors:
+        meanings(script, reports)
+        raise WorkloadError(reports.errors)
+    return script
+
+
+def meanings(script: Script, reports: Reports) -> list[Meaning]:
+    """All clauses, as far as they are known without tables; mistakes are reported."""
+    found = []
+    for statement in script.statements:
+        for clause in statement.clauses:
+            with contextlib.suppress(Failed):
+                aggregates, translate = _aggregates(script.dialect), translator(script.dialect)
+                found.append(read_clause(reports, clause, statement.tokens, aggregates, [], translate))
+    return found
 
 
 def named_tables(script: Script, tables: Any) -> Mapping[str, Any]:
     """Tables by name; a table that is given alone is the one that the text reads and does not define."""
     if tables is None:
         return {}
-    if isinstance(tables, Mapping) and not (tables and all(isinstance(each, list) and each and not isinstance(each[0], (dict, str)) for each in tables.values())):
+    if isinstance(tables, Mapping):
         return tables
     return {the_table(script): tables}
 

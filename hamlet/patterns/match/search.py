@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hamlet.errors import DataError, Reports
-from hamlet.patterns.automaton._search import Search, TooLarge, TooManySteps
+from hamlet.patterns.automaton._search import Search, TooManySteps
 from hamlet.patterns.automaton._walk import Matches, Table
 from hamlet.patterns.clause.expressions import LABEL, Aggregation, Navigation
 from hamlet.patterns.clause.tree import Clause
@@ -21,7 +21,6 @@ from hamlet.patterns.match.conditions import Condition, as_seen
 from hamlet.patterns.match.host import HostError
 from hamlet.patterns.match.labelled import Labelled, Points
 from hamlet.patterns.match.measures import POINT, Evaluation
-from hamlet.patterns.match.native import native_program
 from hamlet.patterns.match.ordered import Ordered
 
 _AHEAD = 16  # starts of a partition that are tried while the first waits for answers
@@ -131,12 +130,7 @@ def search(
     DataError
         If a start takes too many steps.
     """
-    for natively in (True, False):
-        try:
-            return _Searching(meaning, ordered, table, horizon, reports, max_steps, name, natively).run(skip, member)
-        except TooLarge:
-            continue  # the host has wider numbers, or says what does not fit
-    raise AssertionError("the host's answers are of any size")
+    return _Searching(meaning, ordered, table, horizon, reports, max_steps, name).run(skip, member)
 
 
 class _Searching:
@@ -149,7 +143,6 @@ class _Searching:
         reports: Reports,
         max_steps: int,
         name: str,
-        natively: bool,
     ) -> None:
         self.meaning, self.ordered, self.table, self.horizon = meaning, ordered, table, horizon
         self.reports, self.max_steps, self.name = reports, max_steps, name
@@ -161,9 +154,7 @@ class _Searching:
             condition = meaning.conditions.get(variable)
             program = None
             if condition is not None and condition.reads_match:
-                program = native_program(clause, condition, ordered, self.tables) if natively else None
-                if program is None:
-                    program = self._asked(place, condition)
+                program = self._asked(place, condition)
             self.programs.append(program)
         members, slots, sums, keep = self.tables.arrays()
         self.kernel = Search(
@@ -271,8 +262,9 @@ class _Searching:
             pattern = self.reports.quote(span, 80)
             raise DataError(
                 f"{self.reports.source}: {self.reports.place(span)}: the pattern {pattern} took more than "
-                f"{self.max_steps:,} steps from row {place}{values}: its conditions read the labels so far, so all ways "
-                "of labelling may have to be tried; make the pattern less ambiguous, or raise max_steps (--max-steps)"
+                f"{self.max_steps:,} steps from row {place}{values}: its conditions read the labels so far, so all "
+                "ways of labelling may have to be tried; make the pattern less ambiguous, or raise max_steps "
+                "(--max-steps)"
             ) from None
 
     def _answer(self) -> None:

@@ -1,0 +1,159 @@
+"""Row patterns in SQL: what single clauses give, and the faces."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import hamlet
+
+PRICES = {"A": [10, 8, 7, 9, 12, 11, 13, 5, 6], "B": [5, 6, 4, 3, 5, 9]}
+TICKS = [
+    {"symbol": symbol, "ts": ts, "price": price} for symbol, prices in PRICES.items() for ts, price in enumerate(prices)
+]
+
+
+def rows(clause: str, table: Any = None, **options: Any) -> list[dict[str, Any]]:
+    """The rows of one clause over the ticks."""
+    text = f"SELECT * FROM ticks MATCH_RECOGNIZE ({clause})"
+    return hamlet.sql(text, {"ticks": TICKS if table is None else table}, **options).rows()
+
+
+def letters(text: str) -> list[dict[str, Any]]:
+    return [{"i": place, "v": letter} for place, letter in enumerate(text)]
+
+
+def labels(pattern: str, text: str, define: str = "", more: str = "") -> list[str]:
+    """The labels of each match over a row of letters; a variable takes the letter of its own name."""
+    names = sorted({letter for letter in pattern if letter.islower()})
+    define = define or ", ".join(f"{each} AS v = '{each}'" for each in names)
+    found = rows(
+        f"ORDER BY i MEASURES STRING_AGG(CLASSIFIER(), '') AS w {more} PATTERN ({pattern}) DEFINE {define}",
+        letters(text),
+    )
+    return [each["w"] or "" for each in found]
+
+
+def test_a_v_shape() -> None:
+    found = rows(
+        """PARTITION BY symbol ORDER BY ts
+        MEASURES FIRST(ts) AS since, LAST(climb.ts) AS until, COUNT(dip.*) AS dips, SUM(dip.price) AS total,
+                 ARRAY_AGG(climb.price) AS climbs, PREV(FIRST(dip.price), 2) AS before,
+                 climb.price - onset.price AS gain
+        PATTERN (onset dip+ climb+) DEFINE dip AS price < PREV(price), climb AS price > PREV(price)"""
+    )
+    assert found[0] == {
+        "symbol": "A",
+        "since": 0,
+        "until": 4,
+        "dips": 2,
+        "total": Decimal(15),
+        "climbs": [9, 12],
+        "before": None,
+        "gain": 2,
+    }
+    assert [(each["symbol"], each["since"], each["until"]) for each in found] == [("A", 0, 4), ("A", 6, 8), ("B", 1, 5)]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "expected"),
+    [
+        ("a+ b", "aabab", ["aab", "ab"]),
+        ("a+?", "aaa", ["a", "a", "a"]),
+        ("a{2}", "aaaaa", ["aa", "aa"]),
+        ("a{,2} b", "aaab", ["aab"]),
+        ("(a | a b) c", "abc", ["abc"]),
+        ("PERMUTE(a, b, c)", "cabbca", ["cab", "bca"]),
+        ("^ a", "aa", ["a"]),
+        ("a $", "aa", ["a"]),
+        ("(a?)*", "aab", ["aa", ""]),
+        ("(() | a)*", "aa", ["", ""]),
+        ("((a?)+?){2} b", "aab", ["aab"]),
+        ("a (b | ()) c?", "abcac", ["abc", "ac"]),
+        ("a?? b", "ab", ["ab"]),
+    ],
+)
+def test_preference(pattern: str, text: str, expected: list[str]) -> None:
+    assert labels(pattern, text) == expected
+
+
+def test_conditions_over_labels() -> None:
+    found = rows(
+        """PARTITION BY symbol ORDER BY ts MEASURES FIRST(ts) AS since, COUNT(*) AS n
+        PATTERN (onset dip+ climb+) DEFINE dip AS price < PREV(price),
+        climb AS climb.price > LAST(dip.price) AND COUNT(climb.*) < 2"""
+    )
+    assert [(each["since"], each["n"]) for each in found] == [(0, 4), (4, 3), (1, 4)]
+
+
+def test_unmatched_rows_and_empty_matches() -> None:
+    shown = rows("ORDER BY i MEASURES COUNT(*) AS n, MATCH_NUMBER() AS m ALL ROWS PER MATCH WITH UNMATCHED ROWS "
+                 "PATTERN (a b) DEFINE a AS v = 'a', b AS v = 'b'", letters("xabx"))  # fmt: skip
+    assert [(each["v"], each["n"], each["m"]) for each in shown] == [
+        ("x", None, None),
+        ("a", 1, 1),
+        ("b", 2, 1),
+        ("x", None, None),
+    ]
+    empty = (
+        "ORDER BY i MEASURES COUNT(*) AS n, MATCH_NUMBER() AS m ALL ROWS PER MATCH {} PATTERN (a*) DEFINE a AS v = 'a'"
+    )
+    assert [(each["n"], each["m"]) for each in rows(empty.format(""), letters("xa"))] == [(0, 1), (1, 2)]
+    assert [(each["n"], each["m"]) for each in rows(empty.format("OMIT EMPTY MATCHES"), letters("xa"))] == [(1, 2)]
+
+
+def test_all_errors_at_once() -> None:
+    with pytest.raises(hamlet.WorkloadError) as caught:
+        rows("ORDER BY i, MEASURES FIRST(SUM(v)) AS x, v PATTERN (a** b{3,2}) DEFINE c AS true, a AS FINAL LAST(v) = 1")
+    said = [each.message for each in caught.value.diagnostics]
+    for part in ("ends with a comma", "'*'", "cannot stand inside", "a measure needs", "variable 'c'", "FINAL cannot"):
+        assert any(part in each for each in said), (part, said)
+
+
+def test_an_error_of_the_host_stands_at_its_place() -> None:
+    with pytest.raises(hamlet.WorkloadError) as caught:
+        rows("ORDER BY ts MEASURES FIRST(pric) AS f PATTERN (a b) DEFINE b AS priced > PREV(price)")
+    said = str(caught.value)
+    assert '"pric"' in said
+    assert '"priced"' in said
+
+
+def test_skipping_to_the_first_row_is_an_error() -> None:
+    clause = "PARTITION BY symbol ORDER BY ts AFTER MATCH SKIP TO a PATTERN (a b) DEFINE b AS true"
+    with pytest.raises(hamlet.DataError, match="symbol = A, a is the match's first row"):
+        rows(clause)
+
+
+def test_files_are_closed_to_statements() -> None:
+    for text in ("SELECT * FROM read_csv('/etc/passwd')", "COPY (SELECT 1) TO '/tmp/x.csv'", "ATTACH '/tmp/x.db'"):
+        with pytest.raises(hamlet.HamletError):
+            hamlet.sql(text, {})
+
+
+def test_types_pass_through() -> None:
+    table = pa.table(
+        {
+            "i": pa.array([1, 2]),
+            "d": pa.array([Decimal("1.50"), None], pa.decimal128(9, 2)),
+            "t": pa.array([datetime.datetime(2024, 1, 1, tzinfo=datetime.UTC)] * 2, pa.timestamp("us", "UTC")),
+            "n": pa.array([{"x": [1, 2]}, None], pa.struct([("x", pa.list_(pa.int64()))])),
+        }
+    )
+    text = "SELECT * FROM t MATCH_RECOGNIZE (ORDER BY i ALL ROWS PER MATCH PATTERN (a+) DEFINE a AS true)"
+    found = hamlet.sql(text, {"t": table}).table()
+    assert found.schema.types == table.schema.types
+    assert found.to_pylist() == table.to_pylist()
+
+
+def test_nested_clauses_and_with() -> None:
+    text = """
+    WITH late AS (SELECT * FROM ticks WHERE ts > 1),
+         runs AS (SELECT * FROM late MATCH_RECOGNIZE (PARTITION BY symbol ORDER BY ts MEASURES COUNT(*) AS n
+                  PATTERN (a b+) DEFINE b AS price > PREV(price)) AS m)
+    SELECT * FROM runs MATCH_RECOGNIZE (ORDER BY symbol, n MEASURES SUM(n) AS total PATTERN (x+) DEFINE x AS true)
+    """
+    assert hamlet.sql(text, {"ticks": TICKS}).rows() == [{"total": Decimal(10)}]
