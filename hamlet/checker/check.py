@@ -28,7 +28,7 @@ def check(work: str, events: Any, evidence: Any, *, signature: str | None = None
     EvidenceError
         With the node and the reason.
     """
-    from hamlet.checker.events import policy_checker
+    from hamlet.checker.events import policy_checker, trend_checker
 
     data: Mapping[str, Any] = getattr(evidence, "data", evidence)
     kind = data.get("kind") if isinstance(data, Mapping) else None
@@ -36,5 +36,8 @@ def check(work: str, events: Any, evidence: Any, *, signature: str | None = None
         negate = options.pop("negate", False)
         checker = policy_checker(work, signature or "", events, bool(data.get("open_end", False)), options)
         checker.check(data, negate)
+        return
+    if kind == "trends":
+        trend_checker(work, events, options).check(data)
         return
     raise EvidenceError(f"evidence of the kind {kind!r} is unknown")

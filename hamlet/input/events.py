@@ -118,6 +118,15 @@ class EventSource:
                 if progress is not None:
                     progress(done)
 
+    def as_read(self) -> Iterator[pa.RecordBatch]:
+        """All columns that the language can read, in the order of the input, whatever its times are."""
+        names = [field.name for field in self.arrow_schema if is_readable(field.type)]
+        schema = pa.schema([self.arrow_schema.field(name) for name in names])
+        if isinstance(self._reader, TableReader):
+            yield from plain_table(self._reader.table, schema).to_batches()
+        else:
+            yield from (conform(batch, schema) for batch in self._reader.batches(names))
+
     def notes(self) -> list[str]:
         """What to know of the input: rows dropped, row groups not read, and times without the zone asked for."""
         found = [dropped_by(self._reader).sentence(), self.row_groups.sentence()]

@@ -1,0 +1,312 @@
+"""All trends of a group in a window as one graph: a step is an event bound to a variable, a path is a trend.
+
+A step stands once for each state of the pattern's automaton, which is each set of words that can still follow, so that
+paths and trends are one to one; with SPAN also once for each first event. Rules are asked pair by pair, as the
+definitions say them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hamlet.language.printing import to_text
+from hamlet.language.query import Pattern, Semantics, negations
+from hamlet.oracle import Event, Search
+from hamlet.oracle.search import Binding, Key
+from optimizer.template import START, Template
+
+Moment = tuple[int, int]
+
+
+class TooLarge(Exception):
+    """More steps than are listed."""
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """An event bound to a variable, at a state of the automaton.
+
+    Attributes
+    ----------
+    first : Event or None
+        With SPAN, the first event of the trends that the step is in.
+    after : list of Step
+        Those that may come right before.
+    count : int
+        Beginnings of trends that end here.
+    onward : int
+        Ways from here to an end of a trend.
+    """
+
+    event: Event
+    variable: str
+    state: int
+    partition: Key
+    first: Event | None
+    begins: bool = False
+    after: list[Step] = field(default_factory=list)
+    count: int = 0
+    ends: bool = False
+    onward: int = 0
+    place: int = -1
+
+    @property
+    def trends(self) -> int:
+        """How many trends take the step."""
+        return self.count * self.onward
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A match of a negated pattern."""
+
+    events: tuple[Event, ...]
+
+
+class Negated:
+    """The matches of one negated pattern among the events of a partition; for each last event the latest first one."""
+
+    def __init__(self, search: Search, template: Template, events: Sequence[Event]) -> None:
+        ordered = sorted(events, key=_moment)
+        self.matches: list[Match] = []
+        reached: list[tuple[Event, int, tuple[Event, ...]]] = []
+        finals = {each.state for each in template.finals}
+        for event in ordered:
+            found: dict[int, tuple[Event, ...]] = {}
+            for step in template.transitions:
+                variable = template.variable(step.target)
+                if template.types[template.labels[step.target]] != event.type or not search.accepts(event, variable):
+                    continue
+                ways: list[tuple[Event, ...]] = [(event,)] if step.source == START else []
+                for before, state, path in reached:
+                    if state == step.source and before.before(event):
+                        pair: tuple[Binding, Binding] = (before, template.variable(state)), (event, variable)
+                        if search.connects(*pair):
+                            ways.append((*path, event))
+                for path in ways:
+                    known = found.get(step.target)
+                    if known is None or known[0].before(path[0]):
+                        found[step.target] = path
+            for state, path in found.items():
+                reached.append((event, state, path))
+                if state in finals:
+                    self.matches.append(Match(path))
+
+    def between(self, search: Search, left: Event | None, right: Event | None, first: Event | None) -> Match | None:
+        """A match strictly between two events; None is an open end (`hamlet.oracle.search.Search.forbidden`)."""
+        near = first.time if first is not None and search.unbounded and None in (left, right) else None
+        for match in self.matches:
+            start, end = match.events[0], match.events[-1]
+            if (left is not None and not left.before(start)) or (right is not None and not end.before(right)):
+                continue
+            longest = search.longest
+            if near is not None and longest is not None and any(abs(e.time - near) > longest for e in (start, end)):
+                continue
+            return match
+        return None
+
+
+class Graph:
+    """The trends of one template in one partition.
+
+    Parameters
+    ----------
+    search : Search
+        The rules, for one query and window.
+    pattern : Pattern
+        Whose template it is; where it is of both operands of AND, the patterns with the negations.
+    template : Template
+    partition : mapping
+        The values of all keys.
+    most : int
+        More steps than this raise TooLarge.
+    """
+
+    def __init__(
+        self, search: Search, patterns: Sequence[Pattern], template: Template, partition: Key, most: int
+    ) -> None:
+        self._search = search
+        self._template = template
+        self._partition = partition
+        self._events = sorted((e for e in search.events if search.agree(partition, e) is not None), key=_moment)
+        bodies = {to_text(each.body): each.body for pattern in patterns for each in negations(pattern)}
+        self._negated = [Negated(search, guard.template, self._events) for guard in template.guards]
+        self._bodies = bodies
+        self._most = most
+        self._variables = {state: template.variable(state) for state in range(1, template.size)}
+        self._types = {state: template.types[template.labels[state]] for state in range(1, template.size)}
+        self._into: dict[int, list[tuple[int, frozenset[int]]]] = {state: [] for state in range(template.size)}
+        self._from: dict[int, list[tuple[int, frozenset[int]]]] = {state: [] for state in range(template.size)}
+        for step in template.transitions:
+            self._into[step.target].append((step.source, step.guards))
+            self._from[step.source].append((step.target, step.guards))
+        self.steps = self._grown()
+
+    # -------------------------------------------------------------------------------------------- building
+
+    def _grown(self) -> list[Step]:
+        """All steps that a trend takes, in the order of time."""
+        made: list[Step] = []
+        by_state: dict[int, list[Step]] = {state: [] for state in self._variables}
+        for event in self._events:
+            new: list[Step] = []
+            for state, variable in self._variables.items():
+                if self._types[state] == event.type and self._search.accepts(event, variable):
+                    new += self._at(event, state, by_state)
+            for step in new:
+                by_state[step.state].append(step)
+            made += new
+            if len(made) > self._most:
+                raise TooLarge
+        finals = {each.state: each.guards for each in self._template.finals}
+        following: dict[int, list[Step]] = {}
+        for step in made:
+            for before in step.after:
+                following.setdefault(id(before), []).append(step)
+        for step in reversed(made):
+            if step.state in finals and self._search.window.holds(step.event):
+                first = step.first or step.event
+                step.ends = not self._forbidden(finals[step.state], step.event, None, first)
+            step.onward = step.ends + sum(each.onward for each in following.get(id(step), ()))
+        kept = [step for step in made if step.onward]
+        for step in kept:
+            step.after = [each for each in step.after if each.onward]
+        return kept
+
+    def _at(self, event: Event, state: int, by_state: Mapping[int, list[Step]]) -> list[Step]:
+        """The steps of an event at a state: one, or with SPAN one for each first event."""
+        found: dict[int, Step] = {}
+        spanned = self._search.longest is not None
+
+        def step_of(first: Event) -> Step:
+            key = id(first) if spanned else 0
+            if key not in found:
+                found[key] = Step(event, self._variables[state], state, self._partition, first if spanned else None)
+            return found[key]
+
+        for source, guards in self._into[state]:
+            if source == START:
+                if not self._forbidden(guards, None, event, event):
+                    step = step_of(event)
+                    step.begins = True
+                    step.count += 1
+                continue
+            for before in by_state[source]:
+                if self._follows(before, event, state, guards):
+                    step = step_of(before.first or event)
+                    step.after.append(before)
+                    step.count += before.count
+        return list(found.values())
+
+    def _follows(self, before: Step, event: Event, state: int, guards: frozenset[int]) -> bool:
+        """Whether an event may come right behind a step."""
+        search = self._search
+        if not before.event.before(event):
+            return False
+        if before.first is not None and search.longest is not None and event.time - before.first.time > search.longest:
+            return False
+        if not search.connects((before.event, before.variable), (event, self._variables[state])):
+            return False
+        return not self._forbidden(guards, before.event, event, before.first) and not self._skips(before, event)
+
+    def _skips(self, before: Step, event: Event) -> bool:
+        """Whether an event lies between that the semantics does not let a trend skip."""
+        semantics = self._search.semantics
+        if semantics is Semantics.ANY:
+            return False
+        for each in self._search.stream.events:
+            if not (before.event.before(each) and each.before(event)):
+                continue
+            if self._search.agree(self._partition, each) is None:
+                continue
+            if semantics is Semantics.CONTIGUOUS or self._could_take(before, each):
+                return True
+        return False
+
+    def _could_take(self, before: Step, event: Event) -> bool:
+        return any(
+            self._types[target] == event.type
+            and self._search.accepts(event, self._variables[target])
+            and self._search.connects((before.event, before.variable), (event, self._variables[target]))
+            and not self._forbidden(guards, before.event, event, before.first)
+            for target, guards in self._from[before.state]
+        )
+
+    def _forbidden(self, guards: frozenset[int], left: Event | None, right: Event | None, first: Event | None) -> bool:
+        return any(self._negated[guard].between(self._search, left, right, first) for guard in guards)
+
+    # ------------------------------------------------------------------------------------------ for readers
+
+    def forbidden(self, most: int) -> Iterator[tuple[Step | None, Step | None, Match]]:
+        """Pairs of steps that a match of a negated pattern keeps apart."""
+        for step in self.steps[:most]:
+            for source, guards in self._into[step.state]:
+                for before in [None] if source == START else [each for each in self.steps if each.state == source]:
+                    left = None if before is None else before.event
+                    if before is not None and not before.event.before(step.event):
+                        continue
+                    for guard in guards:
+                        match = self._negated[guard].between(self._search, left, step.event, step.first or step.event)
+                        if match is not None:
+                            yield before, step, match
+
+
+def samples(graph_steps: Sequence[Step], most: int) -> Iterator[list[Step]]:
+    """Some paths from a beginning to an end."""
+    following: dict[int, list[Step]] = {}
+    for step in graph_steps:
+        for before in step.after:
+            following.setdefault(id(before), []).append(step)
+    stack = [[step] for step in reversed(graph_steps) if step.begins]
+    while stack and most:
+        path = stack.pop()
+        if path[-1].ends:
+            most -= 1
+            yield path
+        stack += [[*path, each] for each in reversed(following.get(id(path[-1]), ()))]
+
+
+def partitions(search: Search, group: Mapping[str, Any]) -> Iterator[Key]:
+    """The values of all keys that the events of a group can have together."""
+    known: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for event in search.events:
+        own = search.agree(group, event)
+        if own is not None:
+            known.setdefault(_key(own), dict(own))
+    todo = list(known.values())
+    while todo:
+        one = todo.pop()
+        if len(one) == len(search.partition):
+            continue
+        for other in list(known.values()):
+            if all(_same(one[name], other[name]) for name in one if name in other):
+                both = {**one, **other}
+                if len(both) > len(one) and _key(both) not in known:
+                    known[_key(both)] = both
+                    todo.append(both)
+    for each in known.values():
+        if len(each) == len(search.partition):
+            yield {name: each[name] for name in search.partition}
+
+
+def _key(values: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(sorted((name, _kind(value), value if value is not None else 0) for name, value in values.items()))
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    return "number" if isinstance(value, int | float) else type(value).__name__
+
+
+def _same(one: Any, two: Any) -> bool:
+    return _kind(one) == _kind(two) and bool(one == two)
+
+
+def _moment(event: Event) -> tuple[int, bool, Any]:
+    return event.time, event.order is not None, event.order if event.order is not None else 0
+
+
+__all__ = ["Graph", "Match", "Negated", "Step", "TooLarge", "partitions", "samples"]

@@ -1,0 +1,276 @@
+"""`why` for trend queries: the graph of trends behind a row, or behind its absence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from hamlet.errors import OptionError, UnsupportedError, near_miss
+from hamlet.input.events import EventSource, open_events
+from hamlet.input.ticks import time_in_ticks
+from hamlet.language.automaton import templates
+from hamlet.language.meaning import AnalysedQuery
+from hamlet.language.printing import to_text
+from hamlet.language.query import Attribute, ReturnItem, Semantics
+from hamlet.oracle import Search, Window
+from hamlet.parallel.run import run
+from hamlet.planner.workload import Workload
+from hamlet.why.evidence import Evidence, json_value, only_row, same
+from hamlet.why.trends.graph import Graph, Step, TooLarge, partitions, samples
+from hamlet.why.trends.reading import Chosen, chosen
+from hamlet.why.trends.rows import aggregates_of, reason_of
+
+_MOST_SAMPLES = 3
+_MOST_FORBIDDEN = 20
+_MOST_SEARCHED = 20_000  # steps of a graph that only samples are taken from
+_EDGES = ("window_start", "window_end")
+_READING = ("input_format", "delimiter", "bad_rows")
+_OPENING = ("time_column", "type_column", "order_column", "time_unit", "timezone", *_READING)
+
+
+def why(workload: Workload, events: Any, row: Mapping[str, Any], *, limit: int = 1000, **options: Any) -> Evidence:
+    """The trends behind a row of a query, or why there is no such row.
+
+    Parameters
+    ----------
+    workload : Workload
+    events : as of `hamlet.run`
+    row : mapping
+        A row of the result, or enough of its columns to name one. A window's start and a value for every attribute
+        of GROUP-BY name a row that the result may lack.
+    limit : int
+        Most steps that are listed; beyond, some trends stand for them.
+    **options
+        Those with which the rows were made.
+
+    Raises
+    ------
+    OptionError
+        If several rows match, or none is named.
+    UnsupportedError
+        For a query that asks about the rows of others.
+    """
+    analysed = _query_of(workload, row)
+    given = {name: value for name, value in row.items() if name != "query"}
+    source = open_events(events, **{name: options[name] for name in _OPENING if options.get(name) is not None})
+    if analysed.upstream:
+        raise UnsupportedError(f"{analysed.query.name} asks about the rows of other queries; ask why of their rows")
+    found = _Row(workload, analysed, source, events, given, options)
+    longest = _ticks(analysed, source)
+    window = found.window()
+    search = Search(analysed.query, found.chosen.stream, window, longest)
+    group = found.group
+    data: dict[str, Any] = {
+        "kind": "trends",
+        "row": json_value({"query": analysed.query.name, **found.row}),
+        "holds": found.holds,
+        "group": json_value(group),
+        "window": [json_value(found.row.get("window_start")), json_value(found.row.get("window_end"))],
+    }
+    return Evidence(data | _graphs(analysed, search, group, found, limit))
+
+
+def _query_of(workload: Workload, row: Mapping[str, Any]) -> AnalysedQuery:
+    name = row.get("query")
+    if name is None and len(workload.names) == 1:
+        name = workload.names[0]
+    for each in workload.analysis.queries:
+        if each.query.name == name:
+            return each
+    meant = near_miss(str(name), workload.names)
+    hint = f"did you mean {meant!r}?" if meant else f"the queries are {', '.join(workload.names)}"
+    raise OptionError(
+        f"the row's query must be named: {hint}" if name is None else f"there is no query {name!r}; {hint}"
+    )
+
+
+def _ticks(analysed: AnalysedQuery, source: EventSource) -> int | None:
+    length = analysed.query.longest
+    return None if length is None else length.ticks(source.schema.clock.ticks_per_second)[0]
+
+
+def _with_groups(workload: Workload, analysed: AnalysedQuery) -> tuple[Workload, dict[str, str]]:
+    """The query with all GROUP-BY attributes as columns, and the column of each."""
+    query = analysed.query
+    columns = {item.value.name: item.column for item in query.items if isinstance(item.value, Attribute)}
+    taken = {item.column for item in query.items} | set(_EDGES)
+    more = []
+    for name in analysed.grouping:
+        if name not in columns:
+            columns[name] = name if name not in taken else f"{name}_of_the_group"
+            more.append(ReturnItem(Attribute(name), alias=columns[name]))
+    if not more:
+        return workload, {name: columns[name] for name in analysed.grouping}
+    text = workload.analysis.text
+    own = tuple(replace(each, items=(*each.items, *more)) if each.name == query.name else each for each in text.queries)
+    return Workload.parse(to_text(replace(text, queries=own))), {name: columns[name] for name in analysed.grouping}
+
+
+class _Row:
+    """The row that is asked about, and the events that can matter for it."""
+
+    def __init__(
+        self,
+        workload: Workload,
+        analysed: AnalysedQuery,
+        source: EventSource,
+        events: Any,
+        given: Mapping[str, Any],
+        options: Mapping[str, Any],
+    ) -> None:
+        query = analysed.query
+        self._analysed, self._clock = analysed, source.schema.clock
+        self._options = {
+            name: value for name, value in options.items() if name not in ("input_format", "delimiter", "bad_rows")
+        }
+        self._work, self._columns = _with_groups(workload.select([query.name]), analysed)
+        types = frozenset(analysed.types.values()) if query.semantics is not Semantics.CONTIGUOUS else None
+        named = [name for name, column in self._columns.items() if column in given]
+        edges = self._edges(given)
+        whole = edges is None or query.session
+        reach = (None, None) if whole or edges is None else self._reach(*edges)
+        self.chosen: Chosen = chosen(source, events, workload.analysis.text.declarations, types, reach)
+        rows = [dict(each) for each in run(self._work, self._input(source), **self._options).rows()]
+        for each in rows:
+            each.pop("query")
+        found = only_row(rows, given)
+        self.holds = found is not None
+        self.others = rows
+        if found is None and (edges is None or len(named) < len(analysed.grouping)):
+            lacking = [name for name in ("window_start", *self._columns.values()) if name not in given]
+            raise OptionError(
+                f"no row of {query.name} matches, and the evidence of a row that is not there needs "
+                f"{', '.join(lacking) or 'window_start'} in the row, too"
+            )
+        self.row: dict[str, Any] = dict(found) if found is not None else self._named(given, edges)
+        self.group = {name: self._value(name, self.row.get(column)) for name, column in self._columns.items()}
+        returned = {item.column for item in query.items}
+        self.row = {name: value for name, value in self.row.items() if name in returned or name in _EDGES}
+
+    def _input(self, source: EventSource) -> Any:
+        """The chosen events for a run: dicts where an attribute that none has is NULL."""
+        return self.chosen.table if source.schema.closed else [dict(each) for each in self.chosen.shown.values()]
+
+    def _named(self, given: Mapping[str, Any], edges: tuple[int, int] | None) -> dict[str, Any]:
+        """The row as it was named, with its window."""
+        if self._analysed.query.within is None or edges is None:
+            shown: dict[str, Any] = {"window_start": None, "window_end": None}
+        else:
+            shown = {"window_start": self._clock.present(edges[0]), "window_end": self._clock.present(edges[1])}
+        return {**shown, **{name: value for name, value in given.items() if name not in shown}}
+
+    def _value(self, name: str, wanted: Any) -> Any:
+        """The value of a grouping attribute as events have it."""
+        for event in self.chosen.stream.events:
+            value = self.chosen.stream.read(event, name)
+            if same(value, wanted):
+                return value
+        return wanted
+
+    def _edges(self, given: Mapping[str, Any]) -> tuple[int, int] | None:
+        """The window in ticks, where the row names it."""
+        query = self._analysed.query
+        if query.within is None:
+            return 0, 0
+        if given.get("window_start") is None:
+            return None
+        start = time_in_ticks(given["window_start"], self._clock)
+        if given.get("window_end") is not None:
+            return start, time_in_ticks(given["window_end"], self._clock)
+        length = query.within.ticks(self._clock.ticks_per_second)[0]
+        return (start, start + length) if not query.session and self._clock.zone is None else None
+
+    def _reach(self, start: int, end: int) -> tuple[int | None, int | None]:
+        """The times that can matter for a window."""
+        query = self._analysed.query
+        if query.within is None:
+            return None, None
+        more = 0 if query.longest is None else query.longest.ticks(self._clock.ticks_per_second)[0]
+        return start - more, end - 1 + more
+
+    def window(self) -> Window:
+        """The window, with the events of a session."""
+        query, events = self._analysed.query, self.chosen.stream.events
+        if query.within is None:
+            times = [event.time for event in events] or [0]
+            return Window(min(times), max(times) + 1, everything=True)
+        start = time_in_ticks(self.row["window_start"], self._clock)
+        end = time_in_ticks(self.row["window_end"], self._clock)
+        if not query.session:
+            return Window(start, end)
+        types = set(self._analysed.types.values())
+        held = frozenset(
+            event
+            for event in events
+            if start <= event.time <= end
+            and event.type in types
+            and all(same(self.chosen.stream.read(event, name), value) for name, value in self.group.items())
+        )
+        return Window(start, end, held)
+
+
+def _graphs(
+    analysed: AnalysedQuery, search: Search, group: Mapping[str, Any], found: _Row, limit: int
+) -> dict[str, Any]:
+    """Steps, or samples of trends, of one pattern or of the operands of AND."""
+    made = templates(analysed.patterns)
+    keys = list(partitions(search, group))
+    lists: list[list[Step] | None] = []
+    graphs: list[list[Graph]] = []
+    shown: list[list[Step]] = []
+    for place, template in enumerate(made):
+        patterns = analysed.patterns if place == 2 else [analysed.patterns[place]]
+        try:
+            own = [Graph(search, patterns, template, key, _MOST_SEARCHED) for key in keys]
+        except TooLarge:
+            raise UnsupportedError(
+                f"more than {_MOST_SEARCHED:,} steps of trends lie in the window; evidence is for smaller ones"
+            ) from None
+        found_steps = sorted((step for graph in own for step in graph.steps), key=lambda step: step.event.time)
+        graphs.append(own)
+        lists.append(found_steps if len(found_steps) <= limit else None)
+        shown += [] if lists[-1] is not None else [list(path) for path in samples(found_steps, _MOST_SAMPLES)]
+    for steps in lists:
+        for place, step in enumerate(steps or ()):
+            step.place = place
+    told = [None if steps is None else [_step(step, search, found) for step in steps] for steps in lists]
+    data: dict[str, Any] = {"steps": told[0]} if len(told) == 1 else {"operands": told}
+    if None in lists:
+        data["samples"] = [[[step.event.index, step.variable] for step in path] for path in shown]
+    forbidden = [each for own in graphs for graph in own for each in _forbidden(graph)]
+    if forbidden and len(told) == 1 and lists[0] is not None:
+        data["forbidden"] = forbidden[:_MOST_FORBIDDEN]
+    if not found.holds:
+        if None not in lists:
+            values = aggregates_of(analysed, [steps or [] for steps in lists], search.stream)
+            if values is not None:
+                data["values"] = json_value(values)
+        data |= reason_of(analysed, search, group, [len(steps or ()) for steps in lists], found.others, found.row)
+    return data
+
+
+def _forbidden(graph: Graph) -> Iterator[dict[str, Any]]:
+    for _, (before, step, match) in zip(range(_MOST_FORBIDDEN), graph.forbidden(200), strict=False):
+        yield {
+            "between": [None if before is None else before.place, None if step is None else step.place],
+            "events": [event.index for event in match.events],
+        }
+
+
+def _step(step: Step, search: Search, found: _Row) -> dict[str, Any]:
+    grouping = set(found.group)
+    return {
+        "at": step.event.index,
+        "event": json_value(found.chosen.shown[step.event.index]),
+        "variable": step.variable,
+        "partition": json_value({name: step.partition[name] for name in search.partition if name not in grouping}),
+        "begins": step.begins,
+        "after": sorted(each.place for each in step.after),
+        "count": json_value(step.count),
+        "ends": step.ends,
+        "trends": json_value(step.trends),
+    }
+
+
+__all__ = ["why"]

@@ -1,0 +1,159 @@
+"""Evidence of random workloads, and mutants of it, against the checker: ``python -m tests.compare_trend_evidence``.
+
+The paths of a row's steps must be the trends that the oracle lists; counts and rows follow from them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import random
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import hamlet
+from hamlet import oracle
+from hamlet.checker import EvidenceError, check
+from hamlet.errors import HamletError, OptionError, UnsupportedError
+from hamlet.why.trends.why import why
+from tests.case_files import oracle_options
+from tests.compare_random import features_of
+from tests.strategies import random_case
+
+_NOT_FOR_THE_CHECK = ("sharing", "benefit", "numbers", "count_type", "threads")
+
+
+def paths_of(steps: Sequence[Mapping[str, Any]]) -> list[tuple[tuple[int, str], ...]]:
+    """The trends that steps stand for."""
+    found: list[tuple[tuple[int, str], ...]] = []
+    ways: list[list[tuple[tuple[int, str], ...]]] = []
+    for step in steps:
+        pair = step["at"], step["variable"]
+        own = [(pair,)] if step["begins"] else []
+        own += [(*path, pair) for before in step["after"] for path in ways[before]]
+        assert len(own) == step["count"]
+        ways.append(own)
+        found += own if step["ends"] else []
+    return found
+
+
+def mutated(draw: random.Random, evidence: Mapping[str, Any]) -> dict[str, Any]:
+    """Evidence with one thing changed."""
+    found: dict[str, Any] = copy.deepcopy(dict(evidence))
+    lists = [each for each in found.get("operands") or [found.get("steps")] if each]
+    kind = draw.randrange(9)
+    if not lists or kind == 8:
+        name = draw.choice([name for name in found["row"] if name != "query" and not name.startswith("approx")])
+        value = found["row"][name]
+        found["row"][name] = value + 1 if isinstance(value, int | float) else 7
+        return found
+    steps = draw.choice(lists)
+    step = draw.choice(steps)
+    if kind == 0:
+        step["count"] += draw.choice([-1, 1])
+    elif kind == 1:
+        step["trends"] += draw.choice([-1, 1])
+    elif kind == 2 and step["after"]:
+        step["after"].remove(draw.choice(step["after"]))
+    elif kind == 3:
+        step["at"] += draw.choice([-1, 1])
+    elif kind == 4:
+        step["begins"] = not step["begins"]
+    elif kind == 5:
+        step["ends"] = not step["ends"]
+    elif kind == 6:
+        steps.remove(step)
+    else:
+        step["variable"] = draw.choice(steps)["variable"]
+    return found
+
+
+def compare(seed: int, features: str) -> Counter[str]:
+    """Give evidence for rows of one random workload and for some that are not there."""
+    counts: Counter[str] = Counter()
+    case = random_case(seed, features_of(features))
+    text, events, options = case
+    try:
+        workload = hamlet.Workload.parse(text)
+        rows = hamlet.run(workload, events, **options).rows()
+    except HamletError:
+        return Counter(refused=1)
+    draw = random.Random(seed)
+    wanted = draw.sample(rows, min(len(rows), 4))
+    absent = [{**row, **{name: 99 for name in row if name in _grouping(workload, row)}} for row in wanted[:1]]
+    for row in [*wanted, *(each for each in absent if each not in rows)]:
+        try:
+            evidence = why(workload, events, row, **options).data
+        except UnsupportedError:
+            counts["unsupported"] += 1
+            continue
+        except OptionError as error:
+            assert "rows match" in str(error) or "in the row, too" in str(error), f"seed {seed}: {text}\nrow {row}"
+            counts["ambiguous"] += 1
+            continue
+        where = f"seed {seed} ({features}): {text}\n{options}\nevents {events}\nrow {row}\n{evidence}"
+        assert evidence["holds"] is (row in rows), where
+        _same_trends(workload, events, options, evidence, where)
+        given = {name: value for name, value in options.items() if name not in _NOT_FOR_THE_CHECK}
+        try:
+            check(text, events, evidence, **given)
+        except EvidenceError as error:
+            raise AssertionError(f"{error}\n{where}") from error
+        counts["rows"] += 1
+        for _ in range(3):
+            other = mutated(draw, evidence)
+            if other == evidence:
+                continue
+            try:
+                check(text, events, other, **given)
+            except EvidenceError:
+                counts["rejected"] += 1
+                continue
+            if other["row"] == evidence["row"] or (other["holds"] and "operands" not in other):
+                raise AssertionError(f"accepted {other}\n{where}")
+            counts["still evidence"] += 1
+    return counts
+
+
+def _grouping(workload: hamlet.Workload, row: Mapping[str, Any]) -> tuple[str, ...]:
+    return next(each.grouping for each in workload.analysis.queries if each.query.name == row["query"])
+
+
+def _same_trends(
+    workload: hamlet.Workload, events: Any, options: Mapping[str, Any], evidence: Mapping[str, Any], where: str
+) -> None:
+    if not isinstance(evidence["window"][0], int):
+        return
+    parsed = workload.analysis.text
+    query = next(each for each in parsed.queries if each.name == evidence["row"]["query"])
+    given = oracle_options(options)
+    listed = oracle.trends(query, events, declarations=parsed.declarations, **given)
+    group = evidence["group"]
+    lists = evidence.get("operands") or [evidence["steps"]]
+    for operand, steps in enumerate(lists[:2]):
+        expected = sorted(
+            each.pairs
+            for each in listed
+            if each.window_start == evidence["window"][0] and each.window_end == evidence["window"][1]
+            if each.operand == operand and all(dict(each.key)[name] == value for name, value in group.items())
+        )
+        assert sorted(paths_of(steps)) == expected, where
+
+
+def main() -> None:
+    """Compare a range of seeds."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seeds", default="0:300")
+    parser.add_argument("--features", default="core")
+    chosen = parser.parse_args()
+    low, high = map(int, chosen.seeds.split(":"))
+    counts: Counter[str] = Counter()
+    for seed in range(low, high):
+        counts += compare(seed, chosen.features)
+    sys.stdout.write(f"{dict(counts)}\n")
+
+
+if __name__ == "__main__":
+    main()
