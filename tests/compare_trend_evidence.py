@@ -90,7 +90,8 @@ def compare(seed: int, features: str) -> Counter[str]:
             counts["unsupported"] += 1
             continue
         except OptionError as error:
-            assert "rows match" in str(error) or "in the row, too" in str(error), f"seed {seed}: {text}\nrow {row}"
+            if "rows match" not in str(error) and "in the row, too" not in str(error):
+                raise AssertionError(f"seed {seed}: {text}\nrow {row}") from error
             counts["ambiguous"] += 1
             continue
         where = f"seed {seed} ({features}): {text}\n{options}\nevents {events}\nrow {row}\n{evidence}"

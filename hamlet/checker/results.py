@@ -171,7 +171,7 @@ class _Values:
         if asked.variable is None:
             return self._count()
         if asked.function == "COUNT":
-            return self._weighted(asked.variable, lambda step: 1)
+            return self._weighted(asked.variable, lambda _: 1)
         values = {id(step): self._read(step.event, asked.attribute) for graph in self._graphs for step in graph}
         taken = [values[id(step)] for graph in self._graphs for step in graph if step.variable == asked.variable]
         known = [value for value in taken if value is not None]

@@ -337,7 +337,7 @@ class _Rules:
         return self._negated[body]
 
     def accepts_negated(self, event: Event, variable: str) -> bool:
-        """As `accepts`; a variable stands inside NOT or outside it, never both."""
+        """Whether an event may be bound to a negated variable: one stands inside NOT or outside it, never both."""
         return self.accepts(event, variable)
 
     def skips(self, state: tuple[int, ...], before: Event, variable: str, event: Event, first: Event) -> bool:

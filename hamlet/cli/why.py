@@ -123,4 +123,15 @@ def _evidence(
                 own.pop(name)
             check(policy.text, source, evidence, signature=policy.signature.text, **own)
         return evidence
-    raise DataError(f"{work}: evidence is given for policies (.mfotl)")
+    if extension is None and not work.endswith(".sql"):
+        from hamlet.planner.workload import Workload
+        from hamlet.why.trends.why import why as why_of_query
+
+        for name in ("negate", "open_end", "verdicts", "mode", "time_points", "ignore_unknown", "start"):
+            own.pop(name, None)
+        workload = Workload.from_file(work)
+        evidence = why_of_query(workload, source, row, limit=limit, **own)
+        if checked:
+            check(workload.analysis.text.text, source, evidence, **own)
+        return evidence
+    raise DataError(f"{work}: evidence is given for queries (.sase) and policies (.mfotl)")

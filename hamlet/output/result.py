@@ -21,6 +21,7 @@ from hamlet.output.tables import CountTypes, check_count_type, count_infinite, t
 
 if TYPE_CHECKING:
     from hamlet.trends import TrendSample
+    from hamlet.why.evidence import Evidence
 
 
 class Results:
@@ -54,6 +55,7 @@ class Results:
         self.stats: dict[str, Any] = dict(stats or {})
         self.run_warnings = tuple(warnings)  # all but what depends on types of columns
         self._lister: Callable[..., TrendSample] | None = None
+        self._explainer: Callable[..., Evidence] | None = None
         self._infinite: dict[str, int] = {}
         self._types: dict[str, tuple[str | None, ...]] = {}  # under auto, of queries that were asked for
 
@@ -120,6 +122,39 @@ class Results:
             raise UnsupportedError("these results do not know their events; trends are listed from those of hamlet.run")
         return self._lister(self, query, window, group, limit)
 
+    def why(self, row: Mapping[str, Any], limit: int = 1000) -> Evidence:
+        """The trends behind a row, or why there is no such row: evidence that can be checked (`hamlet.checker`).
+
+        Parameters
+        ----------
+        row : mapping
+            A row, or enough of its columns to name one; of several queries, with ``query``.
+        limit : int
+            Most steps of trends that are listed; beyond, some trends stand for them.
+
+        Raises
+        ------
+        OptionError
+            If several rows match, or none is named.
+        UnsupportedError
+            If the events cannot be read again, or the query asks about the rows of others.
+
+        Examples
+        --------
+        >>> import hamlet
+        >>> workload = hamlet.Workload.parse("RETURN COUNT(*) PATTERN SEQ(A, B+) WITHIN 10 s")
+        >>> results = hamlet.run(workload, [{"time": t, "type": "ABB"[t]} for t in range(3)])
+        >>> print(results.why({"window_start": 0}).text())
+        query=q1, window_start=0, window_end=10, count=3: in the result
+          trends: 3 steps
+            #0 A event 0 (time=0, type=A): begins; 3 trends
+            #1 B event 1 (time=1, type=B): after #0; ends; 2 trends
+            #2 B event 2 (time=2, type=B): after #0, #1; ends; 2 trends
+        """
+        if self._explainer is None:
+            raise UnsupportedError("these results do not know their events; evidence is given by those of hamlet.run")
+        return self._explainer(row, limit=limit)
+
     def __getitem__(self, query: str) -> Results:
         """The results of one query: its rows, its table, its frames.
 
@@ -129,7 +164,7 @@ class Results:
             If there is no such query.
         """
         found = Results([self._of(query)], self.clock, self.count_type, self.stats, self.run_warnings)
-        found._lister = self._lister
+        found._lister, found._explainer = self._lister, self._explainer
         return found
 
     def dated(self) -> Results:
@@ -139,9 +174,9 @@ class Results:
             clock = replace(clock, type=pa.timestamp(clock.unit))
         return Results(self.by_query, clock, self.count_type, self.stats, self.run_warnings)
 
-    def listed_by(self, lister: Callable[..., TrendSample]) -> Results:
-        """These results, with what lists their trends."""
-        self._lister = lister
+    def listed_by(self, lister: Callable[..., TrendSample], explainer: Callable[..., Evidence]) -> Results:
+        """These results, with what lists their trends, and what gives evidence for their rows."""
+        self._lister, self._explainer = lister, explainer
         return self
 
     def __contains__(self, query: object) -> bool:

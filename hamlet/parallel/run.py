@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
@@ -30,6 +30,7 @@ from hamlet.planner.workload import Workload
 if TYPE_CHECKING:
     from hamlet.pages.report import Report
     from hamlet.trends import TrendSample
+    from hamlet.why.evidence import Evidence
 
 Format = Literal["parquet", "csv", "json"]
 _LOG = logging.getLogger("hamlet")
@@ -146,7 +147,9 @@ def run(
     rows = list(collected.values())
     warnings = source.notes() + of_results(engine.workload, source, watch, rows)
     results = Results(rows, engine.clock, chosen.count_type, stats, warnings)
-    results.listed_by(partial(_trends, engine.workload, source))
+    again = {"input_format": input_format, "delimiter": delimiter, "bad_rows": bad_rows, "since": since, "until": until}
+    explainer = partial(_why, engine.workload, events, {**options, **again})
+    results.listed_by(partial(_trends, engine.workload, source), explainer)
     for each in warnings:
         _LOG.warning(each)
     _LOG.info("%s: %d events, %d rows in %.3f s", source.name, stats["events"], stats["rows"], stats["seconds"])
@@ -160,6 +163,13 @@ def _trends(workload: Workload, source: EventSource, results: Results, *asked: A
     from hamlet.trends import trends_of
 
     return trends_of(workload, source, results, *asked)
+
+
+def _why(workload: Workload, events: Any, options: Mapping[str, Any], row: Mapping[str, Any], limit: int) -> Evidence:
+    """`hamlet.why.of_query`, which is loaded when it is first asked for."""
+    import hamlet
+
+    return hamlet.why.of_query(workload, events, row, limit=limit, **options)
 
 
 def _observer(

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from hamlet.why.evidence import Evidence
 
 if TYPE_CHECKING:
+    from hamlet.planner.workload import Workload
     from hamlet.policies import Policy
 
-__all__ = ["Evidence", "of_policy"]
+__all__ = ["Evidence", "of_policy", "of_query"]
 
 
 def of_policy(policy: Policy, events: Any, row: Mapping[str, Any], **options: Any) -> Evidence:
@@ -21,3 +22,10 @@ def of_policy(policy: Policy, events: Any, row: Mapping[str, Any], **options: An
     from hamlet.why.policies import why
 
     return why(policy, events, row, **options)
+
+
+def of_query(workload: Workload, events: Any, row: Mapping[str, Any], **options: Any) -> Evidence:
+    """The trends behind a row of a query, or of its absence (`hamlet.why.trends.why.why`)."""
+    from hamlet.why.trends.why import why
+
+    return why(workload, events, row, **options)

@@ -68,7 +68,8 @@ def chosen(
     stream.events = [
         replace(event, index=place, time=tick) for event, place, tick in zip(stream.events, places, ticks, strict=True)
     ]
-    shown = {place: originals[place] if originals is not None else row for place, row in zip(places, rows, strict=True)}
+    plain = rows if schema.closed else [{n: v for n, v in row.items() if v is not None} for row in rows]
+    shown = {place: row if originals is None else originals[place] for place, row in zip(places, plain, strict=True)}
     return Chosen(stream, shown, table)
 
 

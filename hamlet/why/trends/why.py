@@ -13,6 +13,7 @@ from hamlet.language.automaton import templates
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import to_text
 from hamlet.language.query import Attribute, ReturnItem, Semantics
+from hamlet.language.schema import Clock
 from hamlet.oracle import Search, Window
 from hamlet.parallel.run import run
 from hamlet.planner.workload import Workload
@@ -25,8 +26,8 @@ _MOST_SAMPLES = 3
 _MOST_FORBIDDEN = 20
 _MOST_SEARCHED = 20_000  # steps of a graph that only samples are taken from
 _EDGES = ("window_start", "window_end")
-_READING = ("input_format", "delimiter", "bad_rows")
-_OPENING = ("time_column", "type_column", "order_column", "time_unit", "timezone", *_READING)
+_READING = ("input_format", "delimiter", "bad_rows", "since", "until")
+_OPENING = ("time_column", "type_column", "order_column", "time_unit", "timezone", *_READING[:3])
 
 
 def why(workload: Workload, events: Any, row: Mapping[str, Any], *, limit: int = 1000, **options: Any) -> Evidence:
@@ -51,6 +52,8 @@ def why(workload: Workload, events: Any, row: Mapping[str, Any], *, limit: int =
     UnsupportedError
         For a query that asks about the rows of others.
     """
+    if isinstance(events, Iterator):
+        raise UnsupportedError("the events were a stream, which can be read once only; give a file or a table")
     analysed = _query_of(workload, row)
     given = {name: value for name, value in row.items() if name != "query"}
     source = open_events(events, **{name: options[name] for name in _OPENING if options.get(name) is not None})
@@ -107,6 +110,20 @@ def _with_groups(workload: Workload, analysed: AnalysedQuery) -> tuple[Workload,
     return Workload.parse(to_text(replace(text, queries=own))), {name: columns[name] for name in analysed.grouping}
 
 
+def _within(
+    times: tuple[int | None, int | None], options: Mapping[str, Any], clock: Clock
+) -> tuple[int | None, int | None]:
+    """Times cut to the period of a run; both ends are included."""
+    low, high = times
+    if options.get("since") is not None:
+        since = time_in_ticks(options["since"], clock)
+        low = since if low is None else max(low, since)
+    if options.get("until") is not None:
+        until = time_in_ticks(options["until"], clock) - 1
+        high = until if high is None else min(high, until)
+    return low, high
+
+
 class _Row:
     """The row that is asked about, and the events that can matter for it."""
 
@@ -129,7 +146,7 @@ class _Row:
         named = [name for name, column in self._columns.items() if column in given]
         edges = self._edges(given)
         whole = edges is None or query.session
-        reach = (None, None) if whole or edges is None else self._reach(*edges)
+        reach = _within((None, None) if whole or edges is None else self._reach(*edges), options, self._clock)
         self.chosen: Chosen = chosen(source, events, workload.analysis.text.declarations, types, reach)
         rows = [dict(each) for each in run(self._work, self._input(source), **self._options).rows()]
         for each in rows:
