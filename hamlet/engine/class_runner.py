@@ -14,18 +14,22 @@ from hamlet._core import OPERATORS, Kernel
 from hamlet.engine import trace
 from hamlet.engine.broadcast import Broadcast
 from hamlet.engine.closed_windows import ClosedRows
+from hamlet.engine.event_ids import event_ids
 from hamlet.engine.keys import KeyIndex
 from hamlet.engine.sharing import Sharing
 from hamlet.engine.workers import Workers
+from hamlet.errors import DataError
 from hamlet.input.buffers import from_numpy
 from hamlet.input.columns import BatchColumns, Int64Array
 from hamlet.kernel.expression import Program
-from hamlet.kernel.interface import KernelOverflow
+from hamlet.kernel.interface import KernelOverflow, TooManyGroups
 from hamlet.kernel.memory import Budget
 from hamlet.kernel.radix_sort import in_bytes, looked_up, sifted
+from hamlet.language.printing import to_text
 from hamlet.language.query import AttributeType
 from hamlet.planner.classify import FOREIGN, Coded, Role, Signature, overflow_error
 from hamlet.planner.compiled import CompiledClass, CompiledWorkload
+from hamlet.planner.matching import EVENT_ID, MOST_COUNT
 from hamlet.planner.paths import EVERY, Paths
 from hamlet.planner.tables import QueryTables
 from hamlet.planner.timeline import pane_of
@@ -186,7 +190,7 @@ class ClassRunner:
             keys = self.index.encode(batch.batch, chosen)
         times = self.times(batch)
         orders = None if schema.order_column is None else batch.integers(schema.order_column)
-        columns = [batch.values(name, type) for name, type in self.compiled.columns]
+        columns = [self._column(batch, name, type) for name, type in self.compiled.columns]
         parts = len(self.kernels)
         count = -(-self.index.size // parts)
         whole = parts == 1 and self.kernels[0].takes_whole(len(keys))
@@ -200,6 +204,10 @@ class ClassRunner:
             )
             for part, kernel in enumerate(self.kernels)
         ]
+
+    def _column(self, batch: BatchColumns, name: str, type: AttributeType | None) -> tuple[Any, Any]:
+        """One of the columns that the kernels read."""
+        return (event_ids(batch, self.workload.schema), None) if name == EVENT_ID else batch.values(name, type)
 
     def _in_bytes(self, batch: BatchColumns, coded: Coded) -> Small | None:
         """Keys, classes and the number of matched rows where the kernel would rather have them so; else None."""
@@ -301,10 +309,20 @@ class ClassRunner:
     def _process(self, kernel: Any, batch: pa.RecordBatch, *arguments: Any, **more: Any) -> None:
         try:
             kernel.process(*arguments, **more)
+        except TooManyGroups as error:
+            raise self._too_many_groups(error.query) from None
         except KernelOverflow as error:
             program = self._program(error.query, error.predicate)
             text = program.texts[error.place] if error.place >= 0 else program.texts[-1]
             raise overflow_error(batch, text, error.row) from None
+
+    def _too_many_groups(self, part: int) -> DataError:
+        query = self.compiled.queries[self.compiled.parts[part][0]]
+        counts = " and ".join(to_text(each) for each in query.analysed.taken if each.attribute is None)
+        return DataError(
+            f"query {query.name}: {counts} passes {MOST_COUNT:,} values in one window; bound it in the pattern, as in "
+            f"A{{1,100}}, or with HAVING"
+        )
 
     def _program(self, query: int, predicate: int) -> Program:
         return self.tables[query].predicates[predicate][0]

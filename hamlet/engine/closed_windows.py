@@ -12,20 +12,23 @@ import numpy.typing as npt
 from hamlet._core import Kernel
 from hamlet.engine.group_order import Ranks
 from hamlet.engine.keys import KeyIndex
+from hamlet.engine.trend_groups import grouped
 from hamlet.input.columns import Int64Array, StringPool
 from hamlet.kernel.column_builder import by_window
 from hamlet.kernel.dicts import Listing
 from hamlet.kernel.operators.matching.operator import Matching
+from hamlet.language.query import AttributeType
 from hamlet.language.schema import Schema
 from hamlet.output.components import Column, columned, decoded, in_columns, listed, merged_runs, taken
 from hamlet.output.distinct import below, set_columns
 from hamlet.output.listing import listings
+from hamlet.output.matched import event_columns
 from hamlet.output.numbers import Runs
 from hamlet.output.rows import Closed
 from hamlet.planner.aggregates import Component, has_trends, nothing, paired
 from hamlet.planner.compiled import CompiledClass, CompiledQuery
 
-# as `Kernel.rows` gives, and columns of sets of values
+# as `Kernel.rows` gives, and columns of sets; last what trends took, where they are grouped by it
 Drained = tuple[Int64Array, Int64Array, npt.NDArray[np.int32], npt.NDArray[np.uint64], list[Column]]
 # as `Kernel.take_sheet` gives
 Sheet = tuple[npt.NDArray[np.int32], Int64Array, Int64Array, list[tuple[Any, Any]]]
@@ -167,6 +170,8 @@ class ClosedRows:
         query = self.compiled.queries[place]
         parts = self.compiled.parts_of[place]
         pairs: list[Column] | None = None
+        if query.analysed.taken:
+            return self._marked(place, query, parts[0])
         if len(parts) == 1:
             keys, windows, widths, words, sets = self._drawn_for(place, parts[0])
         else:
@@ -182,6 +187,21 @@ class ClosedRows:
             columns = [taken(column, ordered.rows) for column in pairs]
         self._drop(parts)
         return self._grouped(query, ordered.runs, ordered.owners, columns)
+
+    def _marked(self, place: int, query: CompiledQuery, part: int) -> Closed | None:
+        """The rows of a query whose trends are grouped by what they took, too."""
+        keys, windows, widths, words, (*sets, marks) = self._drawn_for(place, part)
+        if not len(keys):
+            self._drop([part])
+            return None
+        columns = [*decoded(query.layout.cells, widths, words, np.arange(len(keys))), *sets]
+        windows, owners = windows.copy(), keys.astype(np.int32)
+        attributes = {}
+        for name, number in zip(query.analysed.grouping, query.group, strict=True):
+            numbers, ranks, _ = Ranks(self.index, (number,)).of(keys)
+            attributes[name] = self.index.column(number, owners), ranks[numbers]
+        self._drop([part])
+        return grouped(query, windows, attributes, marks, columns, self._strings.texts, self._schema)
 
     def _ordered(self, group: tuple[int, ...], keys: Int64Array, windows: Int64Array, orders: Orders | None) -> Ordered:
         """The order of rows, which queries side by side often have in common; kept where there are `orders`."""
@@ -249,10 +269,19 @@ class ClosedRows:
         """The sets of values of the rows that a kernel has of one of its queries."""
         place, number = self.compiled.parts[part]
         query = self.compiled.queries[place]
-        if not isinstance(kernel, Matching) or not query.layout.sets:
+        if not isinstance(kernel, Matching):
             return []
-        texts = self._strings.texts if any(each[4] for each in query.matching[number].sets) else None
-        return set_columns(query.matching[number].sets, *kernel.sets(part), texts)
+        tables, found = query.matching[number], []
+        if tables.sets:
+            texts = self._strings.texts if any(each[4] for each in tables.sets) else None
+            found = set_columns(tables.sets, *kernel.sets(part), texts)
+        if tables.event_sets:
+            keys = [key for key in query.layout.sets if key.kind == "events"]
+            doubles = [query.types.get((str(k.variable), str(k.attribute))) is AttributeType.DOUBLE for k in keys]
+            found += event_columns(doubles, *kernel.events(part))
+        if tables.takings:
+            found.append(kernel.marks(part))
+        return found
 
     def _drop(self, parts: Sequence[int]) -> None:
         """Forget the rows that have been read."""

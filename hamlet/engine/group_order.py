@@ -89,7 +89,7 @@ class Ranks:
         for place in self._places:
             codes, valid, objects = self._index.codes(place, numbers)
             if objects is not None:
-                codes = _ordinals(codes, valid, objects)
+                codes = ordinals(codes, valid, objects)
             distinct, own = np.unique(codes, return_inverse=True)
             own = np.where(valid != 0, own + 1, 0)
             ranks, count = ranks * (len(distinct) + 1) + own, count * (len(distinct) + 1)
@@ -99,7 +99,7 @@ class Ranks:
         return ranks, count
 
 
-def _ordinals(codes: Int64Array, valid: npt.NDArray[np.uint8], objects: Sequence[Any]) -> Int64Array:
+def ordinals(codes: Int64Array, valid: npt.NDArray[np.uint8], objects: Sequence[Any]) -> Int64Array:
     """Numbers in the order of the objects that codes stand for."""
     used = np.unique(codes[valid != 0])
     values = [objects[code] for code in used.tolist()]

@@ -116,20 +116,42 @@ class MatchingRunner(ClassRunner):
         ]
 
 
+Kept = list[tuple[int, int]]
+
+
 def _widened(
     new: MatchingTables, columns: Columns, old: MatchingTables, old_columns: Columns
-) -> tuple[list[tuple[int, int]], list[int]]:
-    """The (list, place) of what nodes keep that turns from INT into DOUBLE, and the exact sets of such values."""
+) -> tuple[Kept, list[int], Kept, list[int]]:
+    """What turns from INT into DOUBLE.
+
+    The (list, place) of what nodes keep, the exact sets of such values, the (traced variable, place) of what records
+    keep, and the things that trends are grouped by.
+    """
+
+    def widens(column: int, before: int) -> bool:
+        types = old_columns[before][1], columns[column][1]
+        return types == (AttributeType.INT, AttributeType.DOUBLE)
+
     kept = [
         (number, place)
         for (number, place, column), (_, _, before) in zip(new.kept(), old.kept(), strict=True)
-        if columns[column][1] is AttributeType.DOUBLE and old_columns[before][1] is AttributeType.INT
+        if widens(column, before)
     ]
     sets = [
         place
         for place, ((_, column, approximate, *_), (_, before, *_)) in enumerate(zip(new.sets, old.sets, strict=True))
-        if not approximate
-        and columns[column][1] is AttributeType.DOUBLE
-        and old_columns[before][1] is AttributeType.INT
+        if not approximate and widens(column, before)
     ]
-    return kept, sets
+    records = [
+        (number, place)
+        for (number, place, column), (_, _, before) in zip(new.recorded(), old.recorded(), strict=True)
+        if widens(column, before)
+    ]
+    taken = [
+        place
+        for place, ((*_, column, _, _, _), (*_, before, _, _, _)) in enumerate(
+            zip(new.takings, old.takings, strict=True)
+        )
+        if column >= 0 and widens(column, before)
+    ]
+    return kept, sets, records, taken

@@ -14,7 +14,7 @@ from libc.stdlib cimport calloc, free
 
 from hamlet.kernel.expression cimport Column
 from hamlet.kernel.memory cimport Account
-from hamlet.kernel.plan cimport OUT_OF_MEMORY, OVERFLOW
+from hamlet.kernel.plan cimport OUT_OF_MEMORY, OVERFLOW, TOO_MANY_GROUPS
 
 
 @cython.no_gc_clear  # the budget must still be there when what is accounted to it is freed
@@ -77,6 +77,14 @@ class KernelOverflow(Exception):
         self.row = row
 
 
+class TooManyGroups(Exception):
+    """A count that the trends of a query are grouped by passed the largest number of groups."""
+
+    def __init__(self, query):
+        super().__init__("too many groups of a count")
+        self.query = query
+
+
 cdef void check_failure(
     int failure, const Account* account, int query, int predicate, int place, Py_ssize_t row
 ) except *:
@@ -87,6 +95,8 @@ cdef void check_failure(
         raise MemoryError
     if failure == OVERFLOW:
         raise KernelOverflow(query, predicate, place, row)
+    if failure == TOO_MANY_GROUPS:
+        raise TooManyGroups(query)
 
 
 cdef tuple rows_of(int64_t* key, int64_t* window, int32_t* width, uint64_t* word, Py_ssize_t count, Py_ssize_t words):

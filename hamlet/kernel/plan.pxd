@@ -30,6 +30,7 @@ cdef enum Failure:
     NO_FAILURE = 0
     OUT_OF_MEMORY = 1
     OVERFLOW = 2
+    TOO_MANY_GROUPS = 3  # of a count that trends are grouped by
 
 cdef struct Component:
     int kind           # ComponentKind

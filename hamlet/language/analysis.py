@@ -22,6 +22,7 @@ from hamlet.language.query import (
     NOWHERE,
     SECONDS,
     Atom,
+    Attribute,
     AttributeType,
     Conjunction,
     Duration,
@@ -30,6 +31,7 @@ from hamlet.language.query import (
     Query,
     Semantics,
     Span,
+    Taken,
     WorkloadText,
     atoms,
 )
@@ -208,7 +210,9 @@ class _Check:
         templates = self._templates(patterns) if len(reports.errors) == before else []
         neighbours = _neighbours(templates) if templates else None
         predicates = take_apart(query.condition, variables, neighbours, reports)
-        grouping = tuple(dict.fromkeys(attribute.name for attribute in query.group_by))
+        attributes = {each.name: each for each in reversed(query.group_by) if isinstance(each, Attribute)}
+        groups = tuple(dict.fromkeys(each if isinstance(each, Taken) else attributes[each.name] for each in query.group_by))
+        grouping = tuple(each.name for each in groups if isinstance(each, Attribute))
         named = [name for equivalence in predicates.equivalences for name in equivalence.attributes]
         equivalence = tuple(dict.fromkeys(named))
         check_results(query, variables, grouping, reports)
@@ -222,6 +226,7 @@ class _Check:
             types=variables.types,
             negated=variables.negated,
             grouping=grouping,
+            groups=groups,
             equivalence=equivalence,
             partition=grouping + tuple(name for name in equivalence if name not in grouping),
             local={variable: tuple(found) for variable, found in predicates.local.items()},
@@ -307,7 +312,8 @@ class _Check:
         """Report words of the pattern that leave a key without a value."""
         keys: dict[str, Span] = {}
         for attribute in self.query.group_by:
-            keys.setdefault(attribute.name, attribute.span)
+            if isinstance(attribute, Attribute):
+                keys.setdefault(attribute.name, attribute.span)
         for equivalence in predicates.equivalences:
             for name in equivalence.attributes:
                 keys.setdefault(name, equivalence.span)

@@ -19,6 +19,7 @@ from hamlet.language.query import (
     Condition,
     Equivalence,
     Expression,
+    Group,
     Literal,
     Log2,
     Membership,
@@ -26,6 +27,7 @@ from hamlet.language.query import (
     NullTest,
     Or,
     Reference,
+    Taken,
     Unary,
 )
 
@@ -43,7 +45,7 @@ def is_condition(part: Part) -> TypeGuard[Condition]:
 def parts(node: Part) -> tuple[Part, ...]:
     """The direct parts of a condition or an expression, in the order of the text."""
     match node:
-        case Literal() | Reference() | Equivalence() | Attribute() | Aggregate():
+        case Literal() | Reference() | Equivalence() | Attribute() | Taken() | Aggregate():
             return ()
         case Unary(operand=inner) | Log2(operand=inner) | Not(operand=inner) | NullTest(operand=inner):
             return (inner,)
@@ -74,15 +76,15 @@ def aggregates(part: Part) -> Iterator[Aggregate]:
     return (inner for inner in walk(part) if isinstance(inner, Aggregate))
 
 
-def attributes(part: Part) -> Iterator[Attribute]:
-    """All attributes of the trend in a result expression or in a condition on results, in the order of the text."""
-    return (inner for inner in walk(part) if isinstance(inner, Attribute))
+def groups(part: Part) -> Iterator[Group]:
+    """All values of the group in a result expression or in a condition on results, in the order of the text."""
+    return (inner for inner in walk(part) if isinstance(inner, (Attribute, Taken)))
 
 
 def depth(part: Part) -> int:
     """How many values are held at once while a part is computed, left to right, at most."""
     match part:
-        case Literal() | Equivalence() | Attribute() | Aggregate():
+        case Literal() | Equivalence() | Attribute() | Taken() | Aggregate():
             return 1
         case Reference():
             return 2  # a TIMESTAMP is multiplied where units differ

@@ -15,6 +15,7 @@ from hamlet.language.query import (
     Literal,
     Log2,
     Reference,
+    Taken,
     Unary,
 )
 from hamlet.language.schema import Schema
@@ -43,6 +44,8 @@ def type_of(expression: Expression, query: AnalysedQuery, schema: Schema | None)
             return type_of_attribute(variable, attribute, query, schema)
         case Attribute(name=name):
             return _type_of_key(name, query, schema)
+        case Taken():
+            return _type_of_taken(expression, query, schema)
         case Aggregate():
             return _type_of_aggregate(expression, query, schema)
         case Log2():
@@ -104,6 +107,15 @@ def _type_of_aggregate(aggregate: Aggregate, query: AnalysedQuery, schema: Schem
         return None
     known = type_of_attribute(aggregate.variable, aggregate.attribute, query, schema)
     return schema.type_of(aggregate.attribute) if known is None and schema is not None else known
+
+
+def _type_of_taken(taken: Taken, query: AnalysedQuery, schema: Schema | None) -> AttributeType | None:
+    if taken.attribute is None:
+        return INT
+    if taken.variable not in query.types:
+        return None
+    known = type_of_attribute(taken.variable, taken.attribute, query, schema)
+    return schema.type_of(taken.attribute) if known is None and schema is not None else known
 
 
 def _literal_type(value: int | float | str | bool | Duration) -> AttributeType | None:

@@ -9,7 +9,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hamlet.errors import Diagnostic
-from hamlet.language.query import Aggregate, AttributeType, Condition, Pattern, Query, WorkloadText
+from hamlet.language.query import (
+    Aggregate,
+    Attribute,
+    AttributeType,
+    Condition,
+    Group,
+    Pattern,
+    Query,
+    Taken,
+    WorkloadText,
+)
 
 Pair = tuple[str, str]
 # Event type -> its attributes with their types; None is a type that is not known before the input is, as that of a
@@ -33,6 +43,8 @@ class AnalysedQuery:
         Variables that stand inside NOT.
     grouping : tuple of str
         GROUP-BY attributes, in order, without repeats.
+    groups : tuple of Attribute or Taken
+        All that GROUP-BY names, in order, without repeats.
     equivalence : tuple of str
         Attributes of all ``[..]``, by first mention, without repeats.
     partition : tuple of str
@@ -57,6 +69,7 @@ class AnalysedQuery:
     types: Mapping[str, str]
     negated: frozenset[str]
     grouping: tuple[str, ...]
+    groups: tuple[Group, ...]
     equivalence: tuple[str, ...]
     partition: tuple[str, ...]
     local: Mapping[str, tuple[Condition, ...]]
@@ -65,6 +78,18 @@ class AnalysedQuery:
     declared: Declared
     aggregates: tuple[Aggregate, ...] = ()
     upstream: Mapping[str, AnalysedQuery] = field(default_factory=dict)
+
+    @property
+    def taken(self) -> tuple[Taken, ...]:
+        """What GROUP-BY names of what trends took."""
+        return tuple(each for each in self.groups if isinstance(each, Taken))
+
+    def place_of(self, group: Group) -> int:
+        """The place of a value of the group among `groups`."""
+        if isinstance(group, Taken):
+            return self.groups.index(group)
+        names = [each.name if isinstance(each, Attribute) else None for each in self.groups]
+        return names.index(group.name)
 
 
 @dataclass(frozen=True)

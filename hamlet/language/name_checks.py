@@ -11,9 +11,11 @@ from hamlet.language.meaning import AnalysedQuery, Analysis
 from hamlet.language.printing import name_text, to_text
 from hamlet.language.query import (
     Aggregate,
+    Attribute,
     DeclaredAttribute,
     Equivalence,
     Span,
+    Taken,
 )
 from hamlet.language.result_checks import result_parts
 from hamlet.language.schema import Schema
@@ -74,13 +76,16 @@ class Names:
 
 
 def _uses(query: AnalysedQuery) -> Iterator[tuple[str, str, Span]]:
-    """Every attribute that is named of a variable: in conditions and aggregates."""
+    """Every attribute that is named of a variable: in conditions, groups and aggregates."""
     if query.query.condition is not None:
         for reference in references(query.query.condition):
             yield reference.variable, reference.attribute, reference.span
     for value in _aggregates(query):
         if value.variable is not None and value.attribute is not None:
             yield value.variable, value.attribute, value.span
+    for taken in query.query.group_by:
+        if isinstance(taken, Taken) and taken.attribute is not None:
+            yield taken.variable, taken.attribute, taken.span
 
 
 def _aggregates(query: AnalysedQuery) -> Iterator[Aggregate]:
@@ -93,8 +98,9 @@ def _aggregates(query: AnalysedQuery) -> Iterator[Aggregate]:
 
 def keys_of(query: AnalysedQuery) -> Iterator[tuple[str, Span]]:
     """Every attribute of the whole trend."""
-    for attribute in query.query.group_by:
-        yield attribute.name, attribute.span
+    for each in query.query.group_by:
+        if isinstance(each, Attribute):
+            yield each.name, each.span
     if query.query.condition is not None:
         for part in walk(query.query.condition):
             if isinstance(part, Equivalence):

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from hamlet.errors import near_miss, one_of
 from hamlet.language.cursor import Cursor, UnreadableError
-from hamlet.language.parse_result import as_item, parse_attribute, parse_result
+from hamlet.language.parse_result import as_item, parse_group, parse_result
 from hamlet.language.query import (
     Aggregate,
     Attribute,
     AttributeType,
     DeclaredAttribute,
     EventDeclaration,
+    Group,
     ReturnItem,
     Semantics,
+    Taken,
 )
 from hamlet.language.tokens import Kind
 
@@ -68,7 +70,7 @@ def _item(cursor: Cursor, place: int) -> ReturnItem:
         if not _at_alias(cursor):
             raise cursor.expected(["a name"], None, "AS gives the column a name, as in COUNT(*) AS trips")
         alias = cursor.advance().value
-    lone = isinstance(value, (Attribute, Aggregate))
+    lone = isinstance(value, (Attribute, Taken, Aggregate))
     return ReturnItem(value, log2, alias, 0 if lone else place, span=cursor.since(start))
 
 
@@ -79,11 +81,11 @@ def _at_alias(cursor: Cursor) -> bool:
     return cursor.at_kind(Kind.WORD) or (cursor.at_kind(Kind.NAME) and cursor.peek().value != "")
 
 
-def parse_attributes(cursor: Cursor) -> tuple[Attribute, ...]:
-    """Read the attributes of GROUP-BY; raises UnreadableError with the message recorded."""
-    found = []
+def parse_groups(cursor: Cursor) -> tuple[Group, ...]:
+    """Read what GROUP-BY names; raises UnreadableError with the message recorded."""
+    found: list[Group] = []
     while True:
-        found.append(parse_attribute(cursor, "an attribute", "groups are written GROUP-BY T.district, T.hour"))
+        found.append(parse_group(cursor))
         if not cursor.take(","):
             return tuple(found)
 

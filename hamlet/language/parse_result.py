@@ -18,7 +18,7 @@ from contextlib import contextmanager
 
 from hamlet.language.cursor import Cursor
 from hamlet.language.parse_condition import parse_condition, parse_number, parse_value
-from hamlet.language.query import Aggregate, Attribute, Condition, Expression, Literal, Log2, Top
+from hamlet.language.query import Aggregate, Attribute, Condition, Expression, Group, Literal, Log2, Taken, Top
 from hamlet.language.tokens import Kind
 
 _AGGREGATES = ("COUNT", "SUM", "AVG", "MIN", "MAX", "APPROX_COUNT_DISTINCT")
@@ -105,6 +105,8 @@ def _operand(cursor: Cursor, what: str, hint: str) -> Expression:
         return parse_number(cursor)
     if cursor.at_word("LOG2") and cursor.at("(", offset=1):
         return _logarithm(cursor)
+    if at_taken(cursor, "FIRST", "LAST"):
+        return parse_taken(cursor)
     if cursor.at_kind(Kind.WORD) and cursor.at("(", offset=1):
         return _aggregate(cursor)
     if cursor.at_word("AND", "OR", "NOT", "IN", "BETWEEN", "IS", "NULL") and not cursor.at(".", offset=1):
@@ -132,6 +134,9 @@ def _aggregate(cursor: Cursor) -> Aggregate:
     cursor.advance()  # the parenthesis
     usage = "write COUNT(*) for trends or COUNT(T) for events" if function == "COUNT" else f"write {function}(T.speed)"
     variable = attribute = None
+    events = _takes_events(cursor, function)
+    if events:
+        usage = "write COUNT(EVENTS T)" if function == "COUNT" else f"write {function}(EVENTS T.speed)"
     if function == "COUNT" and cursor.take("*"):
         pass
     else:
@@ -147,18 +152,80 @@ def _aggregate(cursor: Cursor) -> Aggregate:
         variable = cursor.take_name()
         if function != "COUNT":
             if not cursor.at("."):
-                shown = "COUNT(DISTINCT " if function == "COUNT_DISTINCT" else f"{function}("
+                shown = "COUNT(DISTINCT " if function == "COUNT_DISTINCT" else f"{function}({'EVENTS ' * events}"
                 hint = f"name the variable too: {shown}T.{variable})"
                 raise cursor.expected(["'.' and an attribute"], cursor.since(token.span), hint)
             attribute = _attribute_name(cursor)
         elif cursor.at("."):
             name = cursor.peek(1).value
             hint = f"write COUNT({variable}) for its events in all trends, COUNT(DISTINCT {variable}.{name}) for values"
+            if events:
+                hint = f"write COUNT(EVENTS {variable}) for the events, COUNT(DISTINCT {variable}.{name}) for values"
             span = cursor.peek().span.to(cursor.peek(1).span)
             raise cursor.fail("COUNT takes a variable, not an attribute", span, hint)
     if not cursor.take(")"):
         raise cursor.expected(["')'"], cursor.since(token.span), f"{usage}; arithmetic on attributes is for WHERE")
-    return Aggregate(function, variable, attribute, span=cursor.since(token.span))
+    return Aggregate(function, variable, attribute, events, span=cursor.since(token.span))
+
+
+def _takes_events(cursor: Cursor, function: str) -> bool:
+    """Take EVENTS, a keyword only right before a name; raises UnreadableError where it cannot stand."""
+    before = cursor.at_word("DISTINCT") and cursor.at_word("EVENTS", offset=1)
+    if before and cursor.at_kind(Kind.WORD, Kind.NAME, offset=2):
+        message = "DISTINCT counts values and EVENTS counts events"
+        raise cursor.fail(message, cursor.peek(1).span, "leave one of them out")
+    if not cursor.at_word("EVENTS"):
+        return False
+    if cursor.at("*", offset=1):
+        hint = "name the variable, as in COUNT(EVENTS T); COUNT(*) counts trends"
+        raise cursor.fail("EVENTS counts the events of one variable", cursor.peek(1).span, hint)
+    if not cursor.at_kind(Kind.WORD, Kind.NAME, offset=1):
+        return False
+    if function == "APPROX_COUNT_DISTINCT" or (cursor.at_word("DISTINCT", offset=1) and not cursor.at(")", ".", offset=2)):
+        hint = "leave EVENTS out: a value counts once, however many events have it"
+        raise cursor.fail("distinct values are those of all events", cursor.peek().span, hint)
+    cursor.advance()
+    return True
+
+
+def at_taken(cursor: Cursor, *functions: str) -> bool:
+    """Whether FIRST(, LAST( or COUNT( follows: what a trend took of a variable."""
+    return cursor.at_word(*functions) and cursor.at("(", offset=1)
+
+
+def parse_taken(cursor: Cursor) -> Taken:
+    """Read ``FIRST(v.a)``, ``LAST(v.a)`` or, in GROUP-BY, ``COUNT(v)``."""
+    start = cursor.advance().span
+    function = cursor.peek(-1).value.upper()
+    cursor.advance()  # the parenthesis
+    counts = function == "COUNT"
+    usage = "write COUNT(T) for how many events of T a trend has" if counts else f"write {function}(T.district)"
+    words = cursor.at_word("EVENTS", "DISTINCT") and cursor.at_kind(Kind.WORD, Kind.NAME, offset=1)
+    if not cursor.at_kind(Kind.WORD, Kind.NAME) or (counts and words):
+        raise cursor.expected(["a variable" if counts else "a variable and its attribute"], cursor.since(start), usage)
+    variable, attribute = cursor.take_name(), None
+    if counts and cursor.at("."):
+        span = cursor.peek().span.to(cursor.peek(1).span)
+        raise cursor.fail("COUNT takes a variable, not an attribute", span, f"write COUNT({variable})")
+    if not counts:
+        if not cursor.at("."):
+            raise cursor.expected(["'.' and an attribute"], cursor.since(start), usage)
+        attribute = _attribute_name(cursor)
+    if not cursor.take(")"):
+        raise cursor.expected(["')'"], cursor.since(start), usage)
+    return Taken(function, variable, attribute, span=cursor.since(start))
+
+
+def parse_group(cursor: Cursor) -> Group:
+    """Read what GROUP-BY names; raises UnreadableError with the message recorded."""
+    usage = "groups are written GROUP-BY T.district, FIRST(T.district), COUNT(T)"
+    if at_taken(cursor, "FIRST", "LAST", "COUNT"):
+        return parse_taken(cursor)
+    if cursor.at_kind(Kind.WORD) and cursor.at("(", offset=1):
+        name = cursor.peek().value
+        message = f"trends are not grouped by {name.upper() if name.upper() in _AGGREGATES else name}"
+        raise cursor.fail(message, cursor.peek().span, usage)
+    return parse_attribute(cursor, "an attribute", usage)
 
 
 def parse_attribute(cursor: Cursor, what: str, hint: str) -> Attribute:

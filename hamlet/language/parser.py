@@ -5,7 +5,7 @@
     workload  = { event | query }
     event     = EVENT Name "(" name TYPE { "," name TYPE } ")" ";"        TYPE = INT DOUBLE STRING BOOLEAN TIMESTAMP
     query     = [ name ":" ] RETURN item {"," item} PATTERN pattern [SEMANTICS semantics] [WHERE condition]
-                [GROUP-BY attr {"," attr}] [HAVING hcond] [TOP k BY rexpr [ASC | DESC]]
+                [GROUP-BY group {"," group}] [HAVING hcond] [TOP k BY rexpr [ASC | DESC]]
                 WITHIN ( duration [SLIDE duration] [OFFSET duration] | SESSION duration | ALL ) [";"]
                 and SPAN duration, right before WITHIN or right after WITHIN, SLIDE and OFFSET;
                 HAVING and TOP may come last
@@ -13,6 +13,8 @@
     item      = rexpr [AS name]
     aggregate = COUNT "(" "*" ")" | COUNT "(" var ")" | (SUM|AVG|MIN|MAX|APPROX_COUNT_DISTINCT) "(" var "." name ")"
                 | COUNT "(" DISTINCT var "." name ")"
+                | COUNT "(" EVENTS var ")" | (SUM|AVG|MIN|MAX) "(" EVENTS var "." name ")"
+    group     = attr | (FIRST|LAST) "(" var "." name ")" | COUNT "(" var ")"
     attr      = [var "."] name
     duration  = number (ms | s sec second(s) | min minute(s) | h hour(s) | d day(s))
     name      = letters, digits and _ | "any text", a quote inside written twice
@@ -30,8 +32,8 @@ from dataclasses import dataclass, field
 from hamlet.errors import Diagnostic, WorkloadError, one_of
 from hamlet.language.cursor import CLAUSES, MAX_PROBLEMS, Cursor, TooManyProblemsError, UnreadableError
 from hamlet.language.parse_clause import (
-    parse_attributes,
     parse_declaration,
+    parse_groups,
     parse_items,
     parse_semantics,
 )
@@ -40,10 +42,10 @@ from hamlet.language.parse_duration import parse_duration
 from hamlet.language.parse_pattern import parse_pattern, part_hint
 from hamlet.language.parse_result import parse_having, parse_top
 from hamlet.language.query import (
-    Attribute,
     Condition,
     Duration,
     EventDeclaration,
+    Group,
     Pattern,
     Query,
     ReturnItem,
@@ -53,6 +55,7 @@ from hamlet.language.query import (
     WorkloadText,
 )
 from hamlet.language.tokens import Kind, tokenize
+from hamlet.language.trend_groups import with_groups
 
 _SQL = {
     "FROM": "the input is named on the command line or in the call, not in the query",
@@ -150,7 +153,7 @@ class _Draft:
     items: tuple[ReturnItem, ...] = ()
     pattern: Pattern | None = None
     condition: Condition | None = None
-    group_by: tuple[Attribute, ...] = ()
+    group_by: tuple[Group, ...] = ()
     within: Duration | None = None
     slide: Duration | None = None
     semantics: Semantics = Semantics.ANY
@@ -188,11 +191,12 @@ def _query(cursor: Cursor, place: int) -> Query | None:
     bad = len(cursor.problems) > before or cursor.has_bad(begin)
     if bad or draft.pattern is None or (draft.within is None and not draft.everything):
         return None
-    return Query(
+    query = Query(
         name, draft.items, draft.pattern, draft.condition, draft.group_by, draft.within, draft.slide,
         draft.semantics, draft.session, draft.longest, draft.having, draft.top, draft.offset,
         span=span, name_span=name_span,
     )  # fmt: skip
+    return with_groups(query)
 
 
 def _recover(cursor: Cursor) -> None:
@@ -257,7 +261,7 @@ def _read_clause(cursor: Cursor, draft: _Draft, name: str) -> None:
         case "WHERE":
             draft.condition = parse_condition(cursor)
         case "GROUP-BY":
-            draft.group_by = parse_attributes(cursor)
+            draft.group_by = parse_groups(cursor)
         case "HAVING":
             draft.having = parse_having(cursor)
         case "TOP":

@@ -26,6 +26,7 @@ from hamlet.language.query import (
     Equivalence,
     EventDeclaration,
     Expression,
+    Group,
     Literal,
     Log2,
     Membership,
@@ -41,6 +42,7 @@ from hamlet.language.query import (
     Semantics,
     Sequence,
     Shift,
+    Taken,
     Top,
     Unary,
     WorkloadText,
@@ -52,7 +54,7 @@ Printable = Union[WorkloadText, Query, Pattern, Condition, Expression, Clause]
 # Words that a name is quoted for where the parser might take it for a keyword.
 _KEYWORDS = frozenset({"EVENT", "RETURN", "PATTERN", "WHERE", "GROUP", "GROUPBY", "WITHIN", "SLIDE", "AS", "SEQ"})
 _KEYWORDS |= {"OR", "AND", "NOT", "IN", "BETWEEN", "IS", "NULL", "TRUE", "FALSE"}
-_KEYWORDS |= {"SEMANTICS", "HAVING", "TOP", "SPAN", "OFFSET", "SESSION", "DISTINCT", "BY", "ASC", "DESC"}
+_KEYWORDS |= {"SEMANTICS", "HAVING", "TOP", "SPAN", "OFFSET", "SESSION", "DISTINCT", "EVENTS", "BY", "ASC", "DESC"}
 # Binding, loosest first: patterns and conditions count from 1 on their own.
 _ANY, _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _PREFIX = 0, 1, 2, 3, 4, 5, 6, 7
 _POSTFIX = 4
@@ -94,7 +96,7 @@ def to_text(node: Printable) -> str:
             return _clause(node)
         case Atom() | Sequence() | Alternation() | Conjunction() | Repetition() | Negation():
             return _pattern(node, _ANY)
-        case Literal() | Reference() | Unary() | Binary() | Attribute() | Aggregate() | Log2():
+        case Literal() | Reference() | Unary() | Binary() | Attribute() | Taken() | Aggregate() | Log2():
             return _expression(node, _ANY)
     return _condition(node, _ANY)
 
@@ -155,7 +157,7 @@ def _clause(node: Clause) -> str:
     raise TypeError(f"no part of a query: {node!r}")
 
 
-def _operand(node: Attribute | Aggregate) -> str:
+def _operand(node: Group | Aggregate) -> str:
     """What results are made of, by itself."""
     match node:
         case Attribute(name=name, variable=None):
@@ -164,12 +166,16 @@ def _operand(node: Attribute | Aggregate) -> str:
             return f"{name_text(variable)}.{name_text(name, free=True)}"
         case Aggregate(function=function, variable=None):
             return f"{function}(*)"
-        case Aggregate(function=function, variable=str(variable), attribute=None):
+        case Taken(function=function, variable=variable, attribute=None):
             return f"{function}({name_text(variable)})"
+        case Aggregate(function=function, variable=str(variable), attribute=None, events=events):
+            return f"{function}({'EVENTS ' * events}{name_text(variable)})"
         case Aggregate(function="COUNT_DISTINCT", variable=str(variable), attribute=str(attribute)):
             return f"COUNT(DISTINCT {name_text(variable)}.{name_text(attribute, free=True)})"
-        case Aggregate(function=function, variable=str(variable), attribute=str(attribute)):
+        case Taken(function=function, variable=str(variable), attribute=str(attribute)):
             return f"{function}({name_text(variable)}.{name_text(attribute, free=True)})"
+        case Aggregate(function=function, variable=str(variable), attribute=str(attribute), events=events):
+            return f"{function}({'EVENTS ' * events}{name_text(variable)}.{name_text(attribute, free=True)})"
     raise TypeError(f"no part of a result: {node!r}")
 
 
@@ -245,7 +251,7 @@ def _expression(expression: Expression, binding: int) -> str:
     match expression:
         case Literal():
             return _literal(expression)
-        case Attribute() | Aggregate():
+        case Attribute() | Taken() | Aggregate():
             return _operand(expression)
         case Log2(operand=operand):
             return f"LOG2({_expression(operand, _ANY)})"

@@ -181,13 +181,34 @@ class Aggregate:
     """``COUNT(*)`` (no variable), ``COUNT(T)`` (no attribute), or a function of an attribute.
 
     The functions of an attribute are SUM, AVG, MIN and MAX, and those of `DISTINCT`: ``COUNT(DISTINCT T.driver)`` has
-    the function ``COUNT_DISTINCT``.
+    the function ``COUNT_DISTINCT``. With `events`, as in ``SUM(EVENTS T.price)``, each event counts once, however many
+    trends take it.
     """
 
     function: str
     variable: str | None = None
     attribute: str | None = None
+    events: bool = False
     span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """``FIRST(v.a)``, ``LAST(v.a)`` or ``COUNT(v)`` in GROUP-BY, and the value of a group elsewhere.
+
+    The attribute of the first or last event that a trend binds to the variable, or how many it binds.
+    """
+
+    function: str
+    variable: str
+    attribute: str | None = None
+    span: Span = _span()
+
+    @property
+    def column(self) -> str:
+        """The name of its result column."""
+        names = (self.function.lower(), self.variable, self.attribute)
+        return "_".join(name for name in names if name is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +221,8 @@ class Log2:
 
 # In WHERE an expression is made of literals and references, in RETURN, HAVING and TOP of literals, attributes of the
 # trend, aggregates and logarithms; the parser sees to it.
-Expression = Union[Literal, Reference, Unary, Binary, Attribute, Aggregate, Log2]
+Expression = Union[Literal, Reference, Unary, Binary, Attribute, Taken, Aggregate, Log2]
+Group = Union[Attribute, Taken]  # what GROUP-BY names
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,9 +332,12 @@ class ReturnItem:
             return self.alias
         if isinstance(self.value, Attribute):
             return self.value.name
+        if isinstance(self.value, Taken):
+            return self.value.column
         if not isinstance(self.value, Aggregate):
             return "expr" if self.place <= 1 else f"expr_{self.place}"
-        names = [self.value.function.lower(), self.value.variable, self.value.attribute]
+        events = "events" if self.value.events else None
+        names = [self.value.function.lower(), events, self.value.variable, self.value.attribute]
         return "_".join(["log2"] * self.log2 + [name for name in names if name is not None])
 
     @property
@@ -395,7 +420,7 @@ class Query:
     items: tuple[ReturnItem, ...]
     pattern: Pattern
     condition: Condition | None
-    group_by: tuple[Attribute, ...]
+    group_by: tuple[Group, ...]
     within: Duration | None
     slide: Duration | None
     semantics: Semantics = Semantics.ANY

@@ -9,7 +9,7 @@ from hamlet.language.conditions import Part, walk
 from hamlet.language.pattern_checks import Variables
 from hamlet.language.predicates import Predicates, report_unknown
 from hamlet.language.printing import name_text, to_text
-from hamlet.language.query import Aggregate, Attribute, Query, Semantics, Span, atoms, negations
+from hamlet.language.query import Aggregate, Attribute, Conjunction, Query, Semantics, Span, Taken, atoms, negations
 from optimizer.template import START, Template
 
 # Columns of every result row.
@@ -34,11 +34,14 @@ def aggregates_of(query: Query) -> tuple[Aggregate, ...]:
 
 def check_results(query: Query, variables: Variables, grouping: tuple[str, ...], reports: Reports) -> None:
     """Report attributes and aggregates that the results cannot have, columns of one name, and a TOP of no rows."""
-    for attribute in query.group_by:
-        _check_prefix(attribute, "GROUP-BY", variables, reports)
+    for each in query.group_by:
+        if isinstance(each, Attribute):
+            _check_prefix(each, "GROUP-BY", variables, reports)
+        else:
+            _check_taken(each, query, variables, reports)
     taken = dict.fromkeys(RESULT_COLUMNS, "")
     for item in query.items:
-        _check_part("RETURN", item.value, variables, grouping, reports)
+        _check_part("RETURN", item.value, query, variables, grouping, reports)
         column = item.column
         if column in taken:
             text = f"'{taken[column]}'" if taken[column] else "a column that every result has"
@@ -47,7 +50,7 @@ def check_results(query: Query, variables: Variables, grouping: tuple[str, ...],
         taken.setdefault(column, reports.quote(item.span)[1:-1])
     renamed = {item.alias: item.value.span for item in query.items if item.alias is not None}
     for clause, part in list(result_parts(query))[len(query.items) :]:
-        _check_part(clause, part, variables, grouping, reports, lambda name: _renamed_hint(name, renamed, reports))
+        _check_part(clause, part, query, variables, grouping, reports, lambda name: _renamed_hint(name, renamed, reports))
     if query.top is not None and query.top.count < 1:
         message = "TOP keeps at least one row"
         reports.error(message, query.top.span, "write TOP 1 BY and what the row has most of")
@@ -65,6 +68,7 @@ def _renamed_hint(name: str, renamed: dict[str, Span], reports: Reports) -> str 
 def _check_part(
     clause: str,
     part: Part,
+    query: Query,
     variables: Variables,
     grouping: tuple[str, ...],
     reports: Reports,
@@ -74,8 +78,35 @@ def _check_part(
         if isinstance(inner, Attribute):
             if _check_prefix(inner, clause, variables, reports):
                 _check_grouped(inner, clause, grouping, reports, renamed)
+        elif isinstance(inner, Taken):
+            _check_named(inner, clause, query, reports)
         elif isinstance(inner, Aggregate):
             _check_aggregate(inner, variables, reports)
+
+
+def _check_taken(taken: Taken, query: Query, variables: Variables, reports: Reports) -> None:
+    """Report a group by what a trend took that no trend can have."""
+    text = to_text(taken)
+    if taken.variable not in variables.types:
+        attribute = f".{name_text(taken.attribute, free=True)}" if taken.attribute is not None else ""
+        report_unknown(taken.variable, taken.span, f"{taken.function}({{}}{attribute})", variables, reports)
+    elif taken.variable in variables.negated:
+        message = f"{taken.variable} stands inside NOT: no trend takes such an event"
+        reports.error(message, taken.span, f"group by what it takes of {', '.join(variables.positive)}")
+    elif isinstance(query.pattern, Conjunction):
+        message = f"{text} groups single trends, and AND makes pairs of them"
+        reports.error(message, taken.span, "ask about each operand in a query of its own, or group by attributes")
+
+
+def _check_named(taken: Taken, clause: str, query: Query, reports: Reports) -> None:
+    """Report what a trend took where GROUP-BY does not name it."""
+    if taken in query.group_by:
+        return
+    text = to_text(taken)
+    hint = f"add GROUP-BY {text} before {'WITHIN' if clause == 'RETURN' else clause}"
+    if query.group_by:
+        hint = f"add it: GROUP-BY {', '.join(map(to_text, query.group_by))}, {text}"
+    reports.error(f"{text} is in {clause} but not in GROUP-BY", taken.span, hint)
 
 
 def _check_prefix(attribute: Attribute, clause: str, variables: Variables, reports: Reports) -> bool:
@@ -122,7 +153,7 @@ def _check_aggregate(aggregate: Aggregate, variables: Variables, reports: Report
         return
     if variable not in variables.types:
         attribute = f".{name_text(aggregate.attribute, free=True)}" if aggregate.attribute is not None else ""
-        usage = f"{aggregate.function}({{}}{attribute})"
+        usage = f"{aggregate.function}({'EVENTS ' * aggregate.events}{{}}{attribute})"
         if aggregate.function == "COUNT_DISTINCT":
             usage = f"COUNT(DISTINCT {{}}{attribute})"
         report_unknown(variable, aggregate.span, usage, variables, reports)
@@ -152,6 +183,8 @@ def check_session(
             message = f"sessions are those of a group, so {' and '.join(missing)} must be in GROUP-BY, too"
             reports.error(message, equivalence.span, f"write GROUP-BY {names}")
     for attribute in query.group_by:
+        if isinstance(attribute, Taken):
+            continue
         lacking = dict.fromkeys(each.type for each in atoms(query.pattern) if not carries(each.type, attribute.name))
         if lacking:
             message = f"{' and '.join(lacking)} is declared without '{attribute.name}', so its events have no session"

@@ -30,6 +30,7 @@ from hamlet.language.query import (
     Query,
     Reference,
     Span,
+    Taken,
     Unary,
 )
 from hamlet.language.result_checks import result_parts
@@ -115,7 +116,7 @@ def _check_part(part: Part, query: AnalysedQuery, schema: Schema | None, reports
 
 def _is_of_results(part: Part) -> bool:
     return not any(isinstance(inner, Reference) for inner in walk(part)) and any(
-        isinstance(inner, (Aggregate, Attribute)) for inner in walk(part)
+        isinstance(inner, (Aggregate, Attribute, Taken)) for inner in walk(part)
     )
 
 

@@ -13,7 +13,7 @@ from hamlet.errors import Diagnostic, Reports, in_order
 from hamlet.language.conditions import references, walk
 from hamlet.language.meaning import AnalysedQuery, Analysis
 from hamlet.language.printing import name_text
-from hamlet.language.query import Aggregate, Equivalence, Span
+from hamlet.language.query import Aggregate, Attribute, Equivalence, Span
 from hamlet.language.schema import Schema
 
 SHORTEST = 4  # letters of a name in which a slip is believed
@@ -85,8 +85,11 @@ def _named(query: AnalysedQuery) -> Iterator[tuple[str | None, str, Span]]:
         value = item.value
         if isinstance(value, Aggregate) and value.variable is not None and value.attribute is not None:
             yield value.variable, value.attribute, value.span
-    for attribute in query.query.group_by:
-        yield None, attribute.name, attribute.span
+    for group in query.query.group_by:
+        if isinstance(group, Attribute):
+            yield None, group.name, group.span
+        elif group.attribute is not None:
+            yield group.variable, group.attribute, group.span
     if query.query.condition is not None:
         for reference in references(query.query.condition):
             yield reference.variable, reference.attribute, reference.span

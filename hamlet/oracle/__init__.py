@@ -22,6 +22,7 @@ from hamlet.language.query import (
     Expression,
     Pattern,
     Query,
+    Taken,
     WorkloadText,
     atoms,
 )
@@ -35,6 +36,7 @@ from hamlet.oracle.stream import Event, Stream
 __all__ = ["Event", "Search", "Stream", "Trend", "Window", "evaluate", "operands", "trends", "windows"]
 
 Shown = Callable[[Aggregate, Occurrences], Any]
+GroupKey = tuple[tuple[str, Any], ...]  # values of a group, each with its kind
 
 
 @dataclass(frozen=True)
@@ -110,12 +112,12 @@ def evaluate(
             rows={name: known[name] for name in asked},
             columns={name: _columns(named[name]) for name in asked},
         )
-        found: list[dict[str, Any]] = []
+        found: list[tuple[GroupKey, dict[str, Any]]] = []
         for window in windows(query, stream, ticks_per_second, zone):
             found += _window_rows(query, stream, window, ticks_per_second, shown)
         if query.session:  # sessions of different groups are different windows
-            found.sort(key=lambda row: row["window_start"])
-        return found
+            found.sort(key=lambda row: (row[1]["window_start"], _group_rank(row[0])))
+        return [row for _, row in found]
 
     return [row for query in workload.queries for row in rows_of(query, shown)]
 
@@ -181,7 +183,7 @@ def windows(query: Query, stream: Stream, ticks_per_second: int, zone: str | Non
 def _sessions(query: Query, stream: Stream, gap: int) -> Iterator[Window]:
     """Per group, the events of the pattern's types, cut where two neighbours lie more than the gap apart."""
     types = {atom.type for atom in atoms(query.pattern)}
-    grouping = [attribute.name for attribute in query.group_by]
+    grouping = [attribute.name for attribute in query.group_by if isinstance(attribute, Attribute)]
     groups: dict[tuple[Any, ...], list[Event]] = {}
     for event in stream.events:
         if event.type in types:
@@ -195,7 +197,7 @@ def _sessions(query: Query, stream: Stream, gap: int) -> Iterator[Window]:
             yield Window(session[0].time, session[-1].time + gap, frozenset(session))
 
 
-def _group_rank(group: tuple[Any, ...]) -> list[tuple[bool, Any]]:
+def _group_rank(group: GroupKey) -> list[tuple[bool, Any]]:
     return [_rank(value) for _, value in group]
 
 
@@ -234,32 +236,46 @@ def _columns(query: Query) -> list[str]:
 
 def _window_rows(
     query: Query, stream: Stream, window: Window, ticks_per_second: int, shown: Shown
-) -> list[dict[str, Any]]:
-    """The rows of one query in one window."""
+) -> list[tuple[GroupKey, dict[str, Any]]]:
+    """The rows of one query in one window, each with its group."""
     search = _search(query, stream, window, ticks_per_second)
     found = [list(search.trends(pattern)) for pattern in operands(query)]
     counted = found[0] if len(found) == 1 else list(_pairs(found[0], found[1], search.partition))
-    grouping = list(dict.fromkeys(attribute.name for attribute in query.group_by))
-    groups: dict[tuple[Any, ...], list[tuple[Binding, ...]]] = {}
-    keys: dict[tuple[Any, ...], Key] = {}
+    groups: dict[GroupKey, list[tuple[Binding, ...]]] = {}
+    keys: dict[GroupKey, dict[Any, Any]] = {}
     for bindings, key in counted:
-        group = tuple(_comparable(key[name]) for name in grouping)
+        values = {each: _group_value(each, stream, bindings, key) for each in query.group_by}
+        group = tuple(_comparable(value) for value in values.values())
         groups.setdefault(group, []).append(bindings)
-        keys.setdefault(group, key)
-    rows: dict[Group, dict[str, Any]] = {}
+        keys.setdefault(group, {**key, **values})
+    rows: dict[Group, tuple[GroupKey, dict[str, Any]]] = {}
     for group in sorted(groups, key=_group_rank):
         own = _group(query, stream, keys[group], groups[group], aggregate)
         if own.passes(query.having):
             seen = own if shown is aggregate else _group(query, stream, keys[group], groups[group], shown)
-            rows[own] = _row(query, window, seen)
+            rows[own] = group, _row(query, window, seen)
     return [rows[group] for group in best(list(rows), query.top)]
 
 
-def _group(query: Query, stream: Stream, key: Key, counted: Sequence[tuple[Binding, ...]], shown: Shown) -> Group:
+def _group_value(each: Attribute | Taken, stream: Stream, bindings: Sequence[Binding], key: Key) -> Any:
+    """What a trend has of a thing that GROUP-BY names."""
+    if isinstance(each, Attribute):
+        return key[each.name]
+    events = [event for event, variable in bindings if variable == each.variable]
+    if each.attribute is None:
+        return len(events)
+    if not events:
+        return None
+    return stream.read(events[0 if each.function == "FIRST" else -1], each.attribute)
+
+
+def _group(
+    query: Query, stream: Stream, key: Mapping[Any, Any], counted: Sequence[tuple[Binding, ...]], shown: Shown
+) -> Group:
     """The values of all aggregates that the query asks for."""
     asked = {each for item in query.items for each in _aggregates(item.value)}
     asked |= set(_aggregates(query.having)) | set(_aggregates(query.top.by if query.top is not None else None))
-    values = {each: shown(each, _occurrences(stream, counted, each.variable, each.attribute)) for each in asked}
+    values = {each: shown(each, _occurrences(stream, counted, each)) for each in asked}
     return Group(key, values)
 
 
@@ -267,8 +283,8 @@ def _row(query: Query, window: Window, group: Group) -> dict[str, Any]:
     start, end = window.edges
     row: dict[str, Any] = {"query": query.name, "window_start": start, "window_end": end}
     for item in query.items:
-        if isinstance(item.value, Attribute):
-            row[item.column] = group.keys[item.value.name]
+        if isinstance(item.value, (Attribute, Taken)):
+            row[item.column] = group.value(item.value)
         elif isinstance(item.value, Aggregate):
             value = group.aggregates[item.value]
             row[item.column] = log2(value) if item.log2 else presented(value)
@@ -300,10 +316,10 @@ def _pairs(
             yield one + other, key
 
 
-def _occurrences(
-    stream: Stream, counted: Sequence[tuple[Binding, ...]], variable: str | None, attribute: str | None
-) -> Occurrences:
-    """What an aggregate looks at: the events bound to its variable, with every trend that they are in."""
-    events = [event for bindings in counted for event, name in bindings if name == variable]
-    values = [stream.read(event, attribute) for event in events] if attribute is not None else []
+def _occurrences(stream: Stream, counted: Sequence[tuple[Binding, ...]], asked: Aggregate) -> Occurrences:
+    """What an aggregate looks at: the events bound to its variable, with every trend that they are in, or once."""
+    events = [event for bindings in counted for event, name in bindings if name == asked.variable]
+    if asked.events:
+        events = list({event.index: event for event in events}.values())
+    values = [stream.read(event, asked.attribute) for event in events] if asked.attribute is not None else []
     return Occurrences(trends=len(counted), events=len(events), values=[v for v in values if v is not None])

@@ -8,7 +8,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from hamlet.language.query import Aggregate, Attribute, Binary, Condition, Expression, Literal, Log2, Top, Unary
+from hamlet.language.query import Aggregate, Attribute, Binary, Condition, Expression, Literal, Log2, Taken, Top, Unary
 from hamlet.oracle.aggregates import log2, presented
 from hamlet.oracle.conditions import truth_of
 
@@ -20,13 +20,13 @@ class Group:
 
     Parameters
     ----------
-    keys : mapping of str to Any
-        GROUP-BY attributes.
+    keys : mapping of str or Taken to Any
+        GROUP-BY attributes, and what else it names.
     aggregates : mapping of Aggregate to Any
         Exact: int, Fraction, float or None.
     """
 
-    def __init__(self, keys: Mapping[str, Any], aggregates: Mapping[Aggregate, Any]) -> None:
+    def __init__(self, keys: Mapping[Any, Any], aggregates: Mapping[Aggregate, Any]) -> None:
         self.keys = keys
         self.aggregates = aggregates
 
@@ -37,6 +37,8 @@ class Group:
                 return value
             case Attribute(name=name):
                 return self.keys[name]
+            case Taken():
+                return self.keys[expression]
             case Aggregate():
                 return presented(self.aggregates[expression])
             case Log2(operand=Aggregate() as operand):

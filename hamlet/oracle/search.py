@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hamlet.language.query import Pattern, Query, Semantics, atoms, negations
+from hamlet.language.query import Attribute, Pattern, Query, Semantics, atoms, negations
 from hamlet.oracle.conditions import Rules, kind, rules_of
 from hamlet.oracle.stream import Event, Stream
 from hamlet.oracle.words import beginnings, begins, spellings
@@ -65,7 +65,7 @@ class Search:
         self.longest = longest
         self.window = window
         self.rules: Rules = rules_of(query.condition)
-        grouping = [attribute.name for attribute in query.group_by]
+        grouping = [each.name for each in query.group_by if isinstance(each, Attribute)]
         self.partition = list(dict.fromkeys(grouping + self.rules.equivalence))
         # With SPAN only the last event lies in the window; a session has all events of a trend with it, too.
         self.unbounded = longest is not None and window.events is None

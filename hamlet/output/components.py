@@ -139,7 +139,7 @@ def columned(key: ComponentKey, values: list[Component]) -> Column:
         return ScaledDoubles.of(values)
     if key.kind == "present":
         return np.array(values, np.bool_)
-    if key.kind == "distinct":
+    if key.kind in ("distinct", "events"):
         return Sets.of(values)
     if key.kind == "registers":
         return np.frombuffer(b"".join(values), np.uint8).reshape(len(values), REGISTERS)

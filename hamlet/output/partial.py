@@ -184,7 +184,7 @@ def _encode_column(key: ComponentKey, column: Sequence[Component]) -> list[bytes
     if key.kind == "present":
         return [b"\x01" if there else b"\x00" for there in column]
     if key.kind in SETS:
-        packed = [zlib.compress(each, 1) if key.kind == "registers" else _packed(each) for each in column]
+        packed = [_PACKED[key.kind](each) for each in column]
         return [_LENGTH.pack(len(each)) + each for each in packed]
     if key.kind.startswith(("least", "greatest")):
         form = _DOUBLE if key.kind.endswith("double") else _INT
@@ -215,6 +215,32 @@ def _unpacked(encoded: bytes) -> frozenset[Any]:
     return frozenset(found)
 
 
+def _packed_events(events: frozenset[tuple[int, int, int | float | None]]) -> bytes:
+    """Sets of matched events: what tells each apart, how many are alike, the value."""
+    kind = "d" if any(isinstance(value, float) for _, _, value in events) else "q"
+    form = struct.Struct(f"<qq?{kind}")
+    return kind.encode() + b"".join(form.pack(id, count, v is not None, v or 0) for id, count, v in events)
+
+
+def _unpacked_events(encoded: bytes) -> frozenset[tuple[int, int, int | float | None]]:
+    """The inverse of `_packed_events`."""
+    form = struct.Struct(f"<qq?{encoded[:1].decode()}")
+    found = form.iter_unpack(encoded[1:])
+    return frozenset((id, count, value if there else None) for id, count, there, value in found)
+
+
+_PACKED: dict[str, Callable[[Any], bytes]] = {
+    "distinct": _packed,
+    "registers": lambda registers: zlib.compress(registers, 1),
+    "events": _packed_events,
+}
+_UNPACKED: dict[str, Callable[[bytes], Component]] = {
+    "distinct": _unpacked,
+    "registers": zlib.decompress,
+    "events": _unpacked_events,
+}
+
+
 def decode_components(keys: Sequence[ComponentKey], encoded: bytes) -> list[Component]:
     """The components of one row."""
     place = 0
@@ -235,7 +261,7 @@ def decode_components(keys: Sequence[ComponentKey], encoded: bytes) -> list[Comp
             place = start + _LENGTH.unpack_from(encoded, place)[0]
             if key.kind in SETS:
                 some = encoded[start:place]
-                found.append(zlib.decompress(some) if key.kind == "registers" else _unpacked(some))
+                found.append(_UNPACKED[key.kind](some))
                 continue
             found.append(int.from_bytes(encoded[start:place], "little", signed=True))
     return found

@@ -13,10 +13,11 @@ import pyarrow as pa
 from hamlet.errors import DataError
 from hamlet.input.columns import Int64Array
 from hamlet.language.expression_types import type_of
-from hamlet.language.query import DISTINCT, Aggregate, Attribute, AttributeType
+from hamlet.language.query import DISTINCT, Aggregate, Attribute, AttributeType, Taken
 from hamlet.language.schema import Schema, is_finer, timestamp
 from hamlet.output.components import Column, Values, columned, listed, read, taken
 from hamlet.output.expressions.selection import Table, best, conjuncts
+from hamlet.output.matched import read_columns
 from hamlet.output.numbers import Runs
 from hamlet.output.query_rows import Piece, QueryRows, ResultColumn
 from hamlet.planner.aggregates import Component, ComponentKey
@@ -35,7 +36,7 @@ class Closed:
     windows : Runs of shape (rows,)
         Window numbers.
     groups : tuple of Values
-        The grouping attributes, each of shape (rows,).
+        The values of the groups, each of shape (rows,).
     components : list of Column
         In the order of the query's layout, each of shape (rows,).
     """
@@ -69,7 +70,7 @@ class GroupRows:
     ----------
     windows : list of int, shape (rows,)
     groups : list of tuple, shape (rows,)
-        Values of the grouping attributes.
+        Values of the groups.
     components : list of list, shape (components, rows)
     """
 
@@ -101,6 +102,9 @@ def result_columns(query: CompiledQuery, schema: Schema) -> tuple[ResultColumn, 
             double = kind is AttributeType.DOUBLE
             found.append(ResultColumn(item.column, "double" if double else "sum", kind or AttributeType.INT))
             continue
+        if isinstance(item.value, Taken):
+            found.append(ResultColumn(item.column, "attribute", *group_type(query, item.value, schema)))
+            continue
         if isinstance(item.value, Attribute):
             type = schema.type_of(item.value.name) or AttributeType.STRING
             found.append(ResultColumn(item.column, "attribute", type, schema.arrow_types.get(item.value.name)))
@@ -119,9 +123,37 @@ def result_columns(query: CompiledQuery, schema: Schema) -> tuple[ResultColumn, 
     return tuple(found)
 
 
+def group_type(query: CompiledQuery, taken: Taken, schema: Schema) -> tuple[AttributeType, pa.DataType | None]:
+    """The type of what GROUP-BY names of the events that trends took."""
+    if taken.attribute is None:
+        return AttributeType.INT, pa.int64()
+    type = query.types.get((taken.variable, taken.attribute)) or AttributeType.STRING
+    return type, schema.arrow_types.get(taken.attribute)
+
+
+def group_types(query: CompiledQuery, schema: Schema) -> list[pa.DataType]:
+    """The types of the values of groups, as they are told apart in partial rows."""
+    return [
+        _plain_type(*group_type(query, each, schema))
+        if isinstance(each, Taken)
+        else schema.arrow_types.get(each.name, pa.null())
+        for each in query.analysed.groups
+    ]
+
+
+def _plain_type(type: AttributeType, arrow_type: pa.DataType | None) -> pa.DataType:
+    plain = {
+        AttributeType.INT: pa.int64(),
+        AttributeType.DOUBLE: pa.float64(),
+        AttributeType.STRING: pa.string(),
+        AttributeType.BOOLEAN: pa.bool_(),
+    }
+    return plain[type] if type in plain or arrow_type is None else arrow_type
+
+
 def present(query: CompiledQuery, columns: tuple[ResultColumn, ...], rows: GroupRows, units: Units) -> QueryRows:
     """Result rows from the components of windows and groups."""
-    groups = tuple(Values([group[place] for group in rows.groups]) for place in range(len(query.analysed.grouping)))
+    groups = tuple(Values([group[place] for group in rows.groups]) for place in range(len(query.analysed.groups)))
     components = [columned(key, column) for key, column in zip(query.layout.keys, rows.components, strict=True)]
     closed = Closed(Runs.of(rows.windows), groups, components)
     return QueryRows(query.name, columns, pieces=[piece_of(query, columns, closed, units)])
@@ -136,7 +168,8 @@ def piece_of(query: CompiledQuery, columns: tuple[ResultColumn, ...], closed: Cl
         if not keys:
             values.append(closed.groups[places[0]] if places else table.column(item.value))
             continue
-        column = read(item, [closed.components[place] for place in places])
+        assert isinstance(item.value, Aggregate)
+        column = read(item, read_columns(query, item.value, closed.components))
         if result.is_time:
             present = presenter_of(result, keys[0], units)
             column = Values([present(value) for value in column.tolist()])

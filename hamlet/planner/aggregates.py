@@ -10,8 +10,8 @@ Source: HAMLET (SIGMOD'21) §2.1 (aggregation functions); docs/numbers.md ("Exac
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -35,17 +35,19 @@ SIZES = {
     "occurrences_scaled": (2, 0),
     "distinct": (0, 0),  # no part of a cell: see `SETS`
     "registers": (0, 0),
+    "events": (0, 0),
 }
 
 SCALED = frozenset({"sum_double", "count_scaled", "occurrences_scaled"})
 COUNTS = frozenset({"count", "count_scaled"})
-SETS = frozenset({"distinct", "registers"})  # sets of values: exact ones, and those of a HyperLogLog sketch; come last
+# sets come last: values, exactly and as a HyperLogLog sketch; events that several partitions of a group may take
+SETS = ("distinct", "registers", "events")
 
 REGISTERS = 4096  # of a sketch
 
 Types = Mapping[tuple[str, str], AttributeType | None]
 # int for limbs, Scaled for scaled doubles, bool for presence, int | float | None for extrema, frozenset for exact sets,
-# bytes for registers
+# bytes for registers; for matched events a frozenset of (what tells it apart, how many are alike, value)
 Component = Any
 
 
@@ -53,13 +55,14 @@ Component = Any
 class ComponentKey:
     """What a component measures; equal keys of a query are one component.
 
-    `strand` says which trends, where they are told apart by how they begin (`hamlet.planner.beginnings`); 0: all.
+    With `once` it is over the events that some trend takes, each once, instead of over all trends. `strand` says which trends, where they are told apart by how they begin (`hamlet.planner.beginnings`); 0: all.
     """
 
     kind: str
     variable: str | None = None
     attribute: str | None = None
     strand: int = 0
+    once: bool = False
 
 
 @dataclass(frozen=True)
@@ -93,10 +96,12 @@ class Layout:
         variables: Mapping[str, int],
         column_of: Callable[[str, str], int],
         types: Types,
+        once: bool = False,
     ) -> list[tuple[int, ...]]:
         """The kernel's component table; `column_of` numbers the event column of (variable, attribute).
 
-        Sets of values are not in it.
+        Sets of values are not in it. Components over all trends have variables, or with `once` those over matched
+        events.
         """
         rows: list[tuple[int, ...]] = []
         counts = {key.strand: number for number, key in enumerate(self.keys) if key.kind in COUNTS}
@@ -112,8 +117,10 @@ class Layout:
                 (
                     COMPONENTS[key.kind],
                     # a variable of the other side of AND has no events here
-                    -1 if key.variable is None else variables.get(key.variable, -2),
-                    -1 if key.variable is None or key.attribute is None else column_of(key.variable, key.attribute),
+                    -2 if key.once is not once else -1 if key.variable is None else variables.get(key.variable, -2),
+                    -1
+                    if key.variable is None or key.attribute is None or key.once is not once
+                    else column_of(key.variable, key.attribute),
                     int(types.get((key.variable or "", key.attribute or "")) is not AttributeType.DOUBLE),
                     offset,
                     slope,
@@ -131,7 +138,7 @@ _TRENDS = Aggregate("COUNT")
 
 
 @lru_cache(maxsize=1_024)
-def needed(aggregate: Aggregate, double: bool, exact: bool) -> tuple[ComponentKey, ...]:
+def needed(aggregate: Aggregate, double: bool, exact: bool, shared: bool = False) -> tuple[ComponentKey, ...]:
     """The components that one aggregate is read from, its number first.
 
     Parameters
@@ -141,8 +148,16 @@ def needed(aggregate: Aggregate, double: bool, exact: bool) -> tuple[ComponentKe
         Whether the attribute is a DOUBLE.
     exact : bool
         Whether counts and sums of integers are exact; else they are scaled doubles too.
+    shared : bool
+        Of an aggregate over matched events: whether several partitions of a group, or both operands of AND, may take
+        one event.
     """
     place = (aggregate.variable, aggregate.attribute)
+    if aggregate.events:
+        if shared:
+            return (ComponentKey("events", *place),)
+        own = needed(replace(aggregate, events=False), double, exact)
+        return tuple(replace(key, once=True) for key in own)
     count = ComponentKey("count" if exact else "count_scaled")
     occurrences = ComponentKey("occurrences" if exact else "occurrences_scaled", *place)
     total = ComponentKey("sum_double" if double or not exact else "sum_int", *place)
@@ -162,7 +177,9 @@ def needed(aggregate: Aggregate, double: bool, exact: bool) -> tuple[ComponentKe
             return (ComponentKey(f"{extremum}_{'double' if double else 'int'}", *place),)
 
 
-def components(aggregates: Iterable[Aggregate], types: Types, *, exact: bool) -> Layout:
+def components(
+    aggregates: Iterable[Aggregate], types: Types, *, exact: bool, shared: Collection[str] = ()
+) -> Layout:
     """The components that a query's aggregates need, the count first.
 
     Parameters
@@ -171,16 +188,18 @@ def components(aggregates: Iterable[Aggregate], types: Types, *, exact: bool) ->
     types : mapping of (variable, attribute) to AttributeType or None
         None where no value has been seen, which counts as INT.
     exact : bool
+    shared : collection of str
+        Variables whose events several partitions of a group, or both operands of AND, may take.
     """
     keys = dict.fromkeys(needed(_TRENDS, False, exact))
     for each in aggregates:
-        keys.update(dict.fromkeys(needed(each, is_double(each, types), exact)))
+        keys.update(dict.fromkeys(needed(each, is_double(each, types), exact, each.variable in shared)))
     return in_order(keys)
 
 
 def in_order(keys: Iterable[ComponentKey]) -> Layout:
-    """A layout with sets of values behind all else, exact ones first."""
-    return Layout(tuple(sorted(dict.fromkeys(keys), key=lambda key: (key.kind in SETS, key.kind == "registers"))))
+    """A layout with sets behind all else, in the order of `SETS`."""
+    return Layout(tuple(sorted(dict.fromkeys(keys), key=lambda key: ("", *SETS).index(key.kind if key.kind in SETS else ""))))
 
 
 def is_double(aggregate: Aggregate, types: Types) -> bool:
@@ -194,7 +213,7 @@ def merged(keys: Sequence[ComponentKey], one: Sequence[Component], other: Sequen
     for key, a, b in zip(keys, one, other, strict=True):
         if key.kind in ("count", "occurrences", "sum_int"):
             result.append(a + b)
-        elif key.kind in ("present", "distinct"):
+        elif key.kind in ("present", "distinct", "events"):
             result.append(a or b if key.kind == "present" else a | b)
         elif key.kind == "registers":
             result.append(bytes(map(max, a, b)))
@@ -228,7 +247,9 @@ def paired(
     n, m, b = (side[0] for side in (one, two, both))
     result: list[Component] = []
     for key, x, y, z in zip(keys, one, two, both, strict=True):
-        if key.kind == "count":
+        if key.once:  # an event that both operands take is in a set; every trend of either side is in a pair
+            result += merged([key], [x], [y])
+        elif key.kind == "count":
             result.append(n * m - b * (b + 1) // 2)
         elif key.kind == "count_scaled":
             twice = scaled.times(b, scaled.plus(b, (1.0, 0)))
@@ -291,6 +312,7 @@ def followed(keys: Sequence[ComponentKey], one: Sequence[Component], two: Sequen
 def nothing(keys: Sequence[ComponentKey]) -> list[Component]:
     """The components of no trend at all."""
     empty: dict[str, Component] = {"present": False, "distinct": frozenset(), "registers": bytes(REGISTERS)}
+    empty["events"] = frozenset()
     empty |= dict.fromkeys(SCALED, (0.0, 0))
     return [None if "least" in key.kind or "greatest" in key.kind else empty.get(key.kind, 0) for key in keys]
 

@@ -38,6 +38,7 @@ from hamlet.planner.matching import (
     is_matching,
     matching_form,
     sees_all,
+    shared_variables,
 )
 from hamlet.planner.matching_tables import MatchingTables, MatchingWriter, empty_tables
 from hamlet.planner.predicate_facts import adjacent_predicates, local_predicates
@@ -270,6 +271,9 @@ class _ClassCompiler:
                 partial(self.pair_program, analysed),
                 lambda pair: read_attributes(analysed.adjacent[pair]),
                 column_of,
+                query.layout,
+                query.types,
+                variables,
                 empty_tables(
                     analysed,
                     query.reach,
@@ -345,12 +349,16 @@ class _ClassCompiler:
             if each.attribute is not None:
                 place = (each.variable or "", each.attribute)
                 types[place] = self.type_of(analysed, *place)
-        layout = components(analysed.aggregates, types, exact=self.exact)
+        for taken in analysed.taken:
+            if taken.attribute is not None:
+                types[taken.variable, taken.attribute] = self.type_of(analysed, taken.variable, taken.attribute)
+        shared = shared_variables(analysed) if any(each.events for each in analysed.aggregates) else frozenset()
+        layout = components(analysed.aggregates, types, exact=self.exact, shared=shared)
         if analysed.query.session:
             layout = in_order((*layout.keys, ComponentKey("greatest_int", None, SESSION_END)))
         roles = {variable: self.role(analysed, variable) for variable in analysed.types}
         group = tuple(self.attributes.index(name) for name in analysed.grouping)
-        return CompiledQuery(analysed, templates, (), layout, types, roles, group)
+        return CompiledQuery(analysed, templates, (), layout, types, roles, group, shared)
 
     def tables(
         self,

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from hamlet.input.columns import StringPool
 from hamlet.language.meaning import AnalysedQuery
-from hamlet.language.query import Aggregate, Attribute, AttributeType, ReturnItem
+from hamlet.language.query import Aggregate, Attribute, AttributeType, ReturnItem, Taken
 from hamlet.language.schema import Schema
 from hamlet.planner.aggregates import ComponentKey, Layout, is_double, needed
 from hamlet.planner.bands import Band, bands
@@ -41,6 +41,9 @@ class CompiledQuery:
         What accepts events for each variable.
     group : tuple of int
         Place of each grouping attribute among the partition attributes of the class.
+    shared : frozenset of str
+        Variables whose events several partitions of a group, or both operands of AND, may take, where matched events
+        are asked for.
     like : int or None
         Place in the class of the query whose kernel query serves this one too (`hamlet.planner.alike`).
     host : int or None
@@ -62,6 +65,7 @@ class CompiledQuery:
     types: dict[tuple[str, str], AttributeType | None]
     roles: dict[str, Role]
     group: tuple[int, ...]
+    shared: frozenset[str] = frozenset()
     like: int | None = None
     host: int | None = None
     matching: tuple[MatchingTables, ...] = ()
@@ -79,22 +83,22 @@ class CompiledQuery:
     def reads(self) -> tuple[tuple[ReturnItem, tuple[ComponentKey, ...], tuple[int, ...]], ...]:
         """The RETURN items, each with the components that it is read from, and their places in the layout.
 
-        An attribute has no component, and the place is that among the grouping attributes; what is calculated of
-        several has neither (`hamlet.output.expressions`).
+        A value of the group has no component, and the place is that among its values; what is calculated of several
+        has neither (`hamlet.output.expressions`).
         """
         found: list[tuple[ReturnItem, tuple[ComponentKey, ...], tuple[int, ...]]] = []
         for item in self.analysed.query.items:
             if isinstance(item.value, Aggregate):
                 found.append((item, *self.components_of(item.value)))
-            elif isinstance(item.value, Attribute):
-                found.append((item, (), (self.analysed.grouping.index(item.value.name),)))
+            elif isinstance(item.value, (Attribute, Taken)):
+                found.append((item, (), (self.analysed.place_of(item.value),)))
             else:
                 found.append((item, (), ()))
         return tuple(found)
 
     def components_of(self, aggregate: Aggregate) -> tuple[tuple[ComponentKey, ...], tuple[int, ...]]:
         """The components that an aggregate is read from, and their places in the layout."""
-        keys = needed(aggregate, is_double(aggregate, self.types), self.exact)
+        keys = needed(aggregate, is_double(aggregate, self.types), self.exact, aggregate.variable in self.shared)
         return keys, tuple(map(self.layout.keys.index, keys))
 
     @cached_property
@@ -162,6 +166,11 @@ class CompiledClass:
     columns: tuple[tuple[str, AttributeType | None], ...]
     carried: dict[str, tuple[int, ...]]
     line: Line = Shifted()
+
+    @cached_property
+    def tells_apart(self) -> bool:
+        """Whether some query needs to know the events that several partitions take from one another."""
+        return any(key.kind == "events" for query in self.queries for key in query.layout.keys)
 
     @property
     def broadcasts(self) -> bool:

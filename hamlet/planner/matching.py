@@ -7,18 +7,32 @@ bounds on the trend itself, sessions, and distinct values.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 
 from hamlet.language.automaton import intersection, template
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import to_text
-from hamlet.language.query import DISTINCT, Semantics
+from hamlet.language.query import (
+    DISTINCT,
+    And,
+    Between,
+    Comparison,
+    Condition,
+    Literal,
+    Membership,
+    Semantics,
+    Taken,
+    atoms,
+)
 from hamlet.planner.timeline import Line, Shifted
 from optimizer.template import START, Final, Template, Transition
 
 NONE = -1
 SESSION_END = "session end"  # stands for the last time of a session among components
+EVENT_ID = "\0event"  # the column of what tells events apart, whose events several partitions may take
+MOST_COUNT = 100_000  # groups of a count
 
 
 def is_matching(query: AnalysedQuery) -> bool:
@@ -28,7 +42,8 @@ def is_matching(query: AnalysedQuery) -> bool:
         asked.semantics is not Semantics.ANY
         or asked.longest is not None
         or asked.session
-        or any(each.function in DISTINCT for each in query.aggregates)
+        or any(each.function in DISTINCT or each.events for each in query.aggregates)
+        or bool(query.taken)
     )
 
 
@@ -41,7 +56,56 @@ def matching_form(query: AnalysedQuery) -> Hashable:
     """Equal for queries that differ in nothing but RETURN, and in which keys are rolled up."""
     asked = query.query
     condition = None if asked.condition is None else to_text(asked.condition)
-    return to_text(asked.pattern), asked.semantics, condition, asked.session
+    taken = tuple((each, most_taken(query, each)) for each in query.taken)
+    return to_text(asked.pattern), asked.semantics, condition, asked.session, taken
+
+
+def most_taken(query: AnalysedQuery, taken: Taken) -> int | None:
+    """The largest count of a group that HAVING lets pass; None where it says nothing."""
+    bounds = [_bound(each, taken) for each in _conjuncts(query.query.having)]
+    return min((each for each in bounds if each is not None), default=None)
+
+
+def _conjuncts(having: Condition | None) -> tuple[Condition, ...]:
+    if having is None:
+        return ()
+    return having.operands if isinstance(having, And) else (having,)
+
+
+def _bound(condition: Condition, taken: Taken) -> int | None:
+    """What a condition says that a count is at most."""
+    match condition:
+        case Comparison(operator="=" | "<=" | "<" as sign, left=left, right=Literal(value=value)) if left == taken:
+            return _floor(value, strictly=sign == "<")
+        case Comparison(operator="=" | ">=" | ">" as sign, left=Literal(value=value), right=right) if right == taken:
+            return _floor(value, strictly=sign == ">")
+        case Between(operand=operand, high=Literal(value=value), negated=False) if operand == taken:
+            return _floor(value, strictly=False)
+        case Membership(operand=operand, choices=choices, negated=False) if operand == taken:
+            bounds = [_floor(each.value, strictly=False) if isinstance(each, Literal) else None for each in choices]
+            return None if None in bounds else max(each for each in bounds if each is not None)
+    return None
+
+
+def _floor(value: object, *, strictly: bool) -> int | None:
+    """The largest count that is at most, or below, a number; -1 is below all."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return min(max(math.ceil(value) - 1 if strictly else math.floor(value), -1), MOST_COUNT)
+
+
+def shared_variables(query: AnalysedQuery) -> frozenset[str]:
+    """The variables whose events several partitions of a group, or both operands of AND, may take."""
+    rolled_up = [name for name in query.equivalence if name not in query.grouping]
+    found = {
+        variable
+        for variable in query.types
+        if any(name not in query.declared.get(variable, (name,)) for name in rolled_up)
+    }
+    if len(query.patterns) > 1:
+        one, two = ({each.variable for each in atoms(pattern)} for pattern in query.patterns)
+        found |= one & two
+    return frozenset(found)
 
 
 @dataclass(frozen=True)

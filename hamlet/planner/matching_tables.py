@@ -14,8 +14,8 @@ from hamlet.kernel.expression import Program
 from hamlet.kernel.operators.matching.operator import SEMANTICS
 from hamlet.language.meaning import AnalysedQuery, Pair
 from hamlet.language.query import AttributeType
-from hamlet.planner.aggregates import SETS, Layout, Types
-from hamlet.planner.matching import NONE, SESSION_END, Automaton, Reach
+from hamlet.planner.aggregates import Layout, Types
+from hamlet.planner.matching import EVENT_ID, NONE, SESSION_END, Automaton, Reach, most_taken
 from hamlet.planner.timeline import Calendar
 from optimizer.template import START, Guard
 
@@ -45,6 +45,10 @@ class MatchingTables:
     end_guards: list[int] = field(default_factory=list)
     guard_arrivals: list[tuple[int, ...]] = field(default_factory=list)
     stores: list[tuple[int, int]] = field(default_factory=list)
+    event_components: list[tuple[int, ...]] = field(default_factory=list)
+    traced: list[tuple[int, int, int]] = field(default_factory=list)
+    event_sets: list[tuple[int, int, int]] = field(default_factory=list)
+    takings: list[tuple[int, ...]] = field(default_factory=list)
     predicates: list[tuple[Program, tuple[int, int], tuple[int, int]]] = field(default_factory=list)
     members: list[int] = field(default_factory=list)
     guard_sets: list[tuple[int, int]] = field(default_factory=list)
@@ -52,6 +56,14 @@ class MatchingTables:
     arrivals_of: dict[str, list[int]] = field(default_factory=dict)
     guard_arrivals_of: dict[str, list[int]] = field(default_factory=dict)
     calendar: tuple[Any, ...] | None = None  # `hamlet.planner.timeline.Calendar.table`, where times stay what they are
+
+    def recorded(self) -> list[tuple[int, int, int]]:
+        """(traced variable, place, event column) of the attributes that records of matched events keep."""
+        return [
+            (number, place, self.members[begin + place])
+            for number, (_, begin, end) in enumerate(self.traced)
+            for place in range(end - begin)
+        ]
 
     def kept(self) -> list[tuple[int, int, int]]:
         """(list, place, event column) of the attributes that nodes keep."""
@@ -80,6 +92,8 @@ class MatchingWriter:
         The attributes that the conditions of a pair read of the earlier and of the later event, whatever their types.
     column_of : callable
         Number of the event column for (variable, attribute).
+    layout, types, variables
+        As for `empty_tables`.
     tables : MatchingTables
         Filled.
     """
@@ -89,6 +103,9 @@ class MatchingWriter:
     program_of: Callable[[Pair], Program]
     references: Callable[[Pair], tuple[list[str], list[str]]]
     column_of: Callable[[str, str], int]
+    layout: Layout
+    types: Types
+    variables: Mapping[str, int]
     tables: MatchingTables
     set_numbers: dict[frozenset[int], int] = field(default_factory=dict)
     kept: dict[object, dict[str, int]] = field(default_factory=dict)  # state or store -> attribute -> event column
@@ -127,9 +144,50 @@ class MatchingWriter:
                     *self._members(ends.get(state, [])),
                 )
             )
+        self._trace()
         stores = [key for key in self.kept if not isinstance(key, int)]
         tables.stores = [self._members(list(self.kept[key].values())) for key in stores]
         return tables
+
+    def _trace(self) -> None:
+        """What is kept of the events that aggregates over matched events, and groups, ask for."""
+        tables, variables = self.tables, self.variables
+        read: dict[str, dict[str, int]] = {}  # variable -> attribute -> place in its records
+        keys = [key for key in self.layout.keys if key.once or key.kind == "events"]
+        for key in keys:
+            assert key.variable is not None
+            places = read.setdefault(key.variable, {})
+            names = [*([EVENT_ID] if key.kind == "events" else []), *([key.attribute] if key.attribute else [])]
+            for name in names:
+                places.setdefault(name, len(places))
+        traced = list(read)
+        for variable in traced:
+            columns = [self.column_of(variable, name) for name in read[variable]]
+            tables.traced.append((variables.get(variable, -2), *self._members(columns)))
+        tables.event_components = self.layout.cells.rows(
+            variables, lambda variable, name: read[variable][name], self.types, once=True
+        )
+        for key in keys:
+            if key.kind == "events":
+                assert key.variable is not None
+                places = read[key.variable]
+                value = NONE if key.attribute is None else places[key.attribute]
+                tables.event_sets.append((traced.index(key.variable), places[EVENT_ID], value))
+        for taken in self.query.taken:
+            most = most_taken(self.query, taken) if taken.attribute is None else None
+            type = self.types.get((taken.variable, taken.attribute or ""))
+            column = NONE if taken.attribute is None else self.column_of(taken.variable, taken.attribute)
+            tables.takings.append(
+                (
+                    ("FIRST", "LAST", "COUNT").index(taken.function),
+                    NONE if most is None else most,
+                    variables.get(taken.variable, -2),
+                    column,
+                    0,
+                    int(type is AttributeType.DOUBLE),
+                    int(type is AttributeType.STRING),
+                )
+            )
 
     def _arrival(self, state: int, label: int, variable: str, ways: list[tuple[int, int, int]]) -> None:
         self.tables.arrivals_of.setdefault(variable, []).append(len(self.tables.arrivals))
@@ -244,7 +302,7 @@ def empty_tables(
     cells = layout.cells
     sets: list[tuple[int, ...]] = []
     for key in layout.keys:
-        if key.kind in SETS and key.variable is not None and key.attribute is not None:
+        if key.kind in ("distinct", "registers") and key.variable is not None and key.attribute is not None:
             type = types.get((key.variable, key.attribute))
             sets.append(
                 (

@@ -146,7 +146,7 @@ class Workload:
             for conditions in (*query.local.values(), *query.adjacent.values()):
                 read = (each for one in conditions for each in references(one))
                 found.update((each.attribute, None) for each in read if each.variable not in of_rows)
-            asked = (each for each in query.aggregates if each.variable not in of_rows)
+            asked = (each for each in (*query.aggregates, *query.taken) if each.variable not in of_rows)
             found.update((each.attribute, None) for each in asked if each.attribute is not None)
         return tuple(found)
 

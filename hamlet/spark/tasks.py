@@ -28,7 +28,7 @@ from hamlet.input.ticks import times_of
 from hamlet.language.schema import Schema
 from hamlet.output.partial import PartialCodec
 from hamlet.output.query_rows import QueryRows
-from hamlet.output.rows import Closed
+from hamlet.output.rows import Closed, group_types
 from hamlet.pages.decisions import Decisions
 from hamlet.parallel.routing.routes import Route, part_of
 from hamlet.parallel.routing.routing import Ownership, Router, Slicing
@@ -301,8 +301,7 @@ def _of_class(batch: pa.RecordBatch, bit: int) -> pa.RecordBatch:
 
 def codec_of(query: CompiledQuery, schema: Schema) -> PartialCodec:
     """What turns partial rows of a query into bytes."""
-    types = [schema.arrow_types.get(name, pa.null()) for name in query.analysed.grouping]
-    return PartialCodec(query.analysed.index, query.layout.keys, types)
+    return PartialCodec(query.analysed.index, query.layout.keys, group_types(query, schema))
 
 
 # --------------------------------------------------------------------------------------------------- routing

@@ -11,11 +11,23 @@ import numpy as np
 import numpy.typing as npt
 
 from hamlet.input.columns import Int64Array
-from hamlet.language.conditions import aggregates, attributes
-from hamlet.language.query import Aggregate, And, Attribute, AttributeType, Condition, Expression, Log2, ReturnItem, Top
+from hamlet.language.conditions import aggregates, groups
+from hamlet.language.query import (
+    Aggregate,
+    And,
+    Attribute,
+    AttributeType,
+    Condition,
+    Expression,
+    Log2,
+    ReturnItem,
+    Taken,
+    Top,
+)
 from hamlet.output.components import Column, Values, read, taken
 from hamlet.output.expressions.single import truth_of, value_of
 from hamlet.output.expressions.vectors import Inexact, Vector, evaluated, truths, vector_of
+from hamlet.output.matched import read_columns
 from hamlet.output.numbers import Bools, Integers
 from hamlet.planner.compiled import CompiledQuery
 
@@ -30,7 +42,7 @@ class Table:
     ----------
     query : CompiledQuery
     groups : mapping of str to Values
-        The grouping attributes, each of shape (rows,); made where they are asked for.
+        The values of the groups, each of shape (rows,); made where they are asked for.
     components : list of Column
         In the order of the query's layout, each of shape (rows,).
     size : int
@@ -79,7 +91,7 @@ class Table:
 
     def column(self, expression: Expression) -> Values:
         """The values of an expression."""
-        if isinstance(expression, (Attribute, Aggregate)):
+        if isinstance(expression, (Attribute, Taken, Aggregate)):
             return self._read(expression)
         try:
             found = evaluated(expression, self._vector)
@@ -107,8 +119,8 @@ class Table:
     def _read(self, operand: Expression) -> Values:
         found = self._values.get(operand)
         if found is None:
-            if isinstance(operand, Attribute):
-                found = self.groups(self.query.analysed.grouping.index(operand.name))
+            if isinstance(operand, (Attribute, Taken)):
+                found = self.groups(self.query.analysed.place_of(operand))
             elif isinstance(operand, Log2):
                 assert isinstance(operand.operand, Aggregate)
                 found = self._aggregate(operand.operand, log2=True)
@@ -122,8 +134,7 @@ class Table:
         return found
 
     def _aggregate(self, aggregate: Aggregate, *, log2: bool) -> Values:
-        _, places = self.query.components_of(aggregate)
-        return read(ReturnItem(aggregate, log2), [self.components[place] for place in places])
+        return read(ReturnItem(aggregate, log2), read_columns(self.query, aggregate, self.components))
 
     def _is_time(self, operand: Aggregate) -> bool:
         kind = self.query.types.get((operand.variable or "", operand.attribute or ""))
@@ -134,7 +145,7 @@ class Table:
 
     def _lookups(self, part: Condition | Expression) -> list[Callable[[Expression], Any]]:
         """For every row what gives the values of operands there."""
-        operands: list[Expression] = [*attributes(part), *aggregates(part)]
+        operands: list[Expression] = [*groups(part), *aggregates(part)]
         for operand in operands:
             if operand not in self._lists:
                 values = self._read(operand).tolist()
@@ -159,7 +170,7 @@ def conjuncts(having: Condition | None) -> list[Condition]:
     if having is None:
         return []
     found = list(having.operands) if isinstance(having, And) else [having]
-    return sorted(found, key=lambda each: any(True for _ in attributes(each)))
+    return sorted(found, key=lambda each: any(True for _ in groups(each)))
 
 
 def best(table: Table, windows: Int64Array, top: Top) -> Int64Array:

@@ -9,17 +9,22 @@ from libc.stdlib cimport malloc, realloc
 from libc.string cimport memcpy
 
 from hamlet.kernel.memory cimport ALLOCATION, take
+from hamlet.kernel.operators.matching.lineage cimport is_lineage, reserve_record, reserve_vertex
+from hamlet.kernel.operators.matching.marks cimport MOST_WORDS, add_mark
 from hamlet.kernel.operators.matching.state cimport free_partition, new_partition, node_at
 from hamlet.kernel.operators.matching.tables cimport (
     HEAD,
     Core,
+    Lineage,
     Nodes,
     Partition,
     Store,
     Table,
     is_store,
+    mark_of,
     node_words,
     value_words,
+    vertex_of,
 )
 from hamlet.kernel.operators.matching.value_sets cimport number_value
 
@@ -57,6 +62,16 @@ cdef int write_partition(Writer* to, const Table* t, const Partition* p, int64_t
     for number in range(t.exact_sets):
         count = p.dictionary[number].count
         if put(to, &count, 1) or put(to, p.dictionary[number].value, count):
+            return 1
+    if t.traces:
+        numbers[0], numbers[1] = max(p.lineage.count - 1, 0), p.lineage.records  # vertex 0 is in every graph
+        if put(to, numbers, 2) or put(to, p.lineage.vertex + 1, numbers[0]):
+            return 1
+        if put(to, p.lineage.record, p.lineage.records * t.record_words):
+            return 1
+    if t.takings:
+        count = p.marks.count
+        if put(to, &count, 1) or put(to, p.marks.word, count * 2 * t.takings):
             return 1
     for number in range(t.lists):
         n = &p.nodes[number]
@@ -137,6 +152,10 @@ cdef bint read_parts(Core* k, const Table* t, Partition* p, Reader* source) noex
                 return False
             if number_value(k, t, p, number, value):
                 return False
+    if t.traces and not read_lineage(k, t, p, source):
+        return False
+    if t.takings and not read_marks(k, t, p, source):
+        return False
     for number in range(t.lists):
         n = &p.nodes[number]
         stride = node_words(t, p, number)
@@ -158,6 +177,72 @@ cdef bint read_parts(Core* k, const Table* t, Partition* p, Reader* source) noex
         if not get(source, n.word, count * stride) or not fits_limits(t, p, number, source):
             return False
         if not fits_lanes(t, p, number, source):
+            return False
+        if not (is_store(t, number) or fits_graph(t, p, number)):
+            source.left = -1
+            return False
+    return True
+
+
+cdef bint read_lineage(Core* k, const Table* t, Partition* p, Reader* source) noexcept nogil:
+    """Vertices and records, of which none leads astray."""
+    cdef int64_t numbers[2]
+    cdef Lineage* l = &p.lineage
+    if not get(source, numbers, 2):
+        return False
+    if numbers[0] < 0 or numbers[1] < 0 or numbers[0] > source.left or numbers[1] > source.left // t.record_words:
+        source.left = -1
+        return False
+    while l.capacity <= numbers[0]:
+        l.count = l.capacity
+        if reserve_vertex(k, p):
+            return False
+    while l.record_capacity < numbers[1]:
+        l.records = l.record_capacity
+        if reserve_record(k, t, p):
+            return False
+    l.count, l.records = numbers[0] + 1, numbers[1]
+    l.vertex[0] = 0
+    if not get(source, l.vertex + 1, numbers[0]) or not get(source, l.record, l.records * t.record_words):
+        return False
+    if not is_lineage(t, p):
+        source.left = -1
+        return False
+    return True
+
+
+cdef bint read_marks(Core* k, const Table* t, Partition* p, Reader* source) noexcept nogil:
+    """The marks, in their order; they differ."""
+    cdef int64_t count, limit, _
+    cdef uint64_t word[MOST_WORDS]
+    cdef int place
+    if not get(source, &count, 1):
+        return False
+    for _ in range(count):
+        if not get(source, word, 2 * t.takings):
+            return False
+        for place in range(t.takings):
+            limit = -1
+            if source.limits != NULL and t.taking[place].values.text:
+                limit = source.limits[t.taking[place].values.column]
+            if limit >= 0 and word[2 * place] & 2 and not 0 <= <int64_t> word[2 * place + 1] < limit:
+                source.left = -1
+                return False
+        if add_mark(k, t, p, word):
+            return False
+    return True
+
+
+cdef bint fits_graph(const Table* t, const Partition* p, int number) noexcept nogil:
+    """Whether the vertices and marks of a list's nodes are there."""
+    cdef Py_ssize_t stride = node_words(t, p, number), words = value_words(t, p)
+    cdef int64_t node
+    cdef uint64_t* value
+    for node in range(p.nodes[number].count):
+        value = node_at(&p.nodes[number], node, stride) + HEAD
+        if t.traces and vertex_of(t, value, words)[0] >= <uint64_t> max(p.lineage.count, <Py_ssize_t> 1):
+            return False
+        if t.takings and mark_of(t, value, words) >= <uint64_t> max(p.marks.count, <Py_ssize_t> 1):
             return False
     return True
 

@@ -10,12 +10,16 @@ from hamlet.kernel.interface cimport Interface
 from hamlet.kernel.operators.matching.tables cimport (
     Arrival,
     Calendar,
+    EventSet,
     GuardArrival,
     StateTable,
     Store,
     Table,
+    Taking,
+    Traced,
     ValueSet,
     Way,
+    kept_words,
 )
 from hamlet.kernel.plan cimport Component, Predicate
 from hamlet.kernel.plan cimport Arrival as Binding
@@ -30,11 +34,14 @@ cdef void load_table(Table* t, object table, bint apart, Interface owner) except
     states = [*table.states]
     if apart:  # in the second half no trend ends
         states += [(*row[:5], 0, 0, 0) for row in table.states]
-    parts = table.components, table.ways, table.arrivals, states, table.guard_arrivals, table.stores, table.sets
+    parts = (
+        table.components, table.ways, table.arrivals, states, table.guard_arrivals, table.stores, table.sets,
+        table.event_components, table.traced, table.event_sets, table.takings,
+    )
     flat = [[number for row in part for number in row] for part in parts]
     edges = [edge for pair in table.guard_sets for edge in pair]
     flat += [table.end_guards, table.members, table.guard_first, edges]
-    cdef int* start[11]
+    cdef int* start[15]
     t.table = <int*> malloc((sum(map(len, flat)) + 1) * sizeof(int))
     if t.table == NULL:
         raise MemoryError
@@ -45,10 +52,15 @@ cdef void load_table(Table* t, object table, bint apart, Interface owner) except
             at += 1
     t.cells.component, t.way, t.arrival = <Component*> start[0], <Way*> start[1], <Arrival*> start[2]
     t.state, t.guard_arrival, t.store = <StateTable*> start[3], <GuardArrival*> start[4], <Store*> start[5]
-    t.value_set, t.end_guards, t.member = <ValueSet*> start[6], start[7], start[8]
-    t.guard_first, t.guard_set = start[9], start[10]
+    t.value_set, t.traced, t.event_set = <ValueSet*> start[6], <Traced*> start[8], <EventSet*> start[9]
+    t.taking, t.end_guards, t.member = <Taking*> start[10], start[11], start[12]
+    t.guard_first, t.guard_set = start[13], start[14]
+    t.traces, t.event_sets, t.takings = len(table.traced), len(table.event_sets), len(table.takings)
+    t.record_words = 1 + max((kept_words(end - first) for _, first, end in table.traced), default=0)
     t.cells.components = len(table.components)
     t.cells.fixed, t.cells.wide, t.cells.exact = table.fixed, table.wide, table.exact
+    t.events = t.cells
+    t.events.component = <Component*> start[7]
     t.semantics = table.semantics
     t.within, t.slide, t.span, t.gap = table.within, table.slide, table.span, table.gap
     if table.calendar is not None:

@@ -25,6 +25,8 @@ from hamlet.kernel.operators.matching.checkpoint cimport Reader, Writer, read_pa
 from hamlet.kernel.operators.matching.feed cimport sort_by_key, take_events
 from hamlet.kernel.operators.matching.load cimport load_table
 from hamlet.kernel.operators.matching.state cimport free_partition, relay
+from hamlet.kernel.operators.matching.lineage cimport widen_records
+from hamlet.kernel.operators.matching.marks cimport widen_marks
 from hamlet.kernel.operators.matching.tables cimport (
     ANY,
     CONTIGUOUS,
@@ -94,7 +96,11 @@ cdef class Matching(Interface):
         k.vector = <Column*> calloc(columns, sizeof(Column))
         k.scalar = <Column*> calloc(columns, sizeof(Column))
         k.fresh = <int64_t*> calloc(4 * states, sizeof(int64_t))
-        if k.vector == NULL or k.scalar == NULL or k.fresh == NULL:
+        traces = max((k.query[number].traces for number in range(k.queries)), default=0)
+        widest = max((k.query[number].record_words for number in range(k.queries)), default=0)
+        k.traced_record = <int64_t*> calloc(traces + 1, sizeof(int64_t))
+        k.kept_column = <Column*> calloc(widest + 1, sizeof(Column))
+        if k.vector == NULL or k.scalar == NULL or k.fresh == NULL or k.traced_record == NULL or k.kept_column == NULL:
             raise MemoryError
 
     def __dealloc__(self):
@@ -126,6 +132,12 @@ cdef class Matching(Interface):
         free(k.fresh)
         free(k.kept_start)
         free(k.scratch)
+        free(k.bound)
+        free(k.seen)
+        free(k.todo)
+        free(k.mapped)
+        free(k.traced_record)
+        free(k.kept_column)
         free(k.vector)
         free(k.scalar)
         free(k.registers)
@@ -181,8 +193,9 @@ cdef class Matching(Interface):
         ----------
         other : Matching
             Left empty.
-        widened : sequence of (sequence of (int, int), sequence of int)
-            Per query the (list, place of column) whose kept values turn from INT into DOUBLE, and the sets.
+        widened : sequence of (sequence of (int, int), sequence of int, sequence of (int, int), sequence of int)
+            Per query the (list, place of column) whose kept values turn from INT into DOUBLE, the sets, the (traced
+            variable, place of column) of records, and what trends are grouped by.
         """
         cdef Core* k = &self.core
         cdef Core* old = &other.core
@@ -217,6 +230,10 @@ cdef class Matching(Interface):
                         (<double*> word)[0] = <double> (<int64_t*> word)[0]
                 for place in widened[query][1]:
                     widen_values(&p.dictionary[place])
+                for number, place in widened[query][2]:
+                    widen_records(t, p, number, place)
+                for place in widened[query][3]:
+                    widen_marks(t, p, place)
 
     def process(
         self, keys, times, orders, classes, columns, ranks, Py_ssize_t key_count, int64_t part=0, int64_t parts=1,
@@ -434,10 +451,40 @@ cdef class Matching(Interface):
             registers.view(np.uint8).reshape(r.count, t.registers, 8 * <int> REGISTER_WORDS),
         )
 
+    def events(self, int query):
+        """The matched events of the same rows, for those event sets that are asked for; copied.
+
+        Returns
+        -------
+        sizes : int64 array of shape (n, event sets)
+        events : int64 array of shape (events of all sets, 3)
+            Row after row, set after set: what tells an event apart, whether it has a value, and the value.
+        """
+        cdef Rows* r = &self.core.rows[query]
+        sizes = np.zeros(r.event_sizes, np.int64)
+        events = np.zeros(r.events, np.int64)
+        if r.event_sizes:
+            sizes[:] = np.asarray(<int64_t[:r.event_sizes]> <int64_t*> r.event_size)
+        if r.events:
+            events[:] = np.asarray(<int64_t[:r.events]> <int64_t*> r.event)
+        return sizes.reshape(r.count, self.core.query[query].event_sets), events.reshape(-1, 3)
+
+    def marks(self, int query):
+        """What the trends of the same rows took; int64 array of shape (n, things that GROUP-BY names, 2), copied.
+
+        The first number of a value says whether there is an event (bit 0) and a value (bit 1).
+        """
+        cdef Rows* r = &self.core.rows[query]
+        marks = np.zeros(r.marks, np.int64)
+        if r.marks:
+            marks[:] = np.asarray(<int64_t[:r.marks]> <int64_t*> r.mark)
+        return marks.reshape(r.count, self.core.query[query].takings, 2)
+
     def drop(self, int query):
         """Forget the rows that `rows` gives."""
         cdef Rows* r = &self.core.rows[query]
         r.count = r.words = r.members = r.sizes = r.register_words = 0
+        r.marks = r.events = r.event_sizes = 0
 
     @property
     def counters(self):

@@ -10,7 +10,9 @@ cdef uint64_t* append_node(Core* k, const Table* t, Partition* p, int number) no
 cdef int add_node(
     Core* k, const Table* t, Partition* p, int number, int64_t lane, int64_t step, const uint64_t* value, uint64_t pane
 ) noexcept nogil
-cdef void add_value(const Table* t, const Partition* p, uint64_t* target, const uint64_t* source) noexcept nogil
+cdef int add_value(
+    Core* k, const Table* t, Partition* p, uint64_t* target, const uint64_t* source
+) noexcept nogil
 cdef void drop_first(Nodes* n, Py_ssize_t nodes, Py_ssize_t stride) noexcept nogil
 cdef void keep_unmoved(const Table* t, Partition* p, int number, uint64_t mark) noexcept nogil
 cdef int reserve_bits(Core* k, const Table* t, Partition* p, int64_t additions) noexcept nogil

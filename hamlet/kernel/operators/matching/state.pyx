@@ -25,6 +25,8 @@ from hamlet.kernel.cells cimport (
     words_of,
 )
 from hamlet.kernel.memory cimport ALLOCATION, take
+from hamlet.kernel.operators.matching.lineage cimport free_lineage, join_lineage
+from hamlet.kernel.operators.matching.marks cimport clear_marks, free_marks
 from hamlet.kernel.operators.matching.tables cimport (
     FIRST_SET_WORDS,
     HEAD,
@@ -37,10 +39,12 @@ from hamlet.kernel.operators.matching.tables cimport (
     Table,
     extra_words,
     is_store,
+    mark_of,
     node_words,
     place_on_line,
     step_of,
     value_words,
+    vertex_of,
 )
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, SUM_DOUBLE, SUM_INT, Component
 
@@ -122,6 +126,8 @@ cdef void free_partition(Core* k, const Table* t, Partition* p) noexcept nogil:
     for i in range(t.exact_sets):
         free(p.dictionary[i].value)
         free(p.dictionary[i].slot)
+    free_lineage(p)
+    free_marks(p)
     take(k.account, -p.bytes)
     k.live -= 1
     free(p)
@@ -138,6 +144,9 @@ cdef void clear_partition(const Table* t, Partition* p) noexcept nogil:
         memset(p.dictionary[i].slot, 0xFF, p.dictionary[i].slots * sizeof(int32_t))
     memset(p.latest, 0, 2 * (t.guard_states + t.guards) * sizeof(int64_t))
     p.bits = 0
+    p.lineage.count = min(p.lineage.count, 1)
+    p.lineage.records = 0
+    clear_marks(p)
 
 
 cdef int claim(Core* k, Partition* p, Py_ssize_t bytes) noexcept nogil:
@@ -244,14 +253,25 @@ cdef uint64_t* append_node(Core* k, const Table* t, Partition* p, int number) no
     return node_at(n, n.count - 1, stride)
 
 
-cdef Py_ssize_t upper_place(const Nodes* n, Py_ssize_t stride, int64_t lane) noexcept nogil:
-    """The place behind the last node of a lane, or where it would be."""
+cdef inline bint is_behind(
+    const Table* t, const uint64_t* node, Py_ssize_t words, int64_t lane, uint64_t mark
+) noexcept nogil:
+    """Whether a node, whose value has so many words, stands behind those of a lane and mark."""
+    return <int64_t> node[0] > lane or (
+        t.takings and <int64_t> node[0] == lane and mark_of(t, node + HEAD, words) > mark
+    )
+
+
+cdef Py_ssize_t upper_place(
+    const Table* t, const Nodes* n, Py_ssize_t words, Py_ssize_t stride, int64_t lane, uint64_t mark
+) noexcept nogil:
+    """The place behind the last node of a lane and mark, or where it would be."""
     cdef Py_ssize_t low = 0, high = n.count, middle
-    if high == 0 or <int64_t> node_at(n, high - 1, stride)[0] <= lane:
+    if high == 0 or not is_behind(t, node_at(n, high - 1, stride), words, lane, mark):
         return high
     while low < high:
         middle = (low + high) // 2
-        if <int64_t> node_at(n, middle, stride)[0] <= lane:
+        if not is_behind(t, node_at(n, middle, stride), words, lane, mark):
             low = middle + 1
         else:
             high = middle
@@ -273,14 +293,13 @@ cdef int add_node(
         guards = t.end_guards[number - t.states]
     if reserve_node(k, t, p, number, stride):
         return OUT_OF_MEMORY
-    at = upper_place(n, stride, lane)
+    at = upper_place(t, n, words, stride, lane, mark_of(t, value, words))
     if at:
         node = node_at(n, at - 1, stride)
-        if <int64_t> node[0] == lane and not node[1] & LEAVES and (not ends or node[stride - 1] == pane):
+        if <int64_t> node[0] == lane and is_marked_as(t, node + HEAD, value, words) and not node[1] & LEAVES and (not ends or node[stride - 1] == pane):
             if not told_apart(t, p, guards, step_of(node), step):
-                add_value(t, p, node + HEAD, value)
                 node[1] = <uint64_t> step
-                return NO_FAILURE
+                return add_value(k, t, p, node + HEAD, value)
     node = node_at(n, at, stride)
     if at < n.count:
         memmove(node + stride, node, (n.count - at) * stride * sizeof(uint64_t))
@@ -291,21 +310,31 @@ cdef int add_node(
     if ends:
         node[stride - 1] = pane
     if guards >= 0 and at + 1 >= LONG_LANE:
-        thin_lane(t, p, n, at, stride, guards, ends)
+        return thin_lane(k, t, p, n, at, stride, guards, ends)
     return NO_FAILURE
 
 
-cdef void thin_lane(
-    const Table* t, Partition* p, Nodes* n, Py_ssize_t last, Py_ssize_t stride, int guards, bint ends
+cdef inline bint is_marked_as(
+    const Table* t, const uint64_t* one, const uint64_t* other, Py_ssize_t words
 ) noexcept nogil:
-    """Make neighbouring nodes of a lane one where no guard can tell them apart any more; `last` is its last node."""
-    cdef Py_ssize_t first = last, i, kept
-    cdef uint64_t* node
+    """Whether two values have one mark."""
+    return not t.takings or mark_of(t, one, words) == mark_of(t, other, words)
+
+
+cdef int thin_lane(
+    Core* k, const Table* t, Partition* p, Nodes* n, Py_ssize_t last, Py_ssize_t stride, int guards, bint ends
+) noexcept nogil:
+    """Make neighbouring nodes of a lane and mark one where no guard tells them apart; `last` is the last of them."""
+    cdef Py_ssize_t first = last, i, kept, words = value_words(t, p)
+    cdef uint64_t* node = node_at(n, last, stride)
     cdef uint64_t* before
-    while first and node_at(n, first - 1, stride)[0] == node_at(n, last, stride)[0]:
+    while first:
+        before = node_at(n, first - 1, stride)
+        if before[0] != node[0] or not is_marked_as(t, before + HEAD, node + HEAD, words):
+            break
         first -= 1
     if last - first < LONG_LANE:
-        return
+        return NO_FAILURE
     kept = first
     for i in range(first + 1, last + 1):
         node, before = node_at(n, i, stride), node_at(n, kept, stride)
@@ -318,7 +347,8 @@ cdef void thin_lane(
             if kept != i:
                 memcpy(node_at(n, kept, stride), node, stride * sizeof(uint64_t))
         else:
-            add_value(t, p, before + HEAD, node + HEAD)
+            if add_value(k, t, p, before + HEAD, node + HEAD):
+                return OUT_OF_MEMORY
             before[1] = node[1]
     if kept < last:
         memmove(
@@ -326,6 +356,7 @@ cdef void thin_lane(
             (n.count - last - 1) * stride * sizeof(uint64_t),
         )
         n.count -= last - kept
+    return NO_FAILURE
 
 
 cdef bint killed_since(const Table* t, const Partition* p, int guards, int64_t step) noexcept nogil:
@@ -362,20 +393,26 @@ cdef bint told_apart(const Table* t, const Partition* p, int guards, int64_t ear
 # --------------------------------------------------------------------------------------------------- values
 
 
-cdef void add_value(const Table* t, const Partition* p, uint64_t* target, const uint64_t* source) noexcept nogil:
-    """Add the aggregates of some trends to those of others."""
+cdef int add_value(
+    Core* k, const Table* t, Partition* p, uint64_t* target, const uint64_t* source
+) noexcept nogil:
+    """Add the aggregates of some trends to those of others; the mark of these stays."""
     cdef Py_ssize_t i, words = words_of(&t.cells, p.width), bits = t.exact_sets * <Py_ssize_t> p.set_words
     cdef uint8_t* to
     cdef const uint8_t* held
+    cdef Py_ssize_t last = value_words(t, p)
     add_cell(&t.cells, p.width, target, source)
+    if t.traces and join_lineage(k, p, vertex_of(t, target, last), vertex_of(t, <uint64_t*> source, last)[0]):
+        return OUT_OF_MEMORY
     if t.sets == 0:
-        return
+        return NO_FAILURE
     for i in range(words, words + bits):
         target[i] |= source[i]
     to = <uint8_t*> (target + words + bits)
     held = <const uint8_t*> (source + words + bits)
     for i in range(t.registers * <Py_ssize_t> REGISTER_WORDS * 8):
         to[i] = max(to[i], held[i])
+    return NO_FAILURE
 
 
 cdef int reserve_bits(Core* k, const Table* t, Partition* p, int64_t additions) noexcept nogil:
@@ -461,7 +498,7 @@ cdef void copy_value(
         memcpy(to, held, before.set_words * sizeof(uint64_t))
         to += p.set_words
         held += before.set_words
-    memcpy(to, held, t.registers * <size_t> REGISTER_WORDS * sizeof(uint64_t))
+    memcpy(to, held, (t.registers * <size_t> REGISTER_WORDS + (t.traces > 0) + (t.takings > 0)) * sizeof(uint64_t))
 
 
 cdef void copy_component(

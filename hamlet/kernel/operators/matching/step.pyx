@@ -17,8 +17,9 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memmove, memset
 
 from hamlet.kernel.cells cimport bind_event, floor_divide, has_trends, increment, lowest_window, words_of
-from hamlet.kernel.expression cimport Column
 from hamlet.kernel.operators.matching.guards cimport read_guards, write_guards
+from hamlet.kernel.operators.matching.lineage cimport tidy_lineage, trace_event
+from hamlet.kernel.operators.matching.marks cimport DROPPED, NO_MEMORY, begin_marks, next_mark, tidy_marks
 from hamlet.kernel.operators.matching.predicates cimport bind_scalars, fits_predicate, keep_columns
 from hamlet.kernel.operators.matching.state cimport (
     add_node,
@@ -49,15 +50,17 @@ from hamlet.kernel.operators.matching.tables cimport (
     ValueSet,
     Way,
     entry_of,
+    mark_of,
     node_words,
     place_on_line,
     row_of,
     step_of,
     value_words,
+    vertex_of,
 )
-from hamlet.kernel.operators.matching.value_sets cimport find_value, number_value
+from hamlet.kernel.operators.matching.value_sets cimport find_value, number_value, value_of
 from hamlet.kernel.operators.matching.windows cimport expect_row, expire, schedule
-from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, OVERFLOW
+from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, OVERFLOW, TOO_MANY_GROUPS
 
 cdef extern from "value_hash.h" nogil:
     uint64_t hash_integer(int64_t value)
@@ -223,6 +226,13 @@ cdef int read_events(
     if t.span < 0 and t.gap < 0:
         lanes = max(0, floor_divide(time, t.slide) - p.horizon + 1)
     k.pending_end = 0
+    k.traced_row = -1
+    if t.traces and tidy_lineage(k, t, p):
+        return OUT_OF_MEMORY
+    if t.takings and tidy_marks(k, t, p):
+        return OUT_OF_MEMORY
+    for number in range(t.exact_sets):
+        p.dictionary[number].settled = p.dictionary[number].count
     for i in range(n):
         entry = entry_of(k, query, classes[i])
         for number in range(entry.arrivals, entry.arrivals_end):
@@ -253,11 +263,13 @@ cdef int read_arrival(
     cdef uint64_t* found
     cdef uint64_t* record
     k.gathered_count = 0
+    if t.takings:
+        begin_marks(k)
     for number in range(a.ways, a.ways_end):
         if t.way[number].source == 0:
-            failure = begin_trends(k, t, p, &t.way[number], time)
+            failure = begin_trends(k, t, p, a, &t.way[number], time, row)
         else:
-            failure = extend_trends(k, query, p, &t.way[number], a.state < 0, row)
+            failure = extend_trends(k, query, p, a, &t.way[number], row)
         if failure:
             return failure
     cell = words_of(&t.cells, p.width)
@@ -266,6 +278,8 @@ cdef int read_arrival(
         bind_event(&t.cells, &t.binding[a.variable], p.width, found + 1, k.columns, row)
         if t.sets and has_trends(&t.cells, p.width, found + 1):
             bind_values(k, t, p, a.variable, found + 1 + cell, row)
+        if t.traces and trace_event(k, t, p, a.variable, row, vertex_of(t, found + 1, words)):
+            return OUT_OF_MEMORY
         if reserve_words(k, &k.pending, &k.pending_words, k.pending_end + RECORD + words):
             return OUT_OF_MEMORY
         record = k.pending + k.pending_end
@@ -275,26 +289,39 @@ cdef int read_arrival(
     return NO_FAILURE
 
 
-cdef uint64_t* gathered_at(Core* k, Py_ssize_t words, int64_t lane, Py_ssize_t* hint) noexcept nogil:
-    """The value that is being gathered for a lane, all zero where it is new; a null pointer without memory.
+cdef inline int compared(
+    const Table* t, const uint64_t* found, Py_ssize_t words, int64_t lane, uint64_t mark
+) noexcept nogil:
+    """Whether what is gathered stands before (-1), at (0) or behind (1) a lane and mark."""
+    if <int64_t> found[0] != lane:
+        return -1 if <int64_t> found[0] < lane else 1
+    if not t.takings or found[words] == mark:
+        return 0
+    return -1 if found[words] < mark else 1
 
-    `hint` is where the lane may be, and becomes where the next one may be.
+
+cdef uint64_t* gathered_at(
+    Core* k, const Table* t, Py_ssize_t words, int64_t lane, uint64_t mark, Py_ssize_t* hint
+) noexcept nogil:
+    """The value that is being gathered for a lane and mark, all zero where it is new; a null pointer without memory.
+
+    `hint` is where it may be, and becomes where the next one may be.
     """
     cdef Py_ssize_t stride = 1 + words, low = 0, high = k.gathered_count, middle
     cdef uint64_t* at
-    if hint[0] < high and <int64_t> k.gathered[hint[0] * stride] == lane:
+    if hint[0] < high and compared(t, k.gathered + hint[0] * stride, words, lane, mark) == 0:
         low = hint[0]
-    elif high and <int64_t> k.gathered[(high - 1) * stride] < lane:
+    elif high and compared(t, k.gathered + (high - 1) * stride, words, lane, mark) < 0:
         low = high
     else:
         while low < high:
             middle = (low + high) // 2
-            if <int64_t> k.gathered[middle * stride] < lane:
+            if compared(t, k.gathered + middle * stride, words, lane, mark) < 0:
                 low = middle + 1
             else:
                 high = middle
     hint[0] = low + 1
-    if low < k.gathered_count and <int64_t> k.gathered[low * stride] == lane:
+    if low < k.gathered_count and compared(t, k.gathered + low * stride, words, lane, mark) == 0:
         return k.gathered + low * stride + 1
     if reserve_words(k, &k.gathered, &k.gathered_words, (k.gathered_count + 1) * stride):
         return NULL
@@ -304,14 +331,22 @@ cdef uint64_t* gathered_at(Core* k, Py_ssize_t words, int64_t lane, Py_ssize_t* 
     k.gathered_count += 1
     at[0] = <uint64_t> lane
     memset(at + 1, 0, words * sizeof(uint64_t))
+    if t.takings:
+        at[words] = mark
     return at + 1
 
 
-cdef int begin_trends(Core* k, const Table* t, const Partition* p, const Way* way, int64_t time) noexcept nogil:
+cdef int begin_trends(
+    Core* k, const Table* t, Partition* p, const Arrival* a, const Way* way, int64_t time, Py_ssize_t row
+) noexcept nogil:
     """The empty trend, in every lane in which it may begin now."""
     cdef Py_ssize_t words = value_words(t, p), hint = 0
-    cdef int64_t lane, last
+    cdef int64_t lane, last, mark = 0
     cdef uint64_t* value
+    if t.takings:
+        mark = next_mark(k, t, p, 0, a.variable, row)
+        if mark < 0:
+            return failure_of(k, t, mark)
     if t.span >= 0:
         lane = last = time
     elif t.gap >= 0:
@@ -320,12 +355,22 @@ cdef int begin_trends(Core* k, const Table* t, const Partition* p, const Way* wa
         lane, last = p.horizon, floor_divide(time, t.slide)
     while lane <= last:
         if may_begin(t, p, way.guards, lane, time):
-            value = gathered_at(k, words, lane, &hint)
+            value = gathered_at(k, t, words, lane, <uint64_t> mark, &hint)
             if value == NULL:
                 return OUT_OF_MEMORY
             increment(&t.cells, p.width, value)
         lane += 1
     return NO_FAILURE
+
+
+cdef int failure_of(Core* k, const Table* t, int64_t mark) noexcept nogil:
+    """The Failure of a mark that there is not; none where its trends are in no row."""
+    if mark == DROPPED:
+        return NO_FAILURE
+    if mark == NO_MEMORY:
+        return OUT_OF_MEMORY
+    k.failed_query = <int> (t - k.query)
+    return TOO_MANY_GROUPS
 
 
 cdef bint may_begin(const Table* t, const Partition* p, int guards, int64_t lane, int64_t time) noexcept nogil:
@@ -345,7 +390,7 @@ cdef bint may_begin(const Table* t, const Partition* p, int guards, int64_t lane
 
 
 cdef int extend_trends(
-    Core* k, int query, Partition* p, const Way* way, bint only_moves, Py_ssize_t row
+    Core* k, int query, Partition* p, const Arrival* a, const Way* way, Py_ssize_t row
 ) noexcept nogil:
     """What stands in a state and the event can extend."""
     cdef const Table* t = &k.query[query]
@@ -353,6 +398,7 @@ cdef int extend_trends(
     cdef Py_ssize_t words = value_words(t, p), stride, i, hint = 0
     cdef uint64_t* node
     cdef uint64_t* value
+    cdef int64_t mark = 0
     cdef int fits
     if n.count == 0:
         return NO_FAILURE
@@ -375,31 +421,21 @@ cdef int extend_trends(
         if t.semantics == NEXT:
             node[1] |= k.mark
             n.moves = 1
-        if only_moves:
+        if a.state < 0:
             continue
-        value = gathered_at(k, words, <int64_t> node[0], &hint)
-        if value == NULL:
+        if t.takings:
+            mark = next_mark(k, t, p, <int64_t> mark_of(t, node + HEAD, words), a.variable, row)
+            if mark == DROPPED:
+                continue
+            if mark < 0:
+                return failure_of(k, t, mark)
+        value = gathered_at(k, t, words, <int64_t> node[0], <uint64_t> mark, &hint)
+        if value == NULL or add_value(k, t, p, value, node + HEAD):
             return OUT_OF_MEMORY
-        add_value(t, p, value, node + HEAD)
     return NO_FAILURE
 
 
 # ------------------------------------------------------------------------------------------ sets of values
-
-
-cdef bint value_of(const Core* k, const ValueSet* s, Py_ssize_t row, int64_t* value) noexcept nogil:
-    """The value of an event for a set, if there is one; -0.0 is 0.0, and NaN is none."""
-    cdef const Column* c = &k.columns[s.column]
-    cdef double number
-    if c.valid != NULL and not c.valid[row]:
-        return False
-    value[0] = c.data[row]
-    if s.floating:
-        number = (<double*> value)[0]
-        if number != number:
-            return False
-        (<double*> value)[0] = number + 0.0
-    return True
 
 
 cdef int number_values(Core* k, const Table* t, Partition* p, const Arrival* a, Py_ssize_t row) noexcept nogil:

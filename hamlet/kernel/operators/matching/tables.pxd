@@ -10,7 +10,8 @@ nodes are sorted by lane, then step; lists of single events are in the order of 
 **Rows apart.** Where an order column orders the events of a time, rows of other queries have no order among them. A
 table then has every state twice: in the second half stand trends that end with a row, until its time is over.
 **Values** are cells (`hamlet.kernel.cells`), then the bits of each exact set of distinct values, then the registers
-of each approximate one.
+of each approximate one, then the vertex of the lineage (`lineage`) where matched events are asked for, then the number
+of the mark (`marks`) where trends are grouped by what they took. Lists are sorted by lane, mark and step.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
@@ -81,6 +82,42 @@ cdef struct ValueSet:    # distinct values of an attribute
     int floating         # 1: doubles
     int text             # 1: numbers of strings
 
+cdef struct Traced:      # a variable whose matched events are asked for
+    int variable
+    int columns          # member[columns : columns_end] are the event columns that its records keep
+    int columns_end
+
+cdef struct EventSet:    # events that several partitions of a group may take, or both operands of AND
+    int traced
+    int id               # places in a record: of what tells events apart, and of the value, -1 for none
+    int place
+
+cdef enum Function:
+    FIRST
+    LAST
+    COUNT
+
+cdef struct Taking:      # what GROUP-BY names of a variable's events in a trend
+    int function
+    int most             # of a count: trends that take more are dropped; -1 for none, so that too many are an error
+    ValueSet values      # the variable, and the attribute
+
+cdef struct Lineage:     # a graph of partial trends: which events are in them
+    uint64_t* vertex     # two words of 32 bits each: an event's record (with EVENT) and what it extends, or two others
+    Py_ssize_t count     # vertex 0 is that of no events
+    Py_ssize_t capacity
+    Py_ssize_t tidy_at   # so many vertices are looked through for those that nothing needs any more
+    uint64_t* record     # which of the traced variables, then attributes
+    Py_ssize_t records
+    Py_ssize_t record_capacity
+
+cdef struct Marks:       # what partial trends took, numbered
+    uint64_t* word       # of each thing that GROUP-BY names: whether there is an event and a value, and the value
+    int32_t* slot        # open addressing; -1 is free
+    Py_ssize_t count     # mark 0 is that of trends without an event
+    Py_ssize_t slots     # a power of two
+    Py_ssize_t tidy_at
+
 cdef struct Partition
 
 cdef struct Calendar:    # windows are numbers of periods of a clock that is changed now and then
@@ -123,6 +160,14 @@ cdef struct Table:       # one query
     GuardArrival* guard_arrival
     Store* store
     ValueSet* value_set  # exact ones first
+    Query events         # the cells again: only the components over matched events are bound, columns are places
+    Traced* traced
+    int traces
+    int record_words
+    EventSet* event_set
+    int event_sets
+    Taking* taking
+    int takings
     Predicate* predicate
     int* member
     int* guard_first     # guard -> its first state
@@ -152,6 +197,7 @@ cdef struct Dictionary:  # the values of exact sets, numbered
     int64_t* value
     int32_t* slot        # open addressing; -1 is free
     Py_ssize_t count
+    Py_ssize_t settled   # values from here on are of the step under way, whatever trends have them
     Py_ssize_t slots     # a power of two
 
 cdef struct Partition:   # one query and one key
@@ -175,6 +221,8 @@ cdef struct Partition:   # one query and one key
     int64_t* latest      # [guard_states][2] latest start of a partial match: step, time; step 0 for none
     int64_t* killed      # [guards][2] latest start of a finished match
     Dictionary* dictionary  # [exact_sets]
+    Lineage lineage
+    Marks marks
 
 cdef struct Rows:        # rows of closed windows
     Py_ssize_t count
@@ -194,6 +242,15 @@ cdef struct Rows:        # rows of closed windows
     uint64_t* registers  # [count][registers][REGISTER_WORDS]
     Py_ssize_t register_words
     Py_ssize_t registers_capacity
+    uint64_t* mark       # [count][2 * takings]
+    Py_ssize_t marks
+    Py_ssize_t marks_capacity
+    uint64_t* event      # the events of event sets, row after row, set after set: id, whether there is a value, value
+    Py_ssize_t events
+    Py_ssize_t events_capacity
+    uint64_t* event_size  # [count][event sets] how many
+    Py_ssize_t event_sizes
+    Py_ssize_t event_sizes_capacity
 
 cdef struct Due:
     int64_t time
@@ -232,6 +289,19 @@ cdef struct Core:
     Py_ssize_t kept_start_words
     uint64_t* scratch
     Py_ssize_t scratch_words
+    uint64_t* bound      # one event's components
+    Py_ssize_t bound_words
+    uint64_t* seen       # vertices, then records, that have been looked at: by stamp
+    Py_ssize_t seen_words
+    uint64_t stamp
+    uint64_t* todo       # vertices to look at
+    Py_ssize_t todo_words
+    uint64_t* mapped     # marks of the event under way: old -> 1 + new, by stamp
+    Py_ssize_t mapped_words
+    uint64_t mark_stamp
+    Py_ssize_t traced_row  # the row whose records are these, -1 for none
+    int64_t* traced_record  # [traces]
+    Column* kept_column  # columns over a record
     Column* vector       # columns of a predicate
     Column* scalar
     Register* registers
@@ -246,7 +316,20 @@ cdef struct Core:
 
 
 cdef inline Py_ssize_t value_words(const Table* t, const Partition* p) noexcept nogil:
-    return words_of(&t.cells, p.width) + t.exact_sets * p.set_words + t.registers * <Py_ssize_t> REGISTER_WORDS
+    return (
+        words_of(&t.cells, p.width) + t.exact_sets * p.set_words + t.registers * <Py_ssize_t> REGISTER_WORDS
+        + (t.traces > 0) + (t.takings > 0)
+    )
+
+
+cdef inline uint64_t mark_of(const Table* t, const uint64_t* value, Py_ssize_t words) noexcept nogil:
+    """The mark of a value of so many words."""
+    return value[words - 1] if t.takings else 0
+
+
+cdef inline uint64_t* vertex_of(const Table* t, uint64_t* value, Py_ssize_t words) noexcept nogil:
+    """Where the vertex of a value of so many words stands; there is one."""
+    return value + words - 1 - (t.takings > 0)
 
 
 cdef inline int kept_words(int columns) noexcept nogil:

@@ -19,6 +19,8 @@ from hamlet.kernel.cells cimport (
     words_of,
 )
 from hamlet.kernel.memory cimport take
+from hamlet.kernel.operators.matching.lineage cimport count_events
+from hamlet.kernel.operators.matching.marks cimport append_mark
 from hamlet.kernel.operators.matching.state cimport (
     add_node,
     add_value,
@@ -38,6 +40,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     Partition,
     Rows,
     Table,
+    mark_of,
     node_words,
     step_of,
     time_of_edge,
@@ -179,6 +182,8 @@ cdef int deliver(
     cdef int number
     cdef Nodes* n
     cdef uint64_t* node
+    if t.takings:
+        return deliver_marks(k, query, p, key, first, last, window)
     if reserve_words(k, &k.scratch, &k.scratch_words, words):
         return OUT_OF_MEMORY
     memset(k.scratch, 0, words * sizeof(uint64_t))
@@ -188,8 +193,8 @@ cdef int deliver(
         node = node_at(n, i, stride)
         if <int64_t> node[0] > last:
             break
-        if <int64_t> node[0] >= first:
-            add_value(t, p, k.scratch, node + HEAD)
+        if <int64_t> node[0] >= first and add_value(k, t, p, k.scratch, node + HEAD):
+            return OUT_OF_MEMORY
     if t.span < 0 or t.gap >= 0:  # else they have become totals
         for number in range(t.states, t.states + t.end_count):
             n = &p.nodes[number]
@@ -201,12 +206,57 @@ cdef int deliver(
                 if (t.gap >= 0 or <int64_t> node[0] >= first) and not killed_since(
                     t, p, t.end_guards[number - t.states], step_of(node)
                 ):
-                    add_value(t, p, k.scratch, node + HEAD)
+                    if add_value(k, t, p, k.scratch, node + HEAD):
+                        return OUT_OF_MEMORY
     return append_row(k, query, p, key, window, k.scratch)
 
 
+cdef int deliver_marks(
+    Core* k, int query, Partition* p, int64_t key, int64_t first, int64_t last, int64_t window
+) noexcept nogil:
+    """Append the rows of a window, one for each mark; see `deliver`."""
+    cdef const Table* t = &k.query[query]
+    cdef Py_ssize_t words = value_words(t, p), marks = p.marks.count, stride, i
+    cdef int number
+    cdef int64_t lane
+    cdef const Nodes* n
+    cdef uint64_t* node
+    cdef uint64_t* total
+    if reserve_words(k, &k.scratch, &k.scratch_words, marks * (1 + words)):
+        return OUT_OF_MEMORY
+    memset(k.scratch, 0, marks * (1 + words) * sizeof(uint64_t))  # for each mark whether there is one, and its total
+    for number in range(t.states + t.end_count, t.states - 1, -1):
+        if number < t.states + t.end_count and t.span >= 0 and t.gap < 0:
+            break  # they have become totals
+        n = &p.nodes[number]
+        stride = node_words(t, p, number)
+        for i in range(n.count):
+            node = node_at(n, i, stride)
+            lane = <int64_t> node[0]
+            if number == t.states + t.end_count or t.gap < 0:
+                if lane > last:
+                    break
+                if lane < first:
+                    continue
+            if number < t.states + t.end_count and killed_since(
+                t, p, t.end_guards[number - t.states], step_of(node)
+            ):
+                continue
+            total = k.scratch + mark_of(t, node + HEAD, words) * (1 + words)
+            total[0] = 1
+            if add_value(k, t, p, total + 1, node + HEAD):
+                return OUT_OF_MEMORY
+    for i in range(marks):
+        total = k.scratch + i * (1 + words)
+        if total[0]:
+            total[words] = <uint64_t> i
+            if append_row(k, query, p, key, window, total + 1):
+                return OUT_OF_MEMORY
+    return NO_FAILURE
+
+
 cdef int append_row(
-    Core* k, int query, const Partition* p, int64_t key, int64_t window, uint64_t* value
+    Core* k, int query, Partition* p, int64_t key, int64_t window, uint64_t* value
 ) noexcept nogil:
     """Append a row where there is a trend, no wider than its count needs."""
     cdef const Table* t = &k.query[query]
@@ -218,6 +268,10 @@ cdef int append_row(
     cdef uint64_t* row
     if not has_trends(&t.cells, width, value):
         return NO_FAILURE
+    if t.traces and count_events(k, t, p, r, value):
+        return OUT_OF_MEMORY
+    if t.takings and append_mark(k, t, p, r, <int64_t> mark_of(t, value, value_words(t, p))):
+        return OUT_OF_MEMORY
     if t.session_end >= 0:
         row = value + place_in_cell(&t.cells.component[t.session_end], width)
         row[0] = 1
@@ -302,6 +356,9 @@ cdef void free_rows(Core* k, Rows* r) noexcept:
     free(r.member)
     free(r.size)
     free(r.registers)
+    free(r.mark)
+    free(r.event)
+    free(r.event_size)
     memset(r, 0, sizeof(Rows))
 
 
