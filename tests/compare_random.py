@@ -54,6 +54,8 @@ PARTS = (
     "having",
     "top",
     "distinct",
+    "matched",
+    "taken",
     "chained",
     "broadcast",
     "conjunction",

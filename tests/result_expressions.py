@@ -17,23 +17,34 @@ class Expressions:
     variables : sequence of str
         Of the pattern, outside NOT.
     grouping : sequence of str
-        GROUP-BY attributes; k is an INT, g a STRING.
+        What GROUP-BY names; k is an INT, g a STRING.
+    matched : bool
+        Whether aggregates over EVENTS occur.
     """
 
-    def __init__(self, decisions: Decisions, variables: Sequence[str], grouping: Sequence[str]) -> None:
+    def __init__(
+        self, decisions: Decisions, variables: Sequence[str], grouping: Sequence[str], matched: bool = False
+    ) -> None:
+        self.matched = matched
         self.pick, self.percent = decisions.pick, decisions.percent
         self.variables = variables
         self.grouping = grouping
 
     def count(self) -> str:
         """A whole number that is never NULL."""
-        return str(self.pick(["COUNT(*)", f"COUNT({self.pick(self.variables)})", "COUNT(*)"]))
+        forms = ["COUNT(*)", f"COUNT({self.pick(self.variables)})", "COUNT(*)"]
+        if self.matched:
+            forms.append(f"COUNT(EVENTS {self.pick(self.variables)})")
+        return str(self.pick(forms))
 
     def operand(self) -> str:
         """A number, or NULL."""
         x = self.pick(self.variables)
         forms = [self.count(), self.count(), f"SUM({x}.v)", f"MAX({x}.v)", "LOG2(COUNT(*))", "2", "-3", "0.5"]
-        return str(self.pick([*forms, "k"] if "k" in self.grouping else forms))
+        if self.matched:
+            forms.append(f"SUM(EVENTS {x}.v)")
+        forms += [each for each in self.grouping if each == "k" or each.endswith(".v)")]
+        return str(self.pick(forms))
 
     def value(self) -> str:
         """An aggregate, or something that is calculated."""

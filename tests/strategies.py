@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from hamlet.errors import WorkloadError
 from hamlet.language import analysis
 from hamlet.language.parser import parse
-from hamlet.language.query import Pattern, atoms
+from hamlet.language.query import Conjunction, Pattern, atoms
 from tests import pattern_parts
 from tests.conditions import Conditions
 from tests.result_expressions import Expressions
@@ -70,6 +70,8 @@ class Features:
         WITHIN ALL.
     expressions, having, top, distinct : bool
         Arithmetic in RETURN; HAVING; TOP; COUNT(DISTINCT ..) and APPROX_COUNT_DISTINCT.
+    matched, taken : bool
+        Aggregates over EVENTS; FIRST, LAST and COUNT in GROUP-BY.
     chained : bool
         Queries that ask about the rows of earlier ones.
     large : bool
@@ -103,6 +105,8 @@ class Features:
     having: bool = False
     top: bool = False
     distinct: bool = False
+    matched: bool = False
+    taken: bool = False
     chained: bool = False
 
 
@@ -314,12 +318,14 @@ class Draft:
         condition = (
             self.condition_of_rows(parsed) if self.asked else self.condition(parsed, group_by if session else None)
         )
+        if self.features.taken and not isinstance(parsed, Conjunction) and self.percent(65):
+            group_by = self.mixed([*group_by, *self.taken(present)])
         lines = [f"RETURN {', '.join(self.items(present, group_by))}", f"  PATTERN {pattern}"]
         if self.features.semantics and self.percent(60):
             lines.append(f"  SEMANTICS {self.pick(['NEXT', 'contiguous', 'skip-till-next-match', 'ANY'])}")
         lines += [f"  WHERE {condition}"] * bool(condition)
         lines += [f"  GROUP-BY {', '.join(group_by)}"] * bool(group_by)
-        results = Expressions(self, present, group_by)
+        results = Expressions(self, present, group_by, self.features.matched)
         if self.features.having and self.percent(40):
             lines.append(f"  HAVING {results.condition()}")
         if self.features.top and not session and self.percent(40):
@@ -330,6 +336,24 @@ class Draft:
         window = f"WITHIN SESSION {self.pick([1, 2, 3])} {unit}" if session else self.window(span, options)
         return "\n".join([*lines, f"  {window};"])
 
+    def taken(self, present: Sequence[str]) -> list[str]:
+        """What trends took, as GROUP-BY names it."""
+        found = []
+        for _ in range(self.pick([1, 1, 2])):
+            variable = self.pick(present)
+            attribute = self.pick(["v", "w", "time"] if self.asked else ["v", "s", "w", "k", "g", "time"])
+            found.append(
+                self.pick([f"COUNT({variable})", f"FIRST({variable}.{attribute})", f"LAST({variable}.{attribute})"])
+            )
+        return list(dict.fromkeys(found))
+
+    def mixed(self, items: list[str]) -> list[str]:
+        """The items in some order."""
+        left, found = list(items), []
+        while left:
+            found.append(left.pop(self.chance.integer(0, len(left) - 1)))
+        return found
+
     def items(self, present: Sequence[str], group_by: Sequence[str]) -> list[str]:
         items = [name for name in group_by if self.percent(70)]
         if not self.features.aggregates:
@@ -338,13 +362,22 @@ class Draft:
         if self.features.chained:
             items += ["COUNT(*) AS v", f"{self.pick(['SUM', 'MIN', 'AVG'])}({self.pick(present)}.w) AS w"]
         if self.features.expressions:
-            results = Expressions(self, present, group_by)
+            results = Expressions(self, present, group_by, self.features.matched)
             items += [results.item(number) for number in range(self.pick([1, 2, 0]))]
         if self.features.distinct:
             counted = (
                 f"{self.pick(present)}.{self.pick(['v', 'w', 'time'] if self.asked else ['v', 's', 'w', 'k', 'g'])}"
             )
             items += self.pick([[f"COUNT(DISTINCT {counted})"], [f"APPROX_COUNT_DISTINCT({counted})"], []])
+        for _ in range(self.pick([1, 2, 3]) if self.features.matched else 0):
+            variable, attribute = self.pick(present), self.pick(["v", "v", "w"])
+            item = self.pick(
+                [
+                    f"COUNT(EVENTS {variable})",
+                    *(f"{f}(EVENTS {variable}.{attribute})" for f in ("SUM", "AVG", "MIN", "MAX")),
+                ]
+            )
+            items.append(f"LOG2({item})" if self.percent(10) else item)
         for _ in range(self.pick([0, 1, 2, 3])):
             variable = self.pick(present)
             attribute = self.pick(["v", "v", "w", "time"])

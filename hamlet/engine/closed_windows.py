@@ -271,10 +271,10 @@ class ClosedRows:
         query = self.compiled.queries[place]
         if not isinstance(kernel, Matching):
             return []
-        tables, found = query.matching[number], []
+        tables, found = query.matching[number], list[Column]()
         if tables.sets:
             texts = self._strings.texts if any(each[4] for each in tables.sets) else None
-            found = set_columns(tables.sets, *kernel.sets(part), texts)
+            found += set_columns(tables.sets, *kernel.sets(part), texts)
         if tables.event_sets:
             keys = [key for key in query.layout.sets if key.kind == "events"]
             doubles = [query.types.get((str(k.variable), str(k.attribute))) is AttributeType.DOUBLE for k in keys]

@@ -54,7 +54,9 @@ def grouped(
     """
     places = iter(range(marks.shape[1]))
     groups = [
-        attributes[each.name] if isinstance(each, Attribute) else _taken(query, each, marks[:, next(places)], texts, schema)
+        attributes[each.name]
+        if isinstance(each, Attribute)
+        else _taken(query, each, marks[:, next(places)], texts, schema)
         for each in query.analysed.groups
     ]
     ranks = [rank for _, rank in groups]
@@ -66,8 +68,7 @@ def grouped(
     starts = np.nonzero(fresh)[0]
     chosen = order[starts]
     merged = [
-        merged_runs(key, taken(column, order), starts)
-        for key, column in zip(query.layout.keys, columns, strict=True)
+        merged_runs(key, taken(column, order), starts) for key, column in zip(query.layout.keys, columns, strict=True)
     ]
     return Closed(Runs.of(windows[chosen]), tuple(values.chosen(chosen) for values, _ in groups), merged)
 
@@ -93,7 +94,8 @@ def _taken(
         values = Values(numbers != 0, valid)
     elif type is AttributeType.TIMESTAMP:
         present = _presenter(each, type, arrow_type, schema)
-        values = Values([present(ticks) if there else None for ticks, there in zip(numbers.tolist(), valid, strict=True)])
+        found = zip(numbers.tolist(), valid.tolist(), strict=True)
+        values = Values([present(ticks) if there else None for ticks, there in found])
     _, ranks = np.unique(codes, return_inverse=True)
     return values, np.where(valid, np.asarray(ranks, np.int64) + 1, 0)
 

@@ -250,7 +250,7 @@ def _as_query(text: str, condition: Condition, schema: Schema) -> AnalysedQuery:
     """The condition as the WHERE clause of a query over one variable, its names and types checked."""
     query = Query("", (), Atom(EVENT, EVENT), condition, (), Duration(Fraction(1), "s"), None)
     analysed = AnalysedQuery(
-        query, 0, {EVENT: EVENT}, frozenset(), (), (), (), {EVENT: tuple(conjuncts(condition))}, {}, (), {}
+        query, 0, {EVENT: EVENT}, frozenset(), (), (), (), (), {EVENT: tuple(conjuncts(condition))}, {}, (), {}
     )
     errors = check(Analysis(WorkloadText(text, SOURCE, (), (query,)), (analysed,), (), {}), schema)
     if errors:

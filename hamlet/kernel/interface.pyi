@@ -12,6 +12,9 @@ class KernelOverflow(Exception):
     place: int
     row: int
 
+class TooManyGroups(Exception):
+    query: int
+
 class Interface:
     @property
     def counters(self) -> dict[str, int]: ...

@@ -211,7 +211,8 @@ class _Check:
         neighbours = _neighbours(templates) if templates else None
         predicates = take_apart(query.condition, variables, neighbours, reports)
         attributes = {each.name: each for each in reversed(query.group_by) if isinstance(each, Attribute)}
-        groups = tuple(dict.fromkeys(each if isinstance(each, Taken) else attributes[each.name] for each in query.group_by))
+        named_groups = (each if isinstance(each, Taken) else attributes[each.name] for each in query.group_by)
+        groups = tuple(dict.fromkeys(named_groups))
         grouping = tuple(each.name for each in groups if isinstance(each, Attribute))
         named = [name for equivalence in predicates.equivalences for name in equivalence.attributes]
         equivalence = tuple(dict.fromkeys(named))

@@ -181,7 +181,8 @@ def _takes_events(cursor: Cursor, function: str) -> bool:
         raise cursor.fail("EVENTS counts the events of one variable", cursor.peek(1).span, hint)
     if not cursor.at_kind(Kind.WORD, Kind.NAME, offset=1):
         return False
-    if function == "APPROX_COUNT_DISTINCT" or (cursor.at_word("DISTINCT", offset=1) and not cursor.at(")", ".", offset=2)):
+    distinct = cursor.at_word("DISTINCT", offset=1) and cursor.at_kind(Kind.WORD, Kind.NAME, offset=2)
+    if function == "APPROX_COUNT_DISTINCT" or distinct:
         hint = "leave EVENTS out: a value counts once, however many events have it"
         raise cursor.fail("distinct values are those of all events", cursor.peek().span, hint)
     cursor.advance()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from hamlet.errors import Reports, near_miss
 from hamlet.language.conditions import Part, walk
@@ -14,6 +15,7 @@ from optimizer.template import START, Template
 
 # Columns of every result row.
 RESULT_COLUMNS = ("query", "window_start", "window_end")
+MOST_TAKEN = 64  # FIRST, LAST and COUNT in one GROUP-BY
 
 
 def result_parts(query: Query) -> Iterator[tuple[str, Part]]:
@@ -50,7 +52,12 @@ def check_results(query: Query, variables: Variables, grouping: tuple[str, ...],
         taken.setdefault(column, reports.quote(item.span)[1:-1])
     renamed = {item.alias: item.value.span for item in query.items if item.alias is not None}
     for clause, part in list(result_parts(query))[len(query.items) :]:
-        _check_part(clause, part, query, variables, grouping, reports, lambda name: _renamed_hint(name, renamed, reports))
+        hints = partial(_renamed_hint, renamed=renamed, reports=reports)
+        _check_part(clause, part, query, variables, grouping, reports, hints)
+    groups = list(dict.fromkeys(each for each in query.group_by if isinstance(each, Taken)))
+    for each in groups[MOST_TAKEN : MOST_TAKEN + 1]:
+        message = f"trends are grouped by at most {MOST_TAKEN} things that they took"
+        reports.error(message, each.span, "leave some of them out")
     if query.top is not None and query.top.count < 1:
         message = "TOP keeps at least one row"
         reports.error(message, query.top.span, "write TOP 1 BY and what the row has most of")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
+from hamlet.language.mapping import mapped
 from hamlet.language.query import Aggregate, Expression, Log2, Query, ReturnItem, Taken
 
 
@@ -22,7 +22,7 @@ def with_groups(query: Query) -> Query:
 
     items: list[ReturnItem] = []
     for item in query.items:
-        expression: Expression = _changed(item.expression, change)
+        expression: Expression = mapped(item.expression, change)
         if expression == item.expression:
             items.append(replace(item, place=_next_place(items) if item.place else 0))
         elif isinstance(expression, Taken):
@@ -31,22 +31,9 @@ def with_groups(query: Query) -> Query:
             items.append(replace(item, value=expression.operand))
         else:
             items.append(replace(item, value=expression, log2=False, place=_next_place(items)))
-    return replace(
-        query, items=tuple(items), having=_changed(query.having, change), top=_changed(query.top, change)
-    )
+    return replace(query, items=tuple(items), having=mapped(query.having, change), top=mapped(query.top, change))
 
 
 def _next_place(items: list[ReturnItem]) -> int:
     """The number of the next expression of RETURN."""
     return 1 + sum(item.place > 0 for item in items)
-
-
-def _changed(node: Any, change: Callable[[Any], Any]) -> Any:
-    """A tree with some of its nodes changed."""
-    if isinstance(node, tuple):
-        return tuple(_changed(each, change) for each in node)
-    if not hasattr(node, "__dataclass_fields__") or isinstance(node, Aggregate):
-        return change(node)
-    inner = {each.name: getattr(node, each.name) for each in fields(node) if each.name != "span"}
-    found = {name: _changed(value, change) for name, value in inner.items()}
-    return replace(node, **found) if any(found[name] is not inner[name] for name in found) else node

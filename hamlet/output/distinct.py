@@ -115,6 +115,8 @@ def below(columns: Sequence[Sets | Registers]) -> Sets | Registers:
     sets = [each for each in columns if isinstance(each, Sets)]
     if not sets:
         return np.concatenate([each for each in columns if not isinstance(each, Sets)])
+    if any(each.objects and not isinstance(each.objects[0], str) for each in sets):  # each has codes of its own
+        return Sets.of([row for each in sets for row in each.tolist()])
     lengths = np.array([len(each.codes) for each in sets], np.int64)
     offsets = np.cumsum(lengths) - lengths
     objects = max((each.objects for each in sets if each.objects is not None), key=len, default=None)

@@ -27,9 +27,7 @@ from hamlet.planner.compiled import CompiledQuery
 Matched = tuple[int, int, int | float | None]  # what tells an event apart, how many are alike, the value
 
 
-def event_columns(
-    floating: Sequence[bool], sizes: Int64Array, events: npt.NDArray[np.int64]
-) -> list[Sets]:
+def event_columns(floating: Sequence[bool], sizes: Int64Array, events: npt.NDArray[np.int64]) -> list[Sets]:
     """Sets of events as the matching operator gives them, a column each.
 
     Parameters
@@ -81,8 +79,8 @@ def _component(key: ComponentKey, events: frozenset[Matched]) -> Component:
         case "sum_int":
             return sum(count * int(value or 0) for count, value in counted)
         case "sum_double":
-            parts = [scaled.times(scaled.of_integer(count), scaled.normal(float(value or 0))) for count, value in counted]
-            return reduce(scaled.plus, parts, (0.0, 0))
+            parts = (scaled.times(scaled.of_integer(n), scaled.normal(float(value or 0))) for n, value in counted)
+            return reduce(scaled.plus, parts, scaled.ZERO)
     if not values:
         return None
     return min(values) if key.kind.startswith("least") else max(values)

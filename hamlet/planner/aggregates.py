@@ -55,7 +55,8 @@ Component = Any
 class ComponentKey:
     """What a component measures; equal keys of a query are one component.
 
-    With `once` it is over the events that some trend takes, each once, instead of over all trends. `strand` says which trends, where they are told apart by how they begin (`hamlet.planner.beginnings`); 0: all.
+    With `once` it is over the events that some trend takes, each once, instead of over all trends. `strand` says which
+    trends, where they are told apart by how they begin (`hamlet.planner.beginnings`); 0: all.
     """
 
     kind: str
@@ -177,9 +178,7 @@ def needed(aggregate: Aggregate, double: bool, exact: bool, shared: bool = False
             return (ComponentKey(f"{extremum}_{'double' if double else 'int'}", *place),)
 
 
-def components(
-    aggregates: Iterable[Aggregate], types: Types, *, exact: bool, shared: Collection[str] = ()
-) -> Layout:
+def components(aggregates: Iterable[Aggregate], types: Types, *, exact: bool, shared: Collection[str] = ()) -> Layout:
     """The components that a query's aggregates need, the count first.
 
     Parameters
@@ -199,7 +198,8 @@ def components(
 
 def in_order(keys: Iterable[ComponentKey]) -> Layout:
     """A layout with sets behind all else, in the order of `SETS`."""
-    return Layout(tuple(sorted(dict.fromkeys(keys), key=lambda key: ("", *SETS).index(key.kind if key.kind in SETS else ""))))
+    ranks = {kind: rank for rank, kind in enumerate(SETS, 1)}
+    return Layout(tuple(sorted(dict.fromkeys(keys), key=lambda key: ranks.get(key.kind, 0))))
 
 
 def is_double(aggregate: Aggregate, types: Types) -> bool:

@@ -9,12 +9,11 @@ meets a column of the input; only keys, on which rows and events agree, keep the
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
-from enum import Enum
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hamlet.language.analysis import analyse
+from hamlet.language.mapping import mapped
 from hamlet.language.meaning import AnalysedQuery, Analysis
 from hamlet.language.query import (
     Aggregate,
@@ -25,7 +24,7 @@ from hamlet.language.query import (
     Query,
     Reference,
     Semantics,
-    Span,
+    Taken,
     WorkloadText,
     children,
 )
@@ -152,7 +151,7 @@ def _rewritten(query: AnalysedQuery, reads: Collection[str], special: Collection
         return column_of(kind, attribute)
 
     def change(node: Any) -> Any:
-        if isinstance(node, Aggregate):
+        if isinstance(node, (Aggregate, Taken)):
             return replace(node, attribute=renamed(node.variable, node.attribute))
         if isinstance(node, Reference):
             return replace(node, attribute=renamed(node.variable, node.attribute) or node.attribute)
@@ -161,13 +160,3 @@ def _rewritten(query: AnalysedQuery, reads: Collection[str], special: Collection
     items = tuple(replace(item, alias=item.column) for item in query.query.items)
     written: Query = mapped(replace(query.query, items=items), change)
     return written
-
-
-def mapped(node: Any, change: Any) -> Any:
-    """A tree, or a tuple of trees, with every node changed, from the leaves on."""
-    if isinstance(node, tuple):
-        return tuple(mapped(each, change) for each in node)
-    if not is_dataclass(node) or isinstance(node, (type, Span, Enum, Fraction)):
-        return node
-    parts = {each.name: mapped(getattr(node, each.name), change) for each in fields(node)}
-    return change(replace(node, **parts))

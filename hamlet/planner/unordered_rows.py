@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
+from hamlet.language.mapping import mapped
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.query import (
     Alternation,
@@ -25,7 +26,6 @@ from hamlet.language.query import (
     Sequence,
     Shift,
 )
-from hamlet.planner.layers import mapped
 from hamlet.planner.workload import Workload
 
 ROW = " row"  # the number of a row among those that are given together

@@ -146,8 +146,9 @@ class Workload:
             for conditions in (*query.local.values(), *query.adjacent.values()):
                 read = (each for one in conditions for each in references(one))
                 found.update((each.attribute, None) for each in read if each.variable not in of_rows)
-            asked = (each for each in (*query.aggregates, *query.taken) if each.variable not in of_rows)
-            found.update((each.attribute, None) for each in asked if each.attribute is not None)
+            named = [(each.variable, each.attribute) for each in query.aggregates]
+            named += [(each.variable, each.attribute) for each in query.taken]
+            found.update((attribute, None) for variable, attribute in named if attribute and variable not in of_rows)
         return tuple(found)
 
     def without_null_keys(self) -> Workload:

@@ -11,7 +11,7 @@ from libc.string cimport memcpy
 from hamlet.kernel.memory cimport ALLOCATION, take
 from hamlet.kernel.operators.matching.lineage cimport is_lineage, reserve_record, reserve_vertex
 from hamlet.kernel.operators.matching.marks cimport MOST_WORDS, add_mark
-from hamlet.kernel.operators.matching.state cimport free_partition, new_partition, node_at
+from hamlet.kernel.operators.matching.state cimport free_partition, new_partition
 from hamlet.kernel.operators.matching.tables cimport (
     HEAD,
     Core,
@@ -22,6 +22,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     Table,
     is_store,
     mark_of,
+    node_at,
     node_words,
     value_words,
     vertex_of,
@@ -187,23 +188,23 @@ cdef bint read_parts(Core* k, const Table* t, Partition* p, Reader* source) noex
 cdef bint read_lineage(Core* k, const Table* t, Partition* p, Reader* source) noexcept nogil:
     """Vertices and records, of which none leads astray."""
     cdef int64_t numbers[2]
-    cdef Lineage* l = &p.lineage
+    cdef Lineage* graph = &p.lineage
     if not get(source, numbers, 2):
         return False
     if numbers[0] < 0 or numbers[1] < 0 or numbers[0] > source.left or numbers[1] > source.left // t.record_words:
         source.left = -1
         return False
-    while l.capacity <= numbers[0]:
-        l.count = l.capacity
+    while graph.capacity <= numbers[0]:
+        graph.count = graph.capacity
         if reserve_vertex(k, p):
             return False
-    while l.record_capacity < numbers[1]:
-        l.records = l.record_capacity
+    while graph.record_capacity < numbers[1]:
+        graph.records = graph.record_capacity
         if reserve_record(k, t, p):
             return False
-    l.count, l.records = numbers[0] + 1, numbers[1]
-    l.vertex[0] = 0
-    if not get(source, l.vertex + 1, numbers[0]) or not get(source, l.record, l.records * t.record_words):
+    graph.count, graph.records = numbers[0] + 1, numbers[1]
+    graph.vertex[0] = 0
+    if not get(source, graph.vertex + 1, numbers[0]) or not get(source, graph.record, graph.records * t.record_words):
         return False
     if not is_lineage(t, p):
         source.left = -1

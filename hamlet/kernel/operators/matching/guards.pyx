@@ -7,7 +7,8 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from hamlet.kernel.operators.matching.predicates cimport bind_scalars, fits_predicate, keep_columns
-from hamlet.kernel.operators.matching.state cimport append_node, node_at, reserve_words
+from hamlet.kernel.operators.matching.room cimport reserve_words
+from hamlet.kernel.operators.matching.state cimport append_node
 from hamlet.kernel.operators.matching.tables cimport (
     HEAD,
     MOVES,
@@ -19,6 +20,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     Table,
     Way,
     entry_of,
+    node_at,
     node_words,
     row_of,
     step_of,

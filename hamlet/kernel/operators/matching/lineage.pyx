@@ -8,7 +8,7 @@ is found if an end is reached from it. A vertex is younger than those it stands 
 
 Contract
 --------
-**Records.** An event has one record for each traced variable that it is bound to, however often it is bound in its step.
+**Records.** An event has one record for each traced variable that it is bound to, however often it is bound.
 **Tidying.** Before a step, when there are twice as many vertices as were needed last time, those that no node reaches
 any more are given up, and the others are numbered anew in their order.
 """
@@ -20,7 +20,7 @@ from libc.string cimport memmove, memset
 from hamlet.kernel.cells cimport add_cell, bind_event, increment, words_of
 from hamlet.kernel.memory cimport ALLOCATION
 from hamlet.kernel.operators.matching.predicates cimport keep_columns
-from hamlet.kernel.operators.matching.state cimport claim, node_at, reserve_words
+from hamlet.kernel.operators.matching.room cimport claim, reserve_words
 from hamlet.kernel.operators.matching.tables cimport (
     HEAD,
     Core,
@@ -30,6 +30,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     Rows,
     Table,
     Traced,
+    node_at,
     node_words,
     value_words,
     vertex_of,
@@ -52,44 +53,44 @@ cdef enum:
 
 cdef int reserve_vertex(Core* k, Partition* p) noexcept nogil:
     """Room for one more vertex."""
-    cdef Lineage* l = &p.lineage
-    cdef Py_ssize_t capacity = max(2 * l.capacity, <Py_ssize_t> FIRST_VERTICES)
+    cdef Lineage* graph = &p.lineage
+    cdef Py_ssize_t capacity = max(2 * graph.capacity, <Py_ssize_t> FIRST_VERTICES)
+    cdef Py_ssize_t more = (capacity - graph.capacity) * sizeof(uint64_t) + (0 if graph.capacity else ALLOCATION)
     cdef uint64_t* moved
-    if l.count < l.capacity:
+    if graph.count < graph.capacity:
         return NO_FAILURE
-    if capacity > MOST_VERTICES:
+    if capacity > MOST_VERTICES or claim(k, p, more):
         return OUT_OF_MEMORY
-    if claim(k, p, (capacity - l.capacity) * sizeof(uint64_t) + (0 if l.capacity else ALLOCATION)):
-        return OUT_OF_MEMORY
-    moved = <uint64_t*> realloc(l.vertex, capacity * sizeof(uint64_t))
+    moved = <uint64_t*> realloc(graph.vertex, capacity * sizeof(uint64_t))
     if moved == NULL:
+        claim(k, p, -more)
         return OUT_OF_MEMORY
-    l.vertex = moved
-    l.capacity = capacity
-    if l.count == 0:
-        l.vertex[0] = 0
-        l.count = 1
+    graph.vertex = moved
+    graph.capacity = capacity
+    if graph.count == 0:
+        graph.vertex[0] = 0
+        graph.count = 1
     return NO_FAILURE
 
 
 cdef int reserve_record(Core* k, const Table* t, Partition* p) noexcept nogil:
     """Room for one more record."""
-    cdef Lineage* l = &p.lineage
-    cdef Py_ssize_t capacity = max(2 * l.record_capacity, <Py_ssize_t> FIRST_VERTICES), words = t.record_words
+    cdef Lineage* graph = &p.lineage
+    cdef Py_ssize_t capacity = max(2 * graph.record_capacity, <Py_ssize_t> FIRST_VERTICES), words = t.record_words
+    cdef Py_ssize_t more = (
+        (capacity - graph.record_capacity) * words * sizeof(uint64_t) + (0 if graph.record_capacity else ALLOCATION)
+    )
     cdef uint64_t* moved
-    if l.records < l.record_capacity:
+    if graph.records < graph.record_capacity:
         return NO_FAILURE
-    if capacity > MOST_VERTICES:
+    if capacity > MOST_VERTICES or claim(k, p, more):
         return OUT_OF_MEMORY
-    if claim(
-        k, p, (capacity - l.record_capacity) * words * sizeof(uint64_t) + (0 if l.record_capacity else ALLOCATION)
-    ):
-        return OUT_OF_MEMORY
-    moved = <uint64_t*> realloc(l.record, capacity * words * sizeof(uint64_t))
+    moved = <uint64_t*> realloc(graph.record, capacity * words * sizeof(uint64_t))
     if moved == NULL:
+        claim(k, p, -more)
         return OUT_OF_MEMORY
-    l.record = moved
-    l.record_capacity = capacity
+    graph.record = moved
+    graph.record_capacity = capacity
     return NO_FAILURE
 
 
@@ -107,20 +108,20 @@ cdef inline bint stands_on(uint64_t vertex, uint64_t other) noexcept nogil:
 
 cdef int join_lineage(Core* k, Partition* p, uint64_t* target, uint64_t source) noexcept nogil:
     """Make a vertex that of its own events and those of another one."""
-    cdef Lineage* l = &p.lineage
+    cdef Lineage* graph = &p.lineage
     cdef uint64_t own = target[0]
     if source == 0 or source == own:
         return NO_FAILURE
-    if own == 0 or stands_on(l.vertex[source], own):
+    if own == 0 or stands_on(graph.vertex[source], own):
         target[0] = source
         return NO_FAILURE
-    if stands_on(l.vertex[own], source):
+    if stands_on(graph.vertex[own], source):
         return NO_FAILURE
     if reserve_vertex(k, p):
         return OUT_OF_MEMORY
-    l.vertex[l.count] = own << 32 | source
-    target[0] = <uint64_t> l.count
-    l.count += 1
+    graph.vertex[graph.count] = own << 32 | source
+    target[0] = <uint64_t> graph.count
+    graph.count += 1
     return NO_FAILURE
 
 
@@ -128,7 +129,7 @@ cdef int trace_event(
     Core* k, const Table* t, Partition* p, int variable, Py_ssize_t row, uint64_t* vertex
 ) noexcept nogil:
     """Let an event, bound to a variable, be in the trends of a vertex, where its variable is asked for."""
-    cdef Lineage* l = &p.lineage
+    cdef Lineage* graph = &p.lineage
     cdef int number
     cdef const Traced* traced
     cdef uint64_t* record
@@ -144,16 +145,16 @@ cdef int trace_event(
     if k.traced_record[number] < 0:
         if reserve_record(k, t, p):
             return OUT_OF_MEMORY
-        record = l.record + l.records * t.record_words
+        record = graph.record + graph.records * t.record_words
         record[0] = <uint64_t> number
         keep_columns(k, t, traced.columns, traced.columns_end, record + 1, row)
-        k.traced_record[number] = l.records
-        l.records += 1
+        k.traced_record[number] = graph.records
+        graph.records += 1
     if reserve_vertex(k, p):
         return OUT_OF_MEMORY
-    l.vertex[l.count] = EVENT | <uint64_t> k.traced_record[number] << 32 | vertex[0]
-    vertex[0] = <uint64_t> l.count
-    l.count += 1
+    graph.vertex[graph.count] = EVENT | <uint64_t> k.traced_record[number] << 32 | vertex[0]
+    vertex[0] = <uint64_t> graph.count
+    graph.count += 1
     return NO_FAILURE
 
 
@@ -169,16 +170,16 @@ cdef void widen_records(const Table* t, Partition* p, int number, int place) noe
 
 cdef bint is_lineage(const Table* t, const Partition* p) noexcept nogil:
     """Whether vertices and records that were read can be: none leads astray."""
-    cdef const Lineage* l = &p.lineage
+    cdef const Lineage* graph = &p.lineage
     cdef Py_ssize_t i
     cdef uint64_t vertex, other
-    for i in range(1, l.count):
-        vertex = l.vertex[i]
+    for i in range(1, graph.count):
+        vertex = graph.vertex[i]
         other = (vertex & ~EVENT) >> 32
-        if vertex & LOW >= <uint64_t> i or other >= <uint64_t> (l.records if vertex & EVENT else i):
+        if vertex & LOW >= <uint64_t> i or other >= <uint64_t> (graph.records if vertex & EVENT else i):
             return False
-    for i in range(l.records):
-        if l.record[i * t.record_words] >= <uint64_t> t.traces:
+    for i in range(graph.records):
+        if graph.record[i * t.record_words] >= <uint64_t> t.traces:
             return False
     return True
 
@@ -199,50 +200,50 @@ cdef int reserve_seen(Core* k, Py_ssize_t needed) noexcept nogil:
 
 cdef int tidy_lineage(Core* k, const Table* t, Partition* p) noexcept nogil:
     """Give up what no node needs, where that may be much."""
-    cdef Lineage* l = &p.lineage
+    cdef Lineage* graph = &p.lineage
     cdef Py_ssize_t i, kept = 0, kept_records = 0, words, stride
     cdef uint64_t* number
     cdef uint64_t* node
     cdef uint64_t vertex, low, high
     cdef int place
-    if l.count < max(l.tidy_at, <Py_ssize_t> TIDY_FROM):
+    if graph.count < max(graph.tidy_at, <Py_ssize_t> TIDY_FROM):
         return NO_FAILURE
-    if reserve_seen(k, l.count + l.records):
+    if reserve_seen(k, graph.count + graph.records):
         return OUT_OF_MEMORY
     number = k.seen  # 1 + the new number of what is needed, then 0 again
-    memset(number, 0, (l.count + l.records) * sizeof(uint64_t))
+    memset(number, 0, (graph.count + graph.records) * sizeof(uint64_t))
     words = value_words(t, p)
     for place in range(t.states + t.end_count + 1):
         stride = node_words(t, p, place)
         for i in range(p.nodes[place].count):
             number[vertex_of(t, node_at(&p.nodes[place], i, stride) + HEAD, words)[0]] = 1
-    for i in range(l.count - 1, 0, -1):
+    for i in range(graph.count - 1, 0, -1):
         if number[i]:
-            vertex = l.vertex[i]
+            vertex = graph.vertex[i]
             number[vertex & LOW] = 1
             if vertex & EVENT:
-                number[l.count + <Py_ssize_t> ((vertex & ~EVENT) >> 32)] = 1
+                number[graph.count + <Py_ssize_t> ((vertex & ~EVENT) >> 32)] = 1
             else:
                 number[vertex >> 32] = 1
-    for i in range(l.records):
-        if number[l.count + i]:
+    for i in range(graph.records):
+        if number[graph.count + i]:
             if kept_records != i:
                 memmove(
-                    l.record + kept_records * t.record_words, l.record + i * t.record_words,
+                    graph.record + kept_records * t.record_words, graph.record + i * t.record_words,
                     t.record_words * sizeof(uint64_t),
                 )
-            number[l.count + i] = <uint64_t> kept_records
+            number[graph.count + i] = <uint64_t> kept_records
             kept_records += 1
     number[0] = 0
     kept = 1
-    for i in range(1, l.count):
+    for i in range(1, graph.count):
         if number[i]:
-            vertex = l.vertex[i]
+            vertex = graph.vertex[i]
             low, high = number[vertex & LOW], (vertex & ~EVENT) >> 32
             if vertex & EVENT:
-                l.vertex[kept] = EVENT | number[<uint64_t> l.count + high] << 32 | low
+                graph.vertex[kept] = EVENT | number[<uint64_t> graph.count + high] << 32 | low
             else:
-                l.vertex[kept] = number[high] << 32 | low
+                graph.vertex[kept] = number[high] << 32 | low
             number[i] = <uint64_t> kept
             kept += 1
     for place in range(t.states + t.end_count + 1):
@@ -250,13 +251,13 @@ cdef int tidy_lineage(Core* k, const Table* t, Partition* p) noexcept nogil:
         for i in range(p.nodes[place].count):
             node = vertex_of(t, node_at(&p.nodes[place], i, stride) + HEAD, words)
             node[0] = number[node[0]]
-    memset(number, 0, (l.count + l.records) * sizeof(uint64_t))
-    l.count, l.records = kept, kept_records
-    l.tidy_at = 2 * kept
+    memset(number, 0, (graph.count + graph.records) * sizeof(uint64_t))
+    graph.count, graph.records = kept, kept_records
+    graph.tidy_at = 2 * kept
     return NO_FAILURE
 
 
-cdef int look_at(Core* k, const Lineage* l, Py_ssize_t vertex, Py_ssize_t* todo) noexcept nogil:
+cdef int look_at(Core* k, const Lineage* graph, Py_ssize_t vertex, Py_ssize_t* todo) noexcept nogil:
     """Put a vertex that has not been looked at where those are that will be."""
     if vertex == 0 or k.seen[vertex] == k.stamp:
         return NO_FAILURE
@@ -270,31 +271,31 @@ cdef int look_at(Core* k, const Lineage* l, Py_ssize_t vertex, Py_ssize_t* todo)
 
 cdef int count_events(Core* k, const Table* t, Partition* p, Rows* r, uint64_t* value) noexcept nogil:
     """Bind the events that the trends of a value take, each once; those of event sets are appended to the rows."""
-    cdef Lineage* l = &p.lineage
+    cdef Lineage* graph = &p.lineage
     cdef Py_ssize_t words = words_of(&t.cells, p.width), todo = 0, record, found = r.events, size
     cdef uint64_t vertex
     cdef int i
-    if reserve_seen(k, l.count + l.records) or reserve_words(k, &k.bound, &k.bound_words, words):
+    if reserve_seen(k, graph.count + graph.records) or reserve_words(k, &k.bound, &k.bound_words, words):
         return OUT_OF_MEMORY
     k.stamp += 1
-    if look_at(k, l, <Py_ssize_t> vertex_of(t, value, value_words(t, p))[0], &todo):
+    if look_at(k, graph, <Py_ssize_t> vertex_of(t, value, value_words(t, p))[0], &todo):
         return OUT_OF_MEMORY
     while todo:
         todo -= 1
-        vertex = l.vertex[k.todo[todo]]
+        vertex = graph.vertex[k.todo[todo]]
         if vertex & EVENT:
             record = <Py_ssize_t> ((vertex & ~EVENT) >> 32)
-            if k.seen[l.count + record] != k.stamp:
-                k.seen[l.count + record] = k.stamp
-                bind_record(k, t, p, l.record + record * t.record_words, value)
-        elif look_at(k, l, <Py_ssize_t> (vertex >> 32), &todo):
+            if k.seen[graph.count + record] != k.stamp:
+                k.seen[graph.count + record] = k.stamp
+                bind_record(k, t, p, graph.record + record * t.record_words, value)
+        elif look_at(k, graph, <Py_ssize_t> (vertex >> 32), &todo):
             return OUT_OF_MEMORY
-        if look_at(k, l, <Py_ssize_t> (vertex & LOW), &todo):
+        if look_at(k, graph, <Py_ssize_t> (vertex & LOW), &todo):
             return OUT_OF_MEMORY
     for i in range(t.event_sets):
-        for record in range(l.records):
-            if k.seen[l.count + record] == k.stamp:
-                if append_event(k, t, r, &t.event_set[i], l.record + record * t.record_words):
+        for record in range(graph.records):
+            if k.seen[graph.count + record] == k.stamp:
+                if append_event(k, t, r, &t.event_set[i], graph.record + record * t.record_words):
                     return OUT_OF_MEMORY
         size = r.events - found
         found = r.events

@@ -14,6 +14,7 @@ cdef int64_t next_mark(
 ) noexcept nogil
 cdef void begin_marks(Core* k) noexcept nogil
 cdef int tidy_marks(Core* k, const Table* t, Partition* p) noexcept nogil
+cdef int show_marks(Core* k, const Table* t, Partition* p) noexcept nogil
 cdef int append_mark(Core* k, const Table* t, const Partition* p, Rows* r, int64_t mark) noexcept nogil
 cdef int add_mark(Core* k, const Table* t, Partition* p, const uint64_t* word) noexcept nogil
 cdef void widen_marks(const Table* t, Partition* p, int place) noexcept nogil

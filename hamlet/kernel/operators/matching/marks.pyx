@@ -13,7 +13,8 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memcmp, memcpy, memmove, memset
 
 from hamlet.kernel.memory cimport ALLOCATION
-from hamlet.kernel.operators.matching.state cimport claim, node_at, reserve_words
+from hamlet.kernel.operators.matching.predicates cimport value_of
+from hamlet.kernel.operators.matching.room cimport claim, reserve_words
 from hamlet.kernel.operators.matching.tables cimport (
     COUNT,
     FIRST,
@@ -25,10 +26,10 @@ from hamlet.kernel.operators.matching.tables cimport (
     Table,
     Taking,
     mark_of,
+    node_at,
     node_words,
     value_words,
 )
-from hamlet.kernel.operators.matching.value_sets cimport value_of
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY
 
 cdef enum:
@@ -84,20 +85,17 @@ cdef int enlarge(Core* k, const Table* t, Partition* p) noexcept nogil:
     cdef Py_ssize_t slots = max(2 * m.slots, <Py_ssize_t> FIRST_SLOTS), words = 2 * t.takings
     cdef uint64_t* word
     cdef int32_t* slot
-    if slots > MOST_MARKS:
-        return OUT_OF_MEMORY
-    if claim(
-        k, p, (slots - m.slots) * (words * sizeof(uint64_t) // 2 + sizeof(int32_t)) + (0 if m.slots else 2 * ALLOCATION)
-    ):
+    cdef Py_ssize_t more = (slots - m.slots) * (words * sizeof(uint64_t) // 2 + sizeof(int32_t))
+    more += 0 if m.slots else 2 * ALLOCATION
+    if slots > MOST_MARKS or claim(k, p, more):
         return OUT_OF_MEMORY
     word = <uint64_t*> realloc(m.word, slots // 2 * words * sizeof(uint64_t))
-    if word == NULL:
-        return OUT_OF_MEMORY
-    m.word = word
     slot = <int32_t*> realloc(m.slot, slots * sizeof(int32_t))
-    if slot == NULL:
+    m.word = m.word if word == NULL else word
+    m.slot = m.slot if slot == NULL else slot
+    if word == NULL or slot == NULL:
+        claim(k, p, -more)
         return OUT_OF_MEMORY
-    m.slot = slot
     m.slots = slots
     enter_all(t, m, m.count)
     return NO_FAILURE
@@ -224,6 +222,26 @@ cdef void widen_marks(const Table* t, Partition* p, int place) noexcept nogil:
         if word[0] & VALUED:
             (<double*> (word + 1))[0] = <double> (<int64_t*> (word + 1))[0]
     enter_all(t, m, m.count)
+
+
+cdef int show_marks(Core* k, const Table* t, Partition* p) noexcept nogil:
+    """Find, for every mark, the one that is the same in a row: no event and no value are both NULL there."""
+    cdef Marks* m = &p.marks
+    cdef Py_ssize_t count = m.count, i
+    cdef uint64_t word[MOST_WORDS]
+    cdef int64_t found = 0
+    cdef int place
+    if reserve_words(k, &k.todo, &k.todo_words, count):
+        return OUT_OF_MEMORY
+    for i in range(count):
+        memcpy(word, m.word + i * 2 * t.takings, 2 * t.takings * sizeof(uint64_t))
+        for place in range(t.takings):
+            if word[2 * place] == TAKEN:
+                word[2 * place] = 0
+        if number_mark(k, t, p, word, &found):
+            return OUT_OF_MEMORY
+        k.todo[i] = <uint64_t> found
+    return NO_FAILURE
 
 
 cdef int append_mark(Core* k, const Table* t, const Partition* p, Rows* r, int64_t mark) noexcept nogil:

@@ -1,10 +1,10 @@
-"""Predicates on neighbours in the matching operator, and the attributes of events that they look back at."""
+"""What the matching operator reads of events: predicates on neighbours, attributes that are kept, single values."""
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memset
 
 from hamlet.kernel.expression cimport Column, evaluate_block
-from hamlet.kernel.operators.matching.tables cimport Core, Table
+from hamlet.kernel.operators.matching.tables cimport Core, Table, ValueSet
 from hamlet.kernel.plan cimport Predicate
 
 
@@ -48,3 +48,18 @@ cdef void keep_columns(
         c = &k.columns[t.member[columns + i]]
         there[i] = c.valid == NULL or c.valid[row]
         kept[i] = <uint64_t> c.data[row] if there[i] else 0
+
+
+cdef bint value_of(const Core* k, const ValueSet* s, Py_ssize_t row, int64_t* value) noexcept nogil:
+    """The value of an event for a set, if there is one; -0.0 is 0.0, and NaN is none."""
+    cdef const Column* c = &k.columns[s.column]
+    cdef double number
+    if c.valid != NULL and not c.valid[row]:
+        return False
+    value[0] = c.data[row]
+    if s.floating:
+        number = (<double*> value)[0]
+        if number != number:
+            return False
+        (<double*> value)[0] = number + 0.0
+    return True

@@ -20,9 +20,3 @@ cdef int relay(
     Core* k, const Table* t, const Table* old, Partition* p, int width, int set_words
 ) noexcept nogil
 cdef bint killed_since(const Table* t, const Partition* p, int guards, int64_t step) noexcept nogil
-cdef int reserve_words(Core* k, uint64_t** words, Py_ssize_t* capacity, Py_ssize_t needed) noexcept nogil
-cdef int claim(Core* k, Partition* p, Py_ssize_t bytes) noexcept nogil
-
-
-cdef inline uint64_t* node_at(const Nodes* n, Py_ssize_t place, Py_ssize_t stride) noexcept nogil:
-    return n.word + n.head + place * stride

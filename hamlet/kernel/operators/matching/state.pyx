@@ -8,7 +8,7 @@ measures the bound anew or makes all values wider, so no addition checks for ove
 """
 
 from libc.stdint cimport INT64_MAX, INT64_MIN, int32_t, int64_t, uint8_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memmove, memset
 
 from hamlet.kernel.cells cimport (
@@ -27,6 +27,7 @@ from hamlet.kernel.cells cimport (
 from hamlet.kernel.memory cimport ALLOCATION, take
 from hamlet.kernel.operators.matching.lineage cimport free_lineage, join_lineage
 from hamlet.kernel.operators.matching.marks cimport clear_marks, free_marks
+from hamlet.kernel.operators.matching.room cimport claim
 from hamlet.kernel.operators.matching.tables cimport (
     FIRST_SET_WORDS,
     HEAD,
@@ -40,6 +41,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     extra_words,
     is_store,
     mark_of,
+    node_at,
     node_words,
     place_on_line,
     step_of,
@@ -147,31 +149,6 @@ cdef void clear_partition(const Table* t, Partition* p) noexcept nogil:
     p.lineage.count = min(p.lineage.count, 1)
     p.lineage.records = 0
     clear_marks(p)
-
-
-cdef int claim(Core* k, Partition* p, Py_ssize_t bytes) noexcept nogil:
-    if not take(k.account, bytes):
-        return OUT_OF_MEMORY
-    p.bytes += bytes
-    return NO_FAILURE
-
-
-cdef int reserve_words(Core* k, uint64_t** words, Py_ssize_t* capacity, Py_ssize_t needed) noexcept nogil:
-    """Room in one of the operator's own arrays."""
-    cdef uint64_t* moved
-    if needed <= capacity[0]:
-        return NO_FAILURE
-    needed += needed
-    if not take(k.account, (needed - capacity[0]) * sizeof(uint64_t)):
-        return OUT_OF_MEMORY
-    moved = <uint64_t*> realloc(words[0], needed * sizeof(uint64_t))
-    if moved == NULL:
-        take(k.account, (capacity[0] - needed) * <int64_t> sizeof(uint64_t))
-        return OUT_OF_MEMORY
-    k.own += (needed - capacity[0]) * sizeof(uint64_t)
-    words[0] = moved
-    capacity[0] = needed
-    return NO_FAILURE
 
 
 # ---------------------------------------------------------------------------------------------- lists of nodes
@@ -296,10 +273,12 @@ cdef int add_node(
     at = upper_place(t, n, words, stride, lane, mark_of(t, value, words))
     if at:
         node = node_at(n, at - 1, stride)
-        if <int64_t> node[0] == lane and is_marked_as(t, node + HEAD, value, words) and not node[1] & LEAVES and (not ends or node[stride - 1] == pane):
-            if not told_apart(t, p, guards, step_of(node), step):
-                node[1] = <uint64_t> step
-                return add_value(k, t, p, node + HEAD, value)
+        if (
+            <int64_t> node[0] == lane and is_marked_as(t, node + HEAD, value, words) and not node[1] & LEAVES
+            and (not ends or node[stride - 1] == pane) and not told_apart(t, p, guards, step_of(node), step)
+        ):
+            node[1] = <uint64_t> step
+            return add_value(k, t, p, node + HEAD, value)
     node = node_at(n, at, stride)
     if at < n.count:
         memmove(node + stride, node, (n.count - at) * stride * sizeof(uint64_t))

@@ -20,7 +20,8 @@ from hamlet.kernel.cells cimport bind_event, floor_divide, has_trends, increment
 from hamlet.kernel.operators.matching.guards cimport read_guards, write_guards
 from hamlet.kernel.operators.matching.lineage cimport tidy_lineage, trace_event
 from hamlet.kernel.operators.matching.marks cimport DROPPED, NO_MEMORY, begin_marks, next_mark, tidy_marks
-from hamlet.kernel.operators.matching.predicates cimport bind_scalars, fits_predicate, keep_columns
+from hamlet.kernel.operators.matching.predicates cimport bind_scalars, fits_predicate, keep_columns, value_of
+from hamlet.kernel.operators.matching.room cimport reserve_words
 from hamlet.kernel.operators.matching.state cimport (
     add_node,
     add_value,
@@ -28,9 +29,7 @@ from hamlet.kernel.operators.matching.state cimport (
     keep_unmoved,
     killed_since,
     new_partition,
-    node_at,
     reserve_bits,
-    reserve_words,
 )
 from hamlet.kernel.operators.matching.tables cimport (
     ANY,
@@ -51,6 +50,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     Way,
     entry_of,
     mark_of,
+    node_at,
     node_words,
     place_on_line,
     row_of,
@@ -58,7 +58,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     value_words,
     vertex_of,
 )
-from hamlet.kernel.operators.matching.value_sets cimport find_value, number_value, value_of
+from hamlet.kernel.operators.matching.value_sets cimport find_value, make_room, number_value
 from hamlet.kernel.operators.matching.windows cimport expect_row, expire, schedule
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY, OVERFLOW, TOO_MANY_GROUPS
 
@@ -232,7 +232,8 @@ cdef int read_events(
     if t.takings and tidy_marks(k, t, p):
         return OUT_OF_MEMORY
     for number in range(t.exact_sets):
-        p.dictionary[number].settled = p.dictionary[number].count
+        if make_room(k, t, p, number, n):
+            return OUT_OF_MEMORY
     for i in range(n):
         entry = entry_of(k, query, classes[i])
         for number in range(entry.arrivals, entry.arrivals_end):

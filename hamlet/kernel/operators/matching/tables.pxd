@@ -197,7 +197,6 @@ cdef struct Dictionary:  # the values of exact sets, numbered
     int64_t* value
     int32_t* slot        # open addressing; -1 is free
     Py_ssize_t count
-    Py_ssize_t settled   # values from here on are of the step under way, whatever trends have them
     Py_ssize_t slots     # a power of two
 
 cdef struct Partition:   # one query and one key
@@ -358,6 +357,10 @@ cdef inline bint is_store(const Table* t, int number) noexcept nogil:
 cdef inline Py_ssize_t node_words(const Table* t, const Partition* p, int number) noexcept nogil:
     """Words of a list's nodes; a store's have no value."""
     return HEAD + (0 if is_store(t, number) else value_words(t, p)) + extra_words(t, number)
+
+
+cdef inline uint64_t* node_at(const Nodes* n, Py_ssize_t place, Py_ssize_t stride) noexcept nogil:
+    return n.word + n.head + place * stride
 
 
 cdef inline int64_t step_of(const uint64_t* node) noexcept nogil:

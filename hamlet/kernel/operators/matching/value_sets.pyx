@@ -5,9 +5,9 @@ from libc.stdlib cimport realloc
 from libc.string cimport memset
 
 from hamlet.kernel.cells cimport words_of
-from hamlet.kernel.expression cimport Column
 from hamlet.kernel.memory cimport ALLOCATION
-from hamlet.kernel.operators.matching.state cimport claim, node_at, relay
+from hamlet.kernel.operators.matching.room cimport claim
+from hamlet.kernel.operators.matching.state cimport relay
 from hamlet.kernel.operators.matching.tables cimport (
     HEAD,
     Core,
@@ -15,7 +15,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     Nodes,
     Partition,
     Table,
-    ValueSet,
+    node_at,
     node_words,
 )
 from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY
@@ -24,21 +24,6 @@ from hamlet.kernel.plan cimport NO_FAILURE, OUT_OF_MEMORY
 cdef inline uint64_t slot_of(int64_t value, Py_ssize_t slots) noexcept nogil:
     cdef uint64_t hashed = <uint64_t> value * <uint64_t> 0x9E3779B97F4A7C15
     return (hashed ^ hashed >> 32) & <uint64_t> (slots - 1)
-
-
-cdef bint value_of(const Core* k, const ValueSet* s, Py_ssize_t row, int64_t* value) noexcept nogil:
-    """The value of an event for a set, if there is one; -0.0 is 0.0, and NaN is none."""
-    cdef const Column* c = &k.columns[s.column]
-    cdef double number
-    if c.valid != NULL and not c.valid[row]:
-        return False
-    value[0] = c.data[row]
-    if s.floating:
-        number = (<double*> value)[0]
-        if number != number:
-            return False
-        (<double*> value)[0] = number + 0.0
-    return True
 
 
 cdef int64_t find_value(const Partition* p, int place, int64_t value) noexcept nogil:
@@ -55,15 +40,27 @@ cdef int64_t find_value(const Partition* p, int place, int64_t value) noexcept n
     return -1
 
 
+cdef int make_room(Core* k, const Table* t, Partition* p, int place, Py_ssize_t more) noexcept nogil:
+    """Before a step that numbers at most so many values: forget those that no trend has, where room runs short.
+
+    In a step no value is forgotten: no trend has those that its events have, until it writes.
+    """
+    cdef Dictionary* d = &p.dictionary[place]
+    if d.count + more <= 64 * <Py_ssize_t> p.set_words:
+        return NO_FAILURE
+    forget_values(t, p, place)
+    if 2 * d.count > 64 * <Py_ssize_t> p.set_words:
+        return relay(k, t, t, p, p.width, 2 * p.set_words)
+    return NO_FAILURE
+
+
 cdef int number_value(Core* k, const Table* t, Partition* p, int place, int64_t value) noexcept nogil:
     """Give a value a number, and its set room for it."""
     cdef Dictionary* d = &p.dictionary[place]
     if find_value(p, place, value) >= 0:
         return NO_FAILURE
-    if d.count >= 64 * <Py_ssize_t> p.set_words:
-        forget_values(t, p, place)
-        if 2 * d.count > 64 * <Py_ssize_t> p.set_words and relay(k, t, t, p, p.width, 2 * p.set_words):
-            return OUT_OF_MEMORY
+    if d.count >= 64 * <Py_ssize_t> p.set_words and relay(k, t, t, p, p.width, 2 * p.set_words):
+        return OUT_OF_MEMORY
     if 2 * (d.count + 1) > d.slots and enlarge(k, p, d):
         return OUT_OF_MEMORY
     enter(d, value)
@@ -117,25 +114,21 @@ cdef int enlarge(Core* k, Partition* p, Dictionary* d) noexcept nogil:
 
 
 cdef void forget_values(const Table* t, Partition* p, int place) noexcept nogil:
-    """Forget the values of a set that no trend has or is about to have, and number the others anew."""
+    """Forget the values of a set that no trend has, and number the others anew."""
     cdef Dictionary* d = &p.dictionary[place]
     cdef Py_ssize_t first = words_of(&t.cells, p.width) + place * <Py_ssize_t> p.set_words, stride, i, kept = 0
     cdef int number
     cdef int64_t value
     cdef uint64_t used
-    cdef Py_ssize_t settled = d.settled
     for i in range(d.count):  # values keep their order, so that bits only move down
         used = 0
         for number in range(t.states + t.end_count + 1):
             stride = node_words(t, p, number)
             used |= taken_bits(&p.nodes[number], stride, HEAD + first, i, kept)
-        if i == settled:
-            d.settled = kept
-        if used or i >= settled:
+        if used:
             value = d.value[i]
             d.value[kept] = value
             kept += 1
-    d.settled = min(d.settled, kept)
     enter_all(d, kept)
 
 

@@ -20,7 +20,8 @@ from hamlet.kernel.cells cimport (
 )
 from hamlet.kernel.memory cimport take
 from hamlet.kernel.operators.matching.lineage cimport count_events
-from hamlet.kernel.operators.matching.marks cimport append_mark
+from hamlet.kernel.operators.matching.marks cimport append_mark, show_marks
+from hamlet.kernel.operators.matching.room cimport reserve_words
 from hamlet.kernel.operators.matching.state cimport (
     add_node,
     add_value,
@@ -28,8 +29,6 @@ from hamlet.kernel.operators.matching.state cimport (
     drop_first,
     give_up,
     killed_since,
-    node_at,
-    reserve_words,
 )
 from hamlet.kernel.operators.matching.tables cimport (
     HEAD,
@@ -41,6 +40,7 @@ from hamlet.kernel.operators.matching.tables cimport (
     Rows,
     Table,
     mark_of,
+    node_at,
     node_words,
     step_of,
     time_of_edge,
@@ -216,12 +216,15 @@ cdef int deliver_marks(
 ) noexcept nogil:
     """Append the rows of a window, one for each mark; see `deliver`."""
     cdef const Table* t = &k.query[query]
-    cdef Py_ssize_t words = value_words(t, p), marks = p.marks.count, stride, i
+    cdef Py_ssize_t words = value_words(t, p), marks, stride, i
     cdef int number
     cdef int64_t lane
     cdef const Nodes* n
     cdef uint64_t* node
     cdef uint64_t* total
+    if show_marks(k, t, p):
+        return OUT_OF_MEMORY
+    marks = p.marks.count
     if reserve_words(k, &k.scratch, &k.scratch_words, marks * (1 + words)):
         return OUT_OF_MEMORY
     memset(k.scratch, 0, marks * (1 + words) * sizeof(uint64_t))  # for each mark whether there is one, and its total
@@ -242,7 +245,7 @@ cdef int deliver_marks(
                 t, p, t.end_guards[number - t.states], step_of(node)
             ):
                 continue
-            total = k.scratch + mark_of(t, node + HEAD, words) * (1 + words)
+            total = k.scratch + k.todo[mark_of(t, node + HEAD, words)] * (1 + words)
             total[0] = 1
             if add_value(k, t, p, total + 1, node + HEAD):
                 return OUT_OF_MEMORY
