@@ -48,10 +48,10 @@ def test_first_and_last_touch() -> None:
     text = """
         first: RETURN FIRST(view.channel), SUM(EVENTS buy.price) AS revenue PATTERN SEQ(view+, buy) WHERE [user]
                GROUP-BY FIRST(view.channel) WITHIN 1 min;
-        last: RETURN LAST(view.channel) AS channel, COUNT(EVENTS buy) PATTERN SEQ(view+, buy) SEMANTICS NEXT WHERE [user]
-              GROUP-BY LAST(view.channel) WITHIN 1 min;
-        lengths: RETURN COUNT(view), COUNT(*), COUNT(view) * COUNT(*) AS occurrences PATTERN SEQ(view+, buy) WHERE [user]
-                 GROUP-BY COUNT(view) WITHIN 1 min;
+        last: RETURN LAST(view.channel) AS channel, COUNT(EVENTS buy) PATTERN SEQ(view+, buy) SEMANTICS NEXT
+              WHERE [user] GROUP-BY LAST(view.channel) WITHIN 1 min;
+        lengths: RETURN COUNT(view), COUNT(*), COUNT(view) * COUNT(*) AS occurrences PATTERN SEQ(view+, buy)
+                 WHERE [user] GROUP-BY COUNT(view) WITHIN 1 min;
     """
     found = hamlet.run(hamlet.Workload.parse(text), CLICKS)
     rows = [tuple(row.values())[3:] for row in found.rows()]
@@ -111,7 +111,9 @@ def test_broadcast_events_count_once_in_a_group() -> None:
     assert [dict(row) for row in [*rows, *engine.close()]] == expected
 
 
-@pytest.mark.parametrize("bound", ["<= 2", "< 3", "= 2", "IN (1, 2)", "BETWEEN 0 AND 2", "< 2.5", "<= 2 AND COUNT(*) > 1"])
+@pytest.mark.parametrize(
+    "bound", ["<= 2", "< 3", "= 2", "IN (1, 2)", "BETWEEN 0 AND 2", "< 2.5", "<= 2 AND COUNT(*) > 1"]
+)
 def test_having_cuts_groups_by_count(bound: str) -> None:
     text = f"RETURN COUNT(A), COUNT(*) PATTERN A+ GROUP-BY COUNT(A) HAVING COUNT(A) {bound} WITHIN 100 s"
     events = [{"time": t, "type": "A"} for t in range(12)]
