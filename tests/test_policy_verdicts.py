@@ -11,12 +11,14 @@ import pytest
 
 from hamlet.cli import main
 from hamlet.errors import UnsupportedError
+from hamlet.policies import Monitor, Policy
 from hamlet.policies.analysis.propositions import Node, Skeleton, skeleton
 from hamlet.policies.logs.reader import LogFile
 from hamlet.policies.syntax.parser import parse_formula
 from hamlet.policies.syntax.signature import Signature
+from hamlet.policies.verdicts._anchored import AnchoredFormula, AnchoredStream, fits
 from hamlet.policies.verdicts._automaton import Automaton, Stream
-from hamlet.policies.verdicts.automata import Verdicts
+from hamlet.policies.verdicts.automata import AnyStream, Verdicts
 from hamlet.policies.verdicts.progression import Progression
 
 MODES = ("all", "local", "global")
@@ -100,13 +102,16 @@ def skeleton_of(text: str) -> Skeleton:
 def test_random_formulas_come_out_as_defined(seed: int) -> None:
     chance = random.Random(seed)
     found = skeleton_of(a_formula(chance, chance.choice([1, 2, 3, 4])))
-    times = np.cumsum([chance.choice([0, 0, 1, 1, 2, 3, 7]) for _ in range(chance.randrange(1, 25))]).tolist()
+    gaps = chance.choice([[0, 0, 1, 1, 2, 3, 7], range(12), [0, 5, 1 << 40]])
+    times = np.cumsum([chance.choice(gaps) for _ in range(chance.randrange(1, 25))]).tolist()
     atoms = [chance.randrange(1 << len(found.atoms)) for _ in times]
     offsets = [point - times.index(time) for point, time in enumerate(times)]
     places = {pair: point for point, pair in enumerate(zip(times, offsets, strict=True))}
     expected = by_definition(found.nodes, times, atoms)
-    for mode in MODES:
-        rows = run(found, mode, times, atoms, chance)
+    for mode, anchored in [(mode, anchored) for mode in MODES for anchored in (False, True)]:
+        if anchored and not fits(found.nodes):
+            continue
+        rows = run(found, mode, times, atoms, chance, anchored)
         got: dict[int, bool] = {}
         for time, offset, verdict, *_ in rows:
             if verdict != 2:
@@ -122,9 +127,17 @@ def test_random_formulas_come_out_as_defined(seed: int) -> None:
             assert [places[row[0], row[1]] for row in rows] == list(range(len(times)))
 
 
-def run(found: Skeleton, mode: Any, times: list[int], atoms: list[int], chance: random.Random) -> list[list[int]]:
-    """The rows of a stream that is read in random pieces, and copied now and then."""
-    stream = Stream(Automaton(Progression(found, mode), len(found.atoms)))
+def new_stream(found: Skeleton, mode: Any, anchored: bool) -> AnyStream:
+    if anchored:
+        return AnchoredFormula(found.nodes, mode).stream()
+    return Automaton(Progression(found, mode), len(found.atoms)).stream()
+
+
+def run(
+    found: Skeleton, mode: Any, times: list[int], atoms: list[int], chance: random.Random, anchored: bool
+) -> list[list[int]]:
+    """The rows of a stream that is read in random pieces, and copied or saved now and then."""
+    stream = new_stream(found, mode, anchored)
     rows: list[list[int]] = []
 
     def take() -> None:
@@ -140,9 +153,75 @@ def run(found: Skeleton, mode: Any, times: list[int], atoms: list[int], chance: 
         take()
         if chance.random() < 0.2:
             stream = stream.copy()
+        if isinstance(stream, AnchoredStream) and chance.random() < 0.2:
+            numbers, pasts, entries = stream.saved()
+            stream = AnchoredFormula(found.nodes, mode).stream()
+            stream.load(numbers, pasts, entries)
     stream.finish()
     take()
     return rows
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("text", ["EVENTUALLY[0,{}] p()", "p() IMPLIES (ONCE[0,{}] q()) OR (EVENTUALLY[0,{}] r())"])
+def test_verdicts_take_flat_memory_however_irregular_the_gaps(text: str, mode: Any) -> None:
+    chance = np.random.default_rng(3)
+    times = np.cumsum(chance.choice([0, 1, 2, 3, 5, 7, 11, 13, 50, 90], 200_000))
+    atoms = (chance.random(len(times)) < 0.02).astype(np.int32) * chance.integers(1, 8, len(times)).astype(np.int32)
+    for bound in (10, 1000):
+        stream = new_stream(skeleton_of(text.replace("{}", str(bound))), mode, True)
+        most = []
+        for part in range(0, len(times), 1000):
+            stream.feed(times[part : part + 1000], atoms[part : part + 1000])
+            stream.take()
+            most.append(stream.nbytes)
+        assert max(most) < 10_000
+
+
+@pytest.mark.parametrize("sizes", [(1,), (63, 64, 65, 66), (100_000,)])
+@pytest.mark.parametrize("mode", MODES)
+def test_pushes_of_any_size_give_the_same_verdicts(mode: Any, sizes: tuple[int, ...]) -> None:
+    found = skeleton_of("(p() SINCE[2,30] q()) IMPLIES (EVENTUALLY[1,300] r()) OR (NOT p() UNTIL[0,20] q())")
+    chance = np.random.default_rng(4)
+    count = 100_000 if len(sizes) == 1 and sizes[0] > 1 else 3000
+    times = np.cumsum(chance.choice([0, 0, 1, 2, 9, 40], count))
+    atoms = chance.integers(0, 8, count).astype(np.int32)
+    atoms[chance.random(count) < 0.7] = 0
+    results = []
+    for pieces in (sizes, (1000,)):
+        stream, rows, at = new_stream(found, mode, True), [], 0
+        while at < count:
+            size = pieces[at % len(pieces)]
+            stream.feed(times[at : at + size], atoms[at : at + size])
+            rows += zip(*(column.tolist() for column in stream.take() if column is not None), strict=True)
+            at += size
+        stream.finish()
+        rows += zip(*(column.tolist() for column in stream.take() if column is not None), strict=True)
+        results.append(rows)
+    assert len(results[0]) == count
+    assert results[0] == results[1]
+
+
+def test_states_of_an_automaton_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = Policy.parse("EVENTUALLY[0,60] (p() AND NEXT[0,9] q())", "p() q()")
+    chance = random.Random(5)
+    events: list[dict[str, Any]] = []
+    time = 0
+    for _ in range(2000):
+        time += chance.choice([0, 1, 2, 5, 11])
+        events.append({"time": time, "type": chance.choice("pqn")})
+    rows, machines = [], set()
+    for most in (100_000, 1 << 40):
+        monkeypatch.setattr("hamlet.policies.verdicts.automata._MOST_STATES", most)
+        monitor = Monitor(policy, verdicts="all")
+        found = []
+        for part in range(0, len(events), 50):
+            found += monitor.push(events[part : part + 50])
+            machines.add(id(monitor._serving.verdicts[0].machine))  # type: ignore[union-attr]
+            assert most > 100_000 or monitor.stats["kept_bytes"] < 2_000_000
+        rows.append(found + monitor.close())
+    assert rows[0] == rows[1]
+    assert len(machines) > 3
 
 
 @pytest.mark.parametrize("mode", ["local", "global"])

@@ -18,8 +18,8 @@ from bench.answers import WrongAnswer
 from bench.subject import Answer, Case, Contender
 from hamlet.policies.analysis.propositions import Node, Skeleton, skeleton
 from hamlet.policies.syntax.parser import parse_formula
-from hamlet.policies.verdicts._automaton import Automaton, Stream
-from hamlet.policies.verdicts.progression import Mode, Progression
+from hamlet.policies.verdicts.automata import machine_of
+from hamlet.policies.verdicts.progression import Mode
 
 MODES: tuple[Mode, ...] = ("all", "local", "global")
 NAMES = ("eventually", "until", "since_until", "response", "invariant")
@@ -68,8 +68,7 @@ class VerdictRate:
         }
 
     def _run(self, mode: Mode) -> dict[str, float]:
-        automaton = Automaton(Progression(self.skeleton, mode), len(self.skeleton.atoms))
-        stream = Stream(automaton)
+        stream = machine_of(self.skeleton, mode).stream()
         held = rows = 0
         for begin in range(0, len(self.times), PIECE):
             stream.feed(self.times[begin : begin + PIECE], self.atoms[begin : begin + PIECE])
@@ -79,12 +78,12 @@ class VerdictRate:
         rows += len(stream.take()[0])
         if rows != len(self.times):
             raise WrongAnswer(f"{rows} rows for {len(self.times)} time-points")
-        return {"held_bytes": held, "states": automaton.states, "steps": automaton.known_steps}
+        return {"held_bytes": held}
 
 
 def verdicts(found: Skeleton, mode: Mode, times: npt.NDArray[np.int64], atoms: npt.NDArray[np.int32]) -> list[bool]:
     """The verdict of every time-point, those that are told to be the same looked up."""
-    stream = Stream(Automaton(Progression(found, mode), len(found.atoms)))
+    stream = machine_of(found, mode).stream()
     stream.feed(times, atoms)
     stream.finish()
     columns = [column.tolist() for column in stream.take() if column is not None]

@@ -158,7 +158,7 @@ def _restored(kind: type[Monitor], policies: Sequence[Policy], description: Json
     if isinstance(monitor._serving, Serving):
         load_evaluation(monitor._serving.evaluation, description["serving"], blobs)
     else:
-        load_verdicts(monitor._serving, description["serving"], blobs)
+        load_verdicts(monitor._serving, description["serving"], items(description["stream"], 4)[2], blobs)
     blobs.end()
     return monitor
 

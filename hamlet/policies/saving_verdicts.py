@@ -16,7 +16,7 @@ import pyarrow as pa
 from hamlet.checkpoint.columns import BlobReader, BlobWriter, Json, fields, items, whole
 from hamlet.policies.operators.node import NEVER
 from hamlet.policies.relations.relation import Ints
-from hamlet.policies.verdicts._automaton import Stream
+from hamlet.policies.verdicts._anchored import AnchoredStream
 from hamlet.policies.verdicts.atoms import EvaluatedAtom
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ def described_verdicts(serving: VerdictServing, blobs: BlobWriter) -> Json:
     return [_described(each, blobs) for each in serving.verdicts]
 
 
-def load_verdicts(serving: VerdictServing, description: Json, blobs: BlobReader) -> None:
-    """Let verdicts that are new be those that were told of.
+def load_verdicts(serving: VerdictServing, description: Json, seen: int | None, blobs: BlobReader) -> None:
+    """Let verdicts that are new be those that were told of; the largest time that was seen is that of the monitor.
 
     Raises
     ------
@@ -39,29 +39,47 @@ def load_verdicts(serving: VerdictServing, description: Json, blobs: BlobReader)
         If they cannot be.
     """
     for verdicts, about in zip(serving.verdicts, items(description, len(serving.verdicts)), strict=True):
-        _load(verdicts, about, blobs)
+        _load(verdicts, about, seen, blobs)
     serving.points = serving.verdicts[0].waiting.points
 
 
 def _described(verdicts: Verdicts, blobs: BlobWriter) -> Json:
     keys = list(verdicts.streams)
     streams = [*verdicts.nobody.values(), *(stream for stream, _ in verdicts.streams.values())]
-    told = [stream.saved() for stream in streams]
-    states = sorted({numbers[0] for numbers, *_ in told})
-    places = {state: place for place, state in enumerate(states)}
-    numbers = [[places[each[0]], *each[1:]] for each, *_ in told]
     history = [[_joined(rows, place) for place in range(3)] for rows in verdicts.history.values()]
+    anchored = [each for each in streams if isinstance(each, AnchoredStream)]
     return {
         "points": verdicts.waiting.points,
-        "states": verdicts.progression.described(states),
         "keys": blobs.keys(keys, len(verdicts.key)),
-        "numbers": _put(blobs, numbers),
-        "slots": _put_parts(blobs, [slots for _, slots, _, _ in told]),
-        "stretches": _put_parts(blobs, [stretches for _, _, stretches, _ in told]),
-        "open": [_put_parts(blobs, [parts[place] for *_, parts in told]) for place in range(3)],
+        "streams": _anchored(anchored, blobs) if anchored else _automata(verdicts, streams, blobs),
         "history": [[_put(blobs, column) for column in each] for each in history],
         "waiting": _waiting(verdicts, blobs),
         "evaluated": [_evaluated(atom, blobs) for atom in verdicts.atoms if isinstance(atom, EvaluatedAtom)],
+    }
+
+
+def _anchored(streams: Sequence[AnchoredStream], blobs: BlobWriter) -> Json:
+    """What the streams of a formula keep whose futures do not nest."""
+    told = [stream.saved() for stream in streams]
+    pasts = [past for _, parts, _ in told for past in parts]
+    return {
+        "numbers": _put(blobs, [numbers for numbers, _, _ in told]),
+        "pasts": _put_parts(blobs, pasts),
+        "entries": _put_parts(blobs, [entries for _, _, entries in told]),
+    }
+
+
+def _automata(verdicts: Verdicts, streams: Sequence[Any], blobs: BlobWriter) -> Json:
+    """What the streams of an automaton keep, and their states."""
+    told = [stream.saved() for stream in streams]
+    states = sorted({numbers[0] for numbers, *_ in told})
+    places = {state: place for place, state in enumerate(states)}
+    return {
+        "states": verdicts.progression.described(states),
+        "numbers": _put(blobs, [[places[each[0]], *each[1:]] for each, *_ in told]),
+        "slots": _put_parts(blobs, [slots for _, slots, _, _ in told]),
+        "stretches": _put_parts(blobs, [stretches for _, _, stretches, _ in told]),
+        "open": [_put_parts(blobs, [parts[place] for *_, parts in told]) for place in range(3)],
     }
 
 
@@ -101,25 +119,58 @@ def _put_parts(blobs: BlobWriter, parts: Sequence[npt.NDArray[Any]]) -> Json:
 # ------------------------------------------------------------------------------------------------- reading
 
 
-def _load(verdicts: Verdicts, description: Json, blobs: BlobReader) -> None:
-    points, states, keys, numbers, slots, stretches, open_points, history, waiting, evaluated = fields(
-        description,
-        "points",
-        "states",
-        "keys",
-        "numbers",
-        "slots",
-        "stretches",
-        "open",
-        "history",
-        "waiting",
-        "evaluated",
+def _load(verdicts: Verdicts, description: Json, seen: int | None, blobs: BlobReader) -> None:
+    points, keys, about, history, waiting, evaluated = fields(
+        description, "points", "keys", "streams", "history", "waiting", "evaluated"
     )
-    progression = verdicts.progression
-    known = progression.known(items(states, 3))
     found, types = blobs.keys(keys, len(verdicts.key))
     _check_types(verdicts, types)
-    streams = [*verdicts.nobody.values(), *(Stream(verdicts.automaton) for _ in found)]
+    new = [verdicts.machine.stream() for _ in found]
+    streams = [*verdicts.nobody.values(), *new]
+    anchored = [each for each in streams if isinstance(each, AnchoredStream)]
+    done, time = (
+        _load_anchored(verdicts, anchored, about, blobs)
+        if anchored
+        else _load_automata(verdicts, streams, about, blobs)
+    )
+    verdicts.points = done
+    for key, stream in zip(found, new, strict=True):
+        verdicts.adopt(key, stream)
+    _load_history(verdicts, history, blobs)
+    _load_waiting(verdicts, waiting, whole(points), done, blobs)
+    if done and (seen is None or time > seen):
+        raise ValueError("a stream is ahead of the events")
+    if done and verdicts.waiting.times and int(verdicts.waiting.times[0][0]) < time:
+        raise ValueError("a stream is ahead of the time-points that wait")
+    _load_evaluated(verdicts, evaluated, blobs)
+
+
+def _load_anchored(
+    verdicts: Verdicts, streams: Sequence[AnchoredStream], description: Json, blobs: BlobReader
+) -> tuple[int, int]:
+    """Load the streams of a formula whose futures do not nest; their time-points and time."""
+    about_numbers, about_pasts, about_entries = fields(description, "numbers", "pasts", "entries")
+    table = _ints(about_numbers, blobs)
+    if len(table) % len(streams):
+        raise ValueError("there are more streams, or fewer")
+    told = table.reshape(len(streams), -1)
+    kept = [node.kind in ("since", "prev") for node in verdicts.skeleton.nodes].count(True)
+    pasts = _parts(about_pasts, blobs, 1, kept * len(streams))
+    entries = _parts(about_entries, blobs, 3, len(streams))
+    for place, stream in enumerate(streams):
+        row = [int(each) for each in told[place]]
+        own = [each.ravel() for each in pasts[kept * place : kept * (place + 1)]]
+        _check_numbers(row, int(told[0, 3]))
+        stream.load(row, own, np.ascontiguousarray(entries[place]))
+    return _at_one_place(told[:, 1:4])
+
+
+def _load_automata(verdicts: Verdicts, streams: Sequence[Any], description: Json, blobs: BlobReader) -> tuple[int, int]:
+    """Load the streams of an automaton; their time-points and time."""
+    states, numbers, slots, stretches, open_points = fields(
+        description, "states", "numbers", "slots", "stretches", "open"
+    )
+    known = verdicts.progression.known(items(states, 3))
     table = _ints(numbers, blobs)
     if len(table) != 6 * len(streams):
         raise ValueError("there are more streams, or fewer")
@@ -127,20 +178,28 @@ def _load(verdicts: Verdicts, description: Json, blobs: BlobReader) -> None:
     of_slots = _parts(slots, blobs, 2, len(streams))
     of_stretches = _parts(stretches, blobs, 3, len(streams))
     of_open = [_parts(each, blobs, 1, len(streams)) for each in items(open_points, 3)]
-    verdicts.points = done = int(told[0, 4])
     for place, stream in enumerate(streams):
         row = [int(each) for each in told[place]]
         row[0] = known[whole(row[0], 0, len(known) - 1)]
         rows = [each[place].ravel() for each in of_open]
-        _check_stream(verdicts, row, done, of_slots[place], of_stretches[place], rows)
+        _check_numbers(row[1:], int(told[0, 4]))
+        _check_stream(verdicts, row, of_slots[place], of_stretches[place], rows)
         stream.load(row, of_slots[place], of_stretches[place], rows[0], rows[1], rows[2].astype(np.int8))
-    if int(told[:, 2].min()) != int(told[:, 2].max()) or int(told[:, 3].min()) != int(told[:, 3].max()):
+    return _at_one_place(told[:, 2:5])
+
+
+def _at_one_place(told: npt.NDArray[np.int64]) -> tuple[int, int]:
+    """Time-points and time of streams, given time, offset and time-points of each."""
+    if (told != told[0]).any():
         raise ValueError("two streams are at different times")
-    for key, stream in zip(found, streams[len(verdicts.nobody) :], strict=True):
-        verdicts.adopt(key, stream)
-    _load_history(verdicts, history, blobs)
-    _load_waiting(verdicts, waiting, whole(points), done, blobs)
-    _load_evaluated(verdicts, evaluated, blobs)
+    return int(told[0, 2]), int(told[0, 0])
+
+
+def _check_numbers(row: Sequence[int], done: int) -> None:
+    """Whether a stream is where the others are."""
+    begun, time, offset, points = row[:4]
+    if begun != (points > 0) or points != done or not 0 <= offset <= points or not -NEVER < time < NEVER:
+        raise ValueError("a stream is at another time-point")
 
 
 def _check_types(verdicts: Verdicts, types: Sequence[Sequence[pa.DataType]]) -> None:
@@ -155,21 +214,20 @@ def _check_types(verdicts: Verdicts, types: Sequence[Sequence[pa.DataType]]) -> 
 def _check_stream(
     verdicts: Verdicts,
     row: Sequence[int],
-    done: int,
     slots: npt.NDArray[np.int64],
     stretches: npt.NDArray[np.int64],
     rows: Sequence[Ints],
 ) -> None:
     """Whether a stream is one of the automaton, and its open time-points are those of its slots."""
-    state, begun, time, offset, points, base = row
-    if begun != (points > 0) or points != done or not 0 <= offset <= points or not -NEVER < time < NEVER:
-        raise ValueError("a stream is at another time-point")
+    state, _, time, _, points, base = row
+    if len(slots) and (slots[:, 0].max() > time or slots[:, 0].min() <= -NEVER):
+        raise ValueError("a slot of a stream is to come")
     if len(slots) != verdicts.progression.slots(state):
         raise ValueError("a stream has another number of slots")
     times, _, values = rows
     if len({len(each) for each in rows}) > 1:
         raise ValueError("columns of open time-points have different lengths")
-    if not verdicts.automaton.all_points:
+    if verdicts.mode != "all":
         if len(stretches) or len(times) or base:
             raise ValueError("a stream keeps time-points that have been given")
         return
@@ -184,7 +242,7 @@ def _check_stream(
         last = slot
     if ((values == _UNDECIDED) != (held == 1)).any() or (held > 1).any():
         raise ValueError("the open time-points of a stream are not those of its slots")
-    if len(times) and (np.abs(times) >= NEVER).any():
+    if len(times) and (times.min() <= -NEVER or times.max() > time or (np.diff(times) < 0).any()):
         raise ValueError("a time-stamp is out of bounds")
 
 

@@ -1,8 +1,9 @@
 """The automaton of a propositional policy over columns of time-points.
 
-Its states and steps come from `hamlet.policies.verdicts.progression` when they are first met, and are looked up from then on: by
-state and true atoms where the time stands still, by state, atoms and difference of times otherwise. A stream is one run
-through the automaton: its state, and the slots, the undecided time-points that it keeps.
+Its states and steps come from `hamlet.policies.verdicts.progression` when they are first met, and are looked up from
+then on: by state and true atoms where the time stands still, by state, atoms and difference of times otherwise. A
+stream is one run through the automaton: its state, and the slots, the undecided time-points that it keeps. It serves
+formulas whose futures nest; others need no states (`hamlet.policies.verdicts._anchored`).
 
 Where verdicts are wanted for all time-points, a slot holds every time-point whose verdict is its own, as stretches of
 time-points side by side, and rows are given in the order of time-points. Else a slot is one time-point, and others that
@@ -51,7 +52,7 @@ cdef class Automaton:
         The number of atoms; at most 20.
     """
 
-    cdef object progression
+    cdef readonly object progression
     cdef readonly int width
     cdef readonly bint all_points   # whether every time-point gets a verdict of its own
     cdef int64_t beyond             # differences of times from here on are alike
@@ -105,7 +106,11 @@ cdef class Automaton:
     def nbytes(self):
         """Bytes of the tables."""
         return (self.room * sizeof(Step) + self.moves_room * 4 + (self.zero_room << self.width) * 4
-                + self.slots * 24 + 200 * len(self.progression))
+                + self.slots * 24 + self.progression.nbytes)
+
+    def stream(self):
+        """A stream that has read nothing."""
+        return Stream(self)
 
     cdef int64_t _find(self, int32_t state, int64_t atoms, int64_t delta) except -1:
         """The place of a step, which is made where it is new."""
@@ -228,10 +233,11 @@ cdef class Stream:
     ----------
     points : int
         Time-points read.
+    state : int
     """
 
     cdef Automaton automaton
-    cdef int32_t state
+    cdef readonly int32_t state
     cdef bint begun
     cdef int64_t time            # the last time-stamp
     cdef int64_t offset          # of the next time-point, if it has the same time-stamp
@@ -383,10 +389,20 @@ cdef class Stream:
             self.points += 1
         self.state, self.time, self.offset = state, time, offset
 
-    def finish(self):
-        """Decide all slots, as time-points without events that follow, each infinitely later, decide them."""
+    def move(self, Automaton automaton, int32_t state):
+        """Go on in another automaton of the formula, at the same place."""
+        self.automaton, self.state = automaton, state
+
+    def finish(self, int32_t atoms=0):
+        """Decide all slots, as time-points without events that follow, each infinitely later, decide them.
+
+        Parameters
+        ----------
+        atoms : int
+            Those that are true whatever happens.
+        """
         cdef int32_t place
-        for place, value in enumerate(self.automaton.progression.final(self.state)):
+        for place, value in enumerate(self.automaton.progression.final(self.state, atoms)):
             self._decide(&self.slots[place], value)
         self.count = 0
 

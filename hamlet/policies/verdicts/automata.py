@@ -18,21 +18,32 @@ import pyarrow as pa
 from hamlet.engine.memory_limit import Size, bytes_of, size_text
 from hamlet.errors import MemoryLimitError, UnsupportedError
 from hamlet.policies.analysis.policy import Policy
-from hamlet.policies.analysis.propositions import skeleton
+from hamlet.policies.analysis.propositions import Skeleton, skeleton
 from hamlet.policies.analysis.rewriting import stripped
 from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.syntax.columns import VERDICTS, column_names
 from hamlet.policies.syntax.formula import Formula, Not
 from hamlet.policies.syntax.signature import Signature
+from hamlet.policies.verdicts._anchored import AnchoredFormula, AnchoredStream, fits
 from hamlet.policies.verdicts._automaton import Automaton, Stream
 from hamlet.policies.verdicts.atoms import Condition, EvaluatedAtom, Hits, array_of, atom_of
 from hamlet.policies.verdicts.progression import Mode, Progression
 from hamlet.policies.verdicts.undecided import Waiting
 
 _MOST_CONDITIONS = 6  # comparisons of the key; nobody's stream is kept for each way in which they may come out
+_MOST_STEPS = 1 << 12  # time-points between two looks at what the automaton takes
+_MOST_STATES = 1 << 24  # bytes that its states, steps and expressions may take
 _MOST_ROWS = 1 << 22  # rows made at once; with many keys fewer time-points are taken
 
 Key = tuple[Any, ...]
+AnyStream = AnchoredStream | Stream
+
+
+def machine_of(found: Skeleton, mode: Mode) -> AnchoredFormula | Automaton:
+    """What gives a formula's verdicts: an automaton only where its futures nest, or are many."""
+    if fits(found.nodes):
+        return AnchoredFormula(found.nodes, mode)
+    return Automaton(Progression(found, mode), len(found.atoms))
 
 
 class Verdicts:
@@ -57,15 +68,16 @@ class Verdicts:
         The free variables.
     types : dict of str to pyarrow.DataType
         Theirs.
-    progression, automaton
+    skeleton : Skeleton
+    machine : AnchoredFormula or Automaton
         What all streams share.
     atoms, waiting
         What finds where atoms are true, and what has been found of time-points that are not decided.
     points : int
         Time-points that streams have taken.
-    nobody : dict of int to Stream
+    nobody : dict of int to stream
         By the bits of the conditions that are true, the stream of keys that have not come. A closed formula has one.
-    streams : dict of tuple to (Stream, int)
+    streams : dict of tuple to (stream, int)
         By key, each with the bits of the conditions that are true.
     history : dict of int to list
         Rows of `nobody` so far, where every time-point has one: those of each key to come.
@@ -85,8 +97,8 @@ class Verdicts:
         self.key = found.key
         self.atoms = [atom_of(each, signature, found.key, per_second) for each in found.atoms]
         self.waiting = Waiting(len(self.atoms))
-        self.progression = Progression(found, mode)
-        self.automaton = Automaton(self.progression, len(found.atoms))
+        self.skeleton = found
+        self.machine = machine_of(found, mode)
         self._conditions = [(1 << place, atom) for place, atom in enumerate(self.atoms) if isinstance(atom, Condition)]
         if self.key and len(self._conditions) > _MOST_CONDITIONS:
             raise UnsupportedError(
@@ -94,10 +106,11 @@ class Verdicts:
                 "hint: leave out --verdicts; rows are then what satisfies the policy"
             )
         ways = self._ways() if self.key else [self._bits(())]
-        self.nobody = {bits: Stream(self.automaton) for bits in ways}
+        self.nobody: dict[int, AnyStream] = {bits: self.machine.stream() for bits in ways}
         self.points = 0
-        self.streams: dict[Key, tuple[Stream, int]] = {}
+        self.streams: dict[Key, tuple[AnyStream, int]] = {}
         self.history: dict[int, list[Any]] = {bits: [] for bits in ways}
+        self._most_states = _MOST_STATES
         self._new: dict[Key, list[Any]] = {}  # keys that have just come, with the rows from before
         self.types = self._key_types()
         unbound = [name for name in self.key if name not in self.types]
@@ -117,6 +130,12 @@ class Verdicts:
     def _bits(self, key: Key) -> int:
         """The conditions that are true for a key."""
         return sum(bit for bit, condition in self._conditions if condition.holds(key))
+
+    @property
+    def progression(self) -> Progression:
+        """That of the automaton."""
+        assert isinstance(self.machine, Automaton)
+        return self.machine.progression
 
     def _key_types(self) -> dict[str, pa.DataType]:
         found: dict[str, pa.DataType] = {}
@@ -144,7 +163,7 @@ class Verdicts:
         """Bytes held for the streams of all keys, and for the automaton."""
         history = sum(17 * len(rows[0]) for parts in self.history.values() for rows in parts)
         evaluated = sum(each.nbytes for each in self.atoms if isinstance(each, EvaluatedAtom))
-        return self.held + history + 300 * len(self.streams) + self.automaton.nbytes + evaluated + self.waiting.nbytes
+        return self.held + history + 300 * len(self.streams) + self.machine.nbytes + evaluated + self.waiting.nbytes
 
     @property
     def kept_rows(self) -> int:
@@ -157,7 +176,7 @@ class Verdicts:
         nobody = sum(each.nbytes for each in self.nobody.values())
         return nobody + sum(each.nbytes for each, _ in self.streams.values())
 
-    def adopt(self, key: Key, stream: Stream) -> None:
+    def adopt(self, key: Key, stream: AnyStream) -> None:
         """Have a key's stream, which comes from a save."""
         self.streams[key] = stream, self._bits(key)
 
@@ -189,13 +208,35 @@ class Verdicts:
             for place, (points, _) in enumerate(hits):
                 bits[points] |= 1 << place
             ((always, stream),) = self.nobody.items()
-            stream.feed(times, bits | np.int32(always))
-            yield from self._rows({(): stream}, time_type)
+            bits |= np.int32(always)
+            step = _MOST_STEPS if isinstance(self.machine, Automaton) else _MOST_ROWS
+            for begin in range(0, len(times), step):
+                stream.feed(times[begin : begin + step], bits[begin : begin + step])
+                self._forget_states()
+                yield from self._rows({(): stream}, time_type)
             return
         step = max(256, _MOST_ROWS // max(1, len(self.streams)))
+        if isinstance(self.machine, Automaton):
+            step = min(step, _MOST_STEPS)
         by_key = self._by_key(hits)
         for begin in range(0, len(times), step):
             yield from self._feed_keys(times[begin : begin + step], begin, by_key, time_type)
+            self._forget_states()
+
+    def _forget_states(self) -> None:
+        """Give up the automaton's states, steps and expressions that nobody is in, once they take much memory."""
+        if not isinstance(self.machine, Automaton) or self.machine.nbytes < self._most_states:
+            return
+        streams = (*self.nobody.values(), *(one for one, _ in self.streams.values()))
+        moving = [each for each in streams if isinstance(each, Stream)]
+        states = sorted({each.state for each in moving})
+        described = self.progression.described(states)
+        fresh = Automaton(Progression(self.skeleton, self.mode), len(self.skeleton.atoms))
+        places = dict(zip(states, fresh.progression.known(described), strict=True))
+        for each in moving:
+            each.move(fresh, places[each.state])
+        self.machine = fresh
+        self._most_states = max(_MOST_STATES, 4 * fresh.nbytes)
 
     def _by_key(self, hits: Sequence[Hits]) -> dict[Key, list[Any]]:
         """For each key of a chunk its time-points with true atoms: (places, bits), in parts."""
@@ -260,15 +301,16 @@ class Verdicts:
             rest = [atom.close() if isinstance(atom, EvaluatedAtom) else (nothing, []) for atom in self.atoms]
             self.waiting.add(nothing, rest)
             yield from self._decide(*self.waiting.take(self.waiting.points), time_type)
-        streams = {key: stream for key, (stream, _) in self.streams.items()}
+        own = dict(self.streams)
         if not self.key:
-            streams[()] = next(iter(self.nobody.values()))
+            own[()] = next((stream, always) for always, stream in self.nobody.items())
         if not open_end:
-            for stream in streams.values():
-                stream.finish()
+            for stream, always in own.values():
+                stream.finish(always)
+        streams = {key: stream for key, (stream, _) in own.items()}
         yield from self._rows(streams, time_type)
 
-    def _rows(self, streams: Mapping[Key, Stream], time_type: pa.DataType) -> Iterator[pa.RecordBatch]:
+    def _rows(self, streams: Mapping[Key, AnyStream], time_type: pa.DataType) -> Iterator[pa.RecordBatch]:
         """The rows of all streams since the last call, by time-point and then by key."""
         taken = [(key, stream.take()) for key, stream in streams.items()]
         taken += [(key, rows) for key, history in self._new.items() for rows in history]

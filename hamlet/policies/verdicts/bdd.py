@@ -31,6 +31,11 @@ class Diagrams:
     def __len__(self) -> int:
         return len(self._nodes)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are held, roughly."""
+        return 250 * len(self._nodes) + 200 * len(self._known)
+
     def variable(self, number: int) -> int:
         """The expression that is one variable."""
         return self._node(number, FALSE, TRUE)

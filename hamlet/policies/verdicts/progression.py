@@ -70,10 +70,16 @@ class Progression:
         past = tuple(() if node.kind == "since" else FALSE for node in skeleton.nodes if node.kind in _KEEP)
         self._states: list[tuple[Past, Slots]] = []
         self._places: dict[tuple[Past, Slots], int] = {}
+        self._numbers_kept = 0  # in all states
         self._place((past, ()))
 
     def __len__(self) -> int:
         return len(self._states)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are held, roughly."""
+        return 200 * len(self._states) + 100 * self._numbers_kept + self._table.nbytes
 
     def slots(self, state: int) -> int:
         """How many undecided time-points a state keeps."""
@@ -84,6 +90,8 @@ class Progression:
         if place is None:
             place = self._places[state] = len(self._states)
             self._states.append(state)
+            past, slots = state
+            self._numbers_kept += len(slots) + sum(len(each) if isinstance(each, tuple) else 1 for each in past)
         return place
 
     def step(self, state: int, atoms: int, delta: int) -> Step:
@@ -135,15 +143,22 @@ class Progression:
         ranks = {group: rank for rank, group in enumerate(known)}
         return tuple((expression, ranks[group]) for expression, group in slots)
 
-    def final(self, state: int) -> list[bool]:
-        """The values of a state's slots where only time-points without atoms follow, each infinitely later."""
+    def final(self, state: int, atoms: int = 0) -> list[bool]:
+        """The values of a state's slots where time-points without events follow, each infinitely later.
+
+        Parameters
+        ----------
+        state : int
+        atoms : int
+            Those that are true whatever happens.
+        """
         slots = list(self._states[state][1])
         found: list[bool | None] = [None] * len(slots)
         where = list(range(len(slots)))  # the slot of the current state that each of the first ones has become
         seen: set[tuple[int, tuple[int, ...]]] = set()
         while any(value is None for value in found) and (state, tuple(where)) not in seen:
             seen.add((state, tuple(where)))
-            step = self.step(state, 0, self.beyond)
+            step = self.step(state, atoms, self.beyond)
             for place, value in enumerate(found):
                 if value is None:
                     move = step.moves[where[place]]
