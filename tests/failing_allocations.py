@@ -158,6 +158,7 @@ def broken(case: Case, library: Any, n: int, lasting: bool) -> tuple[str, list[s
             library.failing_end()
             how = "again"
             try:  # once more: as if nothing had been, or refused
+                monitor.save()
                 rows += monitor.close() if part is None else monitor.push(part)
             except HamletError:
                 return "refused", []
