@@ -260,6 +260,7 @@ def near_miss(name: str, choices: Iterable[str], cutoff: float = 0.6) -> str | N
     return folded[close[0]] if close else None
 
 
+_FLAGS = {"since": "from", "until": "to"}  # words that Python keeps for itself
 _as_flags = False
 
 
@@ -284,7 +285,7 @@ def option(name: str, value: object = None) -> str:
     """
     if not _as_flags:
         return name if value is None else f"{name}={value!r}"
-    flag = f"--{name.replace('_', '-')}"
+    flag = f"--{_FLAGS.get(name, name).replace('_', '-')}"
     if value is None:
         return flag
     text = str(value)

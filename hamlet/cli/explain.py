@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from hamlet.cli.loading import chosen_events, load
+from hamlet.cli.loading import load
 from hamlet.cli.monitor import NEGATE, SIGNATURE
 from hamlet.cli.notations import extension_of, notation_of, only_for, only_for_queries, refuse_timezone, settings_of
 from hamlet.cli.options import (
@@ -24,6 +24,7 @@ from hamlet.cli.options import (
     with_options,
 )
 from hamlet.cli.sql import explain_file, is_sql
+from hamlet.engine.where import chosen_events
 from hamlet.planner.explain import explain as explain_workload
 from hamlet.planner.skipping import leave_out_useless
 

@@ -12,12 +12,10 @@ from typing import Any, BinaryIO
 import click
 
 from hamlet.cli.options import Input, inputs_of
-from hamlet.engine.where import FilteredEvents
 from hamlet.errors import DataError, Diagnostic, HamletError, OptionError, WorkloadError, one_of
 from hamlet.findings.texts import with_values
 from hamlet.input.events import EventSource, open_events
 from hamlet.input.files import FORMATS, format_of
-from hamlet.input.period import PeriodEvents
 from hamlet.planner.workload import Workload, mistaken_row_names, mistakes
 
 _OF_EVENTS = (".csv", ".parquet", ".pq", ".json", ".jsonl", ".ndjson", ".gz", ".zst", ".bz2")
@@ -68,13 +66,6 @@ def load(
     if warnings and not quiet:
         click.echo("\n".join(each.format() for each in dict.fromkeys(warnings)), err=True)
     return loaded, events
-
-
-def chosen_events(events: EventSource, since: str | None, until: str | None, where: str | None) -> EventSource:
-    """The events of a period that fulfil a condition, each where it is given."""
-    if since is not None or until is not None:
-        events = PeriodEvents(events, since, until)
-    return events if where is None else FilteredEvents(events, where)
 
 
 def _refuse_swapped(workload: str, source: Input | None) -> None:

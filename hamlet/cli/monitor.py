@@ -156,8 +156,6 @@ def command(
     only_for(list(grouped), own, ".mfotl", "policies")
     own = {name: options[name] for name in ("values", "start", "max_deadlines", "trends")}
     only_for(list(grouped), own, ".lola", "stream specifications")
-    if ".mfotl" in grouped:
-        only_for([], {"from": options["since"], "to": options["until"]}, ".lola", "stream specifications alone")
     settings = settings_of(options)
     if settings.report is not None and len(grouped) > 1:
         raise click.UsageError("--report is a page about policies or about specifications; monitor them in two calls")

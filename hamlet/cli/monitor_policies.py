@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,10 @@ from hamlet.cli.notations import Advance, Part, Settings, Write
 from hamlet.cli.options import input_name, inputs_of
 from hamlet.cli.progress import task_bar
 from hamlet.engine.memory_limit import bytes_of, size_text
-from hamlet.engine.where import FilteredEvents
 from hamlet.errors import DataError, HamletError, MemoryLimitError
 from hamlet.policies import Policy, PolicyError
 from hamlet.policies.analysis.rewriting import stripped
-from hamlet.policies.logs.source import Source, open_source
+from hamlet.policies.logs.source import Source, chosen_by, open_source
 from hamlet.policies.plan.explaining import evaluated, tree
 from hamlet.policies.plan.explaining import explain as explained
 from hamlet.policies.runner import Serving
@@ -161,7 +159,6 @@ def _opened(settings: Settings, signature: Signature, wanted: Any) -> Source:
     assert settings.source is not None
     columns = dict(settings.columns)
     input_format = columns.pop("input_format", None)
-    where = settings.where
     return open_source(
         lasting(settings.source, input_format, ("monpoly",)),
         signature,
@@ -169,13 +166,9 @@ def _opened(settings: Settings, signature: Signature, wanted: Any) -> Source:
         time_points=settings.time_points,
         ignore_unknown=settings.ignore_unknown,
         input_format=input_format,
-        filtered=None if where is None else partial(_filtered, where=where),
+        filtered=chosen_by(settings.where, settings.since, settings.until),
         **columns,
     )
-
-
-def _filtered(events: Any, where: str) -> Any:
-    return FilteredEvents(events, where)
 
 
 class PreparedPolicies:

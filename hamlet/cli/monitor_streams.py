@@ -11,21 +11,19 @@ from typing import Any
 import click
 import pyarrow as pa
 
-from hamlet.cli.loading import chosen_events, lasting, load
+from hamlet.cli.loading import lasting, load
 from hamlet.cli.notations import Advance, Part, Settings, Write
 from hamlet.cli.options import input_name, inputs_of
-from hamlet.engine.where import FilteredEvents
+from hamlet.engine.where import chosen_events
 from hamlet.errors import DataError, WorkloadError
 from hamlet.input.csvform import CsvForm
-from hamlet.input.events import open_events
 from hamlet.parallel.run import run as run_workload
 from hamlet.streams import Monitor, Specification
 from hamlet.streams.check.analysis import Checked
 from hamlet.streams.clock import StreamClock, Times
-from hamlet.streams.filters import ChosenFeed, PeriodFeed
+from hamlet.streams.filters import open_chosen
 from hamlet.streams.input_check import column_errors
 from hamlet.streams.memory import declaration_text
-from hamlet.streams.monitor import time_column_of
 from hamlet.streams.program import ir
 from hamlet.streams.program.together import Together, can_run_together
 from hamlet.streams.results import Found, RowForm
@@ -82,48 +80,21 @@ def _opened(settings: Settings, inputs: Sequence[ir.Stream]) -> Feed:
     """The input, by what the command line says of it."""
     if settings.trends is not None:
         return open_feed(_trends(settings, settings.trends), inputs, time_column=TIME)
-    feed = _unbounded(settings, inputs)
-    if settings.since is None and settings.until is None:
-        return feed
-    unit = settings.columns.get("time_unit", "s")
-    return PeriodFeed(feed, settings.since, settings.until, time_column=_time_column(settings), time_unit=unit)
-
-
-def _unbounded(settings: Settings, inputs: Sequence[ir.Stream]) -> Feed:
-    """The input, of all times."""
     assert settings.source is not None
     columns = dict(settings.columns)
-    input_format = columns.pop("input_format", None)
-    source: Any = lasting(settings.source, input_format)
-    form = CsvForm(columns.pop("delimiter", None), columns.pop("bad_rows", None) or "error")
-    if settings.where is not None and columns.get("order_column") is None and _without_types(source, inputs, settings):
-        return ChosenFeed(
-            source, inputs, settings.where, time_column=_time_column(settings), input_format=input_format, form=form
-        )
-    if settings.where is not None or columns.get("order_column") is not None:
-        source = open_events(
-            source, input_format=input_format, delimiter=form.delimiter, bad_rows=form.bad_rows, **columns
-        )
-        if settings.where is not None:
-            source = FilteredEvents(source, settings.where)
-    return open_feed(source, inputs, time_column=columns.get("time_column"), input_format=input_format, form=form)
-
-
-def _without_types(source: Any, inputs: Sequence[ir.Stream], settings: Settings) -> bool:
-    """Whether a file has no column of event types, or times that queries do not read."""
-    input_format = settings.columns.get("input_format")
-    if not inputs or not isinstance(source, str) or not Path(source).is_file():
-        return False
-    form = CsvForm(settings.columns.get("delimiter"), settings.columns.get("bad_rows") or "error")
-    time_column = settings.columns.get("time_column")
-    feed = open_feed(source, inputs, time_column=time_column, input_format=input_format, form=form)
-    names = feed.names
-    if names is None:
-        return False
-    times = Times(time_column_of(list(names), _time_column(settings), feed.name), "s", feed.name)
-    feed.survey(times)
-    fraction = times.clock is not None and times.clock.kind == "fraction"
-    return fraction or (settings.columns.get("type_column") or "type") not in names or times.column == "ts"
+    input_format = columns.get("input_format")
+    return open_chosen(
+        lasting(settings.source, input_format),
+        inputs,
+        where=settings.where,
+        since=settings.since,
+        until=settings.until,
+        time_column=_time_column(settings),
+        order_column=columns.get("order_column"),
+        time_unit=columns.get("time_unit", "s"),
+        input_format=input_format,
+        form=CsvForm(columns.get("delimiter"), columns.get("bad_rows") or "error"),
+    )
 
 
 def _trends(settings: Settings, workload: str) -> pa.Table:

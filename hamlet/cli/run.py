@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from hamlet.cli.loading import chosen_events, load
+from hamlet.cli.loading import load
 from hamlet.cli.notations import extension_of
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
@@ -32,6 +32,7 @@ from hamlet.cli.options import (
 from hamlet.cli.progress import progress_bar, summary_line
 from hamlet.cli.remarks import doubts, folder_doubt
 from hamlet.cli.sql import is_sql, run_text, tables_of, text_of
+from hamlet.engine.where import chosen_events
 from hamlet.input.events import EventSource
 from hamlet.output.files import check_destination, check_format, stream_out, write
 from hamlet.output.place import check_beside

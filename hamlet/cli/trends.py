@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from hamlet.cli.loading import chosen_events, load
+from hamlet.cli.loading import load
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     PERIOD_OPTIONS,
@@ -18,6 +18,7 @@ from hamlet.cli.options import (
     input_option,
     with_options,
 )
+from hamlet.engine.where import chosen_events
 from hamlet.errors import OptionError
 from hamlet.output.digits import short_text
 from hamlet.parallel.run import run as run_workload

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ from hamlet.errors import Diagnostic, Reports, WorkloadError, near_miss
 from hamlet.input.buffers import from_numpy
 from hamlet.input.columns import StringPool, values
 from hamlet.input.events import EventSource, Progress
+from hamlet.input.period import PeriodEvents
 from hamlet.input.row_groups import RowGroups, Useless
 from hamlet.kernel.expression import OverflowInExpression
 from hamlet.language.conditions import conjuncts, is_condition, parts, references, walk
@@ -170,6 +172,13 @@ class FilteredEvents(EventSource):
 
 
 # ------------------------------------------------------------------------------------------------ text to condition
+
+
+def chosen_events(events: EventSource, since: Any, until: Any, where: str | None) -> EventSource:
+    """The events of a period that fulfil a condition, each where it is given."""
+    if since is not None or until is not None:
+        events = PeriodEvents(events, since, until)
+    return events if where is None else FilteredEvents(events, where)
 
 
 def _read(text: str, schema: Schema) -> Condition:

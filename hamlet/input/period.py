@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hamlet.errors import OptionError
+from hamlet.errors import OptionError, option
 from hamlet.input.columns import integers
 from hamlet.input.events import EventSource, Progress
 from hamlet.input.row_groups import RowGroups, Useless
@@ -24,7 +24,7 @@ from hamlet.language.schema import Clock
 _FAR = 1 << 62
 
 
-def in_ticks(time: Any, clock: Clock, option: str) -> int:
+def in_ticks(time: Any, clock: Clock, name: str) -> int:
     """A time as the user gives it, in ticks: a time of the column, or text.
 
     Text without a zone is the time of the clock by which days begin, if there is one, else that of the column's zone.
@@ -41,7 +41,7 @@ def in_ticks(time: Any, clock: Clock, option: str) -> int:
         seconds = seconds_of(time, zone)
         if seconds is None:
             what = "a whole number of ticks, or a time since 1970" if not clock.is_timestamp else "a time"
-            raise OptionError(f"{option} is {time!r}; it must be {what} such as {FORMS}")
+            raise OptionError(f"{name} is {time!r}; it must be {what} such as {FORMS}")
         return -int(-seconds * clock.ticks_per_second // 1)  # the first tick that is not before it
     return time_in_ticks(time, clock)
 
@@ -54,10 +54,12 @@ def period_of(since: Any, until: Any, clock: Clock) -> tuple[int, int]:
     OptionError
         If one of them is no time, or the second is not after the first.
     """
-    first = -_FAR if since is None else in_ticks(since, clock, "--from")
-    end = _FAR if until is None else in_ticks(until, clock, "--to")
+    first = -_FAR if since is None else in_ticks(since, clock, option("since"))
+    end = _FAR if until is None else in_ticks(until, clock, option("until"))
     if end <= first:
-        raise OptionError(f"--to ({until}) is not after --from ({since}), so no event is between them")
+        raise OptionError(
+            f"{option('until')} ({until}) is not after {option('since')} ({since}), so no event is between them"
+        )
     return first, end
 
 

@@ -15,12 +15,12 @@ import pyarrow as pa
 from hamlet.engine.online import Engine, EngineOptions
 from hamlet.engine.options import Options, RunOptions, options_of, takes
 from hamlet.engine.trace import TraceFile
+from hamlet.engine.where import chosen_events
 from hamlet.errors import WorkloadError
 from hamlet.findings import Watch, of_results, see_unread
 from hamlet.findings.texts import with_values
 from hamlet.input.csvform import BadRows
 from hamlet.input.events import EventSource, open_events
-from hamlet.input.period import PeriodEvents
 from hamlet.output.query_rows import QueryRows
 from hamlet.output.result import Results
 from hamlet.parallel.time.side_by_side import side_by_side
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 Format = Literal["parquet", "csv", "json"]
 _LOG = logging.getLogger("hamlet")
+_OWN = ("progress", "input_format", "delimiter", "bad_rows", "where", "since", "until", "trace", "report")
 
 
 @takes(Options)
@@ -45,6 +46,7 @@ def run(
     input_format: Format | None = None,
     delimiter: str | None = None,
     bad_rows: BadRows = "error",
+    where: str | None = None,
     since: Any = None,
     until: Any = None,
     trace: str | os.PathLike[str] | None = None,
@@ -66,6 +68,8 @@ def run(
     bad_rows : {'error', 'drop'}
         What becomes of rows without a time, CSV rows with too many or too few fields, and lines that are no JSON object
         or have a value of another kind than the attribute had before.
+    where : str, optional
+        Only events for which this condition over columns is true, beside what the queries say.
     since, until : int, str or datetime, optional
         Only events from a time on, and before another one; row groups of Parquet without any are not read.
     trace : path, optional
@@ -96,7 +100,7 @@ def run(
     >>> run(workload, [{"time": t, "type": "ABB"[t]} for t in range(3)]).rows()
     [{'query': 'q1', 'window_start': 0, 'window_end': 10, 'count': 3}]
     """
-    options_of(options, ("progress", "input_format", "delimiter", "bad_rows", "since", "until", "trace", "report"))
+    options_of(options, _OWN)
     watched = trace is not None or report is not None
     engine = Engine(workload, **cast(EngineOptions, {**options, "trace": watched}))
     chosen: Options = engine.options
@@ -112,8 +116,7 @@ def run(
         delimiter=delimiter,
         bad_rows=bad_rows,
     )
-    if since is not None or until is not None:
-        source = PeriodEvents(source, since, until)
+    source = chosen_events(source, since, until, where)
     engine.workload.refuse_misspelled(source.schema, source.types())
     try:
         engine.open(source.schema)

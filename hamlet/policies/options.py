@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 from hamlet.engine.memory_limit import Size
 from hamlet.engine.options import Options as EventOptions
 from hamlet.errors import OptionError, one_of
+from hamlet.input.csvform import BadRows
 from hamlet.input.ticks import Lateness
 from hamlet.policies.verdicts.automata import mode_of
 from hamlet.policies.verdicts.progression import Mode
@@ -36,6 +37,11 @@ class RunOptions(CommonOptions, total=False):
 
     ignore_unknown: bool
     input_format: str | None
+    delimiter: str | None
+    bad_rows: BadRows
+    where: str | None
+    since: Any
+    until: Any
 
 
 class MonitorOptions(CommonOptions, total=False):
@@ -95,6 +101,11 @@ class FileOptions(Options):
 
     ignore_unknown: bool = False
     input_format: str | None = None
+    delimiter: str | None = None
+    bad_rows: str = "error"
+    where: str | None = None
+    since: Any = None
+    until: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

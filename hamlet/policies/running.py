@@ -11,7 +11,7 @@ from hamlet.engine.options import made_of, takes
 from hamlet.errors import OptionError, UnsupportedError, near_miss
 from hamlet.language.schema import Clock
 from hamlet.policies.analysis.policy import Policy
-from hamlet.policies.logs.source import Source, open_source
+from hamlet.policies.logs.source import Source, chosen_by, open_source
 from hamlet.policies.options import FileOptions, RunOptions
 from hamlet.policies.plan.evaluation import Evaluation
 from hamlet.policies.runner import Serving
@@ -189,8 +189,8 @@ def run(
         Whether tuples of a log whose predicate is unknown are counted and left out.
     max_memory : int or str, optional
         The most that may be kept between batches.
-    time_column, type_column, order_column, time_unit, input_format
-        As of `hamlet.run`.
+    time_column, type_column, order_column, time_unit, input_format, delimiter, bad_rows, where, since, until
+        As of `hamlet.run`; of a log, which has no columns, `bad_rows` alone.
 
     Returns
     -------
@@ -225,6 +225,9 @@ def run(
         time_points=chosen.time_points,
         ignore_unknown=chosen.ignore_unknown,
         input_format=chosen.input_format,
+        filtered=chosen_by(chosen.where, chosen.since, chosen.until),
+        delimiter=chosen.delimiter,
+        bad_rows=chosen.bad_rows,
         **chosen.columns,
     )
     per_second, open_end, limit = source.per_second, chosen.open_end, chosen.max_memory

@@ -8,16 +8,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from hamlet.engine.where import Filter
-from hamlet.errors import Diagnostic, OptionError, WorkloadError
+from hamlet.errors import DataError, Diagnostic, OptionError, WorkloadError, option
 from hamlet.input.csvform import CsvForm
-from hamlet.input.input_schema import schema_of
+from hamlet.input.input_schema import missing_column, schema_of
 from hamlet.input.ordering import SortKey
+from hamlet.input.widening import joined
 from hamlet.streams.clock import StreamClock, Times
 from hamlet.streams.monitor import time_column_of
 from hamlet.streams.program import ir
@@ -27,11 +29,11 @@ _NO_TYPE = "\0"  # stands for the column of event types, which need not be there
 
 
 class ChosenFeed(Feed):
-    """The events of a file for which a condition is true.
+    """The events for which a condition is true.
 
     Parameters
     ----------
-    path : str
+    source : paths, or events in memory
     inputs : sequence of ir.Stream
         What specifications read; the columns of the condition are read besides.
     condition : str
@@ -48,7 +50,7 @@ class ChosenFeed(Feed):
 
     def __init__(
         self,
-        path: str,
+        source: Any,
         inputs: Sequence[ir.Stream],
         condition: str,
         *,
@@ -56,9 +58,9 @@ class ChosenFeed(Feed):
         input_format: str | None = None,
         form: CsvForm | None = None,
     ) -> None:
-        plain = open_feed(path, inputs, time_column=time_column, input_format=input_format, form=form)
+        plain = open_feed(source, inputs, time_column=time_column, input_format=input_format, form=form)
         known = {each.name for each in inputs}
-        types = _types_of(plain, path, form or CsvForm())
+        types = _types_of(plain, form or CsvForm())
         words = set(re.findall(r"\w+", condition))
         words |= {name for name in types if not re.fullmatch(r"\w+", name) and name in condition}
         self._columns = {
@@ -69,12 +71,12 @@ class ChosenFeed(Feed):
             for name, kind in self._columns.items()
             if name not in known and name in words
         ]
-        self._feed = open_feed(path, [*inputs, *more], time_column=time_column, input_format=input_format, form=form)
+        self._feed = open_feed(source, [*inputs, *more], time_column=time_column, input_format=input_format, form=form)
         self.name, self.closed, self.names = self._feed.name, self._feed.closed, self._feed.names
         read = {each.name: _arrow(each) for each in [*inputs, *more] if isinstance(each.type, ir.Scalar)}
         time = time_column_of(list(types), time_column, self.name)
         if time in words and time not in known:
-            raise OptionError(f"--where cannot speak of {time!r}, the time of a specification's events")
+            raise OptionError(f"{option('where')} cannot speak of {time!r}, the time of a specification's events")
         fields = [pa.field(name, kind) for name, kind in read.items() if name != time]
         schema = pa.schema([pa.field(time, pa.int64()), pa.field(_NO_TYPE, pa.string()), *fields])
         try:
@@ -165,20 +167,116 @@ class PeriodFeed(Feed):
     def _bounds(self, clock: StreamClock) -> tuple[int, int]:
         """The first tick of the period and the first after it."""
         first, end = (
-            bound if time is None else -(-_given(clock, time, option) // clock.tick)
-            for time, option, bound in ((self._since, "--from", -(2**63)), (self._until, "--to", 2**63 - 1))
+            bound if time is None else -(-_given(clock, time, name) // clock.tick)
+            for time, name, bound in (
+                (self._since, option("since"), -(2**63)),
+                (self._until, option("until"), 2**63 - 1),
+            )
         )
         if end <= first:
-            raise OptionError(f"--to ({self._until}) is not after --from ({self._since}), so no event is between them")
+            raise OptionError(
+                f"{option('until')} ({self._until}) is not after {option('since')} ({self._since}), so no event is "
+                "between them"
+            )
         return first, end
 
 
-def _given(clock: StreamClock, time: str, option: str) -> int:
+class OrderedFeed(Feed):
+    """The events of a feed by time, and events of one time by a column; all are read before the first is given.
+
+    Parameters
+    ----------
+    feed : Feed
+        It gives the column.
+    order_column : str
+    time_column : str, optional
+    time_unit : {'s', 'ms', 'us', 'ns'}
+    """
+
+    def __init__(self, feed: Feed, order_column: str, *, time_column: str | None = None, time_unit: str = "s") -> None:
+        self._feed, self._order = feed, order_column
+        self._column, self._unit = time_column, time_unit
+        self.name, self.closed, self.names, self.rows = feed.name, feed.closed, feed.names, feed.rows
+
+    @property
+    def types(self) -> Mapping[str, pa.DataType | None] | None:
+        """The types of the columns, where they are known before the events are read."""
+        return self._feed.types
+
+    def notes(self) -> list[str]:
+        """What to know of the input."""
+        return self._feed.notes()
+
+    def unreadable(self) -> dict[str, str]:
+        """The columns that no input can be read from, with their types."""
+        return self._feed.unreadable()
+
+    def survey(self, times: Times) -> None:
+        """Look at all times before the first event is given."""
+        self._feed.survey(times)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """The events in order."""
+        batches = list(self._feed.batches())
+        if not batches:
+            return
+        table = joined([pa.Table.from_batches([batch]) for batch in batches]).combine_chunks()
+        if self._order not in table.column_names:
+            raise DataError(
+                f"{self.name}: {missing_column(self._order, table.column_names, 'order', '--order-column')}"
+            )
+        times = Times(time_column_of(table.column_names, self._column, self.name), self._unit, self.name)
+        self._feed.survey(times)
+        ticks = times.ticks(table.column(times.column))
+        if table.column(self._order).null_count:
+            raise DataError(f"{self.name}: the order column {self._order!r} is NULL in some row")
+        keys = pa.table({"time": ticks, "order": table.column(self._order)})
+        places = pc.sort_indices(keys, sort_keys=[("time", "ascending"), ("order", "ascending")])
+        yield from table.take(places).combine_chunks().to_batches()
+
+
+def open_chosen(
+    source: Any,
+    inputs: Sequence[ir.Stream],
+    *,
+    where: str | None = None,
+    since: Any = None,
+    until: Any = None,
+    time_column: str | None = None,
+    order_column: str | None = None,
+    time_unit: str = "s",
+    input_format: str | None = None,
+    form: CsvForm | None = None,
+) -> Feed:
+    """Open events of any form, as `open_feed`, and give those that fulfil a condition and lie in a period.
+
+    Parameters
+    ----------
+    where : str, optional
+        A condition over columns.
+    since, until : optional
+        The first time that counts, and the first that does not any more.
+    order_column : str, optional
+        What orders events of one time; then the events are sorted.
+    """
+    read = list(inputs)
+    if order_column is not None and order_column not in {each.name for each in inputs} and inputs:
+        read.append(replace(inputs[0], name=order_column, type=ir.Scalar("Int64")))
+    reading: dict[str, Any] = {"time_column": time_column, "input_format": input_format, "form": form}
+    feed = open_feed(source, read, **reading) if where is None else ChosenFeed(source, read, where, **reading)
+    if order_column is not None:
+        feed = OrderedFeed(feed, order_column, time_column=time_column, time_unit=time_unit)
+    if since is not None or until is not None:
+        feed = PeriodFeed(feed, since, until, time_column=time_column, time_unit=time_unit)
+    return feed
+
+
+def _given(clock: StreamClock, time: Any, name: str) -> int:
     """A time that a user gives, in nanoseconds."""
     try:
         return clock.nanoseconds_of(time)
     except OptionError as error:
-        raise OptionError(f"{option}: {error}") from None
+        raise OptionError(f"{name}: {error}") from None
 
 
 def _without_type(error: Diagnostic) -> Diagnostic:
@@ -186,13 +284,17 @@ def _without_type(error: Diagnostic) -> Diagnostic:
     return replace(error, hint=None if error.hint is None else error.hint.replace(f"{_NO_TYPE}, ", ""))
 
 
-def _types_of(feed: Feed, path: str, form: CsvForm) -> dict[str, pa.DataType | None]:
-    """The types of all columns; those of text as they look in the first lines."""
-    types = dict(feed.types or {})
-    if types and all(each is None for each in types.values()):
+def _types_of(feed: Feed, form: CsvForm) -> dict[str, pa.DataType | None]:
+    """The types of all columns; those of text as they look in the first lines, of JSON as in the first objects."""
+    if feed.types is None:
+        first = next(feed.batches(), None)
+        return {} if first is None else dict(zip(first.schema.names, first.schema.types, strict=True))
+    types = dict(feed.types)
+    path = feed.file
+    if path is not None and types and all(each is None for each in types.values()):
         convert = pa_csv.ConvertOptions(null_values=["", "#"])
-        parse = pa_csv.ParseOptions(delimiter=form.of(Path(path)), invalid_row_handler=lambda _: "skip")
-        stream = pa.input_stream(path, compression="detect")
+        parse = pa_csv.ParseOptions(delimiter=form.of(path), invalid_row_handler=lambda _: "skip")
+        stream = pa.input_stream(str(path), compression="detect")
         with pa_csv.open_csv(stream, parse_options=parse, convert_options=convert) as reader:
             types = {name.strip(): kind for name, kind in zip(reader.schema.names, reader.schema.types, strict=True)}
     return types

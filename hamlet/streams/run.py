@@ -8,13 +8,17 @@ from typing import Any, Unpack
 
 from hamlet.engine.options import made_of, takes
 from hamlet.errors import WorkloadError
+from hamlet.input.csvform import BadRows, CsvForm
 from hamlet.streams.clock import Times
+from hamlet.streams.filters import open_chosen
 from hamlet.streams.input_check import column_errors
 from hamlet.streams.monitor import Monitor
 from hamlet.streams.options import CommonOptions, Options
 from hamlet.streams.results import Found, Results
-from hamlet.streams.sources import Feed, open_feed
+from hamlet.streams.sources import Feed
 from hamlet.streams.specification import Specification
+
+_READING = ("input_format", "delimiter", "bad_rows", "order_column", "where", "since", "until", "progress")
 
 
 @takes(Options)
@@ -24,6 +28,12 @@ def run(
     values: bool = False,
     *,
     input_format: str | None = None,
+    delimiter: str | None = None,
+    bad_rows: BadRows = "error",
+    order_column: str | None = None,
+    where: str | None = None,
+    since: Any = None,
+    until: Any = None,
     progress: Callable[[int], None] | None = None,
     **options: Unpack[CommonOptions],
 ) -> Results:
@@ -40,6 +50,10 @@ def run(
         As for `hamlet.streams.Monitor`.
     input_format : {'parquet', 'csv', 'json'}, optional
         The format of a file; by default its extension says.
+    delimiter, bad_rows, where, since, until
+        As for `hamlet.run`; a condition speaks of columns other than the time.
+    order_column : str, optional
+        What orders events of one time; with it, events are sorted.
     progress : callable, optional
         Called with the number of events read so far, after each batch.
 
@@ -55,9 +69,20 @@ def run(
     >>> streams.run(spec, {"time": [0, 1], "a": [2, 3]}, values=True).rows()
     [{'stream': 'b', 'time': 0, 'value': 2}, {'stream': 'b', 'time': 1, 'value': 5}]
     """
-    chosen = made_of(Options, {"values": values, **options}, ("input_format", "progress"))
+    chosen = made_of(Options, {"values": values, **options}, _READING)
     monitor = Monitor(spec, **asdict(chosen))
-    feed = open_feed(events, spec.inputs, time_column=chosen.time_column, input_format=input_format)
+    feed = open_chosen(
+        events,
+        spec.inputs,
+        where=where,
+        since=since,
+        until=until,
+        time_column=chosen.time_column,
+        order_column=order_column,
+        time_unit=chosen.time_unit,
+        input_format=input_format,
+        form=CsvForm(delimiter, bad_rows),
+    )
     found: list[Found] = []
     drive(monitor, feed, found.extend, progress)
     stats = {**monitor.stats, "rows": len(found)}

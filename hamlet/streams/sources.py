@@ -50,6 +50,7 @@ class Feed:
     rows: int | None = None
     closed = True
     names: Sequence[str] | None = None
+    file: Path | None = None  # a file of text, which has no types of its own
 
     @property
     def types(self) -> Mapping[str, pa.DataType | None] | None:
@@ -150,7 +151,7 @@ class _Parquet(Feed):
 
 class _Csv(Feed):
     def __init__(self, path: Path, inputs: Sequence[ir.Stream], time_column: str | None, form: CsvForm) -> None:
-        self.name, self._path = str(path), path
+        self.name, self._path, self.file = str(path), path, path
         self._form, self._mark = form, form.of(path)
         self._dropped = Dropped()
         with self._open(None) as reader:
@@ -331,6 +332,7 @@ class _Folder(Feed):
     def __init__(self, feeds: Sequence[Feed], name: str) -> None:
         self.name, self._feeds = name, feeds
         self.names, self.closed = feeds[0].names, all(each.closed for each in feeds)
+        self.file = feeds[0].file
 
     @property
     def types(self) -> Mapping[str, pa.DataType | None] | None:
@@ -397,6 +399,8 @@ def open_feed(
         return feeds[0] if len(feeds) == 1 else _Folder(feeds, f"{feeds[0].name} and {len(feeds) - 1} more")
     if isinstance(source, pa.RecordBatchReader):
         return _Arrow(source)
+    if type(source).__module__.startswith("polars") and hasattr(source, "collect"):
+        source = source.collect()
     in_memory = isinstance(source, (pa.Table, pa.RecordBatch))
     if hasattr(source, "__arrow_c_stream__") and not in_memory:
         return _Arrow(pa.RecordBatchReader.from_stream(source))

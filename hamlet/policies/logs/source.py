@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Container, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from hamlet.errors import OptionError
+from hamlet.engine.where import chosen_events
+from hamlet.errors import OptionError, option
 from hamlet.input.csvform import CsvForm
 from hamlet.input.events import EventSource, open_events
 from hamlet.input.ordering import SortKey
@@ -194,13 +196,26 @@ def open_source(
     if log is not None:
         if filtered is not None:
             raise OptionError(
-                "a log of MonPoly has no columns that --where could read; put the condition in the policy"
+                f"a log of MonPoly has no columns, so {option('where')}, {option('since')} and {option('until')} "
+                "cannot choose from it; put the condition in the policy"
             )
+        named = [name for name in ("order_column", "delimiter") if columns.get(name) is not None]
+        named += [name for name in ("time", "type") if columns.get(f"{name}_column") not in (None, name)]
+        if named:
+            name = named[0] if "_" in named[0] or named[0] == "delimiter" else f"{named[0]}_column"
+            raise OptionError(f"a log of MonPoly has no columns, so {option(name)} says nothing; leave it out")
         types = types_of(signature)
         file = LogFile(log, types, wanted=wanted, ignore_unknown=ignore_unknown, drops=drops)
         return _LogSource(file, columns.get("time_unit") or "s")
     events = open_events(source, input_format=input_format, wide_integers=True, **columns)
     return TableSource(events if filtered is None else filtered(events), signature, wanted, time_points, counted)
+
+
+def chosen_by(where: str | None, since: Any, until: Any) -> Callable[[EventSource], EventSource] | None:
+    """What leaves out events that fail a condition or lie outside a period; None where all are taken."""
+    if where is None and since is None and until is None:
+        return None
+    return partial(chosen_events, since=since, until=until, where=where)
 
 
 def types_of(signature: Signature) -> Mapping[Predicate, tuple[str, ...]]:
