@@ -157,9 +157,9 @@ def test_periods_of_integer_times(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["run", str(workload), "--input", str(path), "--output", "-", "--from", "1", "--to", "3"]) == 0
     assert '"count": 1}' in capsys.readouterr().out
     assert hamlet.run(WORKLOAD, path, since="1970-01-01 00:00:01", until=4)["q1"].rows()[0]["count"] == 3
-    with pytest.raises(hamlet.OptionError, match=r"--to \(1\) is not after --from \(2\)"):
+    with pytest.raises(hamlet.OptionError, match=r"until \(1\) is not after since \(2\)"):
         hamlet.run(WORKLOAD, path, since=2, until=1)
-    with pytest.raises(hamlet.OptionError, match="--from is 'noon'; it must be"):
+    with pytest.raises(hamlet.OptionError, match="since is 'noon'; it must be"):
         hamlet.run(WORKLOAD, path, since="noon")
 
 
