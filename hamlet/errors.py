@@ -84,6 +84,10 @@ class DataError(HamletError):
     """The input events are wrong: a missing column, a NULL time, a late event, an overflow."""
 
 
+class LateError(DataError):
+    """An event comes later than the lateness allows; nothing of its push was taken."""
+
+
 class OptionError(HamletError):
     """An option has a wrong value, or clashes with another one."""
 

@@ -274,7 +274,10 @@ def test_a_full_disk_is_an_error(folder: Path) -> None:
 
 def test_an_interrupt_leaves_nothing(folder: Path) -> None:
     os.mkfifo("events.jsonl")  # a run that waits for its input
-    run = process("run", "w.sase", "-i", "events.jsonl", "-o", "out", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    whole = ["--report", "r.html"]  # with which a pipe is read to its end first
+    run = process(
+        "run", "w.sase", "-i", "events.jsonl", "-o", "out", *whole, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     deadline = time.monotonic() + 30
     with open("events.jsonl", "wb", buffering=0):
         while time.monotonic() < deadline and run.poll() is None:

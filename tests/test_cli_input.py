@@ -28,23 +28,24 @@ def run(*options: str) -> int:
     return main(["run", "w.sase", *options])
 
 
-def test_standard_input_is_read_twice_and_its_copy_removed(
+def test_standard_input_is_copied_where_all_of_it_is_needed_and_its_copy_removed(
     folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(folder))
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(EVENTS.encode())))
     before = set(folder.iterdir())
-    assert run("--input", "-", "--input-format", "csv", "--output", "-", "--quiet") == 0
+    assert run("--input", "-", "--input-format", "csv", "--output", "-", "--quiet", "--limit", "9") == 0
     assert capfd.readouterr().out == ROW
     assert set(folder.iterdir()) == before
 
 
-def test_a_pipe_is_read_twice(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("more", [["--lateness", "1"], ["--limit", "9"]])
+def test_a_pipe_is_read(folder: Path, capfd: pytest.CaptureFixture[str], more: list[str]) -> None:
     os.mkfifo(folder / "pipe.csv")
     writer = threading.Thread(target=(folder / "pipe.csv").write_text, args=(EVENTS,))
     writer.start()
-    assert run("--input", "pipe.csv", "--output", "-", "--quiet") == 0
+    assert run("--input", "pipe.csv", "--output", "-", "--quiet", *more) == 0
     writer.join()
     assert capfd.readouterr().out == ROW
 
@@ -52,7 +53,7 @@ def test_a_pipe_is_read_twice(folder: Path, capfd: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--input", "-"], "error: --input - needs --input-format: parquet, csv or json\n"),
+        (["--input", "-", "--limit", "1"], "error: --input - needs --input-format: parquet, csv or json\n"),
         (["--input", "/dev/null", "--input-format", "csv"], "error: /dev/null is a pipe or a device"),
         (
             ["--input", "http://there/e.csv"],

@@ -9,9 +9,11 @@ from typing import Any
 
 import click
 
-from hamlet.cli.notations import Part, by_notation, notation_of, only_for, settings_of
+from hamlet.cli.live import LIVE_OPTIONS, Destinations, Live, drive, is_live, live_of, refuse_live
+from hamlet.cli.notations import Part, Settings, by_notation, notation_of, only_for, settings_of
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
+    LATENESS,
     PERIOD_OPTIONS,
     QUIET,
     READING_OPTIONS,
@@ -104,9 +106,12 @@ POLICY_OPTIONS = (
     click.option(
         "--output",
         "-o",
-        metavar="DIR|-",
-        help="A new directory (parquet unless --output-format says otherwise), or - for standard output (json). "
-        "Without, tables of the first 20 rows are printed.",
+        "outputs",
+        metavar="DIR|-|URL",
+        multiple=True,
+        help="A new directory (parquet unless --output-format says otherwise), - for standard output (json), "
+        "tcp://HOST:PORT, unix:PATH or kafka://BROKER/TOPIC; may be repeated. Without, tables of the first 20 rows are "
+        "printed, and of pipes and sockets all rows as they come.",
     ),
     click.option("--output-format", type=click.Choice(FORMATS), help="Format of the rows; monpoly is MonPoly's lines."),
     WHERE,
@@ -115,15 +120,7 @@ POLICY_OPTIONS = (
         "--limit", metavar="N", type=click.IntRange(min=0), help="At most N rows in a table; files get all rows."
     ),
     max_memory_option(),
-    click.option(
-        "--lateness",
-        metavar="DURATION",
-        default="0",
-        help="How far behind the latest time events may be: '5 s', or ticks of the time column.",
-    ),
-    click.option(
-        "--late", type=click.Choice(["error", "drop"]), default="error", help="What happens to events later than that."
-    ),
+    *LATENESS,
     click.option(
         "--report",
         metavar="FILE.html",
@@ -133,19 +130,32 @@ POLICY_OPTIONS = (
     ),
     *COLUMN_OPTIONS,
     *READING_OPTIONS,
+    *LIVE_OPTIONS,
     click.option("--overwrite", is_flag=True, help="Replace an output directory that is not empty."),
     QUIET,
 )
 def command(
     files: tuple[str, ...],
-    output: str | None,
+    outputs: tuple[str, ...],
     output_format: str | None,
     limit: int | None,
     overwrite: bool,
     **options: Any,
 ) -> None:
     """Monitor events: each FILE is a policy (.mfotl) or a stream specification (.lola)."""
-    if output is None and output_format is not None:
+    live, output = live_of(options), outputs[0] if outputs else None
+    source, form = options["source"], options["input_format"]
+    whole = options["report"] is not None or options["trends"] is not None or limit is not None
+    chosen = {
+        "where": options["where"],
+        "from": options["since"],
+        "to": options["until"],
+        "order-column": options["order_column"],
+    }
+    chosen = chosen if any(each.lower().endswith(".lola") for each in files) else {}
+    whole = whole or any(each is not None for each in chosen.values())
+    goes_on = is_live(source, outputs, live, form, whole)
+    if output is None and output_format is not None and not goes_on:
         raise click.UsageError("--output-format needs --output: a directory, or - for standard output")
     if limit is not None and output is not None:
         raise click.UsageError("--limit is for tables; --output writes all rows")
@@ -160,6 +170,10 @@ def command(
     if settings.report is not None and len(grouped) > 1:
         raise click.UsageError("--report is a page about policies or about specifications; monitor them in two calls")
     kept = [*files, *(each for each in (*inputs_of(settings.source), settings.signature) if each is not None)]
+    if goes_on:
+        refuse_live({"report": settings.report, "workload": settings.trends, "limit": limit, **chosen})
+        _follow(grouped, settings, live, Destinations(outputs, output_format, overwrite, kept))
+        return
     if output not in (None, "-"):
         check_destination(str(output), overwrite, keep=kept)
         check_beside(settings.report, "--report", str(output))
@@ -182,6 +196,23 @@ def command(
             for note in each_stats.get("notes", ()):
                 click.echo(f"note: {note}", err=True)
         click.echo(summary_line({**together(stats), "rows": sink.count}, seconds), err=True)
+
+
+def _follow(grouped: Mapping[str, list[str]], settings: Settings, live: Live, destinations: Destinations) -> None:
+    """Monitor a stream that does not end."""
+    made = {extension: notation_of(extension).tenants(paths, settings, live) for extension, paths in grouped.items()}
+    tenants = [each for some in made.values() for each in some]
+    if destinations.output_format == "monpoly" and any(each.kind != "policy" for each in tenants):
+        raise click.UsageError("--output-format monpoly writes what satisfies a policy; choose json or csv")
+    drive(
+        tenants,
+        settings.source,
+        destinations,
+        live,
+        bad_rows=settings.columns.get("bad_rows") or "error",
+        input_format=settings.columns.get("input_format"),
+        quiet=settings.quiet,
+    )
 
 
 def _sink(

@@ -11,10 +11,12 @@ from typing import Any
 import click
 import pyarrow as pa
 
+from hamlet.cli.live import Live
 from hamlet.cli.loading import lasting
 from hamlet.cli.notations import Advance, Part, Settings, Write
 from hamlet.cli.options import input_name, inputs_of
 from hamlet.cli.progress import task_bar
+from hamlet.engine.live_filter import filter_of
 from hamlet.engine.memory_limit import bytes_of, size_text
 from hamlet.errors import DataError, HamletError, MemoryLimitError
 from hamlet.policies import Policy, PolicyError
@@ -24,13 +26,38 @@ from hamlet.policies.plan.explaining import evaluated, tree
 from hamlet.policies.plan.explaining import explain as explained
 from hamlet.policies.runner import Serving
 from hamlet.policies.syntax.signature import Signature
+from hamlet.policies.tenant import PolicyTenant
 from hamlet.policies.verdicts.automata import Verdicts, mode_of
+
+_COLUMNS = ("time_column", "type_column", "order_column", "time_unit")
 
 
 def prepare(paths: Sequence[str], settings: Settings) -> PreparedPolicies:
     """Policies, checked, beside their input."""
     policies = load(paths, settings)
     return PreparedPolicies(policies, settings)
+
+
+def tenants(paths: Sequence[str], settings: Settings, live: Live) -> list[PolicyTenant]:
+    """Policies, checked, over a stream."""
+    policies = load(paths, settings)
+    columns = dict(settings.columns)
+    options = {name: columns[name] for name in _COLUMNS if name in columns}
+    options |= {
+        name: getattr(settings, name)
+        for name in ("negate", "time_points", "verdicts", "mode", "open_end", "max_memory", "lateness", "late")
+    }
+    return [
+        PolicyTenant(
+            policies,
+            options,
+            chosen=filter_of(settings.where, None, None, **{name: options[name] for name in _COLUMNS}),
+            ignore_unknown=settings.ignore_unknown,
+            drops=columns.get("bad_rows") == "drop",
+            names=live.names,
+            delimiter=columns.get("delimiter"),
+        )
+    ]
 
 
 def load(paths: Sequence[str], settings: Settings) -> list[Policy]:

@@ -11,6 +11,7 @@ from typing import Any
 import click
 import pyarrow as pa
 
+from hamlet.cli.live import Live
 from hamlet.cli.loading import lasting, load
 from hamlet.cli.notations import Advance, Part, Settings, Write
 from hamlet.cli.options import input_name, inputs_of
@@ -29,6 +30,7 @@ from hamlet.streams.program.together import Together, can_run_together
 from hamlet.streams.results import Found, RowForm
 from hamlet.streams.run import prepare as prepare_monitor
 from hamlet.streams.sources import Feed, open_feed
+from hamlet.streams.tenant import StreamTenant
 from hamlet.streams.trends import TIME, trend_events
 
 
@@ -40,6 +42,27 @@ def prepare(paths: Sequence[str], settings: Settings) -> PreparedSpecifications:
             for warning in spec.warnings:
                 click.echo(warning.format(), err=True)
     return PreparedSpecifications(specs, settings)
+
+
+def tenants(paths: Sequence[str], settings: Settings, live: Live) -> list[StreamTenant]:
+    """Specifications, checked, over a stream."""
+    specs = _parsed(paths)
+    _inputs(specs)
+    if not settings.quiet:
+        for spec in specs:
+            for warning in spec.warnings:
+                click.echo(warning.format(), err=True)
+    return [
+        StreamTenant(
+            spec,
+            Path(spec.source).stem,
+            monitor_options(settings),
+            named=len(specs) > 1,
+            names=live.names,
+            delimiter=settings.columns.get("delimiter"),
+        )
+        for spec in specs
+    ]
 
 
 def _parsed(paths: Sequence[str]) -> list[Specification]:
@@ -206,20 +229,22 @@ def feed_of(specs: Sequence[Specification], settings: Settings) -> Feed:
 
 
 def _monitor(spec: Specification, settings: Settings) -> Monitor:
-    options: dict[str, Any] = {}
-    if settings.max_deadlines is not None:
-        options["max_deadlines"] = settings.max_deadlines
-    return Monitor(
-        spec,
-        values=settings.values,
-        start=settings.start,
-        time_column=_time_column(settings),
-        time_unit=settings.columns.get("time_unit", "s"),
-        lateness=settings.lateness,
-        late=settings.late,
-        max_memory=settings.max_memory,
-        **options,
-    )
+    return Monitor(spec, **monitor_options(settings))
+
+
+def monitor_options(settings: Settings) -> dict[str, Any]:
+    """The options of a monitor, by what the command line says."""
+    more = {} if settings.max_deadlines is None else {"max_deadlines": settings.max_deadlines}
+    return {
+        "values": settings.values,
+        "start": settings.start,
+        "time_column": _time_column(settings),
+        "time_unit": settings.columns.get("time_unit", "s"),
+        "lateness": settings.lateness,
+        "late": settings.late,
+        "max_memory": settings.max_memory,
+        **more,
+    }
 
 
 def _with_clock(feed: Feed, monitor: Monitor) -> tuple[Iterator[pa.RecordBatch], StreamClock | None]:

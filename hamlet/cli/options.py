@@ -67,6 +67,20 @@ def max_memory_option(more: str = "") -> Callable[[Any], Any]:
 QUERY = click.option(
     "--query", "queries", metavar="NAME", multiple=True, help="Only this query of the workload; may be repeated."
 )
+LATENESS = (
+    click.option(
+        "--lateness",
+        metavar="DURATION",
+        default="0",
+        help="How far behind the latest time events of a stream may be: '5 s', or ticks of the time column.",
+    ),
+    click.option(
+        "--late",
+        type=click.Choice(["error", "drop"]),
+        default="error",
+        help="What happens to events later than that: an error, or dropped and counted.",
+    ),
+)
 WHERE = click.option(
     "--where",
     metavar="CONDITION",
@@ -83,8 +97,9 @@ QUIET = click.option("--quiet", "-q", is_flag=True, help="Print results and erro
 COLUMN_OPTIONS = (
     click.option(
         "--input-format",
-        type=click.Choice(["parquet", "csv", "json", "monpoly"]),
-        help="Format of the input; by default the one of its extension. monpoly is for policies.",
+        type=click.Choice(["parquet", "csv", "json", "monpoly", "arrow"]),
+        help="Format of the input; by default the one of its extension, and of pipes and sockets what their first "
+        "bytes say. monpoly is for policies; arrow is an IPC stream.",
     ),
     click.option("--time-column", metavar="COLUMN", default="time", show_default=True, help="The time of the event."),
     click.option("--type-column", metavar="COLUMN", default="type", show_default=True, help="The type of the event."),
@@ -108,11 +123,12 @@ READING_OPTIONS = (
     click.option("--delimiter", metavar="CHARACTER", help="Separates the fields of CSV; by default from its header."),
     click.option(
         "--bad-rows",
-        type=click.Choice(["error", "drop"]),
+        type=click.Choice(["error", "fail", "drop"]),
         default="error",
         show_default=True,
+        callback=lambda _context, _option, given: "error" if given == "fail" else given,
         help="Rows without a time, CSV rows with too many or too few fields, lines that are no JSON object or have "
-        "text where numbers were: an error, or dropped, counted and the first three shown.",
+        "text where numbers were: an error (fail says the same), or dropped, counted and the first three shown.",
     ),
 )
 PERIOD_OPTIONS = (

@@ -6,15 +6,17 @@ import io
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 
+from hamlet.cli.live import LIVE_OPTIONS, Destinations, Live, drive, is_live, live_of, refuse_live
 from hamlet.cli.loading import load
 from hamlet.cli.notations import extension_of
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
+    LATENESS,
     PERIOD_OPTIONS,
     QUERY,
     READING_OPTIONS,
@@ -32,6 +34,7 @@ from hamlet.cli.options import (
 from hamlet.cli.progress import progress_bar, summary_line
 from hamlet.cli.remarks import doubts, folder_doubt
 from hamlet.cli.sql import is_sql, run_text, tables_of, text_of
+from hamlet.engine.live_filter import filter_of
 from hamlet.engine.where import chosen_events
 from hamlet.input.events import EventSource
 from hamlet.output.files import check_destination, check_format, stream_out, write
@@ -60,9 +63,12 @@ from hamlet.planner.workload import Workload
     click.option(
         "--output",
         "-o",
-        metavar="DIR|-",
-        help="A new directory (parquet unless --output-format says otherwise), or - for standard output (json). "
-        "Without, tables of the first 20 rows are printed.",
+        "outputs",
+        metavar="DIR|-|URL",
+        multiple=True,
+        help="A new directory (parquet unless --output-format says otherwise), - for standard output (json), "
+        "tcp://HOST:PORT, unix:PATH or kafka://BROKER/TOPIC; may be repeated. Without, tables of the first 20 rows are "
+        "printed, and of pipes and sockets all rows as they come.",
     ),
     WHERE,
     QUERY,
@@ -89,12 +95,14 @@ from hamlet.planner.workload import Workload
     *COLUMN_OPTIONS,
     TIMEZONE,
     *READING_OPTIONS,
+    *LATENESS,
+    *LIVE_OPTIONS,
     *RUN_OPTIONS,
 )
 def command(
     workload: str,
     source: Input,
-    output: str | None,
+    outputs: tuple[str, ...],
     output_format: str | None,
     queries: tuple[str, ...],
     where: str | None,
@@ -106,10 +114,18 @@ def command(
 ) -> None:
     """Run a workload, or a file of SQL with row patterns, in this process and print or write the rows."""
     if is_sql(workload):
-        _run_sql(workload, source, output, output_format, limit, options)
+        _run_sql(workload, source, outputs[0] if outputs else None, output_format, limit, options)
         return
     if extension_of(workload) is not None:
         raise click.UsageError(f"hamlet run counts the trends of a workload; hamlet monitor runs {workload}")
+    live, output = live_of(options), outputs[0] if outputs else None
+    lateness = {name: options.pop(name) for name in ("lateness", "late")}
+    whole = any(options[name] is not None for name in ("trace", "report")) or limit is not None or dates
+    if is_live(source, outputs, live, options["input_format"], whole or options["threads"] > 1):
+        refuse_live({"trace": options["trace"], "report": options["report"], "limit": limit, "dates": dates})
+        destinations = Destinations(outputs, output_format, options.pop("overwrite"), [*inputs_of(source), workload])
+        _follow(workload, source, live, destinations, (since, until, where, queries), {**options, **lateness})
+        return
     if output is None and output_format is not None:
         raise click.UsageError("--output-format needs --output: a directory, or - for standard output")
     overwrite, quiet = options.pop("overwrite"), options.pop("quiet")
@@ -168,6 +184,36 @@ def _run_sql(
         keep=[path, *inputs_of(source)],
         options={"threads": options["threads"]},
     )
+
+
+def _follow(
+    workload: str,
+    source: Input,
+    live: Live,
+    destinations: Destinations,
+    chosen: tuple[str | None, str | None, str | None, Sequence[str]],
+    options: dict[str, Any],
+) -> None:
+    """Run a workload over a stream that does not end."""
+    from hamlet.engine.tenant import QueryTenant
+
+    since, until, where, queries = chosen
+    quiet, form, bad_rows = (options.pop(name) for name in ("quiet", "input_format", "bad_rows"))
+    delimiter = options.pop("delimiter")
+    for name in ("trace", "report"):
+        options.pop(name)
+    lateness = options["lateness"]
+    options["lateness"] = int(lateness) if lateness.isdecimal() else lateness
+    loaded, _ = load(workload, None, quiet, {}, queries)
+    columns = {name: options[name] for name in ("time_column", "type_column", "order_column", "time_unit")}
+    tenant = QueryTenant(
+        loaded,
+        options,
+        chosen=filter_of(where, since, until, **columns),
+        names=live.names,
+        delimiter=delimiter,
+    )
+    drive([tenant], source, destinations, live, bad_rows=bad_rows, input_format=form, quiet=quiet)
 
 
 def _compute(workload: Workload, events: EventSource, quiet: bool, options: dict[str, Any]) -> Results:

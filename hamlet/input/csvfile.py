@@ -27,7 +27,7 @@ from hamlet.input.ordering import OrderCheck, SortKey
 from hamlet.input.widening import is_clock, is_text, widen
 
 _BLOCK = 1 << 22  # bytes; a row must fit in one block
-_NULLS = ["", "NA", "N/A", "NULL", "null", "NaN", "nan"]
+NULLS = ["", "NA", "N/A", "NULL", "null", "NaN", "nan"]
 _BAD_VALUE = re.compile(
     r"In CSV column #(?P<column>\d+): (?:Row #(?P<line>\d+): )?CSV conversion error to .*?: "
     r"(?:invalid value '(?P<value>.*)'|expected (?:a|no) zone offset in '(?P<zoned>[^']*)')",
@@ -93,7 +93,7 @@ class CsvFile:
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """The rows in the order of the file."""
         for batch in self._scan({column: self._types[column] for column in columns}):
-            yield _with_nulls(batch)
+            yield with_nulls(batch)
 
     def _parsing(self, told: bool = False) -> pa_csv.ParseOptions:
         """How lines are cut into fields; `told` counts those that are dropped."""
@@ -127,7 +127,7 @@ class CsvFile:
             read_options=pa_csv.ReadOptions(use_threads=threads, block_size=_BLOCK),
             parse_options=self._parsing(told),
             convert_options=pa_csv.ConvertOptions(
-                column_types=types, include_columns=list(types), null_values=_NULLS, strings_can_be_null=False
+                column_types=types, include_columns=list(types), null_values=NULLS, strings_can_be_null=False
             ),
         )
         with reader:
@@ -145,7 +145,7 @@ class CsvFile:
             values = pa.array([_key_of(text, kind) for text in texts.to_pylist()], kind)
             good = values.is_valid()
             if name not in self._key.names:  # a value that is not there is none that is wrong
-                good = pc.or_(good, pc.is_in(texts, pa.array(_NULLS)))
+                good = pc.or_(good, pc.is_in(texts, pa.array(NULLS)))
             if told:
                 for text in texts.filter(pc.invert(good)).to_pylist():
                     self.dropped.add(f"{name} is {text!r}")
@@ -154,7 +154,7 @@ class CsvFile:
 
     def _first_types(self) -> dict[str, pa.DataType]:
         """Column types by the first block; blocks behind it may widen them."""
-        options = pa_csv.ConvertOptions(null_values=_NULLS, strings_can_be_null=False)
+        options = pa_csv.ConvertOptions(null_values=NULLS, strings_can_be_null=False)
         parse = self._parsing()
         read = pa_csv.ReadOptions(use_threads=False, block_size=_BLOCK)
         try:
@@ -170,7 +170,7 @@ class CsvFile:
             raise DataError(f"{self.name}: the header names the column {repeated[0]!r} more than once")
         if self._key.time not in names:
             self._look_at_header(names)
-        types = {field.name: _preferred(field.type) for field in schema}
+        types = {field.name: preferred(field.type) for field in schema}
         if self._type_column in types and self._type_column not in self._key.names:
             types[self._type_column] = pa.string()
         for name in self._known:
@@ -182,7 +182,7 @@ class CsvFile:
                 self._loose[name] = types[name] = self._usual(name)
             elif is_text(types.get(name, pa.null())):
                 first = next(self._scan({name: types[name]}, threads=False)).column(0)[0].as_py()
-                self._raise_bad_key(name, first, _preferred(_type_of(first)))
+                self._raise_bad_key(name, first, preferred(_type_of(first)))
         return types
 
     def _usual(self, name: str) -> pa.DataType:
@@ -196,10 +196,10 @@ class CsvFile:
         )
         with reader:
             texts = next(iter(reader)).column(0).to_pylist()[:1000]
-        kinds = Counter(_preferred(_type_of(text)) for text in texts if text)
+        kinds = Counter(preferred(_type_of(text)) for text in texts if text)
         usual = [kind for kind, _ in kinds.most_common() if is_clock(kind)]
         if not usual:
-            self._raise_bad_key(name, texts[0] if texts else "", _preferred(_type_of(texts[0] if texts else "")))
+            self._raise_bad_key(name, texts[0] if texts else "", preferred(_type_of(texts[0] if texts else "")))
         return usual[0]
 
     def _look_at_header(self, names: Sequence[str]) -> None:
@@ -256,7 +256,7 @@ class CsvFile:
             return
         if name in self._known:
             self._raise_other_type(name, value)
-        wide = widen(known, _preferred(_type_of(value)))
+        wide = widen(known, preferred(_type_of(value)))
         if wide is None or wide.equals(known):
             # The value looks like the type and yet does not fit: finer fractions of a second, or just text.
             micros = pa.types.is_timestamp(known) and known.unit == "us"
@@ -338,7 +338,7 @@ class CsvFile:
             first += batch.num_rows
 
 
-def _preferred(kind: pa.DataType) -> pa.DataType:
+def preferred(kind: pa.DataType) -> pa.DataType:
     """Arrow's guess, but microseconds for nanoseconds (they widen where needed) and text for times of the day."""
     if pa.types.is_timestamp(kind) and kind.unit == "ns":
         return pa.timestamp("us", kind.tz)
@@ -364,7 +364,7 @@ def _key_of(text: str | None, kind: pa.DataType) -> Any:
         return None
 
 
-def _with_nulls(batch: pa.RecordBatch) -> pa.RecordBatch:
+def with_nulls(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch with NULL in place of empty strings."""
     for place, field in enumerate(batch.schema):
         if is_text(field.type):

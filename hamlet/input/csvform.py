@@ -13,7 +13,7 @@ import pyarrow as pa
 from hamlet.errors import OptionError
 
 BadRows = Literal["error", "drop"]
-_MARKS = (",", ";", "\t", "|")
+MARKS = (",", ";", "\t", "|")
 SHOWN = 3  # rows that were dropped
 
 
@@ -56,7 +56,7 @@ class CsvForm:
             return ","
         if "," in header:
             return ","
-        return max(_MARKS, key=header.count) if any(mark in header for mark in _MARKS) else ","
+        return max(MARKS, key=header.count) if any(mark in header for mark in MARKS) else ","
 
 
 def _opened(path: Path) -> IO[bytes]:

@@ -17,6 +17,13 @@ from hamlet.input.timed import Timed, timed
 from hamlet.input.widening import cast, validate
 
 
+class OpenTable:
+    """A table whose events may have further attributes: a column that is not there is no mistake, as of dicts."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+
+
 class TableReader:
     """Events that stand in memory."""
 
@@ -117,6 +124,8 @@ def table_of(source: Any, first_event: int = 0, wide: bool = False) -> tuple[pa.
     """
     if isinstance(source, pa.Table):
         return source, True
+    if isinstance(source, OpenTable):
+        return source.table, False
     if isinstance(source, pa.RecordBatch):
         return pa.Table.from_batches([source]), True
     if isinstance(source, Mapping):

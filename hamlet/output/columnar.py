@@ -23,7 +23,7 @@ from hamlet.language.schema import Clock
 from hamlet.output.query_rows import time_text
 
 FORMATS = ("json", "csv", "parquet", "monpoly")
-_EXTENSIONS = {"json": "json", "csv": "csv", "parquet": "parquet", "monpoly": "log"}
+EXTENSIONS = {"json": "json", "csv": "csv", "parquet": "parquet", "monpoly": "log"}
 
 
 class Encoder:
@@ -285,7 +285,7 @@ def file_writer(
     """
     folder = directory / folder_of(kind, name)
     folder.mkdir()
-    path = folder / f"part-00000.{_EXTENSIONS[output_format]}"
+    path = folder / f"part-00000.{EXTENSIONS[output_format]}"
     if output_format == "parquet":
         plain = _plain_schema(schema)
         import pyarrow.parquet as pq  # needed for this format only
@@ -306,6 +306,12 @@ def file_writer(
 
         yield write
         file.write(encoder.tail())
+
+
+def plain_batch(rows: pa.RecordBatch, schema: pa.Schema | None) -> pa.RecordBatch:
+    """Rows as Parquet can hold them, in the types of a schema where one is given."""
+    plain = _plain_rows(rows)
+    return plain if schema is None else _fitting(plain, schema)
 
 
 def _plain_schema(schema: pa.Schema) -> pa.Schema:

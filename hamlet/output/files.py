@@ -32,7 +32,7 @@ from hamlet.output.result import Results
 from hamlet.output.tables import CountTypes, count_infinite, result_schema, to_arrow, unsettled
 
 FORMATS = ("json", "csv", "parquet")
-_EDGES = ("window_start", "window_end")
+EDGES = ("window_start", "window_end")
 
 
 def check_format(output_format: str, to_stream: bool = False) -> str:
@@ -215,13 +215,13 @@ def part_file(
         return
     with path.open("w", encoding="utf-8", newline="\n") as file:
         if output_format == "csv":
-            file.write(_csv_line([*_EDGES, *(column.name for column in columns)]))
+            file.write(csv_line([*EDGES, *(column.name for column in columns)]))
 
         def write_lines(rows: QueryRows) -> int:
             if output_format == "json":
-                file.writelines(_json_lines(rows, clock, with_query=False))
+                file.writelines(json_lines(rows, clock, with_query=False))
             else:
-                file.writelines(_csv_line([*_edges(row, clock), *_csv_values(rows, row)]) for row in rows.rows)
+                file.writelines(csv_line([*edges(row, clock), *csv_values(rows, row)]) for row in rows.rows)
             return 0
 
         yield write_lines
@@ -247,30 +247,32 @@ def stream_out(results: Results, stream: TextIO, output_format: str = "json") ->
     """
     if check_format(output_format, to_stream=True) == "json":
         for rows in results.by_query:
-            stream.writelines(_json_lines(rows, results.clock, with_query=True))
+            stream.writelines(json_lines(rows, results.clock, with_query=True))
         return
     names = list(dict.fromkeys(column.name for rows in results.by_query for column in rows.columns))
-    stream.write(_csv_line(["query", *_EDGES, *names]))
+    stream.write(csv_line(["query", *EDGES, *names]))
     for rows in results.by_query:
         places = {column.name: place for place, column in enumerate(rows.columns)}
         for row in rows.rows:
-            values = list(_csv_values(rows, row))
+            values = list(csv_values(rows, row))
             own = [values[places[name]] if name in places else None for name in names]
-            stream.write(_csv_line([rows.name, *_edges(row, results.clock), *own]))
+            stream.write(csv_line([rows.name, *edges(row, results.clock), *own]))
 
 
-def _edges(row: tuple[Any, ...], clock: Clock) -> tuple[str | None, str | None]:
+def edges(row: tuple[Any, ...], clock: Clock) -> tuple[str | None, str | None]:
+    """Beginning and end of a row's window as text; None where the window has no edges."""
     start, end = (None if edge is None else time_text(edge, clock) for edge in row[:2])
     return start, end
 
 
-def _json_lines(rows: QueryRows, clock: Clock, with_query: bool) -> Iterator[str]:
+def json_lines(rows: QueryRows, clock: Clock, with_query: bool) -> Iterator[str]:
+    """A line per row."""
     # json.dumps cannot write long integers, so numbers are put between the parts that it wrote.
     query = f'"query": {_json_text(rows.name)}, ' if with_query else ""
     keys = [f", {_json_text(column.name)}: " for column in rows.columns]
     quoted = '"' if clock.is_timestamp else ""
     for row in rows.rows:
-        start, end = _edges(row, clock)
+        start, end = edges(row, clock)
         start, end = ("null" if edge is None else f"{quoted}{edge}{quoted}" for edge in (start, end))
         parts = [f'{{{query}"window_start": {start}, "window_end": {end}']
         for key, column, value in zip(keys, rows.columns, row[2:], strict=True):
@@ -302,12 +304,14 @@ def _plain_text(value: Any, column: ResultColumn) -> str:
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
-def _csv_values(rows: QueryRows, row: tuple[Any, ...]) -> Iterator[str | None]:
+def csv_values(rows: QueryRows, row: tuple[Any, ...]) -> Iterator[str | None]:
+    """The values of a row behind its window as text, None for NULL."""
     for column, value in zip(rows.columns, row[2:], strict=True):
         yield None if value is None else _plain_text(value, column)
 
 
-def _csv_line(fields: Sequence[str | None]) -> str:
+def csv_line(fields: Sequence[str | None]) -> str:
+    """Fields as a line."""
     return ",".join(map(_csv_field, fields)) + "\n"
 
 

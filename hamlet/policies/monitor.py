@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Unpack
 
 import pyarrow as pa
 
 from hamlet.engine.options import made_of, takes
+from hamlet.errors import HamletError
 from hamlet.input.columns import values_of
 from hamlet.input.ordering import SortKey
 from hamlet.language.schema import Clock, Schema
@@ -24,6 +26,7 @@ from hamlet.runtime.monitor import Monitor as Protocol
 from hamlet.runtime.monitor import Row
 
 _END_OF_TIME = (1 << 61) - 1
+Rows = tuple[int, pa.RecordBatch]  # the place of a policy, and rows of it
 
 
 class Monitor(Protocol):
@@ -105,6 +108,9 @@ class Monitor(Protocol):
         return self.policies
 
     def _push(self, events: Any) -> list[Row]:
+        return self._dicts(self._pushed(events))
+
+    def _pushed(self, events: Any) -> list[Rows]:
         batch = self._arrivals.read(events, self._schema)
         if batch is None:
             return []
@@ -118,16 +124,22 @@ class Monitor(Protocol):
             return self._released()
 
     def _advance(self, time: Any) -> list[Row]:
+        return self._dicts(self._advanced(time))
+
+    def _advanced(self, time: Any) -> list[Rows]:
         if not self._arrivals.advance(time, None if self._schema is None else self._schema.clock):
             return []
         with self._working():
             return self._released()
 
     def _end(self) -> list[Row]:
+        return self._dicts(self._ended())
+
+    def _ended(self) -> list[Rows]:
         with self._working():
             self._disorder.promise(_END_OF_TIME)
             rows = self._processed(self._disorder.release(_END_OF_TIME), None)
-            return rows + self._dicts(self._serving.close())
+            return [*rows, *self._serving.close()]
 
     def _held(self) -> tuple[int, int]:
         rows, size = self._disorder.held()
@@ -166,6 +178,39 @@ class Monitor(Protocol):
             return self._schema.clock
         return Clock(self.options.time_column, self.options.time_unit, pa.int64())
 
+    # ------------------------------------------------------------------------------------------ rows as columns
+
+    def push_batches(self, events: Any) -> list[Rows]:
+        """Push events; the rows are given as batches, each with the place of its policy."""
+        return self._do(partial(self._pushed, events))
+
+    def advance_batches(self, time: Any) -> list[Rows]:
+        """Promise that no earlier event follows; the rows are given as batches, each with the place of its policy."""
+        return self._do(partial(self._advanced, time))
+
+    def close_batches(self) -> list[Rows]:
+        """End the stream; the rows are given as batches, each with the place of its policy."""
+        rows = self._do(self._ended)
+        self._closed = True
+        return rows
+
+    def push_points(self, chunks: Sequence[LogChunk], bound: int) -> list[Rows]:
+        """Take time-points that are complete and in order, of a log; none before `bound` will come.
+
+        A monitor takes events or time-points of logs, not both.
+        """
+        return self._do(partial(self._pushed_points, chunks, bound))
+
+    def _pushed_points(self, chunks: Sequence[LogChunk], bound: int) -> list[Rows]:
+        if self._schema is not None:
+            raise HamletError("the monitor has taken events, and cannot take the time-points of a log")
+        with self._working():
+            self._counts["events"] += sum(len(points) for chunk in chunks for points, _ in chunk.relations.values())
+            for name in {name for chunk in chunks for name, _ in chunk.relations}:
+                self._expected.see([name])
+            self._disorder.promise(bound)
+            return list(self._serving.feed(chunks, bound, 0))
+
     # ------------------------------------------------------------------------------------------ inside
 
     def _adopt(self, schema: Schema, columns: pa.Schema) -> None:
@@ -183,7 +228,7 @@ class Monitor(Protocol):
             self._serving = self._made(schema.clock)
         self._schema, self._columns, self._tables = schema, columns.remove_metadata(), tables
 
-    def _released(self) -> list[dict[str, Any]]:
+    def _released(self) -> list[Rows]:
         """The rows of held events whose time-point is over."""
         watermark = self._disorder.watermark
         if watermark is None:
@@ -192,7 +237,7 @@ class Monitor(Protocol):
         whole = self.options.time_points == "step" or self._key.order is not None
         return self._processed(self._disorder.release(watermark if whole else watermark + 1), watermark)
 
-    def _processed(self, batches: Sequence[pa.RecordBatch], bound: int | None) -> list[dict[str, Any]]:
+    def _processed(self, batches: Sequence[pa.RecordBatch], bound: int | None) -> list[Rows]:
         chunks: list[LogChunk] = []
         if batches:
             tables = self._tables
@@ -202,7 +247,7 @@ class Monitor(Protocol):
             self._counts["matched_events"] += tables.matched
             self._counts["null_events"] += tables.nulls
             tables.events = tables.matched = tables.nulls = 0
-        return self._dicts(self._serving.feed(chunks, bound, self._disorder.nbytes))
+        return list(self._serving.feed(chunks, bound, self._disorder.nbytes))
 
     def _dicts(self, parts: Iterable[tuple[int, pa.RecordBatch]]) -> list[dict[str, Any]]:
         unit = self.clock.unit

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from hamlet.errors import DataError, OptionError
+from hamlet.errors import LateError, OptionError
 from hamlet.input.columns import Int64Array
 from hamlet.input.ordering import SortKey
 from hamlet.input.ticks import Lateness, seconds_of, ticks_of
@@ -160,7 +160,7 @@ class Disorder:
         if self._late == "error" and not fresh.all():
             place = int(np.argmin(fresh))
             time, expected = (time_text(int(each[place]), clock) for each in (times, bound))
-            raise DataError(
+            raise LateError(
                 f"event {self.events + place + 1} is late: its time is {time}, and no event before {expected} is "
                 "expected any more; nothing of this push was taken\n"
                 "hint: give a lateness (lateness='5 s'), or late='drop' to count and leave such events out"

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from hamlet.engine.memory_limit import bytes_of, size_text
 from hamlet.engine.options import made_of, takes
-from hamlet.errors import DataError, MemoryLimitError, OptionError, option
+from hamlet.errors import DataError, LateError, MemoryLimitError, OptionError, option
 from hamlet.input.columns import Int64Array
 from hamlet.input.input_schema import missing_column
 from hamlet.input.ordering import SortKey
@@ -353,7 +353,7 @@ class Monitor(Protocol):
         if self.options.late == "error" and not fresh.all():
             place = int(np.argmin(fresh))
             time, expected = (clock.text(int(each) * tick) for each in (ticks[place], before[place]))
-            raise DataError(
+            raise LateError(
                 f"{self._source}: event {self.arrived + place + 1} is late: its time is {time}, and no event before "
                 f"{expected} is expected any more\n"
                 f"hint: times must not decrease; give {option('lateness', '5 s')}, or leave late events out with "

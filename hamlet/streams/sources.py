@@ -28,7 +28,7 @@ from hamlet.streams.program.tuples import as_structs
 
 _BLOCK = 1 << 22
 _CHUNK = 65_536
-_TYPES = {"Int": pa.int64(), "UInt": pa.uint64(), "Float": pa.float64(), "Bool": pa.bool_(), "String": pa.string()}
+TYPES = {"Int": pa.int64(), "UInt": pa.uint64(), "Float": pa.float64(), "Bool": pa.bool_(), "String": pa.string()}
 
 
 class Feed:
@@ -183,7 +183,7 @@ class _Csv(Feed):
             if each.name == self._time or not isinstance(each.type, ir.Scalar):
                 continue
             try:
-                next(self._read({self._real[each.name]: _TYPES[each.type.family]}), None)
+                next(self._read({self._real[each.name]: TYPES[each.type.family]}), None)
             except DataError as error:
                 value = re.search(r"invalid value '(.*)'$", str(error).split("\n", 1)[0])
                 found[each.name] = "its column cannot be read so" if value is None else f"its column holds '{value[1]}'"
@@ -246,14 +246,14 @@ class _Csv(Feed):
         for each in self._inputs:
             if each.name != self._time:
                 kind = each.type
-                columns[self._real[each.name]] = _TYPES[kind.family] if isinstance(kind, ir.Scalar) else pa.string()
+                columns[self._real[each.name]] = TYPES[kind.family] if isinstance(kind, ir.Scalar) else pa.string()
         back = {real: name for name, real in self._real.items()}
         for batch in self._read(columns):
             if self._form.drops:
                 batch = self._with_times(batch)
                 if not batch.num_rows:
                     continue
-            arrays = [_without_marks(column) for column in batch.columns]
+            arrays = [without_marks(column) for column in batch.columns]
             yield pa.RecordBatch.from_arrays(arrays, [back[name] for name in batch.schema.names])
 
     def _with_times(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -265,7 +265,7 @@ class _Csv(Feed):
         return batch.filter(pc.invert(absent)) if absent.true_count else batch
 
 
-def _without_marks(column: pa.Array) -> pa.Array:
+def without_marks(column: pa.Array) -> pa.Array:
     """``#`` in a text means that there is no value."""
     if not pa.types.is_string(column.type):
         return column

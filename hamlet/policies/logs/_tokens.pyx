@@ -135,6 +135,8 @@ cdef class LogScanner:
         Name, types of the fields (0 int, 1 float, 2 string, 3 bool) and whether the tuples are wanted.
     ignore_unknown : bool
         Whether tuples of other predicates are counted and left out.
+    any_order : bool
+        Whether time-stamps may go back; else that is a mistake.
 
     Attributes
     ----------
@@ -145,6 +147,7 @@ cdef class LogScanner:
     cdef Predicate* predicates
     cdef int count            # predicates
     cdef bint ignore_unknown
+    cdef bint any_order
     cdef readonly int64_t unknown
     cdef int64_t* times       # [points] the time-stamp of each time-point
     cdef int64_t points       # time-points in `times`
@@ -154,7 +157,7 @@ cdef class LogScanner:
     cdef int group            # the last predicate looked up: the first of its name
     cdef object mistake       # what went wrong: (kind, offset, detail)
 
-    def __cinit__(self, predicates, bint ignore_unknown=False):
+    def __cinit__(self, predicates, bint ignore_unknown=False, bint any_order=False):
         cdef int place, earlier
         self.count = len(predicates)
         self.predicates = <Predicate*> malloc(max(1, self.count) * sizeof(Predicate))
@@ -170,6 +173,7 @@ cdef class LogScanner:
         if self.times == NULL:
             raise MemoryError
         self.ignore_unknown = ignore_unknown
+        self.any_order = any_order
         self.group = -1
         for place, (name, kinds, stored) in enumerate(predicates):
             self._add(place, name, kinds, stored)
@@ -313,7 +317,7 @@ cdef class LogScanner:
                 wrong = read_int(s + start, p - start, &time)
                 if wrong:
                     return self._fail("huge time" if wrong == 2 else "time", start, s[start:p])
-                if self.begun and time < self.last:
+                if self.begun and time < self.last and not self.any_order:
                     return self._fail("back", start, b"%d" % self.last)
                 self.last, self.begun, open = time, True, True
                 if self._point(time) < 0:

@@ -29,10 +29,10 @@ from hamlet.policies.logs._tokens import LogMistake, LogScanner
 Predicate = tuple[str, int]  # a name and a number of fields
 
 _CHUNK = 1 << 22  # bytes read at once
-_LARGEST = (1 << 31) - 1  # bytes of a time-point; offsets into texts have 32 bits
+LARGEST = (1 << 31) - 1  # bytes of a time-point; offsets into texts have 32 bits
 _LINE = b"\n"
 _MARK = b"\xef\xbb\xbf"  # what UTF-8 files may begin with
-_KINDS = {"int": 0, "float": 1, "string": 2, "bool": 3}
+KINDS = {"int": 0, "float": 1, "string": 2, "bool": 3}
 _ARROW = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
 _OF_TIMES = ("back", "time", "huge time")  # mistakes of the beginning of a time-point
 _NOUNS = {"int": "an integer", "float": "a number", "bool": "true or false"}
@@ -105,22 +105,27 @@ class LogFile:
         drops: bool = False,
         chunk_bytes: int = _CHUNK,
     ) -> None:
-        self.name = str(path)
-        self.unknown = 0
-        self.dropped = Dropped()
-        self._drops = drops
+        self._set_up(str(path), predicates, wanted, ignore_unknown, drops)
         self._path = Path(path)
-        self._predicates = dict(predicates)
-        self._wanted = self._predicates if wanted is None else wanted
-        self._ignore_unknown = ignore_unknown
         self._chunk = chunk_bytes
         self._rest: memoryview[int] = memoryview(b"")
         self._grown = False
-        self._before = 0  # characters of the line in which the rest begins
         if not self._path.exists():
             raise DataError(f"no such file: {path}{similar_file(self._path)}")
         if not self._path.is_file():
             raise DataError(f"{path} is not a file; a log is one file")
+
+    def _set_up(
+        self, name: str, predicates: Mapping[Predicate, Sequence[str]], wanted: Any, ignore_unknown: bool, drops: bool
+    ) -> None:
+        self.name = name
+        self.unknown = 0
+        self.dropped = Dropped()
+        self._drops = drops
+        self._predicates = dict(predicates)
+        self._wanted = self._predicates if wanted is None else wanted
+        self._ignore_unknown = ignore_unknown
+        self._before = 0  # characters of the line in which the rest begins
 
     def chunks(self) -> Iterator[LogChunk]:
         """The time-points in the order of the file.
@@ -132,7 +137,7 @@ class LogFile:
         """
         keys = list(self._predicates)
         scanner = LogScanner(
-            [(key[0].encode(), [_KINDS[kind] for kind in self._predicates[key]], key in self._wanted) for key in keys],
+            [(key[0].encode(), [KINDS[kind] for kind in self._predicates[key]], key in self._wanted) for key in keys],
             self._ignore_unknown,
         )
         first, lines, offset = 0, 0, 0
@@ -144,14 +149,14 @@ class LogFile:
                         block, offset = block[len(_MARK) :], len(_MARK)
                     while True:
                         try:
-                            taken = _scanned(scanner, block, final)
+                            taken = scanned(scanner, block, final)
                             break
                         except LogMistake as mistake:
                             if not self._drops:
                                 raise self._error(mistake, block, lines) from None
                             block = self._without(mistake, block, lines)
                             scanner.widen()  # which forgets what it has read of the block
-                    self._before = _column_behind(block, taken, self._before)
+                    self._before = column_behind(block, taken, self._before)
                     self._rest = memoryview(block)[taken:]
                     self._grown = taken == 0
                     self.unknown = scanner.unknown
@@ -169,15 +174,21 @@ class LogFile:
     def _without(self, mistake: LogMistake, block: bytes, lines: int) -> bytes:
         """A block with blanks in place of the time-point that has a mistake; lines keep their numbers."""
         kind, offset, detail = mistake.args
-        # What breaks off is told at the sign that should not be there, which may begin the next time-point.
-        at = offset if kind in _OF_TIMES or offset == 0 else offset - 1
-        start = block.rfind(b"\n@", 0, at + 1) + 1
-        end = block.find(b"\n@", at)
-        end = len(block) if end < 0 else end
+        start, end = self.extent(mistake, block)
         message = self._words(kind, detail.decode(errors="replace"))[0]
         self.dropped.add(f"line {lines + block.count(_LINE, 0, offset) + 1}: {message}")
         blank = b"\n".join(b" " * len(each) for each in block[start:end].split(b"\n"))
         return block[:start] + blank + block[end:]
+
+    @staticmethod
+    def extent(mistake: LogMistake, block: bytes) -> tuple[int, int]:
+        """Where the time-point that has a mistake begins in a block, and where it ends."""
+        kind, offset, _ = mistake.args
+        # What breaks off is told at the sign that should not be there, which may begin the next time-point.
+        at = offset if kind in _OF_TIMES or offset == 0 else offset - 1
+        start = block.rfind(b"\n@", 0, at + 1) + 1
+        end = block.find(b"\n@", at)
+        return start, len(block) if end < 0 else end
 
     def _blocks(self, file: BinaryIO) -> Iterator[tuple[bytes, bool]]:
         """What was left of the last block with what follows in the file, and whether it is the end."""
@@ -187,8 +198,8 @@ class LogFile:
         while True:
             if self._grown:
                 size *= 2  # a time-point that is longer than all that was read
-            if len(self._rest) + size > _LARGEST:
-                raise DataError(f"{self.name}: a time-point is longer than {_LARGEST:,} bytes")
+            if len(self._rest) + size > LARGEST:
+                raise DataError(f"{self.name}: a time-point is longer than {LARGEST:,} bytes")
             more = file.read(size)
             block = bytes(self._rest) + more if self._rest else more
             yield block, not more
@@ -268,13 +279,13 @@ class LogFile:
         }[kind]
 
 
-def _column_behind(block: bytes, taken: int, before: int) -> int:
+def column_behind(block: bytes, taken: int, before: int) -> int:
     """The characters of the last line in the first bytes of a block whose own first line has so many before it."""
     begin = block.rfind(b"\n", 0, taken) + 1
     return len(block[begin:taken].decode(errors="replace")) + (before if begin == 0 else 0)
 
 
-def _scanned(scanner: LogScanner, block: bytes, final: bool) -> int:
+def scanned(scanner: LogScanner, block: bytes, final: bool) -> int:
     """The bytes taken; integers of more than 64 bits make the columns of all integers texts from then on."""
     try:
         return scanner.scan(block, final)

@@ -1,0 +1,60 @@
+"""Which events of a live stream are taken: those of a period that fulfil a condition."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from hamlet.engine.where import Filter
+from hamlet.input.buffers import from_numpy
+from hamlet.input.input_schema import schema_of
+from hamlet.input.ordering import SortKey
+from hamlet.input.period import period_of
+
+
+class LiveFilter:
+    """Leaves out events, table by table.
+
+    Parameters
+    ----------
+    where : str or None
+        A condition of the language.
+    since, until : str or None
+        The first time whose events are taken, and the first whose events are not any more.
+    columns : mapping
+        ``time_column, type_column, order_column, time_unit``.
+    """
+
+    def __init__(self, where: str | None, since: str | None, until: str | None, **columns: str | None) -> None:
+        self._where, self._since, self._until = where, since, until
+        self._key = SortKey(columns.get("time_column") or "time", columns.get("order_column"))
+        self._type = columns.get("type_column") or "type"
+        self._unit = columns.get("time_unit") or "s"
+        self._known: pa.Schema | None = None
+        self._filter: Filter | None = None
+
+    def of(self, table: pa.Table) -> pa.Table:
+        """The events of a table that are taken."""
+        if self._known is None or not table.schema.equals(self._known):
+            self._known = table.schema
+            schema = schema_of(table.schema, self._key, self._type, self._unit, closed=False)
+            self._filter = None if self._where is None else Filter(self._where, schema)
+            self._period = (
+                None
+                if self._since is None and self._until is None
+                else period_of(self._since, self._until, schema.clock)
+            )
+        if self._period is not None:
+            times, _ = self._key.columns_of(table)
+            inside = (times >= self._period[0]) & (times < self._period[1])
+            if not inside.all():
+                table = table.filter(from_numpy(np.ascontiguousarray(inside)))
+        if self._filter is not None and table.num_rows:
+            parts = [batch.filter(self._filter.chosen(batch)) for batch in table.to_batches()]
+            table = pa.Table.from_batches(parts, table.schema)
+        return table
+
+
+def filter_of(where: str | None, since: str | None, until: str | None, **columns: str | None) -> LiveFilter | None:
+    """What leaves out events; None where all are taken."""
+    return None if where is None and since is None and until is None else LiveFilter(where, since, until, **columns)

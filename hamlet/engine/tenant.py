@@ -1,0 +1,145 @@
+"""Trend queries over a live stream (`hamlet.runtime.tenant`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from hamlet.engine.live_filter import LiveFilter
+from hamlet.engine.online import Engine
+from hamlet.errors import DataError
+from hamlet.input.live.table_lines import Columns, CsvLines, JsonLines
+from hamlet.input.ordering import SortKey
+from hamlet.input.readers import OpenTable
+from hamlet.output.columnar import Encoder
+from hamlet.output.query_rows import QueryRows, time_text
+from hamlet.output.query_text import query_text
+from hamlet.output.tables import to_arrow, unsettled
+from hamlet.planner.workload import Workload
+from hamlet.runtime.tenant import Pieces
+
+
+class QueryTenant:
+    """The queries of a workload.
+
+    Parameters
+    ----------
+    workload : Workload
+    options : mapping
+        Of `Engine`.
+    chosen : LiveFilter
+        Which events are taken.
+    names, delimiter
+        The columns and the delimiter of CSV, where they are given.
+    saved : bytes, optional
+        From `save`.
+    """
+
+    kind = "query"
+
+    def __init__(
+        self,
+        workload: Workload,
+        options: dict[str, Any],
+        *,
+        chosen: LiveFilter | None = None,
+        names: Sequence[str] | None = None,
+        delimiter: str | None = None,
+        saved: bytes | None = None,
+    ) -> None:
+        self.engine = Engine(workload, **options) if saved is None else Engine.restore(workload, saved)
+        self.names = list(workload.names)
+        self._places = {name: place for place, name in enumerate(self.names)}
+        self._queries = workload.queries
+        self._text = workload
+        self._chosen = chosen
+        self._names, self._delimiter = names, delimiter
+        self.known = Columns(
+            SortKey(self.engine.options.time_column, self.engine.options.order_column), self.engine.options.type_column
+        )
+
+    def text(self) -> str:
+        """The queries as text."""
+        return str(self._text)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the engine cannot go on."""
+        return self.engine._failed is not None
+
+    @property
+    def events(self) -> int:
+        """Events seen."""
+        return self.engine._disorder.events
+
+    @property
+    def late_events(self) -> int:
+        """Events left out for being late."""
+        return self.engine._disorder.late_events
+
+    @property
+    def kept_bytes(self) -> int:
+        """What the engine keeps."""
+        return self.engine.held["bytes"]
+
+    @property
+    def last_time(self) -> str | None:
+        """The largest time seen."""
+        seen = self.engine._disorder.seen
+        return None if seen is None else time_text(seen, self.engine.clock)
+
+    def parser(self, form: str, name: str) -> JsonLines | CsvLines:
+        """A reader of lines."""
+        return JsonLines(self.known) if form == "json" else CsvLines(self.known, name, self._delimiter, self._names)
+
+    def log_parser(self, name: str) -> Any:
+        """No logs are read."""
+        raise DataError(f"{name}: a log of MonPoly is for policies (.mfotl); trend queries read json, csv or arrow")
+
+    def push(self, events: pa.Table, name: str) -> Pieces:  # noqa: ARG002
+        """Take a table."""
+        if self._chosen is not None:
+            events = self._chosen.of(events)
+            if not events.num_rows:
+                return []
+        return self._pieces(self.engine.push_columns(OpenTable(events)))
+
+    def pass_time(self, seconds: float) -> Pieces:
+        """Time has passed since the last event."""
+        disorder, clock = self.engine._disorder, self.engine.clock
+        if disorder.seen is None:
+            return []
+        return self._pieces(self.engine.advance_columns(_at(disorder, clock, seconds)))
+
+    def close(self) -> Pieces:
+        """The rows that are left."""
+        return self._pieces(self.engine.close_columns())
+
+    def save(self) -> bytes:
+        """The engine."""
+        return self.engine.save()
+
+    def _pieces(self, rows: Sequence[QueryRows]) -> Pieces:
+        return [(self._places[each.name], each) for each in rows if len(each)]
+
+    def columns(self, place: int) -> Sequence[str]:
+        """The columns of a query's rows."""
+        return ["window_start", "window_end", *(item.column for item in self._queries[place].items)]
+
+    def row_text(self, place: int, output_format: str, *, lead: bool, header: Sequence[str] | None = None) -> Encoder:
+        """Rows as text."""
+        return query_text(output_format, lambda: self.engine.clock, self.columns(place), lead=lead, header=header)
+
+    def batch(self, place: int, rows: QueryRows) -> pa.RecordBatch:  # noqa: ARG002
+        """Rows as columns; counts are text, since the largest is not known."""
+        options = self.engine.options
+        table = to_arrow(rows, self.engine.clock, unsettled(options.count_type)).drop_columns(["query"])
+        (batch,) = table.combine_chunks().to_batches()
+        return batch
+
+
+def _at(disorder: Any, clock: Any, seconds: float) -> int:
+    """The time that no event is before once so many seconds have passed since the last one, in ticks."""
+    return int(disorder.seen + int(seconds * clock.ticks_per_second) - disorder._ticks)

@@ -1,0 +1,502 @@
+"""Where bytes come from: pipes, files that grow, folders, and connections to a socket.
+
+A source never waits: it says what to watch, and gives what is there. Each connection and each file is a stream of its
+own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import re
+import select
+import socket
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+from urllib.parse import urlsplit
+
+from hamlet.errors import DataError, OptionError
+from hamlet.input.files import similar_file
+
+READ = 1 << 20  # bytes that are read at once
+_PIPE_SIZE = 1031  # F_SETPIPE_SZ of Linux
+_LOOK = 0.05  # seconds between two looks at files that may have grown
+Place = dict[str, Any]
+
+
+@dataclass(eq=False)
+class Stream:
+    """A connection, a file or a pipe.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    offset, line : int
+        Where it begins in the file.
+    header : bytes or None
+        The CSV header before that.
+    """
+
+    name: str
+    offset: int = 0
+    line: int = 1
+    header: bytes | None = None
+    about: Place = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """No bytes follow in a stream; where it is not `whole`, a last line without a line break is none."""
+
+    whole: bool
+
+
+Read = tuple[Stream, "bytes | Ended"]
+
+
+class Source:
+    """Gives bytes of streams.
+
+    Attributes
+    ----------
+    name : str
+    done : bool
+        Whether nothing can come any more.
+    look : float or None
+        Seconds after which the source wants to be read though nothing says that it is ready.
+    repeatable : bool
+        Whether it can be read again from a place.
+    carries : bool
+        Whether a time-point of a log may go on in the next stream.
+    form : str or None
+        Of its streams, where the name tells.
+    """
+
+    name = ""
+    done = False
+    look: float | None = None
+    repeatable = False
+    carries = False
+    form: str | None = None
+
+    def watched(self) -> list[int]:
+        """The descriptors that can be read when something has come."""
+        return []
+
+    def read(self, ready: set[int]) -> Iterator[Read]:
+        """What is there; descriptors in `ready` can be read."""
+        raise NotImplementedError
+
+    def place(self, stream: Stream, offset: int, line: int, header: bytes | None) -> Place:
+        """Where to go on, when so much of a stream has been taken."""
+        raise NotImplementedError
+
+    def resume(self, place: Place) -> None:
+        """Go on at a place."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Let go of what is open."""
+
+
+class PipeSource(Source):
+    """Standard input, or a named pipe."""
+
+    def __init__(self, file: BinaryIO | None, name: str, path: Path | None = None) -> None:
+        self.name = name
+        self._stream = Stream(name)
+        self._file = file
+        self._fd = -1
+        if path is not None:
+            self._fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        elif file is not None:
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                self._fd = file.fileno()
+        if self._fd >= 0:
+            with contextlib.suppress(OSError):
+                fcntl.fcntl(self._fd, _PIPE_SIZE, READ)
+        else:
+            self.look = 0.0
+        self._path = path
+
+    def watched(self) -> list[int]:
+        """The pipe."""
+        return [self._fd] if self._fd >= 0 and not self.done else []
+
+    def read(self, ready: set[int]) -> Iterator[Read]:
+        """What is in the pipe."""
+        if self._fd >= 0 and self._fd not in ready:
+            return
+        try:
+            data = os.read(self._fd, READ) if self._fd >= 0 else self._of_file()
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise DataError(f"cannot read {self.name}: {error.strerror}") from error
+        if not data:
+            self.done = True
+        yield self._stream, data or Ended(True)
+
+    def _of_file(self) -> bytes:
+        return b"" if self._file is None else self._file.read(READ)
+
+    def close(self) -> None:
+        """Close a named pipe."""
+        if self._path is not None:
+            os.close(self._fd)
+            self._fd = -1
+
+
+class ListenSource(Source):
+    """Connections to a socket, one after the other."""
+
+    carries = True
+
+    def __init__(self, url: str) -> None:
+        self.name = url
+        self._count = 0
+        self._connection: socket.socket | None = None
+        self._stream: Stream | None = None
+        self._path: str | None = None
+        if url.startswith("unix:"):
+            self._path = url.removeprefix("unix:").removeprefix("//")
+            self._socket = _listening_file(self._path, url)
+        else:
+            self._socket = _listening(*host_of(url), url)
+            host, port = self._socket.getsockname()[:2]
+            self.name = f"tcp://{f'[{host}]' if ':' in host else host}:{port}"
+        self._socket.setblocking(False)
+
+    def watched(self) -> list[int]:
+        """The connection, or the socket while there is none."""
+        return [(self._connection or self._socket).fileno()]
+
+    def read(self, ready: set[int]) -> Iterator[Read]:
+        """What the connection has sent; a new one where there is none."""
+        if self._connection is None:
+            if self._socket.fileno() not in ready:
+                return
+            try:
+                self._connection, _ = self._socket.accept()
+            except OSError:
+                return
+            self._connection.setblocking(False)
+            self._count += 1
+            self._stream = Stream(f"{self.name} (connection {self._count})")
+        elif self._connection.fileno() not in ready:
+            return
+        assert self._stream is not None
+        try:
+            data = self._connection.recv(READ)
+        except BlockingIOError:
+            return
+        except OSError:  # it was reset
+            data = b""
+        if data:
+            yield self._stream, data
+            return
+        self._connection.close()
+        self._connection = None
+        yield self._stream, Ended(False)
+
+    def close(self) -> None:
+        """Stop listening."""
+        if self._connection is not None:
+            self._connection.close()
+        self._socket.close()
+        if self._path is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(self._path)
+
+
+class FileSource(Source):
+    """A file, read to its end, or as it grows: through rotation, and anew where it shrank."""
+
+    repeatable = True
+    carries = True
+
+    def __init__(self, path: Path, follow: bool, name: str | None = None) -> None:
+        self.name = name or str(path)
+        self._path, self._follow = path, follow
+        self.form = form_of(path)
+        self.look = 0.0
+        self._file: BinaryIO | None = None
+        self._stream = Stream(self.name)
+        self._at = 0
+        self._older: list[Path] = []  # rotated files that are still to be read, oldest first
+        if not follow and not path.exists():
+            raise DataError(f"no such file: {path}{similar_file(path)}")
+        if path.exists() and not os.access(path, os.R_OK):
+            raise DataError(f"cannot read {path}: Permission denied")
+
+    def read(self, ready: set[int]) -> Iterator[Read]:  # noqa: ARG002
+        """What the file has beyond what was read."""
+        if self._file is None and not self._open():
+            self.look = _LOOK
+            return
+        assert self._file is not None
+        data = self._file.read(READ)
+        if data:
+            self._at += len(data)
+            self.look = 0.0
+            yield self._stream, data
+            return
+        if not self._follow and not self._older:
+            self.done = True
+            yield self._stream, Ended(True)
+            return
+        self.look = _LOOK
+        if os.fstat(self._file.fileno()).st_size < self._at:  # it was cut, and begins anew
+            yield self._stream, Ended(False)
+            self._begin(self._file)
+        elif self._older or self._replaced():
+            data = self._file.read(READ)  # what came until it was replaced
+            if data:
+                self._at += len(data)
+                yield self._stream, data
+                return
+            yield self._stream, Ended(True)
+            self._file.close()
+            self._file = None
+            self._open()
+
+    def _open(self) -> bool:
+        """Open the next file, if it is there."""
+        path = self._older.pop(0) if self._older else self._path
+        try:
+            file = path.open("rb", buffering=0)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise DataError(f"cannot read {path}: {error.strerror}") from error
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise DataError(f"{path} is not a file")
+        self._begin(file)  # type: ignore[arg-type]
+        return True
+
+    def _begin(self, file: BinaryIO) -> None:
+        """Read a file from its start."""
+        file.seek(0)
+        self._file, self._at = file, 0
+        found = os.fstat(file.fileno())
+        self._stream = Stream(self.name, about={"file": [found.st_dev, found.st_ino]})
+        self.look = 0.0
+
+    def _replaced(self) -> bool:
+        """Whether the path is that of another file now."""
+        assert self._file is not None
+        try:
+            found = os.stat(self._path)
+        except FileNotFoundError:
+            return False
+        mine = os.fstat(self._file.fileno())
+        return (found.st_dev, found.st_ino) != (mine.st_dev, mine.st_ino)
+
+    def place(self, stream: Stream, offset: int, line: int, header: bytes | None) -> Place:
+        """The file, and how much of it was taken."""
+        told = None if header is None else header.decode("latin-1")
+        return {**stream.about, "offset": offset, "line": line, "header": told}
+
+    def resume(self, place: Place) -> None:
+        """Go on in the file that was read, wherever it lies by now, and then in those that followed it."""
+        wanted = tuple(place.get("file") or ())
+        names = [self._path, *rotated(self._path)]
+        found = next((at for at, path in enumerate(names) if _identity(path) == wanted), None)
+        if not wanted:
+            return
+        if found is None:
+            if place["offset"]:
+                raise DataError(
+                    f"{self.name}: the file that the checkpoint speaks of is not there any more, nor among those that "
+                    "it may have been renamed to"
+                )
+            return
+        self._older = list(reversed(names[1 : found + 1]))
+        self._open()
+        assert self._file is not None
+        offset = int(place["offset"])
+        if os.fstat(self._file.fileno()).st_size < offset:  # it was cut meanwhile
+            return
+        self._file.seek(offset)
+        self._at = offset
+        self._stream.offset, self._stream.line = offset, int(place["line"])
+        self._stream.header = None if place["header"] is None else place["header"].encode("latin-1")
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+class FolderSource(Source):
+    """The files of a folder in the order of their names; with `follow` those that appear, too."""
+
+    repeatable = True
+
+    def __init__(self, path: Path, follow: bool) -> None:
+        self.name = str(path)
+        self._path, self._follow = path, follow
+        self.look = 0.0
+        self._taken: set[str] = set()
+        self._inner: FileSource | None = None
+        self._open = ""
+        self._waiting: list[str] = []
+        self._held: Stream | None = None
+
+    @property
+    def form(self) -> str | None:  # type: ignore[override]
+        """The form of the file that is open."""
+        return None if self._inner is None else self._inner.form
+
+    def read(self, ready: set[int]) -> Iterator[Read]:
+        """What the next file has."""
+        if self._inner is None and not self._next():
+            self.done = not self._follow
+            self.look = _LOOK
+            return
+        assert self._inner is not None
+        self.look = 0.0
+        for stream, data in self._inner.read(ready):
+            stream.about["name"] = self._open
+            yield stream, data
+        if self._inner.done:
+            self._taken.add(self._open)
+            self._inner.close()
+            self._inner = None
+
+    def _next(self) -> bool:
+        if not self._waiting:
+            self._waiting = [name for name in self._names() if name not in self._taken]
+        if not self._waiting:
+            return False
+        self._open = self._waiting.pop(0)
+        path = self._path / self._open
+        self._inner = FileSource(path, False, str(path))
+        return True
+
+    def _names(self) -> list[str]:
+        try:
+            found = [each.relative_to(self._path) for each in self._path.rglob("*") if each.is_file()]
+        except OSError as error:
+            raise DataError(f"cannot read the folder {self.name}: {error.strerror}") from error
+        return sorted(str(each) for each in found if not any(part.startswith((".", "_")) for part in each.parts))
+
+    def place(self, stream: Stream, offset: int, line: int, header: bytes | None) -> Place:
+        """The files that were read, and how much of the one that is open."""
+        told = None if header is None else header.decode("latin-1")
+        inside = {**stream.about, "offset": offset, "line": line, "header": told}
+        return {"taken": sorted(self._taken), "inside": None if stream.about.get("name") in self._taken else inside}
+
+    def resume(self, place: Place) -> None:
+        """Go on after the files that were read."""
+        self._taken = set(place["taken"])
+        inside = place["inside"]
+        if inside and inside.get("name"):
+            self._open = inside["name"]
+            path = self._path / self._open
+            if path.exists():
+                self._inner = FileSource(path, False, str(path))
+                self._inner.resume(inside)
+
+    def close(self) -> None:
+        """Close the file that is open."""
+        if self._inner is not None:
+            self._inner.close()
+
+
+def form_of(path: Path) -> str | None:
+    """The form of a file by its name."""
+    known = {".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".arrow": "arrow", ".arrows": "arrow"}
+    return known.get(path.suffix.lower())
+
+
+def rotated(path: Path) -> list[Path]:
+    """What a file may have been renamed to, the latest first: ``a.log.1``, ``a.log.2``, or names with a date."""
+    others = [each for each in path.parent.glob(f"{_escaped(path.name)}[.-]*") if each.is_file()]
+    numbered = {int(found[1]): each for each in others if (found := re.search(r"[.-](\d{1,4})$", each.name))}
+    rest = sorted((each for each in others if each not in numbered.values()), key=lambda each: each.stat().st_mtime)
+    return [numbered[number] for number in sorted(numbered)] + list(reversed(rest))
+
+
+def _escaped(name: str) -> str:
+    return re.sub(r"([*?[])", r"[\1]", name)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def host_of(url: str) -> tuple[str, int]:
+    """Host and port of ``tcp://HOST:PORT``.
+
+    Raises
+    ------
+    OptionError
+        If the URL has none.
+    """
+    parts = urlsplit(url)
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+    if not host or port is None or parts.path not in ("", "/"):
+        raise OptionError(f"{url} names no host and port; write tcp://127.0.0.1:9000")
+    return host, port
+
+
+def _listening(host: str, port: int, url: str) -> socket.socket:
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        found = socket.socket(family, socket.SOCK_STREAM)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(address)
+        found.listen(16)
+    except OSError as error:
+        used = "; another process listens there" if error.errno == errno.EADDRINUSE else ""
+        raise OptionError(f"cannot listen at {url}: {error.strerror or error}{used}") from None
+    return found
+
+
+def _listening_file(path: str, url: str) -> socket.socket:
+    """A socket at a path; one that nobody listens to any more is replaced."""
+    if not path:
+        raise OptionError(f"{url} names no path; write unix:/run/app.sock")
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISSOCK(os.stat(path).st_mode):
+            raise OptionError(f"cannot listen at {url}: {path} is there, and is no socket")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.settimeout(1)
+            try:
+                probe.connect(path)
+            except OSError:
+                os.unlink(path)
+            else:
+                raise OptionError(f"cannot listen at {url}: another process listens there")
+    found = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        found.bind(path)
+        found.listen(16)
+    except OSError as error:
+        raise OptionError(f"cannot listen at {url}: {error.strerror or error}") from None
+    return found
+
+
+def wait(sources: list[Source], also: list[int], timeout: float | None) -> set[int]:
+    """Wait until something has come, for so many seconds at most; gives the descriptors that can be read."""
+    poll = select.poll()
+    for fd in [*(fd for source in sources for fd in source.watched()), *also]:
+        poll.register(fd, select.POLLIN)
+    for source in sources:
+        if not source.done and source.look is not None:
+            timeout = source.look if timeout is None else min(timeout, source.look)
+    return {fd for fd, _ in poll.poll(None if timeout is None else max(0.0, timeout) * 1000)}

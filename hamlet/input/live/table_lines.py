@@ -1,0 +1,350 @@
+"""Lines of JSON and CSV as tables, a block at a time: the types of columns are learnt as the lines come.
+
+What a column is, its first values say; integers widen to doubles. A line of another kind is a bad one: whoever calls
+cuts the block until it stands alone.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+import pyarrow.json as pa_json
+
+from hamlet.errors import DataError
+from hamlet.input.csvfile import NULLS, preferred, with_nulls
+from hamlet.input.csvform import MARKS
+from hamlet.input.input_schema import missing_column
+from hamlet.input.jsonbad import MOST_BRACKETS, BadLines
+from hamlet.input.ordering import SortKey
+from hamlet.input.widening import is_clock, is_text, widen
+
+_NO_OBJECT = re.compile(rb"^[ \t\r]*[^{\s]", re.MULTILINE)  # a first line with a bare null crashes Arrow's reader
+_LONG_INTEGER = re.compile(rb"\d{19}")
+_LONG_FIELD = r"^\s*[+-]?\d{19,}\s*$"
+_BEYOND_64_BITS = 2.0**63
+_TIMES = (pa.timestamp("us"), pa.timestamp("us", "UTC"), pa.timestamp("ns"), pa.timestamp("ns", "UTC"))
+_LOOKS_LIKE_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
+
+
+class BadLineError(DataError):
+    """Some line of a block is no event."""
+
+
+class Columns:
+    """What is known of the columns of a stream, by all its sources.
+
+    Parameters
+    ----------
+    key : SortKey
+    type_column : str
+    declared : mapping of str to pyarrow.DataType
+        Types that somebody has declared.
+
+    Attributes
+    ----------
+    types : dict of str to pyarrow.DataType
+    """
+
+    def __init__(self, key: SortKey, type_column: str, declared: Mapping[str, pa.DataType] | None = None) -> None:
+        self.key = key
+        self.type_column = type_column
+        self.types: dict[str, pa.DataType] = dict(declared or {})
+        self.declared = frozenset(self.types)
+        if type_column not in key.names:
+            self.types[type_column] = pa.string()
+
+    def learn(self, table: pa.Table) -> None:
+        """Take the types of a table that was good throughout."""
+        for field in table.schema:
+            if not pa.types.is_null(field.type):
+                self.types[field.name] = field.type
+
+    def check(self, table: pa.Table) -> None:
+        """Raise BadLineError where an event has no time, or one of another kind."""
+        for name in self.key.names:
+            if name not in table.schema.names:
+                raise BadLineError(f"there is no {name!r}")
+            column = table.column(name)
+            if column.null_count:
+                raise BadLineError(f"{name!r} is NULL")
+            if not is_clock(column.type):
+                raise BadLineError(f"{name!r} holds {column.type}, which is no time")
+
+
+class JsonLines:
+    """Lines of JSON objects.
+
+    Parameters
+    ----------
+    columns : Columns
+    """
+
+    closed = False
+    header = False
+
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
+
+    def parse(self, block: bytes) -> pa.Table | None:
+        """The events of a block of lines, None where all are blank.
+
+        Raises
+        ------
+        BadLineError
+        """
+        rows = _lines_in(block)
+        if not rows:
+            return None
+        try:
+            table = self._table(block)
+        except pa.ArrowException as error:
+            raise BadLineError(str(error)) from None
+        if table.num_rows != rows:
+            raise BadLineError("a line holds several objects")
+        self._columns.check(table)
+        self._columns.learn(table)
+        return table
+
+    def _table(self, block: bytes) -> pa.Table:
+        """The lines as a table; columns that are known keep their types, which may widen."""
+        if not block.isascii():
+            try:
+                str(block, "utf-8")
+            except UnicodeDecodeError:
+                raise BadLineError("not UTF-8 text") from None
+        if _NO_OBJECT.search(block) or block.count(b"[") + block.count(b"{") > block.count(b"\n") + MOST_BRACKETS:
+            for line in block.split(b"\n"):
+                if line.strip() and (reason := self.reason(line)) is not None:
+                    raise BadLineError(reason)
+        if _LONG_INTEGER.search(block):
+            for line in block.split(b"\n"):
+                if _LONG_INTEGER.search(line) and (reason := self.reason(line)) is not None:
+                    raise BadLineError(reason)
+        known = self._columns.types
+        asked = {name: pa.string() if pa.types.is_timestamp(kind) else kind for name, kind in known.items()}
+        try:
+            table = _read_json(block, pa.schema(list(asked.items())))
+        except pa.ArrowException:
+            found = _read_json(block, None)  # an integer column with a double in it
+            for field in found.schema:
+                wide = widen(known.get(field.name, pa.null()), field.type)
+                fixed = field.name in self._columns.declared or field.name not in asked
+                if not fixed and wide is not None and not pa.types.is_timestamp(wide):
+                    asked[field.name] = wide
+            table = _read_json(block, pa.schema(list(asked.items())))
+        return self._with_times(table, block)
+
+    def _with_times(self, table: pa.Table, block: bytes) -> pa.Table:
+        """Columns that hold times, as such: what is a time is known by the first values of a column."""
+        known = self._columns.types
+        texts = None
+        for place, name in enumerate(table.schema.names):
+            kind = known.get(name)
+            column = table.column(name)
+            if kind is None and pa.types.is_timestamp(column.type):  # Arrow's guess, which forgets zones
+                texts = texts if texts is not None else _as_text(block, table)
+                column = texts.column(name)
+                table = table.set_column(place, name, column)
+            if kind is not None and pa.types.is_timestamp(kind):
+                table = table.set_column(place, pa.field(name, kind), column.cast(kind))
+            elif kind is None and is_text(column.type):
+                moments = _moments(column)
+                if moments is not None:
+                    table = table.set_column(place, pa.field(name, moments.type), moments)
+        return table
+
+    def reason(self, line: bytes) -> str | None:
+        """What is wrong with a line by itself, None where nothing is."""
+        bad = BadLines(self._columns.key)
+        if not bad.find(line, 1, self._columns.types):
+            return None
+        return bad.dropped.examples[0].removeprefix("line 1: ")
+
+
+class CsvLines:
+    """Lines of CSV behind a header.
+
+    Parameters
+    ----------
+    columns : Columns
+    name : str
+        Of the source, for messages.
+    delimiter : str, optional
+        By default the header tells.
+    names : sequence of str, optional
+        The columns, where no header comes.
+    """
+
+    closed = True
+
+    def __init__(
+        self, columns: Columns, name: str, delimiter: str | None = None, names: Sequence[str] | None = None
+    ) -> None:
+        self._columns = columns
+        self._name = name
+        self._asked = delimiter
+        self.delimiter = delimiter or ","
+        self.names = None if names is None else list(names)
+        self._fixed = names is not None
+        if names is not None:
+            self._look_at_names(list(names))
+
+    @property
+    def header(self) -> bool:
+        """Whether a header comes first."""
+        return not self._fixed
+
+    def begin(self, line: bytes) -> None:
+        """Take a header.
+
+        Raises
+        ------
+        DataError
+            If it is none.
+        """
+        names, self.delimiter = header_of(line, self._asked, self._name)
+        self._look_at_names(names)
+        self.names = names
+
+    def _look_at_names(self, names: Sequence[str]) -> None:
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise DataError(f"{self._name}: the header names the column {repeated[0]!r} more than once")
+        for name, role in ((self._columns.key.time, "time"), (self._columns.key.order, "order")):
+            if name is not None and name not in names:
+                if any(re.fullmatch(r"[+-]?\d+(\.\d+)?", each, re.ASCII) for each in names):
+                    raise DataError(
+                        f"{self._name}:1: the first line must name the columns, and it is {','.join(names)[:60]!r}; "
+                        "put a line such as time,type,... before it, or give --columns time,type,..."
+                    )
+                raise DataError(f"{self._name}: {missing_column(name, names, role, f'--{role}-column')}")
+
+    def parse(self, block: bytes) -> pa.Table | None:
+        """The events of a block of lines, None where all are blank.
+
+        Raises
+        ------
+        BadLineError
+        """
+        if not block.strip():
+            return None
+        known = {name: self._columns.types[name] for name in self.names or () if name in self._columns.types}
+        try:
+            table = self._read(block, known)
+        except pa.ArrowException:
+            try:
+                table = self._read(block, self._widened(block, known))
+            except pa.ArrowException as error:
+                raise BadLineError(without_place(str(error))) from None
+        self._refuse_long_integers(table, block)
+        self._columns.check(table)
+        self._columns.learn(table)
+        return table
+
+    def _widened(self, block: bytes, known: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
+        """The known types, wide enough for a block."""
+        found = self._read(block, {})
+        wide = {}
+        for name, kind in known.items():
+            other = widen(kind, preferred(found.schema.field(name).type))
+            keep = name in self._columns.declared or pa.types.is_timestamp(kind) or is_text(kind)
+            wide[name] = kind if keep or other is None else other
+        return wide
+
+    def _read(self, block: bytes, types: Mapping[str, pa.DataType]) -> pa.Table:
+        table = pa_csv.read_csv(
+            io.BytesIO(block),
+            read_options=pa_csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=self.names),
+            parse_options=pa_csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=b'"' in block),
+            convert_options=pa_csv.ConvertOptions(
+                column_types=dict(types), null_values=NULLS, strings_can_be_null=False
+            ),
+        )
+        for place, field in enumerate(table.schema):
+            kind = preferred(field.type)
+            if not kind.equals(field.type):
+                table = table.set_column(place, pa.field(field.name, kind), table.column(place).cast(kind))
+        (batch,) = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
+        return pa.Table.from_batches([with_nulls(batch)])
+
+    def _refuse_long_integers(self, table: pa.Table, block: bytes) -> None:
+        """Integers of more than 64 bits would be read as doubles, and different keys as equal ones."""
+        huge = {}
+        for name, column in zip(table.schema.names, table.columns, strict=True):
+            if pa.types.is_floating(column.type) and column.null_count < len(column):
+                largest = pc.max(pc.abs(column)).as_py()
+                if largest is not None and largest >= _BEYOND_64_BITS:
+                    huge[name] = pa.string()
+        for name in huge:
+            texts = self._read(block, huge).column(name)
+            if pc.any(pc.match_substring_regex(texts, _LONG_FIELD)).as_py():
+                raise BadLineError(f"{name!r} holds an integer of more than 64 bits")
+
+    def reason(self, line: bytes) -> str | None:
+        """What is wrong with a line by itself, None where nothing is."""
+        try:
+            self.parse(line)
+        except BadLineError as error:
+            return str(error)
+        return None
+
+
+def header_of(line: bytes, delimiter: str | None, name: str) -> tuple[list[str], str]:
+    """The names in a header, and what separates them.
+
+    Raises
+    ------
+    DataError
+    """
+    try:
+        text = str(line, "utf-8").strip("\r\n")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name}:1: the header is not UTF-8 text: {error.reason}") from error
+    if delimiter is None:
+        delimiter = "," if "," in text else max(MARKS, key=text.count)
+        delimiter = delimiter if delimiter in text else ","
+    reader = pa_csv.read_csv(io.BytesIO(text.encode() + b"\n"), parse_options=pa_csv.ParseOptions(delimiter=delimiter))
+    return list(reader.schema.names), delimiter
+
+
+def _read_json(block: bytes, schema: pa.Schema | None) -> pa.Table:
+    parse = pa_json.ParseOptions() if schema is None else pa_json.ParseOptions(schema, False, "infer")
+    read = pa_json.ReadOptions(use_threads=False, block_size=len(block) + 1)
+    return pa_json.read_json(io.BytesIO(block), read, parse)
+
+
+def _as_text(block: bytes, table: pa.Table) -> pa.Table:
+    """A block whose columns of times are texts."""
+    fields = [(each.name, pa.string() if pa.types.is_timestamp(each.type) else each.type) for each in table.schema]
+    return _read_json(block, pa.schema(fields))
+
+
+def _moments(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Texts as the timestamps that they mean; None where some is none."""
+    first = next((each for each in texts.to_pylist() if each is not None), None)
+    if first is None or not _LOOKS_LIKE_TIME.match(first):
+        return None
+    for kind in _TIMES:
+        try:
+            return texts.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+    return None
+
+
+def _lines_in(block: bytes) -> int:
+    """How many lines of a block are not blank."""
+    count = block.count(b"\n") + (not block.endswith(b"\n") and bool(block))
+    if b"\n\n" in block or b"\r\n\r\n" in block or block[:1] in b"\r\n" or re.search(rb"\n[ \t\r]+(\n|$)", block):
+        count = sum(1 for line in block.split(b"\n") if line.strip())
+    return count
+
+
+def without_place(text: str) -> str:
+    """Arrow's complaint without its counts of rows, which are those of a block."""
+    return re.sub(r"(CSV parse error: )?Row #\d+: ", "", text)[:200]

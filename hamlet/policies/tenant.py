@@ -1,0 +1,292 @@
+"""Policies over a live stream (`hamlet.runtime.tenant`)."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hamlet.engine.live_filter import LiveFilter
+from hamlet.errors import DataError, RestoreError
+from hamlet.input.live.table_lines import Columns, CsvLines, JsonLines
+from hamlet.input.ordering import SortKey
+from hamlet.input.readers import OpenTable
+from hamlet.input.ticks import ticks_of
+from hamlet.language.schema import UNITS_PER_SECOND
+from hamlet.output.columnar import Encoder, encoder_of
+from hamlet.output.query_rows import time_text
+from hamlet.policies.analysis.policy import Policy
+from hamlet.policies.logs.lines import LogLines, PointOrder
+from hamlet.policies.logs.reader import LogChunk
+from hamlet.policies.logs.source import types_of
+from hamlet.policies.monitor import Monitor
+from hamlet.policies.runner import Serving
+from hamlet.runtime.tenant import Pieces
+
+_ARROW = {"int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_()}
+_LENGTH = 8  # bytes
+
+
+class PolicyTenant:
+    """Some policies.
+
+    Parameters
+    ----------
+    policies : sequence of Policy
+    options : mapping
+        Of `Monitor`.
+    chosen : LiveFilter, optional
+        Which events are taken.
+    ignore_unknown, drops : bool
+        How logs are read.
+    names, delimiter
+        The columns and the delimiter of CSV, where they are given.
+    saved : bytes, optional
+        From `save`.
+    """
+
+    kind = "policy"
+
+    def __init__(
+        self,
+        policies: Sequence[Policy],
+        options: dict[str, Any],
+        *,
+        chosen: LiveFilter | None = None,
+        ignore_unknown: bool = False,
+        drops: bool = False,
+        names: Sequence[str] | None = None,
+        delimiter: str | None = None,
+        saved: bytes | None = None,
+    ) -> None:
+        self._policies = list(policies)
+        self.names = [each.name for each in policies]
+        self._chosen = chosen
+        self._reading = {"ignore_unknown": ignore_unknown, "drops": drops}
+        self._columns, self._delimiter = names, delimiter
+        self._points: PointOrder | None = None
+        self._logs: list[LogLines] = []
+        self._log_events = 0
+        self.unknown = 0
+        if saved is None:
+            self.monitor = Monitor(policies, **options)
+        else:
+            self._load(saved)
+        serving = self.monitor._serving
+        wanted = serving.predicates
+        declared = {
+            name: _ARROW[kind]
+            for each in policies[0].signature
+            if (each.name, each.arity) in wanted
+            for name, kind in zip(each.attributes, each.types, strict=True)
+            if name is not None
+        }
+        chosen_options = self.monitor.options
+        key = SortKey(chosen_options.time_column, chosen_options.order_column)
+        declared = {name: kind for name, kind in declared.items() if name not in key.names}
+        self.known = Columns(key, chosen_options.type_column, declared)
+
+    def text(self) -> str:
+        """The policies as text, with their signature."""
+        return "\n".join(f"{each.name}: {each}" for each in self._policies) + f"\n{self._policies[0].signature}"
+
+    @property
+    def failed(self) -> bool:
+        """Whether the monitor cannot go on."""
+        return self.monitor._failed is not None
+
+    @property
+    def events(self) -> int:
+        """Events seen."""
+        return self._log_events + self.monitor._disorder.events
+
+    @property
+    def late_events(self) -> int:
+        """Events left out for being late."""
+        return self.monitor._disorder.late_events + (0 if self._points is None else self._points.late_events)
+
+    @property
+    def kept_bytes(self) -> int:
+        """What the monitor keeps."""
+        return self.monitor.held["bytes"]
+
+    @property
+    def last_time(self) -> str | None:
+        """The largest time seen."""
+        seen = self.monitor._disorder.seen if self._points is None else self._points.seen
+        return None if seen is None else time_text(seen, self.monitor.clock)
+
+    def parser(self, form: str, name: str) -> JsonLines | CsvLines:
+        """A reader of lines."""
+        return JsonLines(self.known) if form == "json" else CsvLines(self.known, name, self._delimiter, self._columns)
+
+    def log_parser(self, name: str) -> LogLines:
+        """A reader of MonPoly's log."""
+        if self._chosen is not None:
+            raise DataError(f"{name}: a log of MonPoly has no columns that --where could read; put it in the policy")
+        signature = self._policies[0].signature
+        lines = LogLines(name, types_of(signature), wanted=self.monitor._serving.predicates, **self._reading)
+        self._logs.append(lines)
+        if self._points is None:
+            self._points = PointOrder(self._lateness(), self.monitor.options.late)
+        return lines
+
+    def _lateness(self) -> int:
+        return ticks_of(self.monitor.options.lateness, self.monitor.clock)
+
+    def push(self, events: Any, name: str) -> Pieces:
+        """Take a table, time-points of a log, or the time of one that has begun."""
+        if isinstance(events, LogChunk):
+            return self._push_points(events, name)
+        if isinstance(events, int):
+            return self._opened(events)
+        if self._points is not None:
+            raise DataError(f"{name}: the inputs are a log of MonPoly and columns; give inputs of one kind")
+        if self._chosen is not None:
+            events = self._chosen.of(events)
+            if not events.num_rows:
+                return []
+        return self._found(self.monitor.push_batches(OpenTable(events)))
+
+    def _push_points(self, chunk: LogChunk, name: str) -> Pieces:
+        points = self._points
+        assert points is not None
+        self._log_events += sum(len(rows) for rows, _ in chunk.relations.values())
+        return self._found(self._passed(points.take(chunk, name)))
+
+    def _opened(self, time: int) -> Pieces:
+        """A time-point of this time has begun, and is not complete: none before it will come."""
+        points = self._points
+        assert points is not None
+        bound = time - points.lateness
+        if points.watermark is not None and bound <= points.watermark:
+            return []
+        points.promised = bound
+        return self._found(self._passed(points.release()))
+
+    def _passed(self, chunks: list[LogChunk]) -> Iterable[tuple[int, pa.RecordBatch]]:
+        points = self._points
+        assert points is not None
+        if points.watermark is None:
+            return []
+        return self.monitor.push_points(chunks, points.watermark)
+
+    def pass_time(self, seconds: float) -> Pieces:
+        """Time has passed since the last event."""
+        points = self._points
+        if points is not None:
+            per_second = UNITS_PER_SECOND[self.monitor.options.time_unit]
+            if points.seen is None:
+                return []
+            bound = points.seen + int(seconds * per_second) - points.lateness
+            points.promised = bound if points.promised is None else max(points.promised, bound)
+            return self._found(self._passed(points.release()))
+        disorder, clock = self.monitor._disorder, self.monitor.clock
+        if disorder.seen is None:
+            return []
+        passed = disorder.seen + int(seconds * clock.ticks_per_second) - ticks_of(self.monitor.options.lateness, clock)
+        return self._found(self.monitor.advance_batches(int(passed)))
+
+    def close(self) -> Pieces:
+        """The rows that are left."""
+        found: list[tuple[int, pa.RecordBatch]] = []
+        points = self._points
+        if points is not None:
+            rest = points.release(everything=True)
+            if rest:
+                found += self.monitor.push_points(rest, int(rest[-1].times[-1]))
+            self.unknown = sum(each.unknown for each in self._logs)
+        return self._found([*found, *self.monitor.close_batches()])
+
+    @staticmethod
+    def _found(rows: Iterable[tuple[int, pa.RecordBatch]]) -> Pieces:
+        return [(place, batch) for place, batch in rows if batch.num_rows]
+
+    # -------------------------------------------------------------------------------------------------- saving
+
+    def save(self) -> bytes:
+        """The monitor, and the time-points that are held."""
+        points = self._points
+        state: dict[str, Any] = {"log_events": self._log_events}
+        held: list[bytes] = []
+        if points is not None:
+            state["points"] = [points.seen, points.promised, points.late_events]
+            if points.held is not None:
+                state["held"] = [points.held.times.tolist(), [list(key) for key in points.held.relations]]
+                held = [_written(rows, columns) for rows, columns in points.held.relations.values()]
+        described = json.dumps(state).encode()
+        parts = [described, *held, self.monitor.save()]
+        return b"".join([len(parts).to_bytes(_LENGTH, "little"), *(_sized(each) for each in parts)])
+
+    def _load(self, saved: bytes) -> None:
+        described, *held, monitor = _parts(saved)
+        state = json.loads(described)
+        self.monitor = Monitor.restore(self._policies, monitor)
+        self._log_events = int(state["log_events"])
+        if "points" not in state:
+            return
+        self._points = points = PointOrder(self._lateness(), self.monitor.options.late)
+        points.seen, points.promised, points.late_events = state["points"]
+        if "held" in state:
+            times, keys = state["held"]
+            relations = {(name, arity): _read(part) for (name, arity), part in zip(keys, held, strict=True)}
+            points.held = LogChunk(0, np.array(times, np.int64), relations, 0)
+
+    # ---------------------------------------------------------------------------------------------------- rows
+
+    def columns(self, place: int) -> Sequence[str]:
+        """The columns of a policy's rows."""
+        return self._schema(place).names
+
+    def _schema(self, place: int) -> pa.Schema:
+        serving = self.monitor._serving
+        if isinstance(serving, Serving):
+            return serving.schemas[place]
+        return serving.verdicts[place].schema(serving._time_type)
+
+    def row_text(self, place: int, output_format: str, *, lead: bool, header: Sequence[str] | None = None) -> Encoder:
+        """Rows as text."""
+        serving = self.monitor._serving
+        tuples = serving.tuples[place] if isinstance(serving, Serving) else None
+        named = {"policy": self.names[place]} if lead else {}
+        return encoder_of(output_format, self._schema(place), lead=named, tuples=tuples, header=header)
+
+    def batch(self, place: int, rows: pa.RecordBatch) -> pa.RecordBatch:  # noqa: ARG002
+        """Rows as columns."""
+        return rows
+
+
+def _sized(part: bytes) -> bytes:
+    return len(part).to_bytes(_LENGTH, "little") + part
+
+
+def _parts(data: bytes) -> Iterator[bytes]:
+    count = int.from_bytes(data[:_LENGTH], "little")
+    at = _LENGTH
+    for _ in range(count):
+        length = int.from_bytes(data[at : at + _LENGTH], "little")
+        at += _LENGTH
+        if at + length > len(data):
+            raise RestoreError("the save of the policies is not whole")
+        yield data[at : at + length]
+        at += length
+
+
+def _written(points: Any, columns: Sequence[pa.Array]) -> bytes:
+    names = [str(place) for place in range(len(columns) + 1)]
+    batch = pa.RecordBatch.from_arrays([pa.array(points), *columns], names)
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue()
+
+
+def _read(part: bytes) -> tuple[Any, tuple[pa.Array, ...]]:
+    with pa.ipc.open_stream(part) as reader:
+        (batch,) = list(reader)
+    points, *columns = batch.columns
+    return points.to_numpy(zero_copy_only=False), tuple(columns)

@@ -1,0 +1,322 @@
+"""A specification over a live stream (`hamlet.runtime.tenant`)."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+
+from hamlet.errors import DataError, WorkloadError
+from hamlet.input.live.table_lines import BadLineError, header_of, without_place
+from hamlet.input.readers import OpenTable, table_of
+from hamlet.output.columnar import Encoder, encoder_of
+from hamlet.runtime.tenant import Pieces
+from hamlet.streams.clock import NANOSECONDS
+from hamlet.streams.evaluate.columns import cells_of
+from hamlet.streams.input_check import column_errors
+from hamlet.streams.monitor import Monitor, time_column_of
+from hamlet.streams.program import ir
+from hamlet.streams.program.tuples import as_structs
+from hamlet.streams.results import Found
+from hamlet.streams.sources import TYPES, without_marks
+from hamlet.streams.specification import Specification
+
+
+@dataclass(frozen=True)
+class _Events:
+    """Events of a parser; with `closed`, a column that is not there is a mistake."""
+
+    table: pa.Table
+    closed: bool
+
+
+class StreamTenant:
+    """A specification.
+
+    Parameters
+    ----------
+    spec : Specification
+    name : str
+    options : mapping
+        Of `Monitor`.
+    named : bool
+        Whether rows name the specification.
+    names, delimiter
+        The columns and the delimiter of CSV, where they are given.
+    saved : bytes, optional
+        From `save`.
+    """
+
+    kind = "specification"
+
+    def __init__(
+        self,
+        spec: Specification,
+        name: str,
+        options: dict[str, Any],
+        *,
+        named: bool = True,
+        names: Sequence[str] | None = None,
+        delimiter: str | None = None,
+        saved: bytes | None = None,
+    ) -> None:
+        self.monitor = Monitor(spec, **options) if saved is None else Monitor.restore(spec, saved)
+        self.spec = spec
+        self.names = [name]
+        self.named = named
+        self._columns, self._delimiter = names, delimiter
+
+    def text(self) -> str:
+        """The specification."""
+        return self.spec.text
+
+    @property
+    def failed(self) -> bool:
+        """Whether the monitor cannot go on."""
+        return self.monitor._failed is not None
+
+    @property
+    def events(self) -> int:
+        """Events seen."""
+        return self.monitor.arrived
+
+    @property
+    def late_events(self) -> int:
+        """Events left out for being late."""
+        return self.monitor.late_events
+
+    @property
+    def kept_bytes(self) -> int:
+        """What streams and windows keep."""
+        return self.monitor.held["bytes"]
+
+    @property
+    def _seen(self) -> int | None:
+        """The largest time seen, in nanoseconds."""
+        monitor = self.monitor
+        if monitor.disorder is not None and monitor.disorder.seen is not None and monitor.clock is not None:
+            return monitor.disorder.seen * monitor.clock.tick
+        return monitor.seen
+
+    @property
+    def last_time(self) -> str | None:
+        """The largest time seen."""
+        clock = self.monitor.shown_clock
+        return None if self._seen is None or clock is None else clock.text(self._seen)
+
+    def parser(self, form: str, name: str) -> Any:
+        """A reader of lines."""
+        inputs, time = self.spec.inputs, self.monitor.options.time_column
+        if form == "json":
+            return _JsonEvents(self.monitor, inputs, name)
+        return _CsvEvents(self.spec, inputs, name, time, self._delimiter, self._columns)
+
+    def log_parser(self, name: str) -> Any:
+        """No logs are read."""
+        raise DataError(f"{name}: a log of MonPoly is for policies (.mfotl); specifications read json, csv or arrow")
+
+    def push(self, events: Any, name: str) -> Pieces:
+        """Take events of a parser, or a table."""
+        monitor = self.monitor
+        monitor.attach(name)
+        table, closed = (events.table, events.closed) if isinstance(events, _Events) else (events, True)
+        if not isinstance(events, _Events):
+            mistakes = column_errors(self.spec.program, dict(zip(table.schema.names, table.schema.types, strict=True)))
+            if mistakes:
+                raise WorkloadError(mistakes)
+        return self._pieces(monitor.push_found(table if closed else OpenTable(table)))
+
+    def pass_time(self, seconds: float) -> Pieces:
+        """Time has passed since the last event: deadlines before it are run."""
+        monitor, seen = self.monitor, self._seen
+        clock = monitor.clock
+        if seen is None or clock is None:
+            return []
+        behind = 0 if monitor.disorder is None else monitor.disorder._ticks * clock.tick
+        until = seen + int(seconds * NANOSECONDS) - behind
+        until -= until % clock.tick
+        if monitor.disorder is not None:
+            monitor.disorder.promise(until // clock.tick)
+            monitor._feed_released(until // clock.tick)
+        monitor.promised = max(until, monitor.promised if monitor.promised is not None else until)
+        monitor.pass_before(until)
+        return self._pieces(monitor.evaluator.take())
+
+    def close(self) -> Pieces:
+        """The rows that are left."""
+        return self._pieces(self.monitor.close_found())
+
+    def save(self) -> bytes:
+        """The monitor."""
+        return self.monitor.save()
+
+    def _pieces(self, found: list[Found]) -> Pieces:
+        if not found:
+            return []
+        monitor = self.monitor
+        return [(0, monitor.form.batch(found, monitor.shown_clock, monitor.start_at or 0))]
+
+    def columns(self, place: int) -> Sequence[str]:  # noqa: ARG002
+        """The columns of the rows."""
+        return self.monitor.form.schema(self.monitor.clock).names
+
+    def row_text(self, place: int, output_format: str, *, lead: bool, header: Sequence[str] | None = None) -> Encoder:
+        """Rows as text."""
+        named = {"specification": self.names[place]} if lead and self.named else {}
+        schema = self.monitor.form.schema(self.monitor.clock)
+        return encoder_of(output_format, schema, lead=named, sparse=True, header=header)
+
+    def batch(self, place: int, rows: pa.RecordBatch) -> pa.RecordBatch:  # noqa: ARG002
+        """Rows as columns."""
+        return rows
+
+
+class _JsonEvents:
+    """Lines of JSON objects, of which some attribute may be an array: a tuple."""
+
+    header = False
+
+    def __init__(self, monitor: Monitor, inputs: Sequence[ir.Stream], name: str) -> None:
+        self._monitor, self._inputs, self._name = monitor, inputs, name
+
+    def begin(self, line: bytes) -> None:
+        """There is no header."""
+
+    def parse(self, block: bytes) -> _Events | None:
+        """The events of a block of lines."""
+        rows: list[dict[str, Any]] = []
+        for line in block.split(b"\n"):
+            if not line.strip():
+                continue
+            try:
+                found = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise BadLineError(f"the line is no JSON: {error}") from None
+            if not isinstance(found, dict):
+                raise BadLineError("the line is no JSON object")
+            rows.append(found)
+        if not rows:
+            return None
+        names = [*rows[0]]
+        time = self._monitor.time_column or time_column_of(names, self._monitor.options.time_column, self._name)
+        if any(row.get(time) is None for row in rows):
+            raise BadLineError(f"there is no {time!r}")
+        try:
+            table, closed = table_of(as_structs(rows, self._inputs), self._monitor.arrived)
+        except DataError as error:
+            raise BadLineError(str(error)) from None
+        self._check(table, time)
+        return _Events(table, closed)
+
+    def _check(self, table: pa.Table, time: str) -> None:
+        """Raise BadLineError where a value is none of its input's type, or the time none."""
+        kind = table.schema.field(time).type
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_string(kind)):
+            raise BadLineError(f"{time!r} holds {kind}, which is no time")
+        for each in self._inputs:
+            if each.name not in table.schema.names:
+                continue
+            found = table.schema.field(each.name).type
+            if isinstance(each.type, ir.Scalar) and found == TYPES.get(each.type.family) and found != pa.float64():
+                continue
+            try:
+                cells_of(table.column(each.name), each, self._monitor.evaluator.store.words)
+            except DataError as error:
+                raise BadLineError(str(error).split(": ", 1)[-1]) from None
+
+    def reason(self, line: bytes) -> str | None:
+        """What is wrong with a line."""
+        try:
+            self.parse(line)
+        except BadLineError as error:
+            return str(error)
+        return None
+
+
+class _CsvEvents:
+    """Lines of CSV behind a header: columns are read as the inputs' types, ``#`` or nothing is no value."""
+
+    def __init__(
+        self,
+        spec: Specification,
+        inputs: Sequence[ir.Stream],
+        name: str,
+        time: str | None,
+        delimiter: str | None,
+        names: Sequence[str] | None,
+    ) -> None:
+        self._spec, self._inputs, self._name = spec, inputs, name
+        self._wanted_time, self._asked = time, delimiter
+        self.header = names is None
+        if names is not None:
+            self._learn(list(names), delimiter or ",")
+
+    def begin(self, line: bytes) -> None:
+        """Take the header."""
+        self._learn(*header_of(line, self._asked, self._name))
+
+    def _learn(self, names: list[str], delimiter: str) -> None:
+        names = [each.strip() for each in names]
+        if len(set(names)) < len(names):
+            raise DataError(f"{self._name}: there are several columns with one name; names must differ")
+        self._names, self._delimiter = names, delimiter
+        self._time = time_column_of(names, self._wanted_time, self._name)
+        mistakes = column_errors(self._spec.program, dict.fromkeys(names))
+        if mistakes:
+            raise WorkloadError(mistakes)
+        self._types: dict[str, pa.DataType] = {self._time: pa.string()}
+        for each in self._inputs:
+            if each.name in names and each.name != self._time:
+                scalar = isinstance(each.type, ir.Scalar)
+                self._types[each.name] = TYPES[each.type.family] if scalar else pa.string()  # type: ignore[union-attr]
+
+    def parse(self, block: bytes) -> _Events | None:
+        """The events of a block of lines."""
+        if not block.strip():
+            return None
+        try:
+            table = pa_csv.read_csv(
+                io.BytesIO(block),
+                read_options=pa_csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=self._names),
+                parse_options=pa_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=b'"' in block),
+                convert_options=pa_csv.ConvertOptions(
+                    column_types=self._types,
+                    include_columns=list(self._types),
+                    null_values=["", "#"],
+                    strings_can_be_null=False,
+                ),
+            )
+        except pa.ArrowException as error:
+            raise BadLineError(without_place(str(error))) from None
+        arrays = [without_marks(column.combine_chunks()) for column in table.columns]
+        table = pa.Table.from_arrays([_plain(each) for each in arrays], table.schema.names)
+        times = table.column(self._time)
+        if times.null_count or "" in set(times.to_pylist()):
+            raise BadLineError(f"there is no {self._time}")
+        wrong = next((each for each in times.to_pylist() if not _may_be_time(each)), None)
+        if wrong is not None:
+            raise BadLineError(f"{self._time} is {wrong!r}, which is no time")
+        return _Events(table, True)
+
+    def reason(self, line: bytes) -> str | None:
+        """What is wrong with a line."""
+        try:
+            self.parse(line)
+        except BadLineError as error:
+            return str(error)
+        return None
+
+
+def _plain(column: Any) -> pa.Array:
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def _may_be_time(text: str) -> bool:
+    """Whether a text begins as times do."""
+    stripped = text.strip()
+    return stripped[:1].isdigit() or (stripped[:1] in "+-." and stripped[1:2].isdigit())
