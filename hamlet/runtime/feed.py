@@ -134,6 +134,7 @@ class Feed:
         """The end of all input: the last time-point of a log is complete."""
         for place, parser in enumerate(self.logs or ()):
             self._push_log(place, parser.take(b"", None, True))
+            self._count_bad(place, parser)
 
     # ------------------------------------------------------------------------------------------------ inside
 
@@ -172,6 +173,7 @@ class Feed:
         if self.form == "monpoly":
             for place, log in enumerate(self.logs or ()):
                 self._push_log(place, log.take(block, line))
+                self._count_bad(place, log)
                 if log.begun is not None:
                     self._take(place, log.begun, self.name)
             return
@@ -223,6 +225,13 @@ class Feed:
             if first.startswith(self.name):
                 raise
             raise DataError(f"{self.name}:{line}: {error}") from None
+
+    def _count_bad(self, place: int, log: LogParser) -> None:
+        """Count the time-points that a log has left out."""
+        if log.dropped.rows:
+            if place == 0:
+                self._bad.dropped = self._bad.dropped.plus(log.dropped, self.name)
+            log.dropped = Dropped()
 
     def _push_log(self, place: int, chunks: Iterator[Any]) -> None:
         for chunk in chunks:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
+from hamlet.input.csvform import Dropped
+
 Pieces = Sequence[tuple[int, Any]]  # the place of a query, policy or specification, and rows of it
 
 
@@ -36,7 +38,15 @@ class LineParser(Protocol):
 
 
 class LogParser(Protocol):
-    """Time-points from blocks of a log's lines."""
+    """Time-points from blocks of a log's lines.
+
+    Attributes
+    ----------
+    dropped : Dropped
+        Time-points with a mistake that were left out.
+    """
+
+    dropped: Dropped
 
     @property
     def open_bytes(self) -> int:
