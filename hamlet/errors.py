@@ -85,7 +85,15 @@ class DataError(HamletError):
 
 
 class LateError(DataError):
-    """An event comes later than the lateness allows; nothing of its push was taken."""
+    """An event comes later than the lateness allows; nothing of its push was taken.
+
+    Attributes
+    ----------
+    pieces : sequence
+        Of a log, whose time-points before it were taken: the rows of these.
+    """
+
+    pieces: Sequence[tuple[int, Any]] = ()
 
 
 class OptionError(HamletError):

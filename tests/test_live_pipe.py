@@ -1,4 +1,4 @@
-"""Streams that do not end: rows as soon as they are final, lines however they are split, what is bad and what is late."""
+"""Streams that do not end: rows as soon as they are final, lines however they are split, what is bad, what is late."""
 
 from __future__ import annotations
 

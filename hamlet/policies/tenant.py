@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from hamlet.engine.live_filter import LiveFilter
-from hamlet.errors import DataError, RestoreError
+from hamlet.errors import DataError, LateError, RestoreError
 from hamlet.input.live.table_lines import Columns, CsvLines, JsonLines
 from hamlet.input.ordering import SortKey
 from hamlet.input.readers import OpenTable
@@ -156,7 +156,12 @@ class PolicyTenant:
         points = self._points
         assert points is not None
         self._log_events += sum(len(rows) for rows, _ in chunk.relations.values())
-        return self._found(self._passed(points.take(chunk, name)))
+        try:
+            ready = points.take(chunk, name)
+        except LateError as error:  # the rows of time-points before it
+            error.pieces = self._found(self._passed(points.release()))
+            raise
+        return self._found(self._passed(ready))
 
     def _opened(self, time: int) -> Pieces:
         """A time-point of this time has begun, and is not complete: none before it will come."""

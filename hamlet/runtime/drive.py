@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hamlet.errors import LateError
 from hamlet.input.live.sources import Ended, Source, Stream, wait
 from hamlet.runtime.feed import BadRows, Feed
 from hamlet.runtime.output import Output, written
@@ -169,7 +170,11 @@ class Driver:
 
     def _take(self, place: int, events: Any, name: str) -> None:
         """Push events into a tenant, and write what they decide."""
-        self._give(place, self.tenants[place].push(events, name))
+        try:
+            self._give(place, self.tenants[place].push(events, name))
+        except LateError as error:
+            self._give(place, error.pieces)
+            raise
 
     def _give(self, place: int, pieces: Any) -> None:
         self.meter.rows += written(self.outputs, place, pieces)

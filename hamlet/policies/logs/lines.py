@@ -180,7 +180,8 @@ class PointOrder:
             first = int(np.argmin(fresh))
             if self.late == "error":
                 error = LateError(
-                    f"{name}: the time-point @{times[first]} is late: none before @{bound[first]} is expected any more\n"
+                    f"{name}: the time-point @{times[first]} is late: none before @{bound[first]} is expected any "
+                    "more\n"
                     "hint: give --lateness '5 s', or leave late events out with --late drop"
                 )
                 fresh = np.arange(len(times)) < first
