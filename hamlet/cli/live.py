@@ -28,7 +28,7 @@ from hamlet.runtime.output import FolderOutput, Output, TextOutput
 from hamlet.runtime.stop import Stop
 from hamlet.runtime.tenant import Tenant
 
-_SCHEMES = ("tcp://", "unix:", "kafka://")
+_SCHEMES = ("tcp://", "unix:")
 LIVE_OPTIONS = (
     click.option(
         "--follow",
@@ -122,12 +122,8 @@ def _source(name: str, live: Live) -> Source:
         return PipeSource(getattr(sys.stdin, "buffer", None), "standard input")
     if name.startswith(("tcp://", "unix:")):
         return ListenSource(name)
-    if name.startswith("kafka://"):
-        from hamlet.input.live.kafka import KafkaSource  # brings in confluent-kafka, which nothing else needs
-
-        return KafkaSource(name)
     if "://" in name:
-        raise OptionError(f"{name}: streams come from -, files, folders, tcp://, unix: and kafka://")
+        raise OptionError(f"{name}: streams come from -, files, folders, tcp:// and unix:")
     path = Path(name)
     if path.is_dir():
         return FolderSource(path, live.follow)

@@ -44,7 +44,7 @@ class _Json(Encoder):
     def __init__(self, clock: Callable[[], Clock], lead: bool) -> None:
         self._clock, self._lead = clock, lead
 
-    def lines(self, rows: QueryRows) -> str:  # type: ignore[override]
+    def lines(self, rows: QueryRows) -> str:
         """A line per row."""
         return "".join(json_lines(rows, self._clock(), with_query=self._lead))
 
@@ -57,7 +57,7 @@ class _Csv(Encoder):
         """The names of the columns."""
         return csv_line(self._header)
 
-    def lines(self, rows: QueryRows) -> str:  # type: ignore[override]
+    def lines(self, rows: QueryRows) -> str:
         """A line per row."""
         clock, found = self._clock(), []
         names = [*EDGES, *(column.name for column in rows.columns)]

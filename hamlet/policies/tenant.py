@@ -245,7 +245,7 @@ class PolicyTenant:
 
     def columns(self, place: int) -> Sequence[str]:
         """The columns of a policy's rows."""
-        return self._schema(place).names
+        return list(self._schema(place).names)
 
     def _schema(self, place: int) -> pa.Schema:
         serving = self.monitor._serving

@@ -163,7 +163,7 @@ class StreamTenant:
 
     def columns(self, place: int) -> Sequence[str]:  # noqa: ARG002
         """The columns of the rows."""
-        return self.monitor.form.schema(self.monitor.clock).names
+        return list(self.monitor.form.schema(self.monitor.clock).names)
 
     def row_text(self, place: int, output_format: str, *, lead: bool, header: Sequence[str] | None = None) -> Encoder:
         """Rows as text."""

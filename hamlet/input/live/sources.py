@@ -277,7 +277,7 @@ class FileSource(Source):
             raise DataError(f"cannot read {path}: {error.strerror}") from error
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise DataError(f"{path} is not a file")
-        self._begin(file)  # type: ignore[arg-type]
+        self._begin(file)
         return True
 
     def _begin(self, file: BinaryIO) -> None:

@@ -90,6 +90,9 @@ class JsonLines:
     def __init__(self, columns: Columns) -> None:
         self._columns = columns
 
+    def begin(self, line: bytes) -> None:
+        """There is no header."""
+
     def parse(self, block: bytes) -> pa.Table | None:
         """The events of a block of lines, None where all are blank.
 

@@ -209,7 +209,11 @@ class PointOrder:
             return []
         order = np.argsort(held.times, kind="stable")
         # one of the watermark's own time may be followed by others of it, but by none before it
-        due = len(order) if everything else int(np.searchsorted(held.times[order], watermark, side="right"))
+        due = (
+            len(order)
+            if everything or watermark is None
+            else int(np.searchsorted(held.times[order], watermark, side="right"))
+        )
         ready, rest = order[:due], order[due:]
         self.held = chosen(held, rest) if len(rest) else None
         return [chosen(held, ready)] if len(ready) else []
