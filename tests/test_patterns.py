@@ -157,3 +157,15 @@ def test_nested_clauses_and_with() -> None:
     SELECT * FROM runs MATCH_RECOGNIZE (ORDER BY symbol, n MEASURES SUM(n) AS total PATTERN (x+) DEFINE x AS true)
     """
     assert hamlet.sql(text, {"ticks": TICKS}).rows() == [{"total": Decimal(10)}]
+
+
+def test_random_clauses_agree_with_the_oracle() -> None:
+    from tests.random_patterns import Generator, outcome
+
+    shown = 0
+    for seed in range(120):
+        case = Generator(seed, labels=seed % 3 > 0).case()
+        found, expected = outcome(case)
+        assert found == expected, f"seed {seed}\n{case.sql}\n{case.rows}"
+        shown += bool(expected)
+    assert shown > 40

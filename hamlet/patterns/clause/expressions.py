@@ -6,7 +6,7 @@ what was taken out: navigation (``FIRST(a.x, 2)``, ``PREV(LAST(a.x), 3)``, ``a.x
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Container, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -15,8 +15,8 @@ from hamlet.patterns.clause.parser import closing
 from hamlet.patterns.clause.scan import Token
 from hamlet.patterns.clause.tree import Clause, Expression
 
-LABEL = '"__hamlet_label"'
-NUMBER = '"__hamlet_match_number"'
+LABEL = "__hamlet_label_"  # without quotes, which mean texts in some dialects
+NUMBER = "__hamlet_match_number_"
 _NAVIGATION = {"FIRST", "LAST", "PREV", "NEXT"}
 _OWN = {*_NAVIGATION, "CLASSIFIER", "MATCH_NUMBER"}
 _FARTHEST = 2**31 - 2
@@ -126,7 +126,7 @@ class Read:
 
 def placeholder(place: int) -> str:
     """The column that stands for a reading."""
-    return f'"__hamlet_read_{place}"'
+    return f"__hamlet_read_{place}_"
 
 
 class ExpressionReader:
@@ -152,7 +152,7 @@ class ExpressionReader:
         reports: Reports,
         clause: Clause,
         tokens: Sequence[Token],
-        aggregates: Collection[str],
+        aggregates: Container[str],
         columns: Collection[str],
         translate: Callable[[str], str],
     ) -> None:

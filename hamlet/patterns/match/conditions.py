@@ -56,6 +56,8 @@ def host_text(clause: Clause, condition: Condition, ordered: Ordered) -> str:
     """A condition over the ordered table, for one that reads nothing but neighbours."""
     text = condition.read.text
     for place, reading in enumerate(condition.read.readings):
+        if placeholder(place) not in text:
+            continue
         assert isinstance(reading, Navigation)
         value = reading.value
         if reading.reads_label:

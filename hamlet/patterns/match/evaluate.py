@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -76,7 +76,7 @@ def read_clause(
     reports: Reports,
     clause: Clause,
     tokens: Sequence[Token],
-    aggregates: frozenset[str],
+    aggregates: Container[str],
     columns: Sequence[str],
     translate: Callable[[str], str],
 ) -> Meaning:
@@ -325,9 +325,7 @@ def rows_of(meaning: Meaning, ordered: Ordered, found: Labelled, name: str, repo
         listed += measures
         listed += [(each, f"d.{quoted(each)}") for each in ordered.columns if each.lower() not in taken]
     if not listed:
-        listed = [("match_number", f"p.{POINT}")]
-        reports.error("the clause gives no column", clause.span, "write MEASURES MATCH_NUMBER() AS n")
-        raise Failed
+        listed = [("match", f"p.{POINT} + 1")]  # a table of the host has a column; this one can be counted
     columns = ", ".join(f"{text} AS {quoted(output)}" for output, text in _distinct(listed))
     text = (
         f"SELECT {columns} FROM {name}_shown p JOIN ({query}) m USING ({POINT}) "

@@ -296,5 +296,7 @@ def host_error(error: Exception) -> HostError:
     first = re.sub(rf"^({'|'.join(kinds)}) Error: ", "", lines[0]) if lines else type(error).__name__
     for line in lines[1:]:
         if line.startswith(("Candidate bindings", "Did you mean")):
-            hint = line[0].lower() + line[1:]
+            hint = re.sub(r"\W*:\W*:\s*", ": ", line[0].lower() + line[1:])
+    if hint is not None and ("__hamlet" in hint or '"pg_' in hint or '"duckdb_' in hint):
+        hint = None
     return HostError(first, place, hint)

@@ -181,7 +181,9 @@ class Evaluation:
             seen = f"{_VARIABLE} IN ({', '.join(map(str, members))})"
         if reading.condition:
             seen += f" AND ({self.translate(reading.condition)})"
-        function, arguments = self._call(reading)
+        function, arguments, left = self._call(reading)
+        if left:
+            seen += f" AND ({left})"
         if reading.distinct:
             ranking = f"row_number() OVER (PARTITION BY {MATCH}, ({seen}), {arguments} ORDER BY {AT})"
             base = f"SELECT *, {ranking} = 1 AS {_FIRST} FROM ({base})"
@@ -205,10 +207,19 @@ class Evaluation:
             text, key = f"SELECT {AT}, {call} OVER ({frame}) AS {own} FROM ({base})", AT
         self._joins.append(f"LEFT JOIN ({text}) USING ({key})")
 
-    def _call(self, reading: Aggregation) -> tuple[str, str]:
-        """The host's function and arguments."""
-        match = _CALL.match(self.translate(f"{reading.function}({reading.arguments})"))
-        return (match[1], match[2]) if match else (reading.function, reading.arguments)
+    def _call(self, reading: Aggregation) -> tuple[str, str, str]:
+        """The host's function and arguments, and the rows that a function of another dialect leaves out."""
+        written = f"{reading.function}({reading.arguments})"
+        text, condition = self.translate(written), ""
+        if text != written:
+            import sqlglot
+            from sqlglot import exp
+
+            tree = sqlglot.parse_one(text, dialect="duckdb")
+            if isinstance(tree, exp.Filter):
+                text, condition = tree.this.sql("duckdb"), tree.expression.this.sql("duckdb")
+        match = _CALL.match(text)
+        return (match[1], match[2], condition) if match else (reading.function, reading.arguments, condition)
 
     def translate_order(self, text: str) -> str:
         """The items of an ORDER BY inside an aggregate, in the host's dialect."""

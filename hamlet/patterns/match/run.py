@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any
@@ -152,20 +153,37 @@ def tables_read(script: Script) -> list[str]:
     return list(found.values())
 
 
-@cache
-def _aggregates(dialect: str) -> frozenset[str]:
-    if dialect == "duckdb":
-        return aggregate_functions()
-    from sqlglot import exp
+class AggregateNames:
+    """The aggregate functions of a dialect, by their names in lower case; what is none of the host's is looked up."""
 
-    navigation = {"first", "last", "first_value", "last_value", "nth_value", "lag", "lead", "prev", "next"}
-    own = {
-        name.lower()
-        for function in exp.ALL_FUNCTIONS
-        if issubclass(function, exp.AggFunc)
-        for name in function.sql_names()
-    }
-    return frozenset((own | aggregate_functions()) - navigation)
+    _OTHERS = frozenset(("first", "last", "prev", "next", "first_value", "last_value", "nth_value", "lag", "lead"))
+
+    def __init__(self, dialect: str) -> None:
+        self._dialect = dialect
+        self._known: dict[str, bool] = {}
+
+    def __contains__(self, name: object) -> bool:
+        if not isinstance(name, str) or name in self._OTHERS:
+            return False
+        if name in aggregate_functions():
+            return True
+        if self._dialect == "duckdb":
+            return False
+        if name not in self._known:
+            import sqlglot
+            from sqlglot import exp
+
+            try:
+                tree = sqlglot.parse_one(f"{name}(x)", dialect=dialect_of(self._dialect))
+            except sqlglot.errors.SqlglotError:
+                tree = None
+            self._known[name] = isinstance(tree, exp.AggFunc)
+        return self._known[name]
+
+
+@cache
+def _aggregates(dialect: str) -> AggregateNames:
+    return AggregateNames(dialect)
 
 
 def translator(dialect: str) -> Callable[[str], str]:
@@ -255,13 +273,19 @@ class StatementRun:
         trimmed = Span(span.start, span.start + len(text[span.start : span.end].rstrip()))
         place = trimmed
         named = error.message.split('"')[1::2]
+        found = next(filter(None, map(partial(_word, text, span), (".".join(named[:2]), *named[:1]))), None)
         if self._script.dialect == "duckdb" and span == self._statement.span and error.place is not None:
             at = self._rewriting.origin(span, error.place)
             end = at + 1
             while end < span.end and (text[end].isalnum() or text[end] == "_"):
                 end += 1
             place = Span(at, end)
-        elif named and text.lower().find(named[0].lower(), span.start, span.end) >= 0:
-            at = text.lower().find(named[0].lower(), span.start, span.end)
-            place = Span(at, at + len(named[0]))
+        elif found is not None:
+            place = found
         self._reports.error(error.message, place, error.hint)
+
+
+def _word(text: str, span: Span, name: str) -> Span | None:
+    """Where a name stands in a part of a text."""
+    match = re.compile(rf"(?<![\w.]){re.escape(name)}(?!\w)", re.IGNORECASE).search(text, span.start, span.end)
+    return Span(match.start(), match.end()) if match and name else None

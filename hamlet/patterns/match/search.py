@@ -6,6 +6,7 @@ host answers all questions of all partitions at once, and the searches that aske
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hamlet.errors import DataError, Reports
-from hamlet.patterns.automaton._search import Search, TooManySteps
+from hamlet.patterns.automaton._search import Search, TooLarge, TooManySteps
 from hamlet.patterns.automaton._walk import Matches, Table
 from hamlet.patterns.clause.expressions import LABEL, Aggregation, Navigation
 from hamlet.patterns.clause.tree import Clause
@@ -21,6 +22,7 @@ from hamlet.patterns.match.conditions import Condition, as_seen
 from hamlet.patterns.match.host import HostError
 from hamlet.patterns.match.labelled import Labelled, Points
 from hamlet.patterns.match.measures import POINT, Evaluation
+from hamlet.patterns.match.native import native_program
 from hamlet.patterns.match.ordered import Ordered
 
 _AHEAD = 16  # starts of a partition that are tried while the first waits for answers
@@ -49,7 +51,7 @@ class Tables:
     sets: list[tuple[int, ...]] = field(default_factory=list)
     slots: list[tuple[int, int, int, int, int]] = field(default_factory=list)
     columns: list[tuple[npt.NDArray[Any], npt.NDArray[np.uint8]]] = field(default_factory=list)
-    column_texts: dict[str, int] = field(default_factory=dict)
+    column_kinds: dict[str, tuple[int, str]] = field(default_factory=dict)
     sums: list[tuple[int, int, int]] = field(default_factory=list)
     keep: list[tuple[int, int, int]] = field(default_factory=list)
     all_labels: bool = False
@@ -130,7 +132,10 @@ def search(
     DataError
         If a start takes too many steps.
     """
-    return _Searching(meaning, ordered, table, horizon, reports, max_steps, name).run(skip, member)
+    for natively in (True, False):
+        with contextlib.suppress(TooLarge):  # the host has wider numbers, or says what does not fit
+            return _Searching(meaning, ordered, table, horizon, reports, max_steps, name, natively).run(skip, member)
+    raise AssertionError("the host's answers are of any size")
 
 
 class _Searching:
@@ -143,6 +148,7 @@ class _Searching:
         reports: Reports,
         max_steps: int,
         name: str,
+        natively: bool,
     ) -> None:
         self.meaning, self.ordered, self.table, self.horizon = meaning, ordered, table, horizon
         self.reports, self.max_steps, self.name = reports, max_steps, name
@@ -154,7 +160,9 @@ class _Searching:
             condition = meaning.conditions.get(variable)
             program = None
             if condition is not None and condition.reads_match:
-                program = self._asked(place, condition)
+                program = native_program(clause, condition, ordered, self.tables) if natively else None
+                if program is None:
+                    program = self._asked(place, condition)
             self.programs.append(program)
         members, slots, sums, keep = self.tables.arrays()
         self.kernel = Search(

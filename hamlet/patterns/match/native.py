@@ -1,0 +1,291 @@
+"""Conditions that read labels as programs of the kernel, where their types and operations are known there.
+
+What reads one row only becomes a column that the host computes for all rows: of ``LAST(dip.price) * 1.1 < climb.price``
+the kernel compares two columns, at two rows. What is not known here is answered by the host (`match.search`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from hamlet.patterns.clause.expressions import NUMBER, Aggregation, Navigation, placeholder
+from hamlet.patterns.clause.tree import Clause
+from hamlet.patterns.match.conditions import Condition, is_near
+from hamlet.patterns.match.host import HostError, quoted
+from hamlet.patterns.match.ordered import ROW, Ordered
+
+if TYPE_CHECKING:
+    from hamlet.patterns.match.search import Tables
+
+# The operations of `automaton._search`.
+PUSH_INT, PUSH_REAL, PUSH_NULL, READ_INT, READ_REAL, COUNT, ACCUMULATED_INT, ACCUMULATED_REAL, AVERAGE = range(9)
+TO_REAL, COMPARE_INT, COMPARE_REAL, AND, OR, NOT, ADD_INT, SUBTRACT_INT, MULTIPLY_INT = range(9, 18)
+ADD_REAL, SUBTRACT_REAL, MULTIPLY_REAL, DIVIDE_REAL, IS_NULL, COALESCE, NEGATE_INT, NEGATE_REAL = range(18, 26)
+DISTINCT_INT, DISTINCT_REAL, NUMBER_OF_MATCH = range(26, 29)
+
+_WHOLE = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "HUGEINT"}
+_REAL = {"DOUBLE"}
+_TIMES = {"DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}
+_COMPARISONS = {"EQ": 0, "NEQ": 1, "LT": 2, "LTE": 3, "GT": 4, "GTE": 5}
+_ARITHMETIC = {"Add": ADD_INT, "Sub": SUBTRACT_INT, "Mul": MULTIPLY_INT}
+_DEEPEST = 60
+_PLACEHOLDER = re.compile(r"__hamlet_read_(\d+)_")
+
+Operation = tuple[int, int, int, int, float]
+
+
+class _Unknown(Exception):
+    """The host has to answer."""
+
+
+@dataclass
+class _Typed:
+    """Code that leaves one value.
+
+    `kind` is ``int``, ``real``, ``bool``, ``null``, or ``time:TYPE``: whole numbers that are compared with their kind.
+    """
+
+    code: list[Operation]
+    kind: str
+    depth: int
+
+
+def native_program(clause: Clause, condition: Condition, ordered: Ordered, tables: Tables) -> Any:
+    """The program of a condition: operations and their real numbers. None where the host has to answer."""
+    import sqlglot
+
+    try:
+        tree = sqlglot.parse_one(condition.read.text, dialect="duckdb")
+        found = _Compiler(clause, condition, ordered, tables).compile(tree)
+    except (_Unknown, sqlglot.errors.SqlglotError, HostError, RecursionError):
+        return None
+    if found.kind not in ("bool", "null") or found.depth > _DEEPEST:
+        return None
+    code = np.array([operation[:4] for operation in found.code], np.int64).reshape(len(found.code), 4)
+    return code, np.array([operation[4] for operation in found.code], np.float64)
+
+
+class _Compiler:
+    def __init__(self, clause: Clause, condition: Condition, ordered: Ordered, tables: Tables) -> None:
+        self.clause, self.condition, self.ordered, self.tables = clause, condition, ordered, tables
+
+    def compile(self, node: Any) -> _Typed:
+        """Code for a node of the host's expression."""
+        name = type(node).__name__
+        if name == "Paren":
+            return self.compile(node.this)
+        if name in ("And", "Or"):
+            left, right = self._boolean(node.left), self._boolean(node.right)
+            return self._joined([left, right], AND if name == "And" else OR, "bool")
+        if name == "Not":
+            return self._after(self._boolean(node.this), (NOT, 0, 0, 0, 0.0), "bool")
+        readings = self._readings(node)
+        if self._is_one_row(node, readings):
+            return self._column(node, readings)
+        if name == "Column" and readings:
+            return self._reading(readings[0])
+        if name in _COMPARISONS:
+            left, right, kind = self._alike(node.left, node.right)
+            operation = COMPARE_REAL if kind == "real" else COMPARE_INT
+            return self._joined([left, right], operation, "bool", _COMPARISONS[name])
+        if name in ("NullSafeEQ", "NullSafeNEQ"):
+            left, right, kind = self._alike(node.left, node.right)
+            found = self._joined([left, right], DISTINCT_REAL if kind == "real" else DISTINCT_INT, "bool")
+            return found if name == "NullSafeNEQ" else self._after(found, (NOT, 0, 0, 0, 0.0), "bool")
+        if name == "Is" and type(node.expression).__name__ == "Null":
+            return self._after(self.compile(node.this), (IS_NULL, 0, 0, 0, 0.0), "bool")
+        if name == "Between":
+            low = self.compile(_made("GTE", node.this, node.args["low"]))
+            high = self.compile(_made("LTE", node.this, node.args["high"]))
+            return self._joined([low, high], AND, "bool")
+        if name in _ARITHMETIC:
+            left, right, kind = self._alike(node.left, node.right)
+            if kind not in ("int", "real"):
+                raise _Unknown
+            return self._joined([left, right], _ARITHMETIC[name] + (ADD_REAL - ADD_INT) * (kind == "real"), kind)
+        if name == "Neg":
+            inner = self.compile(node.this)
+            if inner.kind not in ("int", "real"):
+                raise _Unknown
+            return self._after(inner, (NEGATE_REAL if inner.kind == "real" else NEGATE_INT, 0, 0, 0, 0.0), inner.kind)
+        if name == "Coalesce" and len(node.expressions) == 1:
+            left, right, kind = self._alike(node.this, node.expressions[0])
+            return self._joined([left, right], COALESCE, kind)
+        raise _Unknown
+
+    # What a node reads.
+
+    def _readings(self, node: Any) -> list[int]:
+        from sqlglot import exp
+
+        found = []
+        for column in node.find_all(exp.Column):
+            match = _PLACEHOLDER.fullmatch(column.name)
+            if match:
+                found.append(int(match[1]))
+            elif column.name == NUMBER:
+                found.append(-1)
+        return list(dict.fromkeys(found))
+
+    def _is_one_row(self, node: Any, readings: list[int]) -> bool:
+        """Whether a node reads the candidate's surroundings only, or one row of the match only."""
+        from sqlglot import exp
+
+        if -1 in readings:
+            return False
+        each = [self.condition.read.readings[place] for place in readings]
+        if all(is_near(self.clause, self.condition.variable, reading) for reading in each):
+            return True
+        if not all(isinstance(reading, Navigation) and not reading.reads_label for reading in each):
+            return False
+        slots = {(r.variable, r.last, r.inwards, r.step) for r in each if isinstance(r, Navigation)}
+        bare = [column for column in node.find_all(exp.Column) if not column.name.startswith("__hamlet_")]
+        return len(slots) == 1 and not bare
+
+    def _column(self, node: Any, readings: list[int]) -> _Typed:
+        """A node that reads one row, as a column of the host."""
+        text = node.sql("duckdb")
+        slot, missing = -1, None
+        far = [
+            reading
+            for place in readings
+            if not is_near(self.clause, self.condition.variable, reading := self.condition.read.readings[place])
+        ]
+        if not far:
+            from hamlet.patterns.match.conditions import host_text
+
+            read = self.condition.read
+            alone = type(read)(text, read.readings, read.expression)
+            text = host_text(self.clause, type(self.condition)(self.condition.variable, alone, False, 0), self.ordered)
+        else:
+            [first, *_] = far
+            assert isinstance(first, Navigation)
+            slot, missing = self.tables.slot_of(first), text
+            for place in readings:
+                reading = self.condition.read.readings[place]
+                assert isinstance(reading, Navigation)
+                if reading.reads_number:
+                    raise _Unknown
+                text = text.replace(placeholder(place), f"({reading.value})")
+                missing = missing.replace(placeholder(place), f"(CASE WHEN false THEN ({reading.value}) END)")
+        column, kind = self._host_column(text)
+        value, is_null = (0.0, True) if missing is None else self._without_row(missing, kind)
+        operation = READ_REAL if kind == "real" else READ_INT
+        return _Typed([(operation, slot, column, int(is_null), value)], kind, 1)
+
+    def _host_column(self, text: str) -> tuple[int, str]:
+        """The number of a column of the host and its kind."""
+        known = self.tables.column_kinds.get(text)
+        if known is not None:
+            return known
+        ordered = self.ordered
+        host_kind = ordered.host.execute(f"DESCRIBE SELECT ({text}) AS v FROM {ordered.table}").fetchall()[0][1]
+        kind, cast = _kind_of(host_kind)
+        query = f"SELECT {cast.format(text)} AS v FROM (SELECT *, ({text}) AS __hamlet_v FROM {ordered.table})"
+        found = ordered.host.arrow(query.replace(cast.format(text), cast.format("__hamlet_v"))).column("v")
+        values = found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+        nulls = np.ascontiguousarray(values.is_null().to_numpy(zero_copy_only=False), np.uint8)
+        filled = values.fill_null(0.0 if kind == "real" else 0).to_numpy(zero_copy_only=False)
+        array: npt.NDArray[Any] = np.ascontiguousarray(filled, np.float64 if kind == "real" else np.int64)
+        self.tables.columns.append((array, nulls))
+        self.tables.column_kinds[text] = (len(self.tables.columns) - 1, kind)
+        return self.tables.column_kinds[text]
+
+    def _without_row(self, text: str, kind: str) -> tuple[float, bool]:
+        """The value of a column where its row is missing: the expression over NULL."""
+        ordered = self.ordered
+        listed = ", ".join(f"NULL AS {quoted(each)}" for each in ordered.columns)
+        typed = (
+            f"SELECT * FROM (SELECT * FROM {ordered.table} LIMIT 0) UNION ALL BY NAME SELECT {listed}, NULL AS {ROW}"
+        )
+        cast = _kind_of(ordered.host.execute(f"DESCRIBE SELECT ({text}) AS v FROM ({typed})").fetchall()[0][1])[1]
+        rows = ordered.host.execute(f"SELECT {cast.format(text)} FROM ({typed})").fetchall()
+        value = rows[0][0]
+        if value is None:
+            return 0.0, True
+        if kind != "real" and abs(int(value)) >= 2**53:
+            raise _Unknown
+        return float(value), False
+
+    def _reading(self, place: int) -> _Typed:
+        """An aggregate, or the number of the match."""
+        if place == -1:
+            return _Typed([(NUMBER_OF_MATCH, 0, 0, 0, 0.0)], "int", 1)
+        reading = self.condition.read.readings[place]
+        if not isinstance(reading, Aggregation) or reading.distinct or reading.order or reading.within:
+            raise _Unknown
+        function, arguments = reading.function.lower(), reading.arguments.strip()
+        if reading.condition or "__hamlet" in arguments or function not in ("count", "sum", "min", "max", "avg"):
+            raise _Unknown
+        if function == "count" and arguments == "*":
+            return _Typed([(COUNT, self.tables.counted(reading.variable), 0, 0, 0.0)], "int", 1)
+        if function == "count":
+            column, kind = self._host_column(f"(({arguments}) IS NOT NULL)::INTEGER")
+            total = self.tables.sum_of(self.tables.set_of(reading.variable), column, 0)
+            code: list[Operation] = [(ACCUMULATED_INT, total, 0, 0, 0.0), (PUSH_INT, 0, 0, 0, 0.0)]
+            return _Typed([*code, (COALESCE, 0, 0, 0, 0.0)], "int", 2)
+        column, kind = self._host_column(arguments)
+        if kind not in ("int", "real"):
+            raise _Unknown
+        which = {"sum": 0, "avg": 0, "min": 1, "max": 2}[function] + 3 * (kind == "real")
+        item = self.tables.sum_of(self.tables.set_of(reading.variable), column, which)
+        if function == "avg":
+            return _Typed([(AVERAGE, item, int(kind == "real"), 0, 0.0)], "real", 1)
+        return _Typed([(ACCUMULATED_REAL if kind == "real" else ACCUMULATED_INT, item, 0, 0, 0.0)], kind, 1)
+
+    # Code.
+
+    def _boolean(self, node: Any) -> _Typed:
+        found = self.compile(node)
+        if found.kind not in ("bool", "null"):
+            raise _Unknown
+        return found
+
+    def _alike(self, left: Any, right: Any) -> tuple[_Typed, _Typed, str]:
+        one, other = self.compile(left), self.compile(right)
+        if one.kind != other.kind:
+            for each, against in ((one, other), (other, one)):
+                if each.kind == "int" and against.kind == "real":
+                    each.code.append((TO_REAL, 0, 0, 0, 0.0))
+                    each.kind = "real"
+            if one.kind != other.kind:
+                raise _Unknown
+        return one, other, one.kind
+
+    @staticmethod
+    def _after(inner: _Typed, operation: Operation, kind: str) -> _Typed:
+        return _Typed([*inner.code, operation], kind, inner.depth)
+
+    @staticmethod
+    def _joined(parts: list[_Typed], operation: int, kind: str, which: int = 0) -> _Typed:
+        depth = max(part.depth + place for place, part in enumerate(parts))
+        code = [each for part in parts for each in part.code]
+        return _Typed([*code, (operation, which, 0, 0, 0.0)], kind, depth)
+
+
+def _kind_of(host_kind: str) -> tuple[str, str]:
+    """The kernel's kind of a type of the host, and how the host makes a number of a value."""
+    if host_kind in _WHOLE:
+        return "int", "CAST(({}) AS BIGINT)"
+    if host_kind in _REAL:
+        return "real", "CAST(({}) AS DOUBLE)"
+    if host_kind == "BOOLEAN":
+        return "bool", "CAST(({}) AS BIGINT)"
+    if host_kind in _TIMES:
+        return f"time:{host_kind}", "epoch_us(({}))"
+    match = re.fullmatch(r"DECIMAL\((\d+),(\d+)\)", host_kind)
+    if match and int(match[1]) <= 18:
+        return f"decimal:{match[2]}", f"CAST(({{}}) * {10 ** int(match[2])} AS BIGINT)"
+    raise _Unknown
+
+
+def _made(name: str, left: Any, right: Any) -> Any:
+    from sqlglot import exp
+
+    return getattr(exp, name)(this=left.copy(), expression=right.copy())

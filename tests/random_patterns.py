@@ -1,0 +1,399 @@
+"""Random row patterns over random tables: each as SQL, and as what the oracle takes.
+
+``python -m tests.random_patterns --seeds 0:1000`` compares; the first case that differs is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import hamlet
+from hamlet.oracle import patterns as oracle
+from hamlet.patterns.clause.tree import (
+    Alternation,
+    Anchor,
+    Concatenation,
+    Exclusion,
+    Permutation,
+    Quantified,
+    RowPattern,
+    Variable,
+)
+
+VARIABLES = ("a", "B", "c")
+AGGREGATES: dict[str, Callable[[list[Any]], Any]] = {
+    "SUM": lambda values: sum(values) if values else None,
+    "MIN": lambda values: min(values, default=None),
+    "MAX": lambda values: max(values, default=None),
+    "COUNT": len,
+}
+
+
+@dataclass
+class Text:
+    """An expression: SQL, and a function of a view."""
+
+    sql: str
+    value: Callable[[oracle.View], Any]
+
+
+@dataclass
+class Case:
+    """A statement over a table, and the task of each partition."""
+
+    sql: str
+    rows: list[dict[str, Any]]
+    columns: list[str]
+    expected: Callable[[], list[tuple[Any, ...]]]
+    notes: list[str] = field(default_factory=list)
+
+
+class Generator:
+    """One random case.
+
+    Parameters
+    ----------
+    seed : int
+    labels : bool
+        Whether conditions may read labels.
+    """
+
+    def __init__(self, seed: int, labels: bool = True) -> None:
+        self.random = random.Random(seed)
+        self.labels = labels
+        self.members = {each.lower(): (each.lower(),) for each in VARIABLES}
+        if self.chance(0.5):
+            self.members["u"] = tuple(each.lower() for each in self.random.sample(VARIABLES, 2))
+
+    def chance(self, share: float) -> bool:
+        return self.random.random() < share
+
+    # Patterns.
+
+    def pattern(self, depth: int, excluded: bool = False) -> tuple[str, RowPattern]:
+        kind = self.random.random()
+        if depth == 0 or kind < 0.25:
+            name = self.random.choice(VARIABLES)
+            return name, Variable(name.lower())
+        if kind < 0.32:
+            return ("^", Anchor(True)) if self.chance(0.5) else ("$", Anchor(False))
+        if kind < 0.36:
+            return "()", Concatenation(())
+        if kind < 0.42 and not excluded and self.exclusions:
+            sql, node = self.pattern(depth - 1, True)
+            return f"{{- {sql} -}}", Exclusion(node)
+        if kind < 0.47:
+            parts = [self.pattern(depth - 1, excluded) for _ in range(self.random.choice((2, 2, 3)))]
+            return f"PERMUTE({', '.join(sql for sql, _ in parts)})", Permutation(tuple(node for _, node in parts))
+        if kind < 0.6:
+            parts = [self.pattern(depth - 1, excluded) for _ in range(self.random.choice((2, 3)))]
+            return f"({' | '.join(sql for sql, _ in parts)})", Alternation(tuple(node for _, node in parts))
+        if kind < 0.8:
+            parts = [self.pattern(depth - 1, excluded) for _ in range(self.random.choice((2, 2, 3)))]
+            return f"({' '.join(sql for sql, _ in parts)})", Concatenation(tuple(node for _, node in parts))
+        sql, node = self.pattern(depth - 1, excluded)
+        text, low, high = self.random.choice(
+            [
+                ("*", 0, None),
+                ("+", 1, None),
+                ("?", 0, 1),
+                ("{2}", 2, 2),
+                ("{1,}", 1, None),
+                ("{,2}", 0, 2),
+                ("{1,3}", 1, 3),
+            ]
+        )
+        greedy = self.chance(0.6)
+        return f"({sql}){text}{'' if greedy else '?'}", Quantified(node, low, high, greedy)
+
+    # Expressions.
+
+    def name(self) -> str | None:
+        return self.random.choice([None, *VARIABLES, *(["u"] if "u" in self.members else [])])
+
+    def column(self) -> str:
+        return self.random.choice(("v", "v", "w"))
+
+    def reading(self, define: str | None) -> Text:
+        """A number read from the match."""
+        kind = self.random.random()
+        column = self.column()
+        if define is not None and not (self.labels and self.chance(0.4)):
+            if kind < 0.5:
+                return Text(column, lambda view: self.at(view, view.place(True, None, 0, None), column))
+            step = self.random.choice((-2, -1, 1, 0))
+            function = "PREV" if step <= 0 else "NEXT"
+            return Text(
+                f"{function}({column}, {abs(step)})",
+                lambda view: self.at(view, view.place(True, None, 0, None, step), column),
+            )
+        name = self.name()
+        key = None if name is None else name.lower()
+        written = column if name is None else f"{name}.{column}"
+        mode = self.random.choice([None, None, "RUNNING", *(["FINAL"] if define is None else [])])
+        prefix = f"{mode} " if mode else ""
+        if kind < 0.2:
+            return Text(written, lambda view: self.at(view, view.place(True, key, 0, None), column))
+        last = self.chance(0.5)
+        inwards = self.random.choice((0, 0, 1, 2))
+        logical = f"{'LAST' if last else 'FIRST'}({written}{f', {inwards}' if inwards else ''})"
+        if kind < 0.45:
+            return Text(prefix + logical, lambda view: self.at(view, view.place(last, key, inwards, mode), column))
+        if kind < 0.6:
+            step = self.random.choice((-2, -1, 1, 2))
+            text = f"{'PREV' if step < 0 else 'NEXT'}({logical}, {abs(step)})"
+            return Text(text, lambda view: self.at(view, view.place(last, key, inwards, None, step), column))
+        if kind < 0.68:
+            text = f"COUNT({'*' if name is None else name + '.*'})"
+            return Text(prefix + text, lambda view: len(view.seen(key, mode)))
+        if kind < 0.73:
+            return Text("MATCH_NUMBER()", lambda view: view.number)
+        function = self.random.choice(list(AGGREGATES))
+        distinct = self.chance(0.2)
+
+        def aggregate(view: oracle.View) -> Any:
+            values = [view.rows[view.start + place][column] for place in view.seen(key, mode)]
+            values = [each for each in values if each is not None]
+            return AGGREGATES[function](sorted(set(values)) if distinct else values)
+
+        return Text(f"{prefix}{function}({'DISTINCT ' if distinct else ''}{written})", aggregate)
+
+    @staticmethod
+    def at(view: oracle.View, row: int | None, column: str) -> Any:
+        return None if row is None else view.rows[row][column]
+
+    def number(self, define: str | None, depth: int = 1) -> Text:
+        kind = self.random.random()
+        if kind < 0.15 and define is not None:
+            constant = self.random.randrange(4)
+            return Text(str(constant), lambda view: constant)
+        if depth and kind < 0.3:
+            left, right = self.number(define, 0), self.number(define, 0)
+            sign = self.random.choice("+-")
+
+            def combined(view: oracle.View) -> Any:
+                one, other = left.value(view), right.value(view)
+                return None if one is None or other is None else one + (other if sign == "+" else -other)
+
+            return Text(f"({left.sql} {sign} {right.sql})", combined)
+        if depth and kind < 0.4:
+            inner = self.number(define, 0)
+            return Text(f"coalesce({inner.sql}, 1)", lambda view: _default(inner.value(view), 1))
+        return self.reading(define)
+
+    def condition(self, define: str, depth: int = 1) -> Text:
+        kind = self.random.random()
+        if depth and kind < 0.3:
+            left, right = self.condition(define, 0), self.condition(define, 0)
+            if self.chance(0.5):
+                return Text(f"({left.sql} AND {right.sql})", lambda view: _and(left.value(view), right.value(view)))
+            return Text(f"({left.sql} OR {right.sql})", lambda view: _or(left.value(view), right.value(view)))
+        if kind < 0.38:
+            inner = self.number(define)
+            return Text(f"{inner.sql} IS NULL", lambda view: inner.value(view) is None)
+        if kind < 0.45 and self.labels:
+            label = self.random.choice(VARIABLES)
+            text, value = self.classifier()
+            return Text(f"{text} = '{label}'", lambda view: _compare("=", value(view), label))
+        left, right = self.number(define), self.number(define)
+        sign = self.random.choice(("=", "<", "<=", ">", ">=", "<>"))
+        return Text(f"{left.sql} {sign} {right.sql}", lambda view: _compare(sign, left.value(view), right.value(view)))
+
+    def classifier(self) -> tuple[str, Callable[[oracle.View], Any]]:
+        name = self.name()
+        key = None if name is None else name.lower()
+        inner = f"CLASSIFIER({name or ''})"
+        known = {each.lower(): each for each in VARIABLES}
+        step = self.random.choice((0, 0, -1, 1))
+        text = inner if step == 0 else f"{'PREV' if step < 0 else 'NEXT'}({inner})"
+
+        def value(view: oracle.View) -> Any:
+            label = view.label_at(view.place(True, key, 0, None, step))
+            return None if label is None else known[label]
+
+        return text, value
+
+    def measure(self) -> Text:
+        kind = self.random.random()
+        if kind < 0.15:
+            return Text(*self.classifier())
+        if kind < 0.3:
+            name = self.name()
+            key = None if name is None else name.lower()
+            column = self.column()
+            distinct = self.chance(0.4)
+
+            def listed(view: oracle.View) -> Any:
+                values = [view.rows[view.start + place][column] for place in view.seen(key, None)]
+                return (list(dict.fromkeys(values)) if distinct else values) or None
+
+            written = column if name is None else f"{name}.{column}"
+            return Text(f"ARRAY_AGG({'DISTINCT ' if distinct else ''}{written})", listed)
+        return self.number(None)
+
+    # Cases.
+
+    def case(self) -> Case:
+        per_match = self.random.choice(("one", "one", "show", "omit", "unmatched"))
+        self.exclusions = per_match != "unmatched"
+        pattern, tree = self.pattern(self.random.choice((1, 2, 3)))
+        used = {node.name for node in _nodes(tree) if isinstance(node, Variable)}
+        while not used >= {each.lower() for each in VARIABLES}:
+            missing = next(each for each in VARIABLES if each.lower() not in used)
+            pattern, tree = f"({pattern} | {missing})", Alternation((tree, Variable(missing.lower())))
+            used.add(missing.lower())
+        definitions = {each: self.condition(each) for each in VARIABLES if self.chance(0.8)}
+        definitions = definitions or {"a": Text("true", lambda view: True)}
+        measures = [self.measure() for _ in range(3)]
+        skip, skip_to = self.random.choice(
+            [("past", None), ("past", None), ("next", None), ("first", "B"), ("last", "c"), ("last", "u")]
+        )
+        if skip_to == "u" and "u" not in self.members:
+            skip_to = "a"
+        within = self.random.choice((None, None, 0, 1, 3))
+        rows = self.table()
+        partitioned = self.chance(0.6)
+        sections = [
+            "PARTITION BY k" * partitioned,
+            "ORDER BY t, i",
+            "MEASURES " + ", ".join(f"{each.sql} AS m{place}" for place, each in enumerate(measures)),
+            {
+                "one": "",
+                "show": "ALL ROWS PER MATCH",
+                "omit": "ALL ROWS PER MATCH OMIT EMPTY MATCHES",
+                "unmatched": "ALL ROWS PER MATCH WITH UNMATCHED ROWS",
+            }[per_match],
+            {
+                "past": "",
+                "next": "AFTER MATCH SKIP TO NEXT ROW",
+                "first": f"AFTER MATCH SKIP TO FIRST {skip_to}",
+                "last": f"AFTER MATCH SKIP TO LAST {skip_to}",
+            }[skip],
+            f"PATTERN ({pattern})",
+            "" if within is None else f"WITHIN {within}",
+            f"SUBSET u = ({', '.join(self.members['u'])})" if "u" in self.members else "",
+            "DEFINE " + ", ".join(f"{name} AS {each.sql}" for name, each in definitions.items()),
+        ]
+        sql = "SELECT * FROM t MATCH_RECOGNIZE (\n" + "\n".join(filter(None, sections)) + "\n)"
+        conditions = {name.lower(): each.value for name, each in definitions.items()}
+
+        def expected() -> list[tuple[Any, ...]]:
+            found = []
+            keys = sorted({row["k"] for row in rows}, key=lambda key: (key is None, key)) if partitioned else [None]
+            for key in keys:
+                part = [row for row in rows if not partitioned or row["k"] == key]
+                part.sort(key=lambda row: (row["t"], row["i"]))
+                task = oracle.Task(
+                    tree,
+                    part,
+                    conditions,
+                    self.members,
+                    lambda start, row, part=part: within is None or part[row]["t"] - part[start]["t"] <= within,
+                    skip,
+                    None if skip_to is None else skip_to.lower(),
+                )
+                for shown, view in oracle.output(task, per_match, oracle.matches(task)):
+                    values = [None if view is None else each.value(view) for each in measures]
+                    row = part[shown]
+                    if per_match == "one":
+                        found.append((*([key] * partitioned), *values))
+                    else:
+                        head = [key] * partitioned
+                        rest = [row[each] for each in row if each not in ("t", "i", *(["k"] * partitioned))]
+                        found.append((*head, row["t"], row["i"], *values, *rest))
+            return found
+
+        return Case(sql, rows, [], expected)
+
+    def table(self) -> list[dict[str, Any]]:
+        count = self.random.randrange(1, 9)
+        return [
+            {
+                "i": place,
+                "k": self.random.choice((1, 2, None)),
+                "t": self.random.randrange(6),
+                "v": self.random.choice((None, 0, 1, 2, 3, 1, 2)),
+                "w": self.random.choice((0, 1, 2, None)),
+            }
+            for place in range(count)
+        ]
+
+
+def _nodes(tree: RowPattern) -> list[RowPattern]:
+    from hamlet.patterns.clause.tree import nodes
+
+    return list(nodes(tree))
+
+
+def _default(value: Any, other: Any) -> Any:
+    return other if value is None else value
+
+
+def _and(left: Any, right: Any) -> Any:
+    if left is False or right is False:
+        return False
+    return None if left is None or right is None else True
+
+
+def _or(left: Any, right: Any) -> Any:
+    if left is True or right is True:
+        return True
+    return None if left is None or right is None else False
+
+
+def _compare(sign: str, left: Any, right: Any) -> Any:
+    if left is None or right is None:
+        return None
+    return {
+        "=": left == right,
+        "<>": left != right,
+        "<": left < right,
+        "<=": left <= right,
+        ">": left > right,
+        ">=": left >= right,
+    }[sign]
+
+
+def outcome(case: Case) -> tuple[Any, Any]:
+    """What the engine and the oracle give: rows, or that matching could not go on."""
+    import pyarrow as pa
+
+    schema = pa.schema([(name, pa.int64()) for name in ("i", "k", "t", "v", "w")])
+    table = pa.Table.from_pylist(case.rows, schema)
+    try:
+        expected: Any = case.expected()
+    except oracle.CannotSkip:
+        expected = "cannot skip"
+    try:
+        found: Any = [tuple(row.values()) for row in hamlet.sql(case.sql, {"t": table}).rows()]
+    except hamlet.DataError as error:
+        found = "cannot skip" if "AFTER MATCH SKIP" in str(error) else str(error)
+    return found, expected
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seeds", default="0:1000")
+    low, high = map(int, parser.parse_args().seeds.split(":"))
+    nonempty = 0
+    for seed in range(low, high):
+        case = Generator(seed, labels=seed % 3 > 0).case()
+        try:
+            found, expected = outcome(case)
+        except Exception as error:
+            sys.stdout.write(f"seed {seed}\n{case.sql}\n{case.rows}\n")
+            raise SystemExit(f"{type(error).__name__}: {error}") from error
+        nonempty += bool(expected) and expected != "cannot skip"
+        if found != expected:
+            sys.stdout.write(f"seed {seed}\n{case.sql}\n{case.rows}\nfound    {found}\nexpected {expected}\n")
+            raise SystemExit(1)
+    sys.stdout.write(f"{high - low} cases agree, {nonempty} of them with rows\n")
+
+
+if __name__ == "__main__":
+    main()
