@@ -371,4 +371,4 @@ def test_commands_say_what_they_skip(tmp_path: Path, capsys: pytest.CaptureFixtu
         assert main([command, str(workload), *options[:2]]) == 0
         assert f"note: {said} 3 of 9 row groups of events that no query can use\n" in capsys.readouterr().err
         assert main([command, str(tmp_path / "p.mfotl"), "--where", "v > 1"]) == 2
-        assert "error: --where is for workloads of trend queries (.sase)" in capsys.readouterr().err
+        assert "error: --where speaks of an input; give --input" in capsys.readouterr().err

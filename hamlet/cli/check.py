@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
+from hamlet.cli.heard import refuse_unheard
 from hamlet.cli.loading import load
 from hamlet.cli.monitor import NEGATE, SIGNATURE
-from hamlet.cli.notations import extension_of, notation_of, only_for, only_for_queries, refuse_timezone, settings_of
+from hamlet.cli.notations import extension_of, notation_of, only_for, refuse_timezone, settings_of
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     FILE,
@@ -71,10 +72,11 @@ def command(
         return
     extension = extension_of(workload)
     only_for([extension or ""], {"signature": signature, "negate": negate}, ".mfotl", "policies")
-    only_for_queries(extension, {"where": where, "from": since, "to": until})
+    refuse_unheard([extension or ".sase"])
     if extension is not None:
         refuse_timezone(workload, columns)
         own = {"signature": signature, "negate": negate, "source": source, "quiet": quiet}
+        own |= {"where": where, "since": since, "until": until}
         said = notation_of(extension).check(workload, settings_of({**own, **columns}))
     else:
         checked, events = load(workload, source, quiet, columns, all_errors=True)

@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
+from hamlet.cli.heard import refuse_unheard
 from hamlet.cli.loading import load
 from hamlet.cli.monitor import NEGATE, SIGNATURE
-from hamlet.cli.notations import extension_of, notation_of, only_for, only_for_queries, refuse_timezone, settings_of
+from hamlet.cli.notations import extension_of, notation_of, only_for, refuse_timezone, settings_of
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
     FILE,
@@ -90,7 +91,7 @@ def command(
         return
     extension = extension_of(workload)
     only_for([extension or ""], {"signature": signature, "negate": negate}, ".mfotl", "policies")
-    only_for_queries(extension, {"where": where, "from": since, "to": until})
+    refuse_unheard([extension or ".sase"])
     if html is not None and shown_as is not None:
         raise click.UsageError("--html writes a page and prints nothing, so --format says nothing; give one of them")
     if extension is not None:
@@ -98,6 +99,7 @@ def command(
             raise click.UsageError("--query chooses from the queries of a workload (.sase)")
         refuse_timezone(workload, columns)
         own = {"signature": signature, "negate": negate, "source": source, "quiet": quiet}
+        own |= {"where": where, "since": since, "until": until}
         notation_of(extension).explain(workload, settings_of({**own, **columns}), shown_as or "text", html)
         return
     checked, events = load(workload, source, quiet, columns, queries)

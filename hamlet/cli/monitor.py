@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from hamlet.cli.heard import refuse_unheard
 from hamlet.cli.live import LIVE_OPTIONS, Destinations, Live, drive, is_live, live_of, refuse_live
 from hamlet.cli.notations import Part, Settings, by_notation, notation_of, only_for, settings_of
 from hamlet.cli.options import (
@@ -166,6 +167,7 @@ def command(
     only_for(list(grouped), own, ".mfotl", "policies")
     own = {name: options[name] for name in ("values", "start", "max_deadlines", "trends")}
     only_for(list(grouped), own, ".lola", "stream specifications")
+    refuse_unheard(grouped, live=goes_on)
     settings = settings_of(options)
     if settings.report is not None and len(grouped) > 1:
         raise click.UsageError("--report is a page about policies or about specifications; monitor them in two calls")

@@ -51,7 +51,9 @@ def tenants(paths: Sequence[str], settings: Settings, live: Live) -> list[Policy
         PolicyTenant(
             policies,
             options,
-            chosen=filter_of(settings.where, None, None, **{name: options[name] for name in _COLUMNS}),
+            chosen=filter_of(
+                settings.where, settings.since, settings.until, **{name: options[name] for name in _COLUMNS}
+            ),
             ignore_unknown=settings.ignore_unknown,
             drops=columns.get("bad_rows") == "drop",
             names=live.names,
@@ -92,7 +94,9 @@ def check(path: str, settings: Settings) -> str:
 def explain(path: str, settings: Settings, shown_as: str, html: str | None) -> None:
     """Show how a policy will be evaluated."""
     (policy,) = load([path], settings)
-    Serving([policy], pa.int64(), 1, negate=settings.negate)
+    wanted = Serving([policy], pa.int64(), 1, negate=settings.negate).predicates
+    if settings.source is not None:
+        _opened(settings, policy.signature, wanted)
     formula, columns, violations = evaluated(policy.formula, settings.negate)
     if html is None:
         click.echo(explained(policy.name, policy.source, formula, columns, violations=violations, shown_as=shown_as))

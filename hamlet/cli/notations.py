@@ -230,20 +230,3 @@ def only_for(extensions: Sequence[str], given: Mapping[str, Any], wanted: str, w
     for name, value in given.items():
         if value and wanted not in extensions:
             raise click.UsageError(f"--{name.replace('_', '-')} is for {what} ({wanted})")
-
-
-def only_for_queries(extension: str | None, given: Mapping[str, Any]) -> None:
-    """Refuse options that only workloads of trend queries read, where a file of another notation is given.
-
-    Parameters
-    ----------
-    extension : str or None
-        Of the file, as `extension_of` gives it.
-    given : mapping of str to object
-        Options by name; what is false or None was not given.
-
-    Raises
-    ------
-    click.UsageError
-    """
-    only_for([".sase" if extension is None else extension], given, ".sase", "workloads of trend queries")

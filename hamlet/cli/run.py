@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from hamlet.cli.heard import refuse_unheard
 from hamlet.cli.live import LIVE_OPTIONS, Destinations, Live, drive, is_live, live_of, refuse_live
 from hamlet.cli.loading import load
 from hamlet.cli.notations import extension_of
@@ -121,7 +122,9 @@ def command(
     live, output = live_of(options), outputs[0] if outputs else None
     lateness = {name: options.pop(name) for name in ("lateness", "late")}
     whole = any(options[name] is not None for name in ("trace", "report")) or limit is not None or dates
-    if is_live(source, outputs, live, options["input_format"], whole or options["threads"] > 1):
+    goes_on = is_live(source, outputs, live, options["input_format"], whole or options["threads"] > 1)
+    refuse_unheard([".sase"], live=goes_on)
+    if goes_on:
         refuse_live({"trace": options["trace"], "report": options["report"], "limit": limit, "dates": dates})
         destinations = Destinations(outputs, output_format, options.pop("overwrite"), [*inputs_of(source), workload])
         _follow(workload, source, live, destinations, (since, until, where, queries), {**options, **lateness})

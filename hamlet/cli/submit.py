@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from hamlet.cli.heard import refuse_unheard
 from hamlet.cli.loading import load
 from hamlet.cli.monitor import POLICY_OPTIONS, SIGNATURE
 from hamlet.cli.notations import extension_of, notation_of, only_for, refuse_timezone, settings_of
@@ -180,6 +181,7 @@ def command(
     """
     if output == "-":
         raise click.UsageError("hamlet submit writes to a directory; hamlet run writes to standard output")
+    refuse_unheard([extension_of(workload) or ".sase"])
     own = {name: options.pop(name) for name in _POLICY_DEFAULTS}
     extension = extension_of(workload)
     changed = {name: own[name] != default for name, default in _POLICY_DEFAULTS.items()}

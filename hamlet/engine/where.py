@@ -132,7 +132,8 @@ class FilteredEvents(EventSource):
         self.arrow_schema = source.arrow_schema
         self.condition = condition
         self._source = source
-        self._filter = Filter(condition, source.schema)
+        # All events are there, dicts too, so their columns are all that there are.
+        self._filter = Filter(condition, replace(source.schema, closed=True))
         possible = self._filter.conditions.possible
         left = source.leave_out(lambda bounds: not possible(bounds), BY_WHERE, self._filter.columns)
         self.rows = None if source.rows is None else source.rows - left

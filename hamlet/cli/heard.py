@@ -1,0 +1,175 @@
+"""Which options a call hears, and why it does not hear the others: an option that would do nothing is refused.
+
+Each rule names options, says of which calls it speaks, and gives the reason as the user reads it, behind the option.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from hamlet.cli.options import inputs_of
+
+_GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.ENVIRONMENT)
+_PACKED = (".gz", ".zst", ".bz2")
+_FORMATS = {".parquet": "Parquet", ".pq": "Parquet", ".json": "JSON", ".jsonl": "JSON", ".ndjson": "JSON"}
+_COLUMNS = ("time_column", "type_column", "order_column")
+QUERIES, POLICIES, SPECIFICATIONS = ".sase", ".mfotl", ".lola"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a command.
+
+    Attributes
+    ----------
+    command : str
+    notations : frozenset of str
+        The extensions of the files.
+    live : bool
+        Whether events come as they happen.
+    options : dict
+        All options by name.
+    """
+
+    command: str
+    notations: frozenset[str]
+    live: bool
+    options: dict[str, Any]
+
+    def only(self, *notations: str) -> bool:
+        """Whether all files are of these notations."""
+        return self.notations <= set(notations)
+
+    def asks(self, name: str) -> bool:
+        """Whether an option is there and says something."""
+        return bool(self.options.get(name))
+
+    @property
+    def reads(self) -> bool:
+        """Whether there is an input, or the command always has one."""
+        return self.command not in ("check", "explain") or self.asks("source")
+
+    @property
+    def formats(self) -> set[str | None]:
+        """The formats of the inputs, None for those whose names do not say it."""
+        asked = self.options.get("input_format")
+        if asked is not None:
+            return {{"parquet": "Parquet", "json": "JSON", "csv": "CSV"}.get(asked, asked)}
+        return {_format_of(each) for each in inputs_of(self.options.get("source"))}
+
+
+def _format_of(source: str) -> str | None:
+    suffixes = [each.lower() for each in Path(source).suffixes if each.lower() not in _PACKED]
+    return _FORMATS.get(suffixes[-1]) if suffixes else None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Options that some calls do not hear.
+
+    Attributes
+    ----------
+    options : tuple of str
+    holds : callable
+        Whether a call does not hear them.
+    reason : str
+    """
+
+    options: tuple[str, ...]
+    holds: Callable[[Call], bool]
+    reason: str
+
+
+RULES = (
+    Rule(("idle",), lambda call: not call.asks("clock"), "says how long --clock waits; give --clock"),
+    Rule(("every",), lambda call: not call.asks("checkpoint"), "says how often --checkpoint saves; give --checkpoint"),
+    Rule(
+        ("where", "since", "until", "input_format", "time_unit", "delimiter", "bad_rows"),
+        lambda call: not call.reads,
+        "speaks of an input; give --input",
+    ),
+    Rule(
+        _COLUMNS,
+        lambda call: not call.reads and call.only(POLICIES, SPECIFICATIONS),
+        "speaks of an input; give --input",
+    ),
+    Rule(
+        ("delimiter",),
+        lambda call: bool(call.formats) and call.formats <= {"Parquet", "JSON", "arrow"},
+        "is for CSV, and the input is another format",
+    ),
+    Rule(
+        ("overwrite",),
+        lambda call: call.command in ("run", "monitor", "sql") and not _directories(call),
+        "replaces an output directory; give --output DIR",
+    ),
+    Rule(
+        ("mode",),
+        lambda call: call.options.get("verdicts") != "equivalent",
+        "says which verdicts are equivalent; give --verdicts equivalent",
+    ),
+    Rule(
+        ("type_column",),
+        lambda call: call.only(SPECIFICATIONS) and not call.asks("trends"),
+        "names the types of events, and specifications (.lola) read events without types",
+    ),
+    Rule(
+        ("lateness", "late"),
+        lambda call: (
+            call.command in ("run", "monitor", "sql") and not call.live and SPECIFICATIONS not in call.notations
+        ),
+        "is for events as they happen: those of files are sorted by time, so none is late",
+    ),
+    Rule(
+        ("max_memory",),
+        lambda call: (
+            call.command == "submit"
+            and call.only(POLICIES, SPECIFICATIONS)
+            and not (call.only(POLICIES) and call.asks("stream"))
+        ),
+        "is not heard on Spark, where executors have limits of their own; hamlet monitor hears it",
+    ),
+    Rule(
+        ("open_end", "ignore_unknown"),
+        lambda call: call.command == "submit" and call.asks("stream"),
+        "belongs to a batch: a --stream has no end, and reads no logs",
+    ),
+    Rule(
+        ("order_column",),
+        lambda call: call.command == "submit" and call.only(SPECIFICATIONS),
+        "is not heard on Spark for specifications; hamlet monitor hears it",
+    ),
+)
+
+
+def _directories(call: Call) -> list[str]:
+    return [
+        each
+        for each in call.options.get("outputs") or ()
+        if each != "-" and "://" not in each and not each.startswith("unix:")
+    ]
+
+
+def refuse_unheard(notations: Iterable[str], *, live: bool = False) -> None:
+    """Refuse the options of the running command that were given and would do nothing.
+
+    Raises
+    ------
+    click.UsageError
+        It names the option, and says why.
+    """
+    context = click.get_current_context()
+    call = Call(str(context.info_name), frozenset(notations), live, dict(context.params))
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        if context.get_parameter_source(name) not in _GIVEN:
+            continue
+        for rule in RULES:
+            if name in rule.options and rule.holds(call):
+                raise click.UsageError(f"{parameter.opts[0]} {rule.reason}")

@@ -1,0 +1,168 @@
+"""Each option of each command is heard by each notation, or refused with the reason; none is accepted and ignored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import hamlet
+import hamlet.policies as policies
+import hamlet.streams as streams
+from hamlet.cli import main
+
+QUERY = "RETURN COUNT(*) PATTERN A WITHIN 100 s"
+EVENTS = [{"time": time, "type": "AB"[time % 2], "a": time} for time in range(6)]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("w.sase").write_text(QUERY)
+    Path("p.mfotl").write_text("A(a)")
+    Path("p.sig").write_text("A(a: int) B(a: int)")
+    Path("s.lola").write_text('input a: Int64  trigger a > 0 "a"')
+    Path("e.csv").write_text(
+        "time,type,a\n" + "".join(f"{each['time']},{each['type']},{each['a']}\n" for each in EVENTS)
+    )
+    pq.write_table(pa.Table.from_pylist(EVENTS), "e.parquet")
+    Path("e.jsonl").write_text("".join(f'{{"time": {each["time"]}, "a": {each["a"]}}}\n' for each in EVENTS))
+    Path("e.log").write_text("@1 A(1) @2 A(2)")
+    return tmp_path
+
+
+OF = {"w.sase": (), "p.mfotl": ("--signature", "p.sig"), "s.lola": ()}
+REFUSED = [
+    *(
+        (command, file, "", option, "speaks of an input; give --input")
+        for command in ("check", "explain")
+        for file in OF
+        for option in (
+            *("--where garbage", "--from garbage", "--to 3"), *("--bad-rows drop", "--delimiter ;", "--time-unit ms")
+        )
+    ),
+    *(
+        (command, file, "", option, "speaks of an input; give --input")
+        for command in ("check", "explain")
+        for file in ("p.mfotl", "s.lola")
+        for option in ("--time-column t", "--type-column t", "--order-column o")
+    ),
+    *(
+        (command, file, "e.csv", option, said)
+        for command in ("check", "explain")
+        for file in OF
+        for option, said in (("--where ((", "expected"), ("--from no", "no"), ("--time-column nosuch", "nosuch"))
+    ),
+    *((command, file, "nosuch.csv", "", "nosuch.csv") for command in ("check", "explain") for file in OF),
+    ("monitor", "p.mfotl", "e.csv", "--lateness bogus", "sorted by time"),
+    ("monitor", "p.mfotl", "e.csv", "--late drop", "sorted by time"),
+    ("monitor", "s.lola", "e.csv", "--lateness bogus", "lateness is 'bogus'"),
+    *(
+        ("monitor", "p.mfotl", "e.log", option, "has no columns")
+        for option in (
+            *("--order-column o", "--time-column t", "--type-column t", "--delimiter ;"),
+            *("--where a>1", "--from 1", "--to 2"),
+        )
+    ),
+    ("monitor", "p.mfotl", "e.csv", "--mode global", "give --verdicts equivalent"),
+    ("monitor", "p.mfotl", "e.csv", "--mode global --verdicts all", "give --verdicts equivalent"),
+    ("monitor", "s.lola", "e.csv", "--type-column nosuch", "specifications (.lola) read events without types"),
+    *((command, file, "e.csv", "--overwrite", "give --output DIR") for command, file in (
+        ("run", "w.sase"), ("monitor", "p.mfotl"), ("monitor", "s.lola"),
+    )),
+    ("run", "w.sase", "e.csv", "--overwrite --output -", "give --output DIR"),
+    ("run", "w.sase", "e.parquet", "--delimiter ;", "is for CSV"),
+    ("monitor", "p.mfotl", "e.parquet", "--delimiter ;", "is for CSV"),
+    ("monitor", "s.lola", "e.jsonl", "--delimiter ;", "is for CSV"),
+    *(("submit", file, "e.csv", f"-o out {option}", said) for file, option, said in (
+        ("p.mfotl", "--max-memory 1B", "hamlet monitor hears it"),
+        ("p.mfotl", "--mode global", "give --verdicts equivalent"),
+        ("p.mfotl", "--stream --open-end", "belongs to a batch"),
+        ("p.mfotl", "--stream --ignore-unknown", "belongs to a batch"),
+        ("s.lola", "--max-memory 1B", "hamlet monitor hears it"),
+        ("s.lola", "--order-column a", "hamlet monitor hears it"),
+        ("s.lola", "--type-column a", "read events without types"),
+    )),
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(("command", "file", "source", "options", "said"), REFUSED)
+def test_what_would_do_nothing_is_refused(
+    command: str, file: str, source: str, options: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--input", source] if source else []
+    assert main([command, file, *OF[file], *given, *options.split()]) == 2
+    assert said in capsys.readouterr().err
+
+
+HEARD = [
+    *((file, "e.csv", "--where a>2") for file in OF),
+    *((file, "e.csv", "--from 3") for file in OF),
+    *((file, "e.csv", "--to 3") for file in OF),
+    *((file, "e.parquet", "--where a>2 --from 4") for file in OF),
+    ("s.lola", "e.jsonl", "--where a>2"),
+    ("s.lola", "e.jsonl", "--from 3"),
+    ("s.lola", "e.csv", "--order-column a"),
+    ("p.mfotl", "e.csv", "--order-column a"),
+    ("p.mfotl", "e.csv", "--time-points event"),
+]
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(("file", "source", "options"), HEARD)
+def test_what_is_heard_is_heard_by_all(
+    file: str, source: str, options: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["run" if file == "w.sase" else "monitor", file, *OF[file], "--input", source, "--output", "-", "-q"]
+    assert main(command) == 0
+    plain = capsys.readouterr().out
+    assert main([*command, *options.split()]) == 0
+    chosen = capsys.readouterr().out
+    assert plain
+    assert (chosen == plain) == ("--order-column" in options or "--time-points" in options)
+
+
+def _rows(notation: str, events: Any, **options: Any) -> list[dict[str, Any]]:
+    if notation == "queries":
+        return hamlet.run(hamlet.Workload.parse(QUERY), events, **options).rows()
+    if notation == "policies":
+        return policies.run(policies.Policy.parse("A(a)", signature="A(a: int) B(a: int)"), events, **options).rows()
+    return streams.run(streams.Specification.parse('input a: Int64  trigger a > 0 "a"'), events, **options).rows()
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("notation", ["queries", "policies", "specifications"])
+@pytest.mark.parametrize("form", ["file", "table", "dicts", "columns"])
+def test_python_has_the_same_options(notation: str, form: str) -> None:
+    forms = {
+        "file": "e.csv",
+        "table": pa.Table.from_pylist(EVENTS),
+        "dicts": EVENTS,
+        "columns": {name: [each[name] for each in EVENTS] for name in EVENTS[0]},
+    }
+    events = forms[form]
+    kept = [each for each in EVENTS if each["a"] > 2]  # type: ignore[operator]
+    assert _rows(notation, events, where="a > 2") == _rows(notation, kept)
+    assert _rows(notation, events, since=3) == _rows(notation, kept)
+    assert _rows(notation, events, until=3) == _rows(notation, EVENTS[:3])
+    assert _rows(notation, events, order_column="a", bad_rows="drop") == _rows(notation, EVENTS)
+    with pytest.raises(hamlet.OptionError, match="until \\(1\\) is not after since \\(3\\)"):
+        _rows(notation, events, since=3, until=1)
+    with pytest.raises(hamlet.OptionError, match="there is no option 'wehre'; did you mean 'where'"):
+        _rows(notation, events, wehre="a > 2")
+
+
+@pytest.mark.parametrize("notation", ["queries", "policies", "specifications"])
+def test_python_reads_text_with_the_same_options(notation: str, folder: Path) -> None:
+    path = folder / "bad.csv"
+    path.write_text("time;type;a\n1;A;1\n2;A\n3;A;3\n")
+    good = [{"time": 1, "type": "A", "a": 1}, {"time": 3, "type": "A", "a": 3}]
+    assert _rows(notation, path, delimiter=";", bad_rows="drop") == _rows(notation, good)
+    with pytest.raises(hamlet.DataError):
+        _rows(notation, path, delimiter=";")
+    shuffled = [EVENTS[place] for place in (3, 0, 5, 1, 4, 2)]
+    assert _rows(notation, shuffled, order_column="a") == _rows(notation, EVENTS)
