@@ -189,7 +189,8 @@ def test_pushes_of_any_size_give_the_same_verdicts(mode: Any, sizes: tuple[int, 
     atoms[chance.random(count) < 0.7] = 0
     results = []
     for pieces in (sizes, (1000,)):
-        stream, rows, at = new_stream(found, mode, True), [], 0
+        stream, at = new_stream(found, mode, True), 0
+        rows: list[Any] = []
         while at < count:
             size = pieces[at % len(pieces)]
             stream.feed(times[at : at + size], atoms[at : at + size])

@@ -184,12 +184,17 @@ def read_arrivals(
     types = {field.name: field.type for field in known}
     for batch in batches:
         for path in batch.column(0).to_pylist():
-            place = Path("/" + path.removeprefix("file:").lstrip("/"))
+            place = path_of(path)
             reader = open_path(place, key, type_column, input_format, form, types)
             yield from _read(reader, schema)
             dropped = dropped_by(reader)
             if dropped.rows:
                 told(place.name, dropped)
+
+
+def path_of(text: str) -> Path:
+    """A path of this machine as Hadoop writes it."""
+    return Path("/" + text.removeprefix("file:").lstrip("/"))
 
 
 def _read(reader: Reader, schema: pa.Schema) -> Iterator[pa.RecordBatch]:

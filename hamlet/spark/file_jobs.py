@@ -6,6 +6,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Unpack
 
 from pyspark.sql import SparkSession
@@ -18,6 +19,7 @@ from hamlet.output.files import check_destination, staged
 from hamlet.output.place import check_beside
 from hamlet.planner.workload import Workload
 from hamlet.spark.batch import measured, partial_rows, tracing
+from hamlet.spark.checkpoint import LOCK, owned
 from hamlet.spark.continuous import PROVIDER, ROCKSDB, Continuous, prepared
 from hamlet.spark.counters import DroppedParam, StatsParam, events_seen, noted_of, summed
 from hamlet.spark.findings import unit_notes, warnings_of
@@ -223,10 +225,16 @@ def submit_stream(
         As `submit`; DataError at a late event.
     """
     chosen = job_of(Stream, Options, options)
-    sources, partitions = sources_of(source), chosen.partitions
-    folder = local_output(output).resolve()
-    if folder.is_dir() and any(folder.iterdir()) and not _holds_something(checkpoint):
-        raise OutputError(f"{output} is not empty, and the checkpoint {checkpoint} is: rows would be there twice")
+    folder, place = local_output(output).resolve(), local_path(checkpoint)
+    with contextlib.nullcontext() if place is None else owned(str(place)):
+        if folder.is_dir() and any(folder.iterdir()) and not _holds_something(checkpoint):
+            raise OutputError(f"{output} is not empty, and the checkpoint {checkpoint} is: rows would be there twice")
+        return _follow(workload, sources_of(source), folder, checkpoint, chosen)
+
+
+def _follow(workload: Workload, sources: list[str], folder: Path, checkpoint: str, chosen: Stream) -> dict[str, Any]:
+    """Run a continuous job, until it is stopped."""
+    partitions = chosen.partitions
     events = opened(sources, workload, chosen)
     ours = SparkSession.getActiveSession() is None
     with session(chosen.master) as spark, translated():
@@ -259,4 +267,4 @@ def submit_stream(
 
 def _holds_something(folder: str) -> bool:
     path = local_path(folder)
-    return path is None or (path.is_dir() and any(path.iterdir()))
+    return path is None or (path.is_dir() and any(each.name != LOCK for each in path.iterdir()))

@@ -284,17 +284,13 @@ class LocalFiles:
 
         `told` hears, in tasks, of the rows of a file that were left out.
         """
-        reader = spark.readStream.format("binaryFile").schema(_BINARY_FILE)
-        if files is not None:
-            reader = reader.option("maxFilesPerTrigger", files)
-        # Only the paths are asked for, so Spark reads no file: the tasks do, as everywhere else.
         source = Path(_one_of([str(each) for each in self._given]))
         if any(each.folders is not None for each in self._files):
             raise UnsupportedError(
                 f"{source}: a continuous job (--stream) does not read columns that folders say (name=value); put them "
                 "into the files"
             )
-        paths = reader.load(_as_glob(str(source.resolve()))).select("path")
+        paths = followed_paths(spark, source, files)
         schema, arrow = self._carried()
         known = pa.schema([field.with_type(_values(field.type)) for field in self._fields])
         hears = told or (lambda *_: None)
@@ -335,6 +331,17 @@ class LocalFiles:
         read = partial(read_files, files, self._key, column, self._input_format, self._form, arrow)
         count = len(files)
         return mapped(spark.range(0, count, 1, count), read, schema)
+
+
+def followed_paths(spark: SparkSession, folder: Path, files: int | None) -> DataFrame:
+    """The paths of the files of a folder as they come.
+
+    Only these are asked for, so Spark reads no file: that is done as everywhere else.
+    """
+    reader = spark.readStream.format("binaryFile").schema(_BINARY_FILE)
+    if files is not None:
+        reader = reader.option("maxFilesPerTrigger", files)
+    return reader.load(_as_glob(str(folder.resolve()))).select("path")
 
 
 def spark_type(arrow: pa.DataType) -> DataType:

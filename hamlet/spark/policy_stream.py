@@ -1,32 +1,37 @@
 """A policy over files as they are added to a folder: the continuous job.
 
-Spark follows the folder and hands over micro-batches; one monitor takes them in turn and keeps its state in the
-checkpoint, a file per micro-batch. A micro-batch that is run again after a crash begins with the state of the one
-before it and writes files of the same names, so every row is there once.
+Spark follows the folder and says which files a micro-batch has. They are read as everywhere (`hamlet.spark.arrivals`),
+and one monitor takes them in turn and keeps its state in the checkpoint, a file per micro-batch. A file that cannot be
+read ends the job before anything of its micro-batch is written, and is read again when the job goes on. A micro-batch
+that is run again after a crash begins with the state of the one before it and writes files of the same names, so every
+row is there once.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Unpack
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from hamlet.engine.options import takes
 from hamlet.errors import DataError, OutputError, RestoreError, UnsupportedError
-from hamlet.input.files import event_files, format_of
+from hamlet.input.files import event_files
 from hamlet.output.columnar import file_writer, folder_of
 from hamlet.policies import Monitor, Policy
 from hamlet.policies.options import OnlineOptions
 from hamlet.policies.runner import Serving
-from hamlet.spark.input import local_output, local_path
+from hamlet.spark.arrivals import Arrivals
+from hamlet.spark.checkpoint import check_parts, owned
+from hamlet.spark.events import path_of
+from hamlet.spark.input import followed_paths, local_output, local_path
 from hamlet.spark.options import PolicyStream, PolicyStreamOptions, job_of
 from hamlet.spark.session import at_the_end, session, translated
 
+_LOOK = 2  # seconds between two looks at files that were read
 _STATES = "monitor"  # the folder of states below the checkpoint
 
 
@@ -40,7 +45,7 @@ def submit_stream(
     ----------
     policy : Policy
     source : str
-        A folder of Parquet, CSV or JSON lines files; the first of them must be there, since it says what the columns
+        A folder of Parquet, CSV or JSON lines files; the first of them must be there, since it says of what type times
         are.
     output : str
         A directory; rows are written as ``policy=<name>/part-<micro-batch>.<format>`` once they are decided.
@@ -55,7 +60,7 @@ def submit_stream(
     Returns
     -------
     dict
-        ``batches``, ``events`` and ``rows`` of this run.
+        ``batches``, ``events`` and ``rows`` of this run, and ``notes``: files that were moved away.
 
     Raises
     ------
@@ -68,32 +73,33 @@ def submit_stream(
     path = local_path(source)
     if path is None:
         raise UnsupportedError(f"{source} is a URL of another file system; --stream follows a folder of this machine")
-    first = event_files(path)[0] if path.exists() else None
-    if first is None:
+    if not path.is_dir():
         raise DataError(f"no such folder: {source}")
-    kind = format_of(first, chosen.input_format)
     folder, states = local_output(output).resolve(), Path(checkpoint, _STATES)
-    if folder.is_dir() and any(folder.iterdir()) and not states.is_dir():
-        raise OutputError(f"{output} is not empty, and the checkpoint {checkpoint} is: rows would be there twice")
-    writer = _Writer(policy, chosen, folder, states)
-    with session(chosen.master) as spark, translated():
-        frame = _followed(spark, str(path), kind, chosen.files_per_batch)
-        query = chosen.writer(frame, str(Path(checkpoint, "spark"))).foreachBatch(writer.take).start()
-        try:
-            query.awaitTermination()
-        finally:
-            with at_the_end():
-                query.stop()
-            if writer.failed is not None:
-                raise writer.failed  # as it was before it went through the JVM
-    return {"batches": writer.batches, "events": writer.events, "rows": writer.rows}
-
-
-def _followed(spark: SparkSession, path: str, kind: str, files: int | None) -> DataFrame:
-    options: Mapping[str, Any] = {"header": True, "inferSchema": True} if kind == "csv" else {}
-    schema = spark.read.format(kind).options(**options).load(path).schema
-    stream = spark.readStream.format(kind).options(**options).schema(schema)
-    return (stream if files is None else stream.option("maxFilesPerTrigger", files)).load(path)
+    with owned(checkpoint):
+        check_parts(checkpoint, states)
+        if folder.is_dir() and any(folder.iterdir()) and not states.is_dir():
+            raise OutputError(f"{output} is not empty, and the checkpoint {checkpoint} is: rows would be there twice")
+        states.mkdir(parents=True, exist_ok=True)
+        serving = Serving([policy], pa.int64(), 1, negate=chosen.run.negate)  # what cannot be monitored costs no JVM
+        first = event_files(path)[0]
+        arrivals = Arrivals(policy, serving.predicates, chosen.run, chosen.input_format, first, states)
+        arrivals.check()
+        writer = _Writer(policy, chosen, arrivals, folder, states)
+        with session(chosen.master) as spark, translated():
+            frame = followed_paths(spark, path, chosen.files_per_batch)
+            query = chosen.writer(frame, str(Path(checkpoint, "spark"))).foreachBatch(writer.take).start()
+            try:
+                while not query.awaitTermination(_LOOK):
+                    arrivals.check()
+                arrivals.check()
+            finally:
+                with at_the_end():
+                    query.stop()
+                if writer.failed is not None:
+                    raise writer.failed  # as it was before it went through the JVM
+    notes = [f"{each} was moved away before it was read" for each in arrivals.gone]
+    return {"batches": writer.batches, "events": writer.events, "rows": writer.rows, "notes": notes}
 
 
 class _Writer:
@@ -107,19 +113,20 @@ class _Writer:
         What stopped it.
     """
 
-    def __init__(self, policy: Policy, chosen: PolicyStream, folder: Path, states: Path) -> None:
+    def __init__(self, policy: Policy, chosen: PolicyStream, arrivals: Arrivals, folder: Path, states: Path) -> None:
         self._policy, self._options, self._format = policy, asdict(chosen.run), chosen.output_format
+        self._arrivals = arrivals
         self._folder, self._states = folder / folder_of("policy", policy.name), states
         self.batches = self.events = self.rows = 0
         self.failed: Exception | None = None
-        Monitor(policy, **self._options)  # what cannot be monitored costs no JVM
         self._folder.mkdir(parents=True, exist_ok=True)
-        states.mkdir(parents=True, exist_ok=True)
 
     def take(self, frame: DataFrame, batch: int) -> None:
         """Monitor a micro-batch; Spark gives one again where it does not know that it was done."""
         try:
-            self._take(frame.toArrow(), batch)
+            paths = sorted(path_of(row[0]) for row in frame.collect())
+            self._arrivals.check()
+            self._take(self._arrivals.read(paths), batch)
         except Exception as error:
             self.failed = error
             raise
@@ -135,6 +142,7 @@ class _Writer:
         fresh = state.with_suffix(".new")
         fresh.write_bytes(monitor.save())
         fresh.replace(state)
+        self._arrivals.remember()
         for old in sorted(self._states.glob("*.state"))[:-2]:  # the one before may be needed again
             old.unlink()
         self.batches += 1
