@@ -245,6 +245,7 @@ class QueryView:
     exact: Served
     scaled: Served
     matching: Matching | None = None
+    groups: tuple[str, ...] = ()  # all that GROUP-BY names
 
     @property
     def rung(self) -> str:

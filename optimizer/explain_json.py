@@ -15,11 +15,13 @@ It is stable: keys may be added, `version` changes when one is renamed, removed 
     What queries share, and the prices that decide about it: `optimizer.explain_sharing`.
 ``queries[]``
     ``name``, ``pattern``, ``returns`` (texts), ``class`` (place in ``classes``), ``variables``, ``partition``,
-    ``window``, ``templates``, ``rung``, ``operator``, ``memory``, ``maps``.
+    ``groups``, ``window``, ``templates``, ``rung``, ``operator``, ``memory``, ``maps``.
 ``queries[].variables[]``
     ``name``, ``type``, ``negated``, ``conditions`` (texts), ``broadcast`` (partition attributes that its type lacks).
 ``queries[].partition``
     ``grouping``, ``equivalence``: lists of attributes.
+``queries[].groups``
+    All that GROUP-BY names (texts), what trends took included.
 ``queries[].window``
     ``within``, ``slide``: durations ``{"text", "ticks"}``; ``offset`` (text or null); ``timezone`` (name or null);
     ``open_at_once``: the most windows open at one time.
@@ -103,6 +105,7 @@ def _query(place: int, query: QueryView, workload: WorkloadView) -> dict[str, An
         "class": next(number for number, each in enumerate(workload.plan.classes) if place in each.queries),
         "variables": [asdict(variable) for variable in query.variables],
         "partition": {"grouping": list(query.grouping), "equivalence": list(query.equivalence)},
+        "groups": list(query.groups),
         "window": {
             "within": {"text": window.within, "ticks": window.within_ticks if known else None},
             "slide": {"text": window.slide, "ticks": window.slide_ticks if known else None},

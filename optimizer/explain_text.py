@@ -116,10 +116,10 @@ def _variable(variable: Variable) -> str:
 def partition_text(query: QueryView) -> str:
     """The partition attributes of a query, and what a result row stands for."""
     attributes = [*query.grouping, *(name for name in query.equivalence if name not in query.grouping)]
+    rows = f"a row per window and {', '.join(query.groups)}" if query.groups else "one row per window"
     if not attributes:
-        return "none: all events together, one row per window"
+        return f"none: all events together, {rows}"
     rolled_up = [name for name in attributes if name not in query.grouping]
-    rows = f"a row per window and {', '.join(query.grouping)}" if query.grouping else "one row per window"
     return f"{', '.join(attributes)}; {rows}{', summed over ' + ', '.join(rolled_up) if rolled_up else ''}"
 
 

@@ -187,7 +187,7 @@ def test_another_rendering_is_an_error() -> None:
 
 # ------------------------------------------------------------------------------------------------------------ JSON
 
-QUERY = "name pattern returns class variables partition window templates rung operator memory maps matching"
+QUERY = "name pattern returns class variables partition groups window templates rung operator memory maps matching"
 KEYS = {
     "": "version time_unit classes sharing constants queries",
     "sharing": "groups left_out same apart",

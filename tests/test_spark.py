@@ -93,15 +93,39 @@ FEATURES = {
     "conjunction": Features(queries=4, conjunction=True),
     "broadcast": Features(queries=4, broadcast=True),
     "matching": Features(queries=4, semantics=True, span=True, session=True, distinct=True, broadcast=True),
+    "taken": Features(queries=4, semantics=True, matched=True, taken=True, having=True, top=True, broadcast=True),
 }
 SEEDS = [("queries", 11), ("queries", 12), ("queries", 13), ("queries", 14), ("conjunction", 21), ("broadcast", 31)]
-SEEDS += [("matching", 41), ("matching", 42)]
+SEEDS += [("matching", 41), ("matching", 42), ("taken", 51), ("taken", 52)]
 
 
 @pytest.mark.parametrize(("features", "seed"), SEEDS)
 def test_random_workloads(spark: SparkSession, features: str, seed: int) -> None:
     case: Case = random_case(seed, FEATURES[features])
     check(spark, case[0], table_of(case), **case[2])
+
+
+def test_matched_events_and_trend_groups(spark: SparkSession) -> None:
+    """Partitions of a group lie in several tasks; an event that all of them take counts once."""
+    text = """
+        EVENT X(g STRING, v INT);
+        a: RETURN COUNT(EVENTS X), SUM(EVENTS X.v), SUM(EVENTS B.v), AVG(EVENTS B.v) PATTERN SEQ(X, B+) WHERE [k]
+           WITHIN 30 s SLIDE 10 s;
+        b: RETURN FIRST(A.g), LAST(A.d), COUNT(A), COUNT(EVENTS B) PATTERN SEQ(A{1,3}, B) WHERE [k]
+           GROUP-BY FIRST(A.g), LAST(A.d), COUNT(A) HAVING COUNT(A) > 1 TOP 3 BY COUNT(EVENTS B) WITHIN 30 s;
+        c: RETURN COUNT(*), MAX(EVENTS B.v) PATTERN SEQ(A, B) AND SEQ(B, A) WHERE [k] WITHIN 30 s"""
+    size = 400
+    table = pa.table(
+        {
+            "time": [i // 2 for i in range(size)],
+            "type": ["ABBXAB"[i % 6] for i in range(size)],
+            "k": [i * 7 % 5 for i in range(size)],
+            "g": [None if i % 11 == 0 else f"g{i % 3}" for i in range(size)],
+            "d": [None if i % 4 == 0 else (i % 3) / 2 for i in range(size)],
+            "v": [i % 13 - 6 for i in range(size)],
+        }
+    )
+    assert len(check(spark, text, table)) > 40
 
 
 @pytest.mark.parametrize(

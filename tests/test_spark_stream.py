@@ -74,6 +74,25 @@ def test_a_stream_goes_on_from_its_checkpoint(store: SparkSession, tmp_path: Pat
     assert_same_rows(found, hamlet.run(WORKLOAD, table).rows())
 
 
+def test_groups_by_what_trends_took(store: SparkSession, tmp_path: Path) -> None:
+    """Partial rows of several tasks: values of groups, and matched events, are merged exactly."""
+    text = """
+        EVENT C(g STRING, v INT);
+        touch: RETURN FIRST(A.v), COUNT(A), COUNT(EVENTS B), SUM(EVENTS B.v) PATTERN SEQ(A{1,2}, B) WHERE [k]
+               GROUP-BY FIRST(A.v), COUNT(A) WITHIN 20 s;
+        shared: RETURN COUNT(EVENTS C), SUM(EVENTS C.v) PATTERN SEQ(C, B) WHERE [k] WITHIN 20 s"""
+    workload = hamlet.Workload.parse(text)
+    table = table_of_keys(1, 2, 3, None, 40)
+    for number, part in enumerate(parts(table)):
+        add(tmp_path / "in", str(number), part)
+    events = store.readStream.schema(store.read.parquet(str(tmp_path / "in")).schema).parquet(str(tmp_path / "in"))
+    rows = hamlet.spark.stream(workload, events, partitions=2)
+    writer = rows.writeStream.option("checkpointLocation", str(tmp_path / "state")).trigger(availableNow=True)
+    writer.format("parquet").start(str(tmp_path / "out")).awaitTermination()
+    found = rows_of(store.read.parquet(str(tmp_path / "out")), workload)
+    assert_same_rows(found, hamlet.run(workload, table).rows())
+
+
 def test_files_hold_each_row_once(store: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A job that dies after it has written a micro-batch, and before Spark knows that, writes the same files again."""
     from hamlet.spark import continuous

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hamlet.findings.groups import doubts_of_groups
 from hamlet.findings.large import Tally, doubts_of_counts, keys_of, may_mix, tally_of
 from hamlet.findings.reasons import Again, reasons
 from hamlet.findings.watch import Watch, named
@@ -96,4 +97,4 @@ def of_tallies(workload: Workload, source: Again, watch: Watch, tallies: Sequenc
     if not source.schema.closed:  # dicts: a name that none of them has may be right
         unknown = [name for name in workload.attributes if name not in source.schema.columns]
         sentences += [f"no event has the attribute '{name}', so it is NULL everywhere" for name in unknown]
-    return [*sentences, *doubts_of_counts(workload, source.schema, tallies)]
+    return [*sentences, *doubts_of_groups(workload, watch), *doubts_of_counts(workload, source.schema, tallies)]

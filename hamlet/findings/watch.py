@@ -66,6 +66,7 @@ class _Key:
     users: dict[str, None] = field(default_factory=dict)
     without: int = 0
     some: bool = False
+    lacking: dict[str, int] = field(default_factory=dict)  # of each type
 
 
 class Watch:
@@ -184,6 +185,7 @@ class Watch:
             for kind in key.types:
                 rows, missing = types.get(kind, 0), without.get(name, {}).get(kind, 0)
                 key.without += missing
+                key.lacking[kind] = key.lacking.get(kind, 0) + missing
                 key.some = key.some or missing < rows
 
     @property
@@ -213,6 +215,7 @@ class Watch:
             rows = here.true_count
             missing = rows if values is None else values.filter(here).null_count
             key.without += missing
+            key.lacking[kind] = key.lacking.get(kind, 0) + missing
             key.some = key.some or missing < rows
 
     def findings(self) -> Iterator[tuple[list[str], str]]:
@@ -232,6 +235,11 @@ class Watch:
             elif key.without and self._keep_null_keys:
                 text = f"{_counted(key.without)} no {shown}; they are one partition (--null-keys drop leaves them out)"
                 yield list(key.users), text
+
+    def lacking(self, attribute: str, kind: str) -> int:
+        """How many events of a type have no value of an attribute by which events are partitioned."""
+        key = self._keys.get(attribute)
+        return 0 if key is None else key.lacking.get(kind, 0)
 
     def unmet(self, query: AnalysedQuery) -> dict[str, str]:
         """The variables of a query that no event can be bound to, and why."""

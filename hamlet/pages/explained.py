@@ -138,7 +138,7 @@ def _asked(place: int, query: QueryView, shown: WorkloadView) -> dict[str, Any]:
         "pattern": query.pattern,
         "returns": ", ".join(query.returns),
         "window": window_text(query, shown),
-        "per": ", ".join(query.grouping),
+        "per": ", ".join(query.groups),
         "shares": [(other, shown.queries[other].name) for other in sorted(others - {place})],
     }
 

@@ -17,7 +17,17 @@ from hamlet.errors import OptionError, one_of
 from hamlet.input.columns import StringPool
 from hamlet.language.meaning import AnalysedQuery, Analysis, Pair
 from hamlet.language.printing import name_text, to_text
-from hamlet.language.query import DISTINCT, NOWHERE, And, AttributeType, Condition, Duration, Query, Semantics
+from hamlet.language.query import (
+    DISTINCT,
+    NOWHERE,
+    And,
+    AttributeType,
+    Condition,
+    Duration,
+    Query,
+    Semantics,
+    Taken,
+)
 from hamlet.language.schema import UNITS_PER_SECOND, Clock, Schema
 from hamlet.language.zones import WEEK, zone_of
 from hamlet.planner.calibration import constants
@@ -25,7 +35,7 @@ from hamlet.planner.compile import compile_workload, facts, lengths, window_as_w
 from hamlet.planner.compiled import CompiledClass, CompiledQuery, CompiledWorkload
 from hamlet.planner.coordinates import refusal
 from hamlet.planner.layers_shown import with_layers
-from hamlet.planner.matching import is_matching, sees_all
+from hamlet.planner.matching import MOST_COUNT, is_matching, most_taken, sees_all
 from hamlet.planner.matching_memory import matching_bound
 from hamlet.planner.memory import bound
 from hamlet.planner.physical import physical_plan
@@ -281,6 +291,7 @@ def _query(
         exact=served[0],
         scaled=served[1],
         matching=None if exact.reach is None else _matching(query),
+        groups=tuple(to_text(each) if isinstance(each, Taken) else each.name for each in query.groups),
     )
 
 
@@ -316,6 +327,14 @@ def _grows(query: AnalysedQuery) -> Iterator[str]:
             yield f"the distinct values of {name_text(each.variable or '')}.{name_text(each.attribute or '')}"
         elif each.function in DISTINCT:
             yield "the sums kept, 4 KiB of registers in each"
+    for variable in dict.fromkeys(each.variable for each in query.aggregates if each.events):
+        yield f"the {name_text(variable or '')} events of open windows, each once, and the additions that they are in"
+    for each in query.taken:
+        most = most_taken(query, each) if each.attribute is None else None
+        values = f"the values of {to_text(each)} in a window"
+        if each.attribute is None:
+            values += f", at most {MOST_COUNT if most is None else most:,}"
+        yield f"{values}: sums are kept for each"
 
 
 def _variable(query: AnalysedQuery, name: str, lacks: tuple[str, ...]) -> Variable:

@@ -18,7 +18,7 @@ from hamlet.input.events import EventSource
 from hamlet.input.ticks import MOST_TICKS, time_in_ticks
 from hamlet.language.automaton import template
 from hamlet.language.meaning import AnalysedQuery
-from hamlet.language.query import Pattern, Semantics
+from hamlet.language.query import Pattern, Semantics, Taken
 from hamlet.language.schema import Clock
 from hamlet.output.html import table_html
 from hamlet.output.result import Results
@@ -119,7 +119,8 @@ def trends_of(
     if not source.repeatable:
         raise UnsupportedError("the events were a stream, which can be read only once; give a file or a table")
     rows = results[query]
-    found = _row(rows, results.clock, analysed.grouping, window, group)
+    taken = {item.value: item.column for item in analysed.query.items if isinstance(item.value, Taken)}
+    found = _row(rows, results.clock, [*analysed.grouping, *taken.values()], window, group)
     edges = (-MOST_TICKS, MOST_TICKS + 1)
     if analysed.query.within is not None:
         start, end = (time_in_ticks(found[name], results.clock) for name in ("window_start", "window_end"))
@@ -128,11 +129,24 @@ def trends_of(
     note = None
     sample: list[list[dict[str, Any]]] = []
     try:
-        for trend in itertools.islice(_all(analysed.patterns, events), limit + 1):
+        trends = (each for each in _all(analysed.patterns, events) if _is_grouped_as(each, found, taken))
+        for trend in itertools.islice(trends, limit + 1):
             sample.append(trend)
     except TooManySteps:
         note = "the conditions on neighbours, or NOT, reject so many trends that the search for more was given up"
     return TrendSample(query, found, sample[:limit], note is None and len(sample) <= limit, note)
+
+
+def _is_grouped_as(trend: list[dict[str, Any]], row: Mapping[str, Any], columns: Mapping[Taken, str]) -> bool:
+    """Whether a trend took what its row says."""
+    for taken, column in columns.items():
+        events = [event for event in trend if event["variable"] == taken.variable]
+        value: Any = len(events)
+        if taken.attribute is not None:
+            value = events[0 if taken.function == "FIRST" else -1].get(taken.attribute) if events else None
+        if not _same(None if value != value else value, row[column]):  # NaN is NULL
+            return False
+    return True
 
 
 def _named(analysed: AnalysedQuery, row: Mapping[str, Any]) -> list[str]:
