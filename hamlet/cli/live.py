@@ -7,7 +7,7 @@ import shutil
 import stat
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from hamlet.checkpoint.folder import Folder
 from hamlet.cli.options import Input, inputs_of
 from hamlet.cli.progress import summary_line
 from hamlet.errors import OptionError
@@ -25,6 +26,7 @@ from hamlet.output.live import FileSink, PartFiles, SocketSink, connector
 from hamlet.runtime.drive import Driver
 from hamlet.runtime.feed import BadRows
 from hamlet.runtime.output import FolderOutput, Output, TextOutput
+from hamlet.runtime.saves import FIELDS, Saves, work_of
 from hamlet.runtime.stop import Stop
 from hamlet.runtime.tenant import Tenant
 
@@ -130,6 +132,9 @@ def _source(name: str, live: Live) -> Source:
     return PipeSource(None, name, path) if _is_pipe(name) else FileSource(path, live.follow)
 
 
+States = Iterator[bytes]  # what tenants were saved as; empty where they begin
+
+
 @dataclass
 class Destinations:
     """Where the rows of a command go.
@@ -151,7 +156,7 @@ class Destinations:
 
 
 def drive(
-    tenants: Sequence[Tenant],
+    made: Callable[[States], Sequence[Tenant]],
     source: Input | None,
     destinations: Destinations,
     live: Live,
@@ -160,12 +165,13 @@ def drive(
     input_format: str | None = None,
     quiet: bool = False,
     notes: Callable[[], Sequence[str]] | None = None,
-) -> None:
-    """Read the inputs until they end or somebody stops; exits with 130 or 143 after a stop.
+) -> int:
+    """Read the inputs until they end or somebody stops; gives the exit code, 130 or 143 after a stop.
 
     Parameters
     ----------
-    tenants : sequence of Tenant
+    made : callable
+        Gives the tenants, of what they were saved as, where they were.
     source : str or list of str
     destinations : Destinations
     live : Live
@@ -180,10 +186,20 @@ def drive(
     stop = Stop(_say)
     with ExitStack() as stack:
         stack.enter_context(stop.listening())
+        tenants = list(made(iter(())))
+        names = list(destinations.outputs or ["-"])
+        saves = _saves(live, tenants, inputs_of(source), names)
+        if saves is not None:
+            stack.callback(saves.folder.close)
+            if saves.load():
+                if saves.ended:
+                    _say(f"the run of the checkpoint {live.checkpoint} has come to its end; nothing is left to be read")
+                    return 0
+                tenants = list(made(iter(saves.states)))
         sources = sources_of(source, live)
         for each in sources:
             stack.callback(each.close)
-        outputs = [_output(each, destinations, tenants, live, stop) for each in destinations.outputs or ["-"]]
+        outputs = [_output(each, destinations, tenants, stop, saves, number) for number, each in enumerate(names)]
         driver = Driver(
             tenants,
             sources,
@@ -192,8 +208,14 @@ def drive(
             bad=bad,
             form=input_format,
             idle=_seconds(live.idle, "--idle") if live.clock else None,
+            save=None if saves is None else saves.save,
+            every=_seconds(live.every, "--every"),
         )
         stop.events = lambda: driver.events
+        if saves is not None:
+            for line in saves.resume(sources, tenants, driver):
+                _say(line)
+            saves.save(driver, False)  # from here on the output is known to be its own
         if not quiet:
             for each in sources:
                 if isinstance(each, ListenSource):
@@ -206,12 +228,13 @@ def drive(
             _counts(driver, bad)
     if not done:
         _say(stop.line())
-        raise SystemExit(stop.exit_code)
+        return stop.exit_code
     if not quiet:
         for line in notes() if notes is not None else ():
             _say(f"note: {line}")
         stats: Mapping[str, Any] = {"events": driver.events, "rows": driver.meter.rows}
         _say(summary_line(stats, time.perf_counter() - started))
+    return 0
 
 
 def _counts(driver: Driver, bad: BadRows) -> None:
@@ -231,7 +254,22 @@ def _say(text: str) -> None:
         return
 
 
-def _output(name: str, destinations: Destinations, tenants: Sequence[Tenant], live: Live, stop: Stop) -> Output:
+def _saves(live: Live, tenants: Sequence[Tenant], sources: list[str], outputs: list[str]) -> Saves | None:
+    """What is kept in the folder of the checkpoint; None without one."""
+    if live.checkpoint is None:
+        return None
+    folder = Folder(Path(live.checkpoint), work_of([each.text() for each in tenants]), FIELDS)
+    return Saves(folder, sources, outputs)
+
+
+def _output(
+    name: str,
+    destinations: Destinations,
+    tenants: Sequence[Tenant],
+    stop: Stop,
+    saves: Saves | None,
+    number: int,
+) -> Output:
     chosen = destinations.output_format
     text = chosen or "json"
     if (name == "-" or name.startswith(_SCHEMES)) and text == "parquet":
@@ -241,12 +279,16 @@ def _output(name: str, destinations: Destinations, tenants: Sequence[Tenant], li
         return TextOutput(FileSink(sys.stdout.buffer, "standard output"), text, tenants)
     if name.startswith(("tcp://", "unix:")):
         return TextOutput(SocketSink(connector(name, host_of), name, lambda: stop.asked), text, tenants)
-    place = check_destination(name, destinations.overwrite, destinations.keep)
-    if destinations.overwrite and place.exists():
+    resumed = saves is not None and saves.fields is not None
+    place = Path(name).resolve() if resumed else check_destination(name, destinations.overwrite, destinations.keep)
+    if destinations.overwrite and place.exists() and not resumed:
         shutil.rmtree(place)
     parts = [(each.kind, part) for each in tenants for part in each.names]
     form = chosen or "parquet"
-    return FolderOutput(PartFiles(place, form, parts, live.checkpoint is None), form, tenants)
+    files = PartFiles(place, form, parts, saves is None)
+    if saves is not None and resumed:
+        files.resume(saves.part(number))
+    return FolderOutput(files, form, tenants)
 
 
 def _spoken(name: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from hamlet.cli.heard import refuse_unheard
-from hamlet.cli.live import LIVE_OPTIONS, Destinations, Live, drive, is_live, live_of, refuse_live
+from hamlet.cli.live import LIVE_OPTIONS, Destinations, Live, States, drive, is_live, live_of, refuse_live
 from hamlet.cli.notations import Part, Settings, by_notation, notation_of, only_for, settings_of
 from hamlet.cli.options import (
     COLUMN_OPTIONS,
@@ -29,6 +29,7 @@ from hamlet.cli.show import SHOWN_ROWS
 from hamlet.cli.sinks import DirectorySink, Sink, StreamSink, TableSink
 from hamlet.output.files import check_destination
 from hamlet.output.place import check_beside
+from hamlet.runtime.tenant import Tenant
 
 FORMATS = ("json", "csv", "parquet", "monpoly")
 FILES = click.argument("files", type=click.Path(), metavar="POLICY.mfotl|SPEC.lola", nargs=-1, required=True)
@@ -142,7 +143,7 @@ def command(
     limit: int | None,
     overwrite: bool,
     **options: Any,
-) -> None:
+) -> int:
     """Monitor events: each FILE is a policy (.mfotl) or a stream specification (.lola)."""
     live, output = live_of(options), outputs[0] if outputs else None
     source, form = options["source"], options["input_format"]
@@ -174,8 +175,7 @@ def command(
     kept = [*files, *(each for each in (*inputs_of(settings.source), settings.signature) if each is not None)]
     if goes_on:
         refuse_live({"report": settings.report, "workload": settings.trends, "limit": limit, **chosen})
-        _follow(grouped, settings, live, Destinations(outputs, output_format, overwrite, kept))
-        return
+        return _follow(grouped, settings, live, Destinations(outputs, output_format, overwrite, kept))
     if output not in (None, "-"):
         check_destination(str(output), overwrite, keep=kept)
         check_beside(settings.report, "--report", str(output))
@@ -198,15 +198,22 @@ def command(
             for note in each_stats.get("notes", ()):
                 click.echo(f"note: {note}", err=True)
         click.echo(summary_line({**together(stats), "rows": sink.count}, seconds), err=True)
+    return 0
 
 
-def _follow(grouped: Mapping[str, list[str]], settings: Settings, live: Live, destinations: Destinations) -> None:
+def _follow(grouped: Mapping[str, list[str]], settings: Settings, live: Live, destinations: Destinations) -> int:
     """Monitor a stream that does not end."""
-    made = {extension: notation_of(extension).tenants(paths, settings, live) for extension, paths in grouped.items()}
-    tenants = [each for some in made.values() for each in some]
-    if destinations.output_format == "monpoly" and any(each.kind != "policy" for each in tenants):
+    if destinations.output_format == "monpoly" and (list(grouped) != [".mfotl"] or settings.verdicts != "satisfied"):
         raise click.UsageError("--output-format monpoly writes what satisfies a policy; choose json or csv")
-    drive(
+
+    def tenants(states: States) -> list[Tenant]:
+        return [
+            each
+            for extension, paths in grouped.items()
+            for each in notation_of(extension).tenants(paths, settings, live, states)
+        ]
+
+    return drive(
         tenants,
         settings.source,
         destinations,

@@ -11,7 +11,7 @@ from typing import Any
 import click
 import pyarrow as pa
 
-from hamlet.cli.live import Live
+from hamlet.cli.live import Live, States
 from hamlet.cli.loading import lasting
 from hamlet.cli.notations import Advance, Part, Settings, Write
 from hamlet.cli.options import input_name, inputs_of
@@ -38,7 +38,7 @@ def prepare(paths: Sequence[str], settings: Settings) -> PreparedPolicies:
     return PreparedPolicies(policies, settings)
 
 
-def tenants(paths: Sequence[str], settings: Settings, live: Live) -> list[PolicyTenant]:
+def tenants(paths: Sequence[str], settings: Settings, live: Live, states: States) -> list[PolicyTenant]:
     """Policies, checked, over a stream."""
     policies = load(paths, settings)
     columns = dict(settings.columns)
@@ -58,6 +58,7 @@ def tenants(paths: Sequence[str], settings: Settings, live: Live) -> list[Policy
             drops=columns.get("bad_rows") == "drop",
             names=live.names,
             delimiter=columns.get("delimiter"),
+            saved=next(states, None),
         )
     ]
 

@@ -11,7 +11,7 @@ from typing import Any
 import click
 import pyarrow as pa
 
-from hamlet.cli.live import Live
+from hamlet.cli.live import Live, States
 from hamlet.cli.loading import lasting, load
 from hamlet.cli.notations import Advance, Part, Settings, Write
 from hamlet.cli.options import input_name, inputs_of
@@ -44,7 +44,7 @@ def prepare(paths: Sequence[str], settings: Settings) -> PreparedSpecifications:
     return PreparedSpecifications(specs, settings)
 
 
-def tenants(paths: Sequence[str], settings: Settings, live: Live) -> list[StreamTenant]:
+def tenants(paths: Sequence[str], settings: Settings, live: Live, states: States) -> list[StreamTenant]:
     """Specifications, checked, over a stream."""
     specs = _parsed(paths)
     _inputs(specs)
@@ -60,6 +60,7 @@ def tenants(paths: Sequence[str], settings: Settings, live: Live) -> list[Stream
             named=len(specs) > 1,
             names=live.names,
             delimiter=settings.columns.get("delimiter"),
+            saved=next(states, None),
         )
         for spec in specs
     ]

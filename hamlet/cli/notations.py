@@ -3,7 +3,7 @@
 A notation is a module of this folder with five functions::
 
     prepare(paths, settings) -> Prepared    all files checked and the input opened; no event read yet
-    tenants(paths, settings, live) -> list  all files checked, to be driven over a stream that does not end
+    tenants(paths, settings, live, states) -> list    all files checked, to be driven over a stream that does not end
     check(path, settings) -> str            what is said of a file without errors
     explain(path, settings, shown_as, html) -> None
     submit(paths, settings, options) -> Mapping[str, Any]    a Spark job; what it counted
@@ -23,7 +23,7 @@ from typing import Any, Protocol, cast
 import click
 import pyarrow as pa
 
-from hamlet.cli.live import Live
+from hamlet.cli.live import Live, States
 from hamlet.cli.options import Input
 from hamlet.errors import OptionError, one_of
 from hamlet.runtime.tenant import Tenant
@@ -149,7 +149,9 @@ class Notation(Protocol):
     """A module for files of one extension; see the head of this one."""
 
     def prepare(self, paths: Sequence[str], settings: Settings) -> Prepared: ...  # noqa: D102
-    def tenants(self, paths: Sequence[str], settings: Settings, live: Live) -> Sequence[Tenant]: ...  # noqa: D102
+    def tenants(  # noqa: D102
+        self, paths: Sequence[str], settings: Settings, live: Live, states: States
+    ) -> Sequence[Tenant]: ...
     def check(self, path: str, settings: Settings) -> str: ...  # noqa: D102
     def explain(self, path: str, settings: Settings, shown_as: str, html: str | None) -> None: ...  # noqa: D102
     def submit(  # noqa: D102

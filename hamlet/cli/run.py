@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from hamlet.cli.heard import refuse_unheard
-from hamlet.cli.live import LIVE_OPTIONS, Destinations, Live, drive, is_live, live_of, refuse_live
+from hamlet.cli.live import LIVE_OPTIONS, Destinations, Live, States, drive, is_live, live_of, refuse_live
 from hamlet.cli.loading import load
 from hamlet.cli.notations import extension_of
 from hamlet.cli.options import (
@@ -112,11 +112,11 @@ def command(
     limit: int | None,
     dates: bool,
     **options: Any,
-) -> None:
+) -> int:
     """Run a workload, or a file of SQL with row patterns, in this process and print or write the rows."""
     if is_sql(workload):
         _run_sql(workload, source, outputs[0] if outputs else None, output_format, limit, options)
-        return
+        return 0
     if extension_of(workload) is not None:
         raise click.UsageError(f"hamlet run counts the trends of a workload; hamlet monitor runs {workload}")
     live, output = live_of(options), outputs[0] if outputs else None
@@ -127,8 +127,7 @@ def command(
     if goes_on:
         refuse_live({"trace": options["trace"], "report": options["report"], "limit": limit, "dates": dates})
         destinations = Destinations(outputs, output_format, options.pop("overwrite"), [*inputs_of(source), workload])
-        _follow(workload, source, live, destinations, (since, until, where, queries), {**options, **lateness})
-        return
+        return _follow(workload, source, live, destinations, (since, until, where, queries), {**options, **lateness})
     if output is None and output_format is not None:
         raise click.UsageError("--output-format needs --output: a directory, or - for standard output")
     overwrite, quiet = options.pop("overwrite"), options.pop("quiet")
@@ -165,6 +164,7 @@ def command(
         for line in results.run_warnings:
             click.echo(f"note: {line}", err=True)
         click.echo(summary_line({**results.stats, "rows": len(results)}, time.perf_counter() - started), err=True)
+    return 0
 
 
 def _run_sql(
@@ -196,7 +196,7 @@ def _follow(
     destinations: Destinations,
     chosen: tuple[str | None, str | None, str | None, Sequence[str]],
     options: dict[str, Any],
-) -> None:
+) -> int:
     """Run a workload over a stream that does not end."""
     from hamlet.engine.tenant import QueryTenant
 
@@ -209,14 +209,13 @@ def _follow(
     options["lateness"] = int(lateness) if lateness.isdecimal() else lateness
     loaded, _ = load(workload, None, quiet, {}, queries)
     columns = {name: options[name] for name in ("time_column", "type_column", "order_column", "time_unit")}
-    tenant = QueryTenant(
-        loaded,
-        options,
-        chosen=filter_of(where, since, until, **columns),
-        names=live.names,
-        delimiter=delimiter,
-    )
-    drive([tenant], source, destinations, live, bad_rows=bad_rows, input_format=form, quiet=quiet)
+
+    def tenants(states: States) -> list[QueryTenant]:
+        chosen = filter_of(where, since, until, **columns)
+        saved = next(states, None)
+        return [QueryTenant(loaded, options, chosen=chosen, names=live.names, delimiter=delimiter, saved=saved)]
+
+    return drive(tenants, source, destinations, live, bad_rows=bad_rows, input_format=form, quiet=quiet)
 
 
 def _compute(workload: Workload, events: EventSource, quiet: bool, options: dict[str, Any]) -> Results:

@@ -198,5 +198,7 @@ class Driver:
             feed.finish()
         for place, tenant in enumerate(self.tenants):
             self._give(place, tenant.close())
+        for output in self.outputs:
+            output.finish()
         if self._save is not None:
             self._save(self, True)

@@ -47,10 +47,14 @@ class TextOutput:
     def _head(self) -> str:
         return self._text(0, 0).head() if self._tenants else ""
 
-    def close(self) -> None:
-        """The end of all rows."""
+    def finish(self) -> None:
+        """Write what an output without rows has: a header."""
         if not self._begun:
+            self._begun = True
             self._sink.write(self._head())
+
+    def close(self) -> None:
+        """Let go of the sink."""
         self._sink.close()
 
 
@@ -82,12 +86,15 @@ class FolderOutput:
             self._texts[key] = self._tenants[place].row_text(part, self._format, lead=False)
         return self._texts[key]
 
-    def close(self) -> None:
-        """The end of all rows: a part without any has its file, too."""
+    def finish(self) -> None:
+        """Write what a part without rows has: a file with a header."""
         if self._format != "parquet" and self.files.number == 0:
             for number, (place, part) in enumerate(self._parts):
                 if self.files.is_new(number):
                     self.files.write(number, self._text(place, part).head())
+
+    def close(self) -> None:
+        """Bring all rows to the disk."""
         self.files.close()
 
 

@@ -229,6 +229,7 @@ class FileSource(Source):
         self._file: BinaryIO | None = None
         self._stream = Stream(self.name)
         self._at = 0
+        self._latest = True  # whether the file that is read is the one of the path
         self._older: list[Path] = []  # rotated files that are still to be read, oldest first
         if not follow and not path.exists():
             raise DataError(f"no such file: {path}{similar_file(path)}")
@@ -247,7 +248,7 @@ class FileSource(Source):
             self.look = 0.0
             yield self._stream, data
             return
-        if not self._follow and not self._older:
+        if not self._follow and self._latest:
             self.done = True
             yield self._stream, Ended(True)
             return
@@ -255,7 +256,7 @@ class FileSource(Source):
         if os.fstat(self._file.fileno()).st_size < self._at:  # it was cut, and begins anew
             yield self._stream, Ended(False)
             self._begin(self._file)
-        elif self._older or self._replaced():
+        elif not self._latest or self._replaced():
             data = self._file.read(READ)  # what came until it was replaced
             if data:
                 self._at += len(data)
@@ -269,6 +270,7 @@ class FileSource(Source):
     def _open(self) -> bool:
         """Open the next file, if it is there."""
         path = self._older.pop(0) if self._older else self._path
+        self._latest = path == self._path
         try:
             file = path.open("rb", buffering=0)
         except FileNotFoundError:

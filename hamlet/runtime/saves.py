@@ -1,0 +1,152 @@
+"""Place in the sources and state of the tenants, saved together, so that a run goes on after any end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from hamlet.checkpoint.columns import BlobReader, BlobWriter, Json
+from hamlet.checkpoint.folder import Folder
+from hamlet.checkpoint.frame import Work
+from hamlet.errors import RestoreError
+from hamlet.input.csvform import Dropped
+from hamlet.input.live.sources import Source
+from hamlet.runtime.drive import Driver
+from hamlet.runtime.output import FolderOutput, Output
+
+FIELDS = (
+    "sources",
+    "places",
+    "events",
+    "last_time",
+    "bad",
+    "late",
+    "rows",
+    "ended",
+    "tenants",
+    "columns",
+    "outputs",
+    "parts",
+)
+
+
+def work_of(texts: Sequence[str]) -> Work:
+    """What a checkpoint of some texts is of."""
+    return Work("streams", "\n\n".join(texts))
+
+
+class Saves:
+    """The saves of a driven run.
+
+    Parameters
+    ----------
+    folder : Folder
+    names : sequence of str
+        Of the outputs, as the user gave them.
+    """
+
+    def __init__(self, folder: Folder, sources: Sequence[str], names: Sequence[str]) -> None:
+        self.folder = folder
+        self._sources, self._names = list(sources), list(names)
+        self.fields: dict[str, Json] | None = None
+        self.states: list[bytes] = []
+        self.columns: list[bytes] = []
+
+    def load(self, at_most: int | None = None) -> bool:
+        """Read what was saved last; whether there is something.
+
+        Raises
+        ------
+        RestoreError
+        """
+        found = self.folder.read(at_most)
+        if found is None:
+            return False
+        self.fields, blobs = found
+        self._check()
+        self.states = _blobs(blobs, self.fields["tenants"])
+        self.columns = _blobs(blobs, self.fields["columns"])
+        return True
+
+    def _check(self) -> None:
+        assert self.fields is not None
+        for what, now in (("sources", self._sources), ("outputs", self._names)):
+            if self.fields[what] != now:
+                known = " ".join(self.fields[what]) or "nothing"
+                option = "--input" if what == "sources" else "--output"
+                raise RestoreError(
+                    f"the checkpoint {self.folder.path} is of a run with {option} {known}\n"
+                    "hint: go on with the same inputs and outputs, or choose another folder for the checkpoint"
+                )
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run that was saved had come to its end."""
+        return self.fields is not None and bool(self.fields["ended"])
+
+    def part(self, number: int) -> int:
+        """The number of the first files of an output that were not sealed."""
+        return 0 if self.fields is None else int(self.fields["parts"][number])
+
+    def resume(self, sources: Sequence[Source], tenants: Sequence[Any], driver: Driver) -> list[str]:
+        """Let sources, tenants and counts go on; gives what is to be said of sources that cannot."""
+        if self.fields is None:
+            return []
+        said = []
+        for source, place in zip(sources, self.fields["places"], strict=True):
+            if source.repeatable:
+                source.resume(place)
+                continue
+            events, time = self.fields["events"], self.fields["last_time"]
+            at = "" if time is None else f" (time {time})"
+            said.append(f"a pipe cannot be read again: events after number {events}{at} were at stake")
+        for tenant, columns in zip(tenants, self.columns, strict=True):
+            if columns and hasattr(tenant, "known"):
+                schema = pa.ipc.read_schema(pa.py_buffer(columns))
+                tenant.known.types |= dict(zip(schema.names, schema.types, strict=True))
+        rows, examples = self.fields["bad"]
+        driver.bad.dropped = Dropped(rows, list(examples))
+        driver.meter.rows_of = [list(each) for each in self.fields["rows"]]
+        driver.meter.rows = sum(map(sum, driver.meter.rows_of))
+        return said
+
+    def save(self, driver: Driver, ended: bool) -> None:
+        """Write all down."""
+        outputs: Sequence[Output] = driver.outputs
+        for each in outputs:
+            if isinstance(each, FolderOutput):
+                each.files.seal()
+        blobs = BlobWriter()
+        states = [b"" if ended else each.save() for each in driver.tenants]
+        columns = [_columns(each) for each in driver.tenants]
+        fields: dict[str, Json] = {
+            "sources": self._sources,
+            "places": driver.places(),
+            "events": driver.events,
+            "last_time": next((each.last_time for each in driver.tenants if each.last_time is not None), None),
+            "bad": [driver.bad.dropped.rows, driver.bad.dropped.examples],
+            "late": driver.late_events,
+            "rows": driver.meter.rows_of,
+            "ended": ended,
+            "tenants": [blobs.blob(each) for each in states],
+            "columns": [blobs.blob(each) for each in columns],
+            "outputs": self._names,
+            "parts": [each.files.number if isinstance(each, FolderOutput) else 0 for each in outputs],
+        }
+        self.folder.write(fields, blobs)
+        for each in outputs:
+            if isinstance(each, FolderOutput):
+                each.files.show()
+
+
+def _columns(tenant: Any) -> bytes:
+    """The types of columns that a tenant has learnt."""
+    if not hasattr(tenant, "known"):
+        return b""
+    return pa.schema(list(tenant.known.types.items())).serialize().to_pybytes()  # type: ignore[no-any-return]
+
+
+def _blobs(blobs: BlobReader, lengths: Json) -> list[bytes]:
+    return [bytes(blobs.blob(each)) for each in lengths]
