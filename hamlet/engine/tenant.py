@@ -50,7 +50,7 @@ class QueryTenant:
         saved: bytes | None = None,
     ) -> None:
         self.engine = Engine(workload, **options) if saved is None else Engine.restore(workload, saved)
-        self.names = list(workload.names)
+        self.names: Sequence[str] = list(workload.names)
         self._places = {name: place for place, name in enumerate(self.names)}
         self._queries = workload.queries
         self._text = workload

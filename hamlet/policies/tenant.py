@@ -64,7 +64,7 @@ class PolicyTenant:
         saved: bytes | None = None,
     ) -> None:
         self._policies = list(policies)
-        self.names = [each.name for each in policies]
+        self.names: Sequence[str] = [each.name for each in policies]
         self._chosen = chosen
         self._reading = {"ignore_unknown": ignore_unknown, "drops": drops}
         self._columns, self._delimiter = names, delimiter

@@ -67,7 +67,7 @@ class StreamTenant:
     ) -> None:
         self.monitor = Monitor(spec, **options) if saved is None else Monitor.restore(spec, saved)
         self.spec = spec
-        self.names = [name]
+        self.names: Sequence[str] = [name]
         self.named = named
         self._columns, self._delimiter = names, delimiter
 
