@@ -26,7 +26,7 @@ from hamlet.version import __version__
 
 # What comes first in use comes first in the help. A command is a module, loaded where it is asked for.
 _NAMES = (
-    *("check", "explain", "run", "sql", "monitor", "why", "trends", "submit"),
+    *("check", "explain", "run", "sql", "monitor", "replay", "why", "trends", "submit"),
     *("calibrate", "doctor", "version", "completion"),
 )
 

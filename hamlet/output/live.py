@@ -23,6 +23,10 @@ class Sink:
 
     def write(self, text: str) -> None:
         """Write lines."""
+        self.write_bytes(text.encode("utf-8", "surrogatepass"))
+
+    def write_bytes(self, data: bytes) -> None:
+        """Write whole lines."""
         raise NotImplementedError
 
     def close(self) -> None:
@@ -35,10 +39,10 @@ class FileSink(Sink):
     def __init__(self, file: BinaryIO, name: str) -> None:
         self._file, self._name = file, name
 
-    def write(self, text: str) -> None:
+    def write_bytes(self, data: bytes) -> None:
         """Write lines, whatever the other side's speed is."""
         try:
-            self._file.write(text.encode("utf-8", "surrogatepass"))
+            self._file.write(data)
             self._file.flush()
         except BrokenPipeError:
             raise
@@ -73,9 +77,8 @@ class SocketSink(Sink):
                     raise OutputError(f"rows were not sent, since nobody listens at {self._name}: {reason}") from None
                 time.sleep(_WAIT)
 
-    def write(self, text: str) -> None:
+    def write_bytes(self, data: bytes) -> None:
         """Send lines; those that a connection has not taken whole are sent again by the next one."""
-        data = text.encode("utf-8", "surrogatepass")
         sent = 0
         while sent < len(data):
             self.open()

@@ -1,0 +1,202 @@
+"""A file sent as if it happened now: line by line at a rate, or by the times that its lines have.
+
+Lines go out in groups of those that are due, so a rate of a million a second needs no more than some thousand writes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+
+from hamlet.errors import DataError, OptionError
+from hamlet.input.files import similar_file
+from hamlet.input.live.sources import form_of
+from hamlet.input.live.table_lines import header_of
+from hamlet.language.moments import seconds_of
+from hamlet.language.schema import UNITS_PER_SECOND
+from hamlet.runtime.feed import sniffed
+
+_POINT = re.compile(rb"\s*@\s*(-?\d+)")
+_GROUP = 0.001  # seconds: lines that are due within so many go out together
+_MOST = 4096  # lines of a group
+Pace = Callable[[bytes, int], float | None]  # of a line and its number: seconds from the first line on
+
+
+class Replay:
+    """Sends the lines of a file.
+
+    Parameters
+    ----------
+    path : str
+    pace : callable
+        When each line is due; None for one that goes with the line before it.
+
+    Attributes
+    ----------
+    lines : int
+        Sent so far.
+    behind : float
+        The most seconds that a line came too late.
+    seconds : float
+    stopped : bool
+    """
+
+    def __init__(self, path: str, pace: Pace) -> None:
+        self._path, self._pace = Path(path), pace
+        self._stop = threading.Event()
+        self.lines = 0
+        self.behind = 0.0
+        self.seconds = 0.0
+
+    def stop(self) -> None:
+        """Send no more."""
+        self._stop.set()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether somebody has asked to stop."""
+        return self._stop.is_set()
+
+    def run(self, send: Callable[[bytes], None]) -> None:
+        """Send all lines, unchanged."""
+        started = time.perf_counter()
+        group: list[bytes] = []
+        due = 0.0
+        for number, line in enumerate(self._read()):
+            at = self._pace(line, number)
+            if group and ((at is not None and at > due + _GROUP) or len(group) >= _MOST):
+                self._send(send, group, started, due)
+                group = []
+            if at is not None and (not group or at < due):
+                due = at if not group else due
+            group.append(line)
+            if self.stopped:
+                return
+        if group:
+            self._send(send, group, started, due)
+        self.seconds = time.perf_counter() - started
+
+    def _send(self, send: Callable[[bytes], None], group: list[bytes], started: float, due: float) -> None:
+        early = started + due - time.perf_counter()
+        if early > 0:
+            self._stop.wait(early)
+        if self.stopped:
+            return
+        send(b"".join(group))
+        self.lines += len(group)
+        self.seconds = time.perf_counter() - started
+        self.behind = max(self.behind, self.seconds - due)
+
+    def _read(self) -> Iterator[bytes]:
+        try:
+            with self._path.open("rb") as file:
+                yield from file
+        except OSError as error:
+            raise DataError(f"cannot read {self._path}: {error.strerror}{similar_file(self._path)}") from None
+
+
+def pace_of(
+    path: str, rate: float | None, speed: float | None, form: str | None, time_column: str, time_unit: str
+) -> Pace:
+    """When the lines of a file are due.
+
+    Parameters
+    ----------
+    path : str
+    rate : float or None
+        Lines per second.
+    speed : float or None
+        How many times as fast as the times in the file.
+    form : {'json', 'csv', 'monpoly'}, optional
+    time_column, time_unit : str
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read.
+    OptionError
+        If its form cannot be told.
+    """
+    first = _first_line(path)
+    form = form or form_of(Path(path)) or sniffed(first) or "csv"
+    head = 1 if form == "csv" else 0  # a header is sent with the first line
+    if rate is not None:
+        return lambda _, number: max(0, number - head) / rate
+    assert speed is not None
+    times = _TIMES[form](first, time_column, path) if form in _TIMES else None
+    if times is None:
+        raise OptionError(f"{path} has no lines with times that could be read; give --rate")
+    per_second = UNITS_PER_SECOND[time_unit]
+    return _ByTimes(times, speed, per_second, path)
+
+
+class _ByTimes:
+    def __init__(self, times: Callable[[bytes], str | None], speed: float, per_second: int, path: str) -> None:
+        self._times, self._speed, self._per_second, self._path = times, speed, per_second, path
+        self._begin: Decimal | None = None
+
+    def __call__(self, line: bytes, number: int) -> float | None:
+        text = self._times(line) if line.strip() else None
+        if text is None:
+            return None
+        try:
+            seconds = Decimal(text) / self._per_second if re.fullmatch(r"\s*-?\d+\s*", text) else Decimal(text)
+        except InvalidOperation:
+            found = seconds_of(text, None)
+            if found is None:
+                raise DataError(f"{self._path}:{number + 1}: {text!r} is no time") from None
+            seconds = Decimal(found.numerator) / Decimal(found.denominator)
+        if self._begin is None:
+            self._begin = seconds
+        return float(seconds - self._begin) / self._speed
+
+
+def _first_line(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.readline()
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}{similar_file(Path(path))}") from None
+
+
+def _of_json(_first: bytes, column: str, path: str) -> Callable[[bytes], str | None]:
+    def time_in(line: bytes) -> str | None:
+        try:
+            found = json.loads(line, parse_float=str)
+        except ValueError as error:
+            raise DataError(f"{path}: a line is no JSON: {error}") from None
+        value = found.get(column) if isinstance(found, dict) else None
+        return None if value is None else str(value)
+
+    return time_in
+
+
+def _of_csv(first: bytes, column: str, path: str) -> Callable[[bytes], str | None]:
+    names, delimiter = header_of(first, None, path)
+    if column not in names:
+        raise DataError(f"{path}:1: there is no column {column!r}; --time-column names the time column")
+    place, header, mark = names.index(column), first, delimiter.encode()
+
+    def time_in(line: bytes) -> str | None:
+        if line == header:
+            return None
+        fields = line.rstrip(b"\r\n").split(mark)
+        return fields[place].decode(errors="replace").strip('"') if len(fields) > place else None
+
+    return time_in
+
+
+def _of_log(_first: bytes, _column: str, _path: str) -> Callable[[bytes], str | None]:
+    def time_in(line: bytes) -> str | None:
+        found = _POINT.match(line)
+        return None if found is None else found[1].decode()
+
+    return time_in
+
+
+_TIMES = {"json": _of_json, "csv": _of_csv, "monpoly": _of_log}
