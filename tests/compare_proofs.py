@@ -20,7 +20,8 @@ from hamlet.policies.plan.evaluation import Evaluation
 from hamlet.policies.syntax.formula import free_variables
 from hamlet.policies.syntax.parser import parse_formula
 from hamlet.why.policies import why
-from tests.random_policies import SIGNATURE, Point, random_log, random_policy
+from tests.random_matches import random_matching
+from tests.random_policies import SIGNATURE, Point, formula, random_log, random_policy
 
 DOMAIN = (0, 1, 2, 3, 7)
 
@@ -63,7 +64,7 @@ def mutated(draw: random.Random, evidence: dict[str, Any]) -> dict[str, Any]:
 def true_claims(evidence: dict[str, Any], log: list[Point]) -> bool:
     """Brute force: whether everything that is claimed is so."""
     for node in evidence["nodes"]:
-        formula = parse_formula(node["formula"], "node")[0]
+        claimed = parse_formula(node["formula"], "node")[0]
         names = list(node["valuation"])
         choices = [
             [value for value in DOMAIN if value not in told.get("not", ()) and value in told.get("in", DOMAIN)]
@@ -71,23 +72,24 @@ def true_claims(evidence: dict[str, Any], log: list[Point]) -> bool:
             else [told]
             for name in names
         ]
-        oracle = Oracle(formula, log)
+        oracle = Oracle(claimed, log)
         point = node["time_point"]
         low, high = point if isinstance(point, list) else (point, point)
         for row in itertools.product(*choices):
             for place in range(low, high + 1):
                 if (
                     place < len(oracle._log)
-                    and oracle.holds(formula, dict(zip(names, row, strict=True)), place, {}) is not node["holds"]
+                    and oracle.holds(claimed, dict(zip(names, row, strict=True)), place, {}) is not node["holds"]
                 ):
                     return False
     return True
 
 
-def compare(seed: int, path: Any) -> Counter[str]:
+def compare(seed: int, path: Any, *, matching: bool = False) -> Counter[str]:
     """Prove rows of one random policy and some that are not there, check the proofs, and mutate them."""
     draw = random.Random(seed)
-    text, log = random_policy(draw), random_log(draw)
+    text = random_matching(draw, formula) if matching else random_policy(draw)
+    log = random_log(draw)
     counts: Counter[str] = Counter()
     try:
         policy = Policy.parse(text, SIGNATURE)
@@ -136,11 +138,13 @@ def main() -> None:
 
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", default="0:300")
-    low, high = map(int, parser.parse_args().seeds.split(":"))
+    parser.add_argument("--matching", action="store_true")
+    chosen = parser.parse_args()
+    low, high = map(int, chosen.seeds.split(":"))
     counts: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(low, high):
-            counts += compare(seed, Path(folder) / "events.log")
+            counts += compare(seed, Path(folder) / "events.log", matching=chosen.matching)
     sys.stdout.write(f"{dict(counts)}\n")
 
 

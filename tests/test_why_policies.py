@@ -104,3 +104,11 @@ def test_random_proofs_are_accepted_and_mutants_are_not(tmp_path: Path) -> None:
         counts += compare(seed, tmp_path / "events.log")
     assert counts["proofs"] > 200
     assert counts["rejected"] > 500
+
+
+def test_random_proofs_of_regular_expressions_and_recursion(tmp_path: Path) -> None:
+    counts: Counter[str] = Counter()
+    for seed in range(700, 740):
+        counts += compare(seed, tmp_path / "events.log", matching=True)
+    assert counts["proofs"] > 120
+    assert counts["rejected"] > 300

@@ -18,13 +18,14 @@ from hamlet.checker.sets import Ranges, Sets, Typed, Values, cells, covers, type
 from hamlet.checker.terms import NoValue, aggregate, compare, pattern, term_value
 from hamlet.errors import HamletError
 from hamlet.policies.syntax import formula as f
+from hamlet.policies.syntax import regex as r
+from hamlet.policies.syntax.columns import ROWS, VERDICTS, column_names
 from hamlet.policies.syntax.parser import parse_formula
 
 Key = tuple[str, int]
 Point = tuple[int, Mapping[Key, set[tuple[Any, ...]]]]
 _BUILT_IN = {("tp", 1), ("ts", 1), ("tpts", 2)}
 _FAR = 1 << 100
-_COLUMNS = {"policy", "time", "time_point", "offset", "verdict", "same_as_time", "same_as_offset"}
 
 
 @dataclass(eq=False)
@@ -35,7 +36,7 @@ class Occurrence:
     types: dict[str, str]
     free: tuple[str, ...]
     parts: list[Occurrence] = field(default_factory=list)
-    let: tuple[Any, Occurrence] | None = None  # of a predicate that LET defines: the LET and its definition
+    let: tuple[Any, list[Occurrence]] | None = None  # of a predicate that LET defines: the LET and its definition
 
 
 @dataclass(eq=False)
@@ -100,12 +101,14 @@ class Checker:
         found = Occurrence(formula, known, free)
         self._by_formula.setdefault(self._plain(formula), []).append(found)
         if isinstance(formula, f.Let):
-            definition = self._occurrence(formula.definition, {}, lets)
-            inner = {**lets, (formula.name, len(formula.parameters)): (formula, definition)}
+            defined: list[Occurrence] = []  # of LETPAST, the definition is what its own name stands for
+            inner = {**lets, (formula.name, len(formula.parameters)): (formula, defined)}
+            own = inner if isinstance(formula, f.LetPast) else lets
+            defined.append(self._occurrence(formula.definition, {}, own))
             found.parts = [self._occurrence(formula.body, known, inner)]
         elif isinstance(formula, f.Predicate):
             found.let = lets.get((formula.name, len(formula.arguments)))
-            found.parts = [] if found.let is None else [found.let[1]]
+            found.parts = [] if found.let is None else found.let[1]
         else:
             below = dict(known)
             if isinstance(formula, f.Aggregation):
@@ -195,8 +198,9 @@ class Checker:
             raise EvidenceError("the last node is at the row's time-point", claim.place)
         if "time" in row and claim.low < len(self._log) and row["time"] != self._shown(self._times[claim.low]):
             raise EvidenceError(f"the row's time is {self._shown(self._times[claim.low])}", claim.place)
-        for name in self.root.free:
-            told = row.get(f"{name}_" if name in _COLUMNS else name)
+        columns = column_names(self.root.free, VERDICTS if "verdict" in row else ROWS)
+        for name, column in zip(self.root.free, columns, strict=True):
+            told = row.get(column)
             if claim.sets[name].others or claim.sets[name].values != {_typed(told, self.root.types.get(name, ""))}:
                 raise EvidenceError(f"the row's {name} is {told!r}, that of the last node is another", claim.place)
         if "verdict" in row:
@@ -314,7 +318,7 @@ class Checker:
                     return True
                 found = None if fit is None else found
             return found
-        let, definition = occurrence.let
+        let, (definition,) = occurrence.let
         inner: dict[str, Values] = {}
         free = []
         for parameter, each in zip(let.parameters, formula.arguments, strict=True):
@@ -400,32 +404,99 @@ class Checker:
                 if self._told(claim, parts[0], cell, some).meeting(first, last):
                     return some
                 return (not some) if self._told(claim, parts[0], cell, not some).cover(first, last) else None
-            case f.Since(interval, _, _):
-                return self._between(claim, parts, cell, i, self._window(i, interval, True), 1)
-            case f.Until(interval, _, _):
-                return self._between(claim, parts, cell, i, self._window(i, interval, False), -1)
+            case f.Since(interval, _, _) | f.Until(interval, _, _):
+                past = isinstance(formula, f.Since)
+                return self._between(claim, parts, cell, i, self._window(i, interval, past), 1 if past else -1, True)
+            case f.Trigger(interval, _, _) | f.Release(interval, _, _):
+                past = isinstance(formula, f.Trigger)
+                return self._between(claim, parts, cell, i, self._window(i, interval, past), 1 if past else -1, False)
+            case f.TemporalMatch():
+                return self._match(claim, occurrence, cell, i)
         raise EvidenceError(f"a {type(formula).__name__} cannot be checked")
 
+    def _match(self, claim: Claim, occurrence: Occurrence, cell: Sets, i: int) -> bool | None:
+        """MATCHP and MATCHF: true where a match is claimed, false where none can be."""
+        formula = occurrence.formula
+        past = formula.operator == "MATCHP"
+        first, last = self._window(i, formula.interval, past)
+        parts = {id(part.formula): part for part in occurrence.parts}
+
+        def found(least: bool | None) -> bool:
+            # behind an open end stands one time-point of which nothing is known: a match may go there
+            end = i if past else min(last, len(self._times) - 1 - (self._open_end and least is True))
+            known: dict[tuple[int, int], set[int]] = {}
+
+            def ends(regex: Any, start: int) -> set[int]:
+                key = id(regex), start
+                if key not in known:
+                    known[key] = set(self._ends(regex, start, end, past, ends, holds))
+                return known[key]
+
+            def holds(part: Any, at: int) -> bool:
+                value = self._at(claim, parts[id(part)], cell, at)
+                return value is True or (value is None and least is None)
+
+            if past:
+                return any(i in ends(formula.regex, start) for start in range(first, last + 1))
+            return any(first <= stop <= last for stop in ends(formula.regex, i))
+
+        if first > last:
+            return False
+        return True if found(True) else None if found(None) else False
+
+    @staticmethod
+    def _ends(
+        regex: Any,
+        start: int,
+        end: int,
+        past: bool,
+        ends: Callable[[Any, int], set[int]],
+        holds: Callable[[Any, int], bool],
+    ) -> Iterator[int]:
+        """The time-points to which an expression matches from `start`."""
+        match regex:
+            case r.Wildcard() if start < end:
+                yield start + 1
+            case r.Step(formula) if start < end and holds(formula, start + 1 if past else start):
+                yield start + 1
+            case r.Test(formula) if holds(formula, start):
+                yield start
+            case r.Concatenation(left, right):
+                for middle in ends(left, start):
+                    yield from ends(right, middle)
+            case r.Alternation(left, right):
+                yield from ends(left, start) | ends(right, start)
+            case r.Star(body):
+                reached, todo = {start}, [start]
+                while todo:
+                    new = ends(body, todo.pop()) - reached
+                    reached |= new
+                    todo += new
+                yield from reached
+
     def _between(
-        self, claim: Claim, parts: list[Occurrence], cell: Sets, i: int, window: tuple[int, int], sign: int
+        self, claim: Claim, parts: list[Occurrence], cell: Sets, i: int, window: tuple[int, int], sign: int, yes: bool
     ) -> bool | None:
-        """SINCE (sign 1) and UNTIL (-1), over time-points counted away from the one that asks."""
+        """SINCE (sign 1) and UNTIL (-1), over time-points counted away from the one that asks.
+
+        TRIGGER and RELEASE are their opposites over the opposites of both sides: `yes` is false.
+        """
 
         def away(ranges: Ranges) -> Ranges:
             return Ranges(tuple(sorted((sign * (i - low), sign * (i - high)))) for low, high in ranges.ranges)  # type: ignore[misc]
 
         near, far = sorted((sign * (i - window[0]), sign * (i - window[1])))
         if window[0] > window[1]:
-            return False
+            return not yes
         left, right = parts
-        holding = away(self._told(claim, left, cell, True))
-        for low, high in away(self._told(claim, right, cell, True)).meeting(near, far):
+        holding = away(self._told(claim, left, cell, yes))
+        for low, high in away(self._told(claim, right, cell, yes)).meeting(near, far):
             if low <= high and holding.cover(0, low - 1):
-                return True
-        failing = away(self._told(claim, right, cell, False))
-        broken = away(self._told(claim, left, cell, False)).meeting(0, far)
+                return yes
+        failing = away(self._told(claim, right, cell, not yes))
+        broken = away(self._told(claim, left, cell, not yes)).meeting(0, far)
         end = min(far, broken[0][0]) if broken else far
-        return False if end < near or failing.cover(near, end) else None
+        return not yes if end < near or failing.cover(near, end) else None
 
 
 # ------------------------------------------------------------------------------------------------- helpers
@@ -488,8 +559,10 @@ def _kinds(formula: Any, signature: Mapping[Key, Sequence[str]], lets: Mapping[K
             key = name, len(arguments)
             own: Sequence[str] = signature.get(key, ())
             if key in lets:
-                let, definition = lets[key]
-                own = [definition.types.get(each, "") for each in let.parameters]
+                let, _ = lets[key]
+                outer = {name: each for name, each in lets.items() if name != key}
+                inner = _kinds(let.definition, signature, outer)
+                own = [inner.get(each, "") for each in let.parameters]
             elif key in _BUILT_IN:
                 own = ("int",) * len(arguments)
             for each, kind in zip(arguments, own, strict=False):
@@ -505,10 +578,7 @@ def _kinds(formula: Any, signature: Mapping[Key, Sequence[str]], lets: Mapping[K
             found = {name: inner[name] for name in groups if name in inner}
             found[result] = given.get(operator, inner.get(variable, ""))
         case f.Let():
-            definition = Occurrence(formula.definition, _kinds(formula.definition, signature, lets), ())
-            return _kinds(
-                formula.body, signature, {**lets, (formula.name, len(formula.parameters)): (formula, definition)}
-            )
+            return _kinds(formula.body, signature, {**lets, (formula.name, len(formula.parameters)): (formula, [])})
         case _:
             for child in f.children(formula):
                 found = {**_kinds(child, signature, lets), **{name: kind for name, kind in found.items() if kind}}
@@ -550,6 +620,6 @@ def _whole(digits: str) -> int:
 
 
 def _depth(formula: Any) -> int:
-    own = isinstance(formula, f.Temporal | f.Since | f.Until)
+    own = isinstance(formula, f.Temporal | f.Since | f.Until | f.Trigger | f.Release | f.TemporalMatch)
     below = [_depth(child) for child in f.children(formula)]
     return own + (sum(below) if isinstance(formula, f.Let) else max(below, default=0))

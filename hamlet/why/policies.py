@@ -80,7 +80,6 @@ def why(
         If several rows match, or none is named.
     """
     body, is_policy = stripped(policy.formula)
-    _refuse_unproved(body)
     names = free_variables(body)
     types = check_types(body, policy.signature, Reports(policy.text, policy.source))
     columns = dict(zip(names, column_names(names, ROWS if verdicts == "satisfied" else VERDICTS), strict=True))
@@ -123,17 +122,8 @@ def why(
     data: dict[str, Any] = {"kind": "proof", "row": named, "holds": in_result}
     if open_end:
         data["open_end"] = True
-    data["nodes"] = [_node(prover, each, points, log) for each in nodes]
+    data["nodes"] = [_node(each, points, log) for each in nodes]
     return Evidence(data)
-
-
-def _refuse_unproved(formula: Formula) -> None:
-    """Refuse the operators for which there are no proofs."""
-    if isinstance(formula, Trigger | Release | TemporalMatch | LetPast):
-        word = formula.operator if isinstance(formula, TemporalMatch) else type(formula).__name__.upper()
-        raise UnsupportedError(f"there are no proofs of {word}")
-    for child in children(formula):
-        _refuse_unproved(child)
 
 
 def _reading(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -287,7 +277,7 @@ def _patterns(body: Formula, valuation: Mapping[str, Any]) -> dict[Key, list[dic
 
 def _steps(formula: Formula) -> int:
     """How many time-points behind the last one a formula can look at."""
-    own = isinstance(formula, Temporal | Since | Until)
+    own = isinstance(formula, Temporal | Since | Until | Trigger | Release | TemporalMatch)
     below = [_steps(child) for child in children(formula)]
     return own + (sum(below) if isinstance(formula, Let) else max(below, default=0))
 
@@ -300,10 +290,12 @@ def _reach(
     own = low, high
     if isinstance(formula, Temporal) and formula.operator in ("PREV", "NEXT"):
         own = (max(low - 1, 0), high) if formula.operator == "PREV" else (low, min(high + 1, points.last))
-    elif isinstance(formula, Temporal | Since | Until):
+    elif isinstance(formula, Temporal | Since | Until | Trigger | Release | TemporalMatch):
         end = formula.interval.ticks(points.per_second)[1]
         own = (points.before(low, 0, end)[0], high) if is_past(formula) else (low, points.behind(high, 0, end)[1])
     if isinstance(formula, Let):
+        if isinstance(formula, LetPast):
+            low = 0
         inner = {**lets, (formula.name, len(formula.parameters)): (formula.definition, lets)}
         return _reach(formula.body, points, low, high, inner)
     if isinstance(formula, Predicate) and (formula.name, len(formula.arguments)) in lets:
@@ -313,7 +305,7 @@ def _reach(
     return min([own[0], *(one for one, _ in found)]), max([own[1], *(two for _, two in found)])
 
 
-def _node(prover: Prover, node: Node, points: Points, log: _Log) -> dict[str, Any]:
+def _node(node: Node, points: Points, log: _Log) -> dict[str, Any]:
     low, high = node.low + points.first, node.high + points.first
     same = low == high
     return {
@@ -325,7 +317,7 @@ def _node(prover: Prover, node: Node, points: Points, log: _Log) -> dict[str, An
             for name, each in node.valuation.items()
         },
         "holds": node.holds,
-        "because": prover.because(node),
+        "because": sorted(each.place for each in node.below),
     }
 
 

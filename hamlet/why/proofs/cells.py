@@ -19,9 +19,13 @@ from hamlet.policies.syntax.formula import (
     Forall,
     Formula,
     Let,
+    LetPast,
     Predicate,
+    Release,
     Since,
     Temporal,
+    TemporalMatch,
+    Trigger,
     Until,
     Variable,
     children,
@@ -34,7 +38,7 @@ from hamlet.why.proofs.points import Run, typed
 from hamlet.why.proofs.values import Others, Unknown, Valuation, fits, pattern_of, value_of
 
 if TYPE_CHECKING:
-    from hamlet.why.proofs.truth import Scope, Three, Truths
+    from hamlet.why.proofs.truth import Scope, Three, Timed, Truths
 
 Cell = dict[str, Any]
 
@@ -44,7 +48,7 @@ class Cells:
 
     def __init__(self, truths: Truths) -> None:
         self._truths = truths
-        self._split: dict[Any, list[tuple[int, int, list[Cell]]]] = {}
+        self._inside: set[tuple[int, str]] = set()  # names of LETPAST that are looked into, for a variable
 
     # ----------------------------------------------------------------------------------------- quantifiers
 
@@ -145,7 +149,7 @@ class Cells:
                 return self._matter(name, body, v, self._truths.inside(formula, scope), low, high)
             case Aggregation():
                 return self._of_aggregation(name, formula, v, scope, low, high)
-            case Temporal() | Since() | Until():
+            case Temporal() | Since() | Until() | Trigger() | Release() | TemporalMatch():
                 low, high = self._reach(formula, low, high)
         found = {}
         for child in children(formula):
@@ -162,14 +166,22 @@ class Cells:
         found: dict[Any, Any] = {}
         if key in scope.names:
             let, outer = scope.names[key]
+            if isinstance(let, LetPast):
+                if (id(let), name) in self._inside:
+                    return {}
+                self._inside.add((id(let), name))
+                low = 0
             inner = {
                 parameter: value
                 for parameter, each in zip(let.parameters, formula.arguments, strict=True)
                 if not isinstance(each, Variable) or each.name != name
                 if not isinstance(value := value_of(each, v), Unknown)
             }
+            if isinstance(let, LetPast):
+                inner = {}  # at earlier time-points its parameters have other values
             for place in places:
                 found |= self._matter(let.parameters[place], let.definition, inner, outer, low, high)
+            self._inside.discard((id(let), name))
             return found
         without = {other: each for other, each in v.items() if other != name}
         pattern = pattern_of(formula.arguments, without)
@@ -200,7 +212,7 @@ class Cells:
                 found[typed([value])] = value
         return found
 
-    def _reach(self, formula: Temporal | Since | Until, low: int, high: int) -> tuple[int, int]:
+    def _reach(self, formula: Temporal | Timed | TemporalMatch, low: int, high: int) -> tuple[int, int]:
         """The time-points that a temporal operator may look at from a range of them."""
         from hamlet.why.proofs.truth import is_past
 
@@ -214,7 +226,7 @@ class Cells:
 
     def _reaches(self, formula: Formula, scope: Scope) -> bool:
         """Whether a formula reads other time-points."""
-        if isinstance(formula, Temporal | Since | Until):
+        if isinstance(formula, Temporal | Since | Until | Trigger | Release | TemporalMatch):
             return True
         if isinstance(formula, Predicate) and (formula.name, len(formula.arguments)) in scope.names:
             return True

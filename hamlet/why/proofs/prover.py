@@ -1,13 +1,12 @@
 """The proof of a claim: the nodes that it needs and no others, each with what it follows from.
 
 From the claim down, every node asks for those claims of its operands that decide it. What is asked of one formula and
-valuation at neighbouring time-points, with one answer, is one node; so a formula's nodes are made when all formulas
-above it have asked.
+valuation at neighbouring time-points, with one answer, is one node.
 """
 
 from __future__ import annotations
 
-import heapq
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,17 +20,21 @@ from hamlet.policies.syntax.formula import (
     Formula,
     Implies,
     Let,
+    LetPast,
     Not,
     Or,
     Predicate,
+    Release,
     Since,
     Temporal,
+    TemporalMatch,
+    Trigger,
     Until,
     children,
 )
 from hamlet.why.proofs.cells import parameters_of
 from hamlet.why.proofs.points import within
-from hamlet.why.proofs.truth import Scope, Three, Truths, connected, cost, is_past, neighbour
+from hamlet.why.proofs.truth import Scope, Three, Timed, Truths, connected, cost, is_dual, is_past, neighbour
 from hamlet.why.proofs.values import Valuation, key_of
 
 
@@ -44,18 +47,27 @@ class Node:
     low: int
     high: int
     holds: bool
-    because: list[tuple[_Request, int, int]] = field(default_factory=list)
+    below: list[Node] = field(default_factory=list)
     place: int = -1
 
 
 @dataclass(slots=True, eq=False)
 class _Request:
-    """What is asked of one formula and valuation: at which time-points, and the nodes that answer."""
+    """What is asked of one formula and valuation.
+
+    Attributes
+    ----------
+    holds : dict
+        The answer at each time-point that was asked about.
+    because : list
+        From which time-point to which, a request that the answers follow from, and its time-points.
+    """
 
     formula: Formula
     valuation: Valuation
     scope: Scope
-    points: set[int] = field(default_factory=set)
+    holds: dict[int, bool] = field(default_factory=dict)
+    because: list[tuple[int, int, _Request, int, int]] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
 
 
@@ -78,8 +90,7 @@ class Prover:
         self._truths = truths
         self._points = truths.points
         self._requests: dict[Any, _Request] = {}
-        self._heap: list[tuple[int, int, _Request]] = []
-        self._heights: dict[tuple[int, int], int] = {}
+        self._todo: list[tuple[_Request, int, int]] = []
 
     def prove(self, formula: Formula, valuation: Valuation, scope: Scope, point: int) -> list[Node]:
         """The nodes of a proof, every one behind those that it follows from; the last is the claim.
@@ -89,28 +100,18 @@ class Prover:
         Unproved
             If the formula is unknown there.
         """
-        if self._truths.now(formula, valuation, scope, point) is None:
-            raise Unproved
-        self._ask(formula, valuation, scope, point, point)
-        made: list[Node] = []
-        while self._heap:
-            request = heapq.heappop(self._heap)[2]
-            self._answer(request)
-            made += request.nodes
-        made.reverse()
-        for place, node in enumerate(made):
-            node.place = place
-        return made
-
-    def because(self, node: Node) -> list[int]:
-        """The places of the nodes from which a node follows."""
-        found = {
-            each.place
-            for request, low, high in node.because
-            for each in request.nodes
-            if each.low <= high and low <= each.high
-        }
-        return sorted(found)
+        claim = self._ask(formula, valuation, scope, point, point)
+        while self._todo:
+            self._answer(*self._todo.pop())
+        for request in self._requests.values():
+            self._join(request)
+        for request in self._requests.values():
+            for low, high, other, first, last in request.because:
+                below = [each for each in other.nodes if each.low <= last and first <= each.high]
+                for node in request.nodes:
+                    if node.low <= high and low <= node.high:
+                        node.below += [each for each in below if each not in node.below]
+        return _in_order(claim.nodes[0])
 
     def _ask(self, formula: Formula, valuation: Valuation, scope: Scope, low: int, high: int) -> _Request:
         own = {name: valuation[name] for name in self._truths.free(formula)}
@@ -118,47 +119,41 @@ class Prover:
         request = self._requests.get(key)
         if request is None:
             request = self._requests[key] = _Request(formula, own, scope)
-            heapq.heappush(self._heap, (-self._height(formula, scope), len(self._requests), request))
-        request.points.update(range(low, high + 1))
+        for first, last, holds in self._truths.of(formula, own, scope, low, high):
+            new = [point for point in range(first, last + 1) if point not in request.holds]
+            if not new:
+                continue
+            if holds is None:
+                raise Unproved
+            request.holds.update(dict.fromkeys(new, holds))
+            parts = [(each, each) for each in new] if self._recursive(formula, scope) else _ranges(new)
+            self._todo += [(request, *each) for each in parts]
         return request
 
-    def _height(self, formula: Formula, scope: Scope) -> int:
-        key = id(formula), id(scope)
-        known = self._heights.get(key)
-        if known is None:
-            below = [(child, scope) for child in children(formula)]
-            if isinstance(formula, Let):
-                below = [(formula.body, self._truths.inside(formula, scope))]
-            if isinstance(formula, Predicate) and (formula.name, len(formula.arguments)) in scope.names:
-                let, outer = scope.names[formula.name, len(formula.arguments)]
-                below = [(let.definition, outer)]
-            known = self._heights[key] = 1 + max((self._height(*each) for each in below), default=0)
-        return known
+    def _answer(self, request: _Request, low: int, high: int) -> None:
+        """Ask for what a formula's answers follow from."""
+        node = Node(request.formula, request.valuation, low, high, request.holds[low])
+        for each in self._reasons(request, node):
+            request.because.append((low, high, self._ask(*each), *each[3:]))
 
-    def _answer(self, request: _Request) -> None:
-        """Make the nodes of a request and ask for what they follow from."""
-        runs = self._truths.of(
-            request.formula, request.valuation, request.scope, min(request.points), max(request.points)
-        )
-        for first, last, holds in runs:
-            node: Node | None = None
-            for point in range(first, last + 1):
-                if point not in request.points:
-                    continue
-                if holds is None:
-                    raise Unproved
-                if node is None or node.high + 1 < point:
-                    node = Node(request.formula, request.valuation, point, point, holds)
-                    request.nodes.append(node)
-                node.high = point
-        for node in request.nodes:
-            seen = set()
-            for each in self._reasons(request, node):
-                asked = self._ask(*each)
-                if (id(asked), *each[3:]) not in seen:
-                    seen.add((id(asked), *each[3:]))
-                    node.because.append((asked, *each[3:]))
-        request.nodes.sort(key=lambda each: -each.low)
+    def _join(self, request: _Request) -> None:
+        """Make one node of neighbouring time-points with one answer."""
+        apart = self._recursive(request.formula, request.scope)
+        for point, holds in sorted(request.holds.items()):
+            last = request.nodes[-1] if request.nodes else None
+            if last is not None and not apart and last.high + 1 == point and last.holds is holds:
+                last.high = point
+            else:
+                request.nodes.append(Node(request.formula, request.valuation, point, point, holds))
+
+    def _recursive(self, formula: Formula, scope: Scope) -> bool:
+        """Whether a formula uses what LETPAST defines by itself, so that it may need itself at another time-point."""
+        if isinstance(formula, Predicate):
+            let, outer = scope.names.get((formula.name, len(formula.arguments)), (None, scope))
+            return let is not None and (isinstance(let, LetPast) or self._recursive(let.definition, outer))
+        if isinstance(formula, Let):
+            return self._recursive(formula.body, self._truths.inside(formula, scope))
+        return any(self._recursive(child, scope) for child in children(formula))
 
     # --------------------------------------------------------------------------------------------- reasons
 
@@ -196,7 +191,10 @@ class Prover:
                         yield formula.body, v, scope, other, other
             case Temporal():
                 yield from self._of_window(formula, v, scope, node)
-            case Since() | Until():
+            case TemporalMatch():
+                for point in range(low, high + 1):
+                    yield from self._of_match(formula, v, scope, point)
+            case Since() | Until() | Trigger() | Release():
                 for point in range(low, high + 1):
                     yield from self._of_between(formula, v, scope, point, node.holds)
 
@@ -248,20 +246,30 @@ class Prover:
                 taken = found[-1][1]
             yield formula.body, v, scope, taken, taken
 
-    def _of_between(
-        self, formula: Since | Until, v: Valuation, scope: Scope, point: int, holds: bool
-    ) -> Iterator[_Asked]:
-        past = isinstance(formula, Since)
+    def _of_match(self, formula: TemporalMatch, v: Valuation, scope: Scope, point: int) -> Iterator[_Asked]:
+        path = self._truths.paths(formula, v, scope, point, True)
+        if path is not None:
+            for part, at in path:
+                yield part, v, scope, at, at
+            return
+        seen: set[tuple[int, int]] = set()
+        self._truths.paths(formula, v, scope, point, None, seen)
+        parts = {id(part): part for part in children(formula)}
+        for part_id, at in sorted(seen, key=lambda each: each[1]):
+            yield parts[part_id], v, scope, at, at
+
+    def _of_between(self, formula: Timed, v: Valuation, scope: Scope, point: int, holds: bool) -> Iterator[_Asked]:
+        past, dual = is_past(formula), is_dual(formula)
         bounds = formula.interval.ticks(self._points.per_second)
         first, last = (self._points.before if past else self._points.behind)(point, *bounds)
         left, right = formula.left, formula.right
         if first > last:
             return
         runs = self._truths.of(right, v, scope, first, last)
-        if holds:
+        if holds is not dual:
             for start, end, value in reversed(runs) if past else runs:
                 near = end if past else start
-                if value is True and self._throughout(left, v, scope, near, point):
+                if value is (not dual) and self._throughout(left, v, scope, near, point, not dual):
                     yield right, v, scope, near, near
                     if near != point:
                         low, high = (near + 1, point) if past else (point, near - 1)
@@ -276,17 +284,15 @@ class Prover:
         if low <= high:
             yield right, v, scope, low, high
 
-    def _throughout(self, left: Formula, v: Valuation, scope: Scope, near: int, point: int) -> bool:
+    def _throughout(self, left: Formula, v: Valuation, scope: Scope, near: int, point: int, wanted: bool) -> bool:
         low, high = (near + 1, point) if near <= point else (point, near - 1)
-        return all(value is True for _, _, value in self._truths.of(left, v, scope, low, high))
+        return all(value is wanted for _, _, value in self._truths.of(left, v, scope, low, high))
 
-    def _broken(
-        self, formula: Since | Until, v: Valuation, scope: Scope, point: int, first: int, last: int
-    ) -> int | None:
+    def _broken(self, formula: Timed, v: Valuation, scope: Scope, point: int, first: int, last: int) -> int | None:
         """Where the left side fails so near that the right side failing from there suffices; None for nowhere."""
-        past = isinstance(formula, Since)
+        past, dual = is_past(formula), is_dual(formula)
         right: list[tuple[int, int, Three]] = self._truths.of(formula.right, v, scope, first, last)
-        live = [(start, end) for start, end, value in right if value is not False]
+        live = [(start, end) for start, end, value in right if value is not dual]
         if live:
             near = live[-1][1] if past else live[0][0]
         elif cost(formula.left) > cost(formula.right) or first == last:
@@ -295,11 +301,39 @@ class Prover:
             near = first if past else last
         low, high = (near + 1, point) if past else (point, near - 1)
         failing = [
-            (start, end) for start, end, value in self._truths.of(formula.left, v, scope, low, high) if value is False
+            (start, end) for start, end, value in self._truths.of(formula.left, v, scope, low, high) if value is dual
         ]
         if not failing:
             return None
         return failing[-1][1] if past else failing[0][0]
+
+
+def _ranges(points: list[int]) -> Iterator[tuple[int, int]]:
+    """Ascending time-points as ranges."""
+    start = points[0]
+    for one, two in itertools.pairwise([*points, points[-1] + 2]):
+        if two > one + 1:
+            yield start, one
+            start = two
+
+
+def _in_order(claim: Node) -> list[Node]:
+    """A claim and all that it follows from, each behind what is below it, with their places."""
+    made: list[Node] = []
+    stack: list[tuple[Node, int]] = [(claim, 0)]
+    seen = {id(claim)}
+    while stack:
+        node, turn = stack.pop()
+        if turn < len(node.below):
+            stack.append((node, turn + 1))
+            child = node.below[turn]
+            if id(child) not in seen:
+                seen.add(id(child))
+                stack.append((child, 0))
+        else:
+            node.place = len(made)
+            made.append(node)
+    return made
 
 
 __all__ = ["Node", "Prover", "Unproved"]

@@ -25,23 +25,30 @@ from hamlet.policies.syntax.formula import (
     Formula,
     Implies,
     Let,
+    LetPast,
     Matches,
     Not,
     Or,
     Predicate,
+    Release,
     Since,
     Substring,
     Temporal,
+    TemporalMatch,
+    Trigger,
     Truth,
     Until,
     children,
     free_variables,
 )
 from hamlet.policies.syntax.signature import BUILT_IN, Signature
+from hamlet.why.proofs.matches import Path, Walk
 from hamlet.why.proofs.points import Points, Run, at, joined, within
 from hamlet.why.proofs.values import Others, Unknown, Valuation, fits, key_of, pattern_of, test
 
 Three = bool | None
+Timed = Since | Until | Trigger | Release
+Asked = set[tuple[int, int]]  # ids of formulas and time-points
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,8 +58,11 @@ class Scope:
     names: dict[tuple[str, int], tuple[Let, Scope]]
 
     def with_let(self, let: Let) -> Scope:
-        """This one with one name more."""
-        return Scope({**self.names, (let.name, len(let.parameters)): (let, self)})
+        """This one with one name more; the definition of LETPAST knows its own name, too."""
+        names = dict(self.names)
+        made = Scope(names)
+        names[let.name, len(let.parameters)] = let, made if isinstance(let, LetPast) else self
+        return made
 
 
 class Truths:
@@ -137,7 +147,10 @@ class Truths:
                 yield from self.of(body, v, self.inside(formula, scope), low, high)
             case Temporal("PREV" | "NEXT"):
                 yield from self._neighbour(formula, v, scope, low, high)
-            case Temporal() | Since() | Until():
+            case TemporalMatch():
+                for point in range(low, high + 1):
+                    yield point, point, self._matched(formula, v, scope, point)
+            case Temporal() | Since() | Until() | Trigger() | Release():
                 yield from self._window(formula, v, scope, low, high)
             case _:
                 raise TypeError(f"a {type(formula).__name__} is no formula")
@@ -147,6 +160,9 @@ class Truths:
     def _predicate(self, formula: Predicate, v: Valuation, scope: Scope, low: int, high: int) -> Iterator[Run]:
         key = formula.name, len(formula.arguments)
         if key in scope.names:
+            if isinstance(scope.names[key][0], LetPast):
+                for point in range(low):  # what lies before is known when it is asked for
+                    self.of(formula, v, scope, point, point)
             yield from self.cells.defined(formula, v, scope, low, high)
             return
         pattern = pattern_of(formula.arguments, v)
@@ -205,9 +221,7 @@ class Truths:
             else:
                 yield point, point, self.now(formula.body, v, scope, other)
 
-    def _window(
-        self, formula: Temporal | Since | Until, v: Valuation, scope: Scope, low: int, high: int
-    ) -> Iterator[Run]:
+    def _window(self, formula: Temporal | Timed, v: Valuation, scope: Scope, low: int, high: int) -> Iterator[Run]:
         bounds = formula.interval.ticks(self.points.per_second)
         past = is_past(formula)
         reach = self.points.before if past else self.points.behind
@@ -225,24 +239,60 @@ class Truths:
             inside = within(runs, one, two) if one <= two else []
             yield point, point, self._between(formula, v, scope, point, inside)
 
-    def _between(self, formula: Since | Until, v: Valuation, scope: Scope, point: int, inside: list[Run]) -> Three:
-        """SINCE and UNTIL at one time-point, given what the right side is in the interval."""
-        past = isinstance(formula, Since)
-        answer: Three = False
+    def _matched(self, formula: TemporalMatch, v: Valuation, scope: Scope, point: int) -> Three:
+        """MATCHP and MATCHF at one time-point."""
+        if self.paths(formula, v, scope, point, True) is not None:
+            return True
+        return False if self.paths(formula, v, scope, point, None) is None else None
+
+    def paths(
+        self, formula: TemporalMatch, v: Valuation, scope: Scope, point: int, least: Three, seen: Asked | None = None
+    ) -> Path | None:
+        """What a match asks for, None where there is none; with `least` None what is unknown may hold, too.
+
+        What was asked on the way and fails is added to `seen`.
+        """
+
+        def holds(part: Formula, at: int) -> bool:
+            value = self.now(part, v, scope, at)
+            if value is False and seen is not None:
+                seen.add((id(part), at))
+            return value is True or (value is None and least is None)
+
+        past = formula.operator == "MATCHP"
+        # behind an open end stands one time-point of which nothing is known: a match may go there
+        last = self.points.last - (self.points.open_end and least is True)
+        bounds = formula.interval.ticks(self.points.per_second)
+        first, end = (self.points.before if past else self.points.behind)(point, *bounds)
+        if first > end:
+            return None
+        walk = Walk(holds, past, point if past else min(end, last))
+        for start in range(end, first - 1, -1) if past else [point]:
+            found = walk.ends(formula.regex, start)
+            for stop in sorted(found):
+                if stop == point if past else first <= stop <= end:
+                    return found[stop]
+        return None
+
+    def _between(self, formula: Timed, v: Valuation, scope: Scope, point: int, inside: list[Run]) -> Three:
+        """SINCE and UNTIL, or their duals, at one time-point, given what the right side is in the interval."""
+        past = is_past(formula)
+        dual = is_dual(formula)
+        answer: Three = dual
         left = formula.left
         for first, last, value in reversed(inside) if past else inside:
-            if value is False:
+            if value is dual:
                 continue
             # of the run's time-points, the nearest asks least of the left side
             near = last if past else first
             low, high = (near + 1, point) if past else (point, near - 1)
             runs = self.of(left, v, scope, low, high)
-            if all(each is True for _, _, each in runs):
-                if value is True:
-                    return True
+            if all(each is not dual and each is not None for _, _, each in runs):
+                if value is not None:
+                    return not dual
                 answer = None
                 continue
-            if any(each is False for _, _, each in runs):
+            if any(each is dual for _, _, each in runs):
                 # what lies farther away asks for this one, too
                 return answer
             answer = None
@@ -281,9 +331,14 @@ def neighbour(points: Points, formula: Temporal, point: int) -> int | None:
 
 def is_past(formula: Formula) -> bool:
     """Whether a temporal operator looks back."""
-    return isinstance(formula, Since) or (
-        isinstance(formula, Temporal) and formula.operator in ("PREV", "ONCE", "HISTORICALLY")
-    )
+    if isinstance(formula, Temporal | TemporalMatch):
+        return formula.operator in ("PREV", "ONCE", "HISTORICALLY", "MATCHP")
+    return isinstance(formula, Since | Trigger)
+
+
+def is_dual(formula: Formula) -> bool:
+    """Whether an operator of two sides is the opposite of SINCE or UNTIL over the opposites of its sides."""
+    return isinstance(formula, Trigger | Release)
 
 
 def cost(formula: Formula) -> int:
@@ -297,7 +352,7 @@ def cost(formula: Formula) -> int:
             return cost(body)
         case Aggregation() | Exists() | Forall():
             return 20 + sum(cost(child) for child in children(formula))
-        case Temporal() | Since() | Until():
+        case Temporal() | Since() | Until() | Trigger() | Release() | TemporalMatch():
             return 5 + sum(cost(child) for child in children(formula))
     return 1 + sum(cost(child) for child in children(formula))
 
@@ -315,4 +370,16 @@ def connected(formula: And | Or | Implies | Equiv, one: Three, two: Three) -> Th
     return _TABLES[type(formula)](one, two)
 
 
-__all__ = ["Others", "Scope", "Three", "Truths", "at", "built_in", "connected", "cost", "is_past", "neighbour"]
+__all__ = [
+    "Others",
+    "Scope",
+    "Three",
+    "Truths",
+    "at",
+    "built_in",
+    "connected",
+    "cost",
+    "is_dual",
+    "is_past",
+    "neighbour",
+]
