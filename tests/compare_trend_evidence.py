@@ -17,6 +17,7 @@ import hamlet
 from hamlet import oracle
 from hamlet.checker import EvidenceError, check
 from hamlet.errors import HamletError, OptionError, UnsupportedError
+from hamlet.language.query import Taken
 from hamlet.why.trends.why import why
 from tests.case_files import oracle_options
 from tests.compare_random import features_of
@@ -133,14 +134,25 @@ def _same_trends(
     listed = oracle.trends(query, events, declarations=parsed.declarations, **given)
     group = evidence["group"]
     lists = evidence.get("operands") or [evidence["steps"]]
+    taken = [each for each in query.group_by if isinstance(each, Taken)]
     for operand, steps in enumerate(lists[:2]):
         expected = sorted(
             each.pairs
             for each in listed
             if each.window_start == evidence["window"][0] and each.window_end == evidence["window"][1]
-            if each.operand == operand and all(dict(each.key)[name] == value for name, value in group.items())
+            if each.operand == operand
+            and all(dict(each.key).get(name, value) == value for name, value in group.items())
+            if all(_taken(events, each.pairs, asked) == group[asked.column] for asked in taken)
         )
         assert sorted(paths_of(steps)) == expected, where
+
+
+def _taken(events: Any, pairs: Sequence[tuple[int, str]], asked: Taken) -> Any:
+    bound = [events[place] for place, variable in pairs if variable == asked.variable]
+    if asked.attribute is None:
+        return len(bound)
+    value = bound[0 if asked.function == "FIRST" else -1].get(asked.attribute) if bound else None
+    return None if value != value else value
 
 
 def main() -> None:

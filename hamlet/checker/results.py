@@ -63,7 +63,7 @@ def check_row(
     told = row if holds else {**row, **(evidence.get("values") or {})}
     differs = False
     for item in query.items:
-        if item.column not in told or isinstance(item.value, q.Attribute):
+        if item.column not in told or isinstance(item.value, q.Attribute | q.Taken):
             continue
         try:
             right = values.of(item.expression)
@@ -124,6 +124,8 @@ class _Values:
                 return value
             case q.Attribute(name):
                 return self._group[name]
+            case q.Taken():
+                return self._group[expression.column]
             case q.Aggregate():
                 return self._aggregate(expression)
             case q.Log2(operand):
@@ -166,8 +168,8 @@ class _Values:
         return one + two if operator == "+" else one - two if operator == "-" else one * two
 
     def _aggregate(self, asked: Any) -> Any:
-        if type(asked) is not q.Aggregate or getattr(asked, "events", False):
-            raise Unchecked
+        if asked.events:
+            return self._of_events(asked)
         if asked.variable is None:
             return self._count()
         if asked.function == "COUNT":
@@ -195,6 +197,25 @@ class _Values:
             return None if not count else float(total) if any(isinstance(v, float) for v in known) else int(total)
         except OverflowError:
             raise Unchecked from None
+
+    def _of_events(self, asked: Any) -> Any:
+        """An aggregate over the events that trends bind, each once."""
+        if len(self._graphs) == 3:
+            raise Unchecked
+        found = {step.event.at: step.event for step in self._graphs[0] if step.variable == asked.variable}
+        if asked.attribute is None:
+            return len(found)
+        known = [value for event in found.values() if (value := self._read(event, asked.attribute)) is not None]
+        if not known:
+            return None
+        if asked.function in ("MIN", "MAX"):
+            return (min if asked.function == "MIN" else max)(known)
+        if any(kind(value) != "number" or math.isinf(value) for value in known):
+            raise Unchecked
+        total = sum(map(Fraction, known))
+        if asked.function == "AVG":
+            return float(total / len(known))
+        return float(total) if any(isinstance(value, float) for value in known) else int(total)
 
     def _count(self) -> int:
         if len(self._graphs) == 3:

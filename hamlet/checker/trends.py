@@ -46,6 +46,7 @@ class Step:
     state: int
     first: Event | None
     partition: Key
+    taken: tuple[Any, ...] = ()
     begins: bool = False
     after: list[Step] = field(default_factory=list)
     count: int = 0
@@ -173,13 +174,18 @@ class _Task:
         self.grouping = list(dict.fromkeys(each.name for each in query.group_by if isinstance(each, q.Attribute)))
         self.names = list(dict.fromkeys([*self.grouping, *self.where.equivalence]))
         self.longest = None if query.longest is None else _ticks(query.longest, checker._per_second)
+        taken = list(dict.fromkeys(each for each in query.group_by if not isinstance(each, q.Attribute)))
         told = evidence.get("group")
-        if not isinstance(told, dict) or set(told) != set(self.grouping):
-            raise EvidenceError(f"the group has values for {', '.join(self.grouping) or 'nothing'}")
-        self.group = {name: self._typed(name, value) for name, value in told.items()}
+        wanted = [*self.grouping, *(each.column for each in taken)]
+        if not isinstance(told, dict) or set(told) != set(wanted):
+            raise EvidenceError(f"the group has values for {', '.join(wanted) or 'nothing'}")
+        self.group = {name: self._typed(name, told[name]) for name in self.grouping}
+        self.taken = [(each, told[each.column]) for each in taken]
         for item in query.items:
             name = getattr(item.value, "name", None)
-            own = name in told and isinstance(item.value, q.Attribute) and item.column in evidence["row"]
+            if not isinstance(item.value, q.Attribute):
+                name = item.value.column if item.value in taken else None
+            own = name in told and item.column in evidence["row"]
             if own and evidence["row"][item.column] != told[name]:
                 raise EvidenceError(f"the group's {name} is not that of the row")
         self.start, self.end = self._window(evidence)
@@ -371,11 +377,35 @@ class _Rules:
                 if name == name_too:
                     yield gap | other, name, (target, target_too)
 
+    def may_end(self, state: tuple[int, ...], last: Event, first: Event) -> bool:
+        """Whether a trend may end with an event."""
+        return any(not self.forbidden(gap, last, None, first) for gap in self.endings(state))
+
     def endings(self, state: tuple[int, ...]) -> list[Gap]:
         """The marks behind a last event with which a word may end."""
         if len(self.automata) == 1:
             return list(self.automata[0].finals[state[0]])
         return [a | b for a in self.automata[0].finals[state[0]] for b in self.automata[1].finals[state[1]]]
+
+    def then(self, taken: tuple[Any, ...], event: Event, variable: str) -> tuple[Any, ...]:
+        """What trends have taken behind an event, of what GROUP-BY names beside attributes; None for nothing yet."""
+        found = list(taken)
+        for place, (each, _) in enumerate(self.task.taken):
+            if each.variable != variable:
+                continue
+            if each.attribute is None:
+                found[place] = ((0 if found[place] is None else found[place][0]) + 1,)
+            elif each.function == "LAST" or found[place] is None:
+                found[place] = (self.task.checker._read(event, each.attribute),)
+        return tuple(found)
+
+    def of_group(self, taken: tuple[Any, ...]) -> bool:
+        """Whether trends that have taken this are of the group."""
+        for (each, wanted), value in zip(self.task.taken, taken, strict=True):
+            own = value[0] if value is not None else 0 if each.attribute is None else None
+            if plain(own) != wanted or isinstance(own, bool) is not isinstance(wanted, bool):
+                return False
+        return True
 
     def alike(self, state: tuple[int, ...]) -> tuple[int, ...]:
         """One name for all states that the same words can follow."""
@@ -393,23 +423,28 @@ class _Graph(_Rules):
         made: list[tuple[Step, tuple[int, ...]]] = []
         start = (0,) * len(self.automata)
         spanned = self.task.longest is not None
+        nothing = (None,) * len(self.task.taken)
         for event in sorted(self.events, key=_moment):
             new: dict[Any, tuple[Step, tuple[int, ...]]] = {}
 
             def step_of(
-                variable: str, state: tuple[int, ...], first: Event, event: Event = event, new: dict[Any, Any] = new
+                variable: str,
+                state: tuple[int, ...],
+                first: Event,
+                taken: tuple[Any, ...],
+                event: Event = event,
+                new: dict[Any, Any] = new,
             ) -> Step:
-                asked = variable, self.alike(state), first.at if spanned else None
+                asked = variable, self.alike(state), first.at if spanned else None, repr(taken)
                 if asked not in new:
-                    made_step = Step(event, variable, 0, first if spanned else None, self.key)
-                    new[asked] = made_step, state
+                    new[asked] = Step(event, variable, 0, first if spanned else None, self.key, taken), state
                 found: Step = new[asked][0]
                 return found
 
             for gap, variable, target in self.onward(start):
                 fits = self.types[variable] == event.type and self.accepts(event, variable)
                 if fits and not self.forbidden(gap, None, event, event):
-                    step = step_of(variable, target, event)
+                    step = step_of(variable, target, event, self.then(nothing, event, variable))
                     step.begins = True
                     step.count += 1
             for before, state in made:
@@ -426,7 +461,7 @@ class _Graph(_Rules):
                         and not self.forbidden(gap, before.event, event, first)
                         and not self.skips(state, before.event, before.variable, event, first)
                     ):
-                        step = step_of(variable, target, first)
+                        step = step_of(variable, target, first, self.then(before.taken, event, variable))
                         step.after.append(before)
                         step.count += before.count
             made += new.values()
@@ -440,7 +475,9 @@ class _Graph(_Rules):
         for step, state in reversed(made):
             if self.task.holds(step.event):
                 first = step.first or step.event
-                step.ends = any(not self.forbidden(gap, step.event, None, first) for gap in self.endings(state))
+                step.ends = self.of_group(step.taken) and any(
+                    not self.forbidden(gap, step.event, None, first) for gap in self.endings(state)
+                )
             step.onward = step.ends + sum(each.onward for each in following.get(id(step), ()))
         kept = [step for step, _ in made if step.onward]
         for step in kept:
@@ -465,6 +502,7 @@ class _Path(_Rules):
             return False
         states = [(0,) * len(self.automata)]
         before: tuple[Event, str] | None = None
+        taken: tuple[Any, ...] = (None,) * len(self.task.taken)
         for event, variable in pairs:
             if event.type != self.types.get(variable) or not self.accepts(event, variable):
                 return False
@@ -478,8 +516,11 @@ class _Path(_Rules):
                 if before is None or not self.skips(state, before[0], before[1], event, first)
             ]
             before = event, variable
+            taken = self.then(taken, event, variable)
         last = pairs[-1][0]
-        return any(not self.forbidden(gap, last, None, first) for state in states for gap in self.endings(state))
+        return self.of_group(taken) and any(
+            not self.forbidden(gap, last, None, first) for state in states for gap in self.endings(state)
+        )
 
 
 def _match(task: _Task, graph: Sequence[Step], told: Sequence[Any]) -> None:

@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hamlet.language.printing import to_text
-from hamlet.language.query import Pattern, Semantics, negations
+from hamlet.language.query import Pattern, Semantics, Taken, negations
 from hamlet.oracle import Event, Search
 from hamlet.oracle.search import Binding, Key
 from optimizer.template import START, Template
 
 Moment = tuple[int, int]
+Values = tuple[Any, ...]
+_NONE = ("none",)  # no event is bound to the variable yet
 
 
 class TooLarge(Exception):
@@ -32,6 +34,8 @@ class Step:
     ----------
     first : Event or None
         With SPAN, the first event of the trends that the step is in.
+    taken : tuple
+        What its trends have taken so far of what GROUP-BY names beside attributes.
     after : list of Step
         Those that may come right before.
     count : int
@@ -45,6 +49,7 @@ class Step:
     state: int
     partition: Key
     first: Event | None
+    taken: Values = ()
     begins: bool = False
     after: list[Step] = field(default_factory=list)
     count: int = 0
@@ -120,13 +125,22 @@ class Graph:
     template : Template
     partition : mapping
         The values of all keys.
+    taken : mapping of Taken to Any
+        What GROUP-BY names beside attributes, and the values of the group.
     most : int
         More steps than this raise TooLarge.
     """
 
     def __init__(
-        self, search: Search, patterns: Sequence[Pattern], template: Template, partition: Key, most: int
+        self,
+        search: Search,
+        patterns: Sequence[Pattern],
+        template: Template,
+        partition: Key,
+        taken: Mapping[Taken, Any],
+        most: int,
     ) -> None:
+        self._taken = taken
         self._search = search
         self._template = template
         self._partition = partition
@@ -168,7 +182,9 @@ class Graph:
         for step in reversed(made):
             if step.state in finals and self._search.window.holds(step.event):
                 first = step.first or step.event
-                step.ends = not self._forbidden(finals[step.state], step.event, None, first)
+                step.ends = self._is_of_group(step.taken) and not self._forbidden(
+                    finals[step.state], step.event, None, first
+                )
             step.onward = step.ends + sum(each.onward for each in following.get(id(step), ()))
         kept = [step for step in made if step.onward]
         for step in kept:
@@ -176,29 +192,54 @@ class Graph:
         return kept
 
     def _at(self, event: Event, state: int, by_state: Mapping[int, list[Step]]) -> list[Step]:
-        """The steps of an event at a state: one, or with SPAN one for each first event."""
-        found: dict[int, Step] = {}
+        """The steps of an event at a state: one, with SPAN one for each first event; for each that was taken."""
+        found: dict[Any, Step] = {}
         spanned = self._search.longest is not None
 
-        def step_of(first: Event) -> Step:
-            key = id(first) if spanned else 0
+        def step_of(first: Event, taken: Values) -> Step:
+            key = id(first) if spanned else 0, tuple((_kind(each), each) for each in taken)
             if key not in found:
-                found[key] = Step(event, self._variables[state], state, self._partition, first if spanned else None)
+                own = first if spanned else None
+                found[key] = Step(event, self._variables[state], state, self._partition, own, taken)
             return found[key]
+
+        variable, nothing = self._variables[state], (_NONE,) * len(self._taken)
 
         for source, guards in self._into[state]:
             if source == START:
                 if not self._forbidden(guards, None, event, event):
-                    step = step_of(event)
+                    step = step_of(event, self._then(nothing, event, variable))
                     step.begins = True
                     step.count += 1
                 continue
             for before in by_state[source]:
                 if self._follows(before, event, state, guards):
-                    step = step_of(before.first or event)
+                    step = step_of(before.first or event, self._then(before.taken, event, variable))
                     step.after.append(before)
                     step.count += before.count
         return list(found.values())
+
+    def _then(self, taken: Values, event: Event, variable: str) -> Values:
+        """What trends have taken behind an event."""
+        found = []
+        for each, value in zip(self._taken, taken, strict=True):
+            if each.variable != variable:
+                found.append(value)
+            elif each.attribute is None:
+                found.append(1 if value is _NONE else value + 1)
+            elif each.function == "LAST" or value is _NONE:
+                found.append(self._search.stream.read(event, each.attribute))
+            else:
+                found.append(value)
+        return tuple(found)
+
+    def _is_of_group(self, taken: Values) -> bool:
+        """Whether trends that have taken this are of the group."""
+        for (each, wanted), value in zip(self._taken.items(), taken, strict=True):
+            own = (0 if each.attribute is None else None) if value is _NONE else value
+            if not _same(own, wanted):
+                return False
+        return True
 
     def _follows(self, before: Step, event: Event, state: int, guards: frozenset[int]) -> bool:
         """Whether an event may come right behind a step."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -31,6 +32,8 @@ def _aggregate(asked: Aggregate, steps: Sequence[Step], stream: Stream) -> Any:
     if asked.variable is None:
         return sum(step.count for step in steps if step.ends)
     own = [step for step in steps if step.variable == asked.variable]
+    if asked.events:
+        own = list({step.event.index: replace(step, count=1, onward=1) for step in own}.values())
     if asked.attribute is None and asked.function == "COUNT":
         return sum(step.trends for step in own)
     pairs = [(stream.read(step.event, asked.attribute), step.trends) for step in own if asked.attribute is not None]

@@ -12,7 +12,7 @@ from hamlet.input.ticks import time_in_ticks
 from hamlet.language.automaton import templates
 from hamlet.language.meaning import AnalysedQuery
 from hamlet.language.printing import to_text
-from hamlet.language.query import Attribute, ReturnItem, Semantics
+from hamlet.language.query import Attribute, Group, ReturnItem, Semantics, Taken
 from hamlet.language.schema import Clock
 from hamlet.oracle import Search, Window
 from hamlet.parallel.run import run
@@ -71,7 +71,7 @@ def why(workload: Workload, events: Any, row: Mapping[str, Any], *, limit: int =
         "kind": "trends",
         "row": json_value({"query": analysed.query.name, **found.row}),
         "holds": found.holds,
-        "group": json_value(group),
+        "group": json_value({**group, **{each.column: value for each, value in found.taken.items()}}),
         "window": [json_value(found.row.get("window_start")), json_value(found.row.get("window_end"))],
     }
     return Evidence(data | _graphs(analysed, search, group, found, limit))
@@ -96,21 +96,32 @@ def _ticks(analysed: AnalysedQuery, source: EventSource) -> int | None:
     return None if length is None else length.ticks(source.schema.clock.ticks_per_second)[0]
 
 
-def _with_groups(workload: Workload, analysed: AnalysedQuery) -> tuple[Workload, dict[str, str]]:
-    """The query with all GROUP-BY attributes as columns, and the column of each."""
+def _with_groups(workload: Workload, analysed: AnalysedQuery) -> tuple[Workload, dict[Group, str]]:
+    """The query with all that GROUP-BY names as columns, and the column of each."""
     query = analysed.query
-    columns = {item.value.name: item.column for item in query.items if isinstance(item.value, Attribute)}
+    columns: dict[Group, str] = {}
+    for item in query.items:
+        if isinstance(item.value, Attribute | Taken):
+            columns.setdefault(_plain(item.value), item.column)
     taken = {item.column for item in query.items} | set(_EDGES)
+    named = list(dict.fromkeys(map(_plain, analysed.groups)))
     more = []
-    for name in analysed.grouping:
-        if name not in columns:
-            columns[name] = name if name not in taken else f"{name}_of_the_group"
-            more.append(ReturnItem(Attribute(name), alias=columns[name]))
+    for each in named:
+        if each not in columns:
+            name = each.name if isinstance(each, Attribute) else each.column
+            columns[each] = name if name not in taken else f"{name}_of_the_group"
+            more.append(ReturnItem(each, alias=columns[each]))
+    found = {each: columns[each] for each in named}
     if not more:
-        return workload, {name: columns[name] for name in analysed.grouping}
+        return workload, found
     text = workload.analysis.text
     own = tuple(replace(each, items=(*each.items, *more)) if each.name == query.name else each for each in text.queries)
-    return Workload.parse(to_text(replace(text, queries=own))), {name: columns[name] for name in analysed.grouping}
+    return Workload.parse(to_text(replace(text, queries=own))), found
+
+
+def _plain(each: Group) -> Group:
+    """An attribute without the variable that it may be written with: it is one of the whole trend."""
+    return Attribute(each.name) if isinstance(each, Attribute) else each
 
 
 def _within(
@@ -157,14 +168,20 @@ class _Row:
         found = only_row(rows, given)
         self.holds = found is not None
         self.others = rows
-        if found is None and (edges is None or len(named) < len(analysed.grouping)):
+        if found is None and (edges is None or len(named) < len(self._columns)):
             lacking = [name for name in ("window_start", *self._columns.values()) if name not in given]
             raise OptionError(
                 f"no row of {query.name} matches, and the evidence of a row that is not there needs "
                 f"{', '.join(lacking) or 'window_start'} in the row, too"
             )
         self.row: dict[str, Any] = dict(found) if found is not None else self._named(given, edges)
-        self.group = {name: self._value(name, self.row.get(column)) for name, column in self._columns.items()}
+        self.group: dict[str, Any] = {}
+        self.taken: dict[Taken, Any] = {}
+        for named_by, column in self._columns.items():
+            if isinstance(named_by, Attribute):
+                self.group[named_by.name] = self._value(named_by.name, self.row.get(column))
+            else:
+                self.taken[named_by] = self._taken_value(named_by, self.row.get(column))
         returned = {item.column for item in query.items}
         self.row = {name: value for name, value in self.row.items() if name in returned or name in _EDGES}
 
@@ -179,6 +196,10 @@ class _Row:
         else:
             shown = {"window_start": self._clock.present(edges[0]), "window_end": self._clock.present(edges[1])}
         return {**shown, **{name: value for name, value in given.items() if name not in shown}}
+
+    def _taken_value(self, each: Taken, wanted: Any) -> Any:
+        """The value of what a trend took as events have it."""
+        return wanted if each.attribute is None else self._value(each.attribute, wanted)
 
     def _value(self, name: str, wanted: Any) -> Any:
         """The value of a grouping attribute as events have it."""
@@ -242,7 +263,7 @@ def _graphs(
     for place, template in enumerate(made):
         patterns = analysed.patterns if place == 2 else [analysed.patterns[place]]
         try:
-            own = [Graph(search, patterns, template, key, _MOST_SEARCHED) for key in keys]
+            own = [Graph(search, patterns, template, key, found.taken, _MOST_SEARCHED) for key in keys]
         except TooLarge:
             raise UnsupportedError(
                 f"more than {_MOST_SEARCHED:,} steps of trends lie in the window; evidence is for smaller ones"
