@@ -52,7 +52,7 @@ def test_tables_and_logs_give_the_same_rows(folder: Path, capsys: pytest.Capture
     lines = said(capsys, *arguments, "--output", "-").splitlines()
     assert [json.loads(line) for line in lines] == ROWS
     assert said(capsys, *arguments, "--output", "-", "--output-format", "monpoly") == (
-        '@0 (time point 0): (("alice",2000))\n@100000 (time point 2): (("dora",5000))\n'
+        '@0 (time point 0): ("alice",2000)\n@100000 (time point 2): ("dora",5000)\n'
     )
     assert said(capsys, *arguments, "--output", "-", "--output-format", "csv", "--open-end") == (
         "policy,time,time_point,u,a\nw,0,0,alice,2000\n"

@@ -95,7 +95,7 @@ ROWS = pa.record_batch([[4, 4, 9], [0, 0, 3], ['a"b', "", None], [1.5, math.inf,
             '{"policy": "p", "time": 9, "time_point": 3, "x": null, "y": 2.0}\n',
         ),
         ("csv", 'policy,time,time_point,x,y\np,4,0,"a""b",1.5\np,4,0,"",inf\np,9,3,,2.0\n'),
-        ("monpoly", '@4 (time point 0): (("a"b",1.5),("",inf))\n@9 (time point 3): ((,2))\n'),
+        ("monpoly", '@4 (time point 0): ("a\\"b",1.5) ("",inf)\n@9 (time point 3): (,2)\n'),
     ],
 )
 @pytest.mark.parametrize("step", [1, 2, 3])

@@ -52,11 +52,11 @@ EVENTS = [
 @pytest.mark.parametrize(
     ("text", "lines"),
     [
-        ("A(x,y)", "@0 (time point 0): ((9,2),(10,1))\n"),
-        ("x > y AND A(x,y)", "@0 (time point 0): ((1,10),(2,9))\n"),
-        ("B(x) SINCE A(y,x)", "@0 (time point 0): ((9,2),(10,1))\n@1 (time point 1): ((9,2),(10,1))\n"),
-        ("ALWAYS FORALL x, y. A(y,x) IMPLIES y < 10", "@0 (time point 0): ((10,1))\n"),
-        ("C(s)", '@1 (time point 1): ((""),("a b"))\n'),
+        ("A(x,y)", "@0 (time point 0): (9,2) (10,1)\n"),
+        ("x > y AND A(x,y)", "@0 (time point 0): (1,10) (2,9)\n"),
+        ("B(x) SINCE A(y,x)", "@0 (time point 0): (9,2) (10,1)\n@1 (time point 1): (9,2) (10,1)\n"),
+        ("ALWAYS FORALL x, y. A(y,x) IMPLIES y < 10", "@0 (time point 0): (10,1)\n"),
+        ("C(s)", '@1 (time point 1): ("") ("a b")\n'),
         ("EXISTS x. B(x)", "@0 (time point 0): true\n@1 (time point 1): true\n"),
     ],
 )
@@ -178,8 +178,8 @@ def test_lines_of_several_policies_follow_each_other(tmp_path: Path, capsys: pyt
     files = [f"{tmp_path}/a.mfotl", f"{tmp_path}/b.mfotl", "-s", f"{tmp_path}/x.sig", "-i", f"{tmp_path}/x.log"]
     assert main(["monitor", *files, "-q", "-o", "-", "--output-format", "monpoly"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "@0 (time point 0): ((1))",
-        "@1 (time point 1): ((2))",
+        "@0 (time point 0): (1)",
+        "@1 (time point 1): (2)",
         "@0 (time point 0): true",
         "@1 (time point 1): true",
     ]

@@ -31,6 +31,7 @@ from hamlet.output.files import check_destination
 from hamlet.output.place import check_beside
 from hamlet.runtime.tenant import Tenant
 
+ROWS_FOUND = 3  # the exit code of --fail-on-rows
 FORMATS = ("json", "csv", "parquet", "monpoly")
 FILES = click.argument("files", type=click.Path(), metavar="POLICY.mfotl|SPEC.lola", nargs=-1, required=True)
 SIGNATURE = click.option(
@@ -90,6 +91,20 @@ POLICY_OPTIONS = (
     SIGNATURE,
     input_option(required=True, monpoly=True),
     *POLICY_OPTIONS,
+    click.option("--stop-at-first", is_flag=True, help="Give the first row of a policy, and stop."),
+    click.option("--fail-on-rows", is_flag=True, help="Exit with code 3 where a row was given."),
+    click.option(
+        "--every-time-point",
+        is_flag=True,
+        help="With --output-format monpoly: time-points without rows, too, in the form of monpoly -verbose.",
+    ),
+    click.option(
+        "--save",
+        metavar="FILE",
+        type=click.Path(),
+        help="Keep the state of policies at the end of the input, which goes on in another one.",
+    ),
+    click.option("--load", metavar="FILE", type=click.Path(), help="Go on from the state that --save has kept."),
     click.option("--values", is_flag=True, help="Rows of the output streams of specifications, too."),
     click.option("--start", metavar="TIME", help="When the clocks of specifications start: 0, or a time-stamp."),
     click.option(
@@ -142,12 +157,14 @@ def command(
     output_format: str | None,
     limit: int | None,
     overwrite: bool,
+    fail_on_rows: bool,
     **options: Any,
 ) -> int:
     """Monitor events: each FILE is a policy (.mfotl) or a stream specification (.lola)."""
     live, output = live_of(options), outputs[0] if outputs else None
     source, form = options["source"], options["input_format"]
-    whole = options["report"] is not None or options["trends"] is not None or limit is not None
+    whole = options["report"] is not None or options["trends"] is not None or limit is not None or fail_on_rows
+    whole = whole or any(options[name] for name in ("every_time_point", "stop_at_first", "load", "save"))
     chosen = {
         "where": options["where"],
         "from": options["since"],
@@ -165,7 +182,12 @@ def command(
     own = {name: options[name] for name in ("signature", "negate", "open_end", "ignore_unknown")}
     own["verdicts"] = options["verdicts"] != "satisfied"
     own["time-points"] = options["time_points"] != "step"
+    own |= {name: options[name] for name in ("every_time_point", "stop_at_first", "load", "save")}
     only_for(list(grouped), own, ".mfotl", "policies")
+    if own["verdicts"] and (options["load"] or options["save"] or options["stop_at_first"]):
+        raise click.UsageError("--load, --save and --stop-at-first are for --verdicts satisfied")
+    if options["every_time_point"] and output_format != "monpoly":
+        raise click.UsageError("--every-time-point is for --output-format monpoly")
     own = {name: options[name] for name in ("values", "start", "max_deadlines", "trends")}
     only_for(list(grouped), own, ".lola", "stream specifications")
     refuse_unheard(grouped, live=goes_on)
@@ -198,7 +220,7 @@ def command(
             for note in each_stats.get("notes", ()):
                 click.echo(f"note: {note}", err=True)
         click.echo(summary_line({**together(stats), "rows": sink.count}, seconds), err=True)
-    return 0
+    return ROWS_FOUND if fail_on_rows and sink.count else 0
 
 
 def _follow(grouped: Mapping[str, list[str]], settings: Settings, live: Live, destinations: Destinations) -> int:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from hamlet.cli.live import Live, States
 from hamlet.cli.loading import lasting
@@ -19,12 +20,14 @@ from hamlet.cli.progress import task_bar
 from hamlet.engine.live_filter import filter_of
 from hamlet.engine.memory_limit import bytes_of, size_text
 from hamlet.errors import DataError, HamletError, MemoryLimitError
+from hamlet.output.columnar import HOLDS
 from hamlet.policies import Policy, PolicyError
 from hamlet.policies.analysis.rewriting import stripped
 from hamlet.policies.logs.source import Source, chosen_by, open_source
 from hamlet.policies.plan.explaining import evaluated, tree
 from hamlet.policies.plan.explaining import explain as explained
 from hamlet.policies.runner import Serving
+from hamlet.policies.states import load_state, save_state
 from hamlet.policies.syntax.signature import Signature
 from hamlet.policies.tenant import PolicyTenant
 from hamlet.policies.verdicts.automata import Verdicts, mode_of
@@ -238,9 +241,12 @@ class PreparedPolicies:
             source.time_type,
             source.per_second,
             negate=settings.negate,
-            open_end=settings.open_end,
+            open_end=settings.open_end or settings.save is not None,
             max_memory=settings.max_memory,
+            every_time_point=settings.every_time_point,
         )
+        if settings.load is not None:
+            load_state(settings.load, self._policies, serving.evaluation, str(source.time_type))
         self.parts = [
             Part(
                 name=policy.name,
@@ -264,16 +270,34 @@ class PreparedPolicies:
         started = time.perf_counter()
         watch = self._report()
         rows = self._decided(progress) if self._serving is None else self._serving.run(self._source.chunks(progress))
-        for place, batch in rows:
+        for place, batch in rows if not self._settings.stop_at_first else self._first(rows):
             write(place, batch)
             if watch is not None:
                 watch.see(place, batch)
+        if self._settings.save is not None and self._serving is not None:
+            save_state(self._settings.save, self._policies, self._serving.evaluation, str(self._source.time_type))
         stats: dict[str, Any] = dict(self._source.stats)
         if watch is not None:
             settings = [("time-points", self._settings.time_points), ("verdicts", self._settings.verdicts)]
             watch.write(input_name(self._settings.source), settings, stats, time.perf_counter() - started)
         stats["notes"] = list(self._notes(stats))
         return stats
+
+    def _first(self, rows: Iterable[tuple[int, pa.RecordBatch]]) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """The first row: of its time-point the least in MonPoly's order; and the empty time-points before it."""
+        for place, batch in rows:
+            marked = batch.schema.names[-1] == HOLDS
+            holds = batch.column(batch.num_columns - 1).to_pylist() if marked else [True] * batch.num_rows
+            if True not in holds:
+                yield place, batch
+                continue
+            first = holds.index(True)
+            point = batch.column("time_point")[first].as_py()
+            rest = batch.slice(first).filter(pc.equal(batch.slice(first).column("time_point"), point))
+            by = [(name, "ascending") for name in self.parts[place].tuples or ()]
+            least = rest.sort_by(by).slice(0, 1) if by else rest.slice(0, 1)
+            yield place, pa.Table.from_batches([batch.slice(0, first), least]).combine_chunks().to_batches()[0]
+            return
 
     def _report(self) -> Any:
         """What watches the run for a page about it, if one is wanted."""

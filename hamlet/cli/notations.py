@@ -70,6 +70,10 @@ class Settings:
     max_memory : str or None
     report : str or None
         Where a page about the run goes.
+    every_time_point, stop_at_first : bool
+        Whether MonPoly's lines tell of all time-points; whether a policy's run ends with its first row.
+    load, save : str or None
+        The files of the state that a policy's run begins with, and ends with.
     quiet : bool
     """
 
@@ -93,6 +97,10 @@ class Settings:
     late: str = "error"
     max_memory: str | None = None
     report: str | None = None
+    every_time_point: bool = False
+    stop_at_first: bool = False
+    load: str | None = None
+    save: str | None = None
     quiet: bool = False
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from hamlet.cli.notations import Part
 from hamlet.cli.show import show_columns
 from hamlet.errors import OptionError
-from hamlet.output.columnar import Encoder, encoder_of, file_writer
+from hamlet.output.columnar import HOLDS, Encoder, encoder_of, file_writer
 from hamlet.output.files import check_destination, staged
 
 
@@ -40,7 +40,8 @@ class Sink:
 
     def write(self, place: int, rows: pa.RecordBatch) -> None:
         """Take rows of a part, by its place."""
-        self.count += rows.num_rows
+        marked = rows.num_columns and rows.schema.names[-1] == HOLDS
+        self.count += sum(rows.column(rows.num_columns - 1).to_pylist()) if marked else rows.num_rows
         if rows.num_rows:
             self.take(place, rows)
 

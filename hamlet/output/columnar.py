@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -22,6 +23,7 @@ from hamlet.errors import OptionError, OutputError, one_of
 from hamlet.language.schema import Clock
 from hamlet.output.query_rows import time_text
 
+HOLDS = ""  # the column that says of a policy's row whether it is one, or only a time-point without any
 FORMATS = ("json", "csv", "parquet", "monpoly")
 EXTENSIONS = {"json": "json", "csv": "csv", "parquet": "parquet", "monpoly": "log"}
 
@@ -129,7 +131,10 @@ class CsvEncoder(Encoder):
 
 
 class MonpolyEncoder(Encoder):
-    """MonPoly's lines: a time-point with all its tuples, ``@41 (time point 0): ((2,4,2003))``.
+    """MonPoly's lines: a time-point with all its tuples, ``@41 (time point 0): (2,4,2003) (2,5,2003)``.
+
+    Where batches have a column `HOLDS`, every time-point has a line, in the form that MonPoly has with ``-verbose``:
+    ``@41 (time point 0): ((2,4,2003),(2,5,2003))``.
 
     Rows come in the order of time-points; a line ends where the next time-point begins, so one is held back. The tuples
     of a line are in the order of their values, which is not the order of the rows where their columns are others.
@@ -138,15 +143,18 @@ class MonpolyEncoder(Encoder):
     def __init__(self, tuples: Sequence[str]) -> None:
         self._tuples = list(tuples)
         self._open: tuple[str, int] | None = None
+        self._every = False
         self._held: list[tuple[tuple[Any, ...], str]] = []  # values and texts of the tuples of the open line
 
     def lines(self, rows: pa.RecordBatch) -> str:
         """The lines of time-points that are complete."""
         times = csv_texts(rows.column("time"))
         points = rows.column("time_point").to_pylist()
+        self._every = rows.schema.names[-1] == HOLDS
+        holds = rows.column(rows.num_columns - 1).to_pylist() if self._every else [True] * rows.num_rows
         if not self._tuples:
-            found = [f"@{time} (time point {point}): true\n" for time, point in zip(times, points, strict=True)]
-            return "".join(found)
+            told = zip(times, points, holds, strict=True)
+            return "".join([f"@{time} (time point {point}): {str(held).lower()}\n" for time, point, held in told])
         columns = [rows.column(name) for name in self._tuples]
         texts = zip(*(_monpoly_texts(column) for column in columns), strict=True)
         if rows.schema.names[2 : 2 + len(self._tuples)] == self._tuples:
@@ -154,11 +162,12 @@ class MonpolyEncoder(Encoder):
         else:
             keys = zip(*(column.to_pylist() for column in columns), strict=True)
         found = []
-        for time, point, key, values in zip(times, points, keys, texts, strict=True):
+        for time, point, key, values, held in zip(times, points, keys, texts, holds, strict=True):
             if self._open != (time, point):
                 found.append(self.tail())
                 self._open = (time, point)
-            self._held.append((key, f"({','.join(values)})"))
+            if held:
+                self._held.append((key, f"({','.join(values)})"))
         return "".join(found)
 
     def tail(self) -> str:
@@ -168,7 +177,9 @@ class MonpolyEncoder(Encoder):
         (time, point), self._open = self._open, None
         held, self._held = self._held, []
         held.sort(key=lambda each: each[0])
-        return f"@{time} (time point {point}): ({','.join(text for _, text in held)})\n"
+        tuples = [text for _, text in held]
+        shown = f"({','.join(tuples)})" if self._every else " ".join(tuples)
+        return f"@{time} (time point {point}): {shown}\n"
 
 
 def json_texts(column: pa.Array) -> list[str]:
@@ -235,9 +246,14 @@ def _value_text(value: Any) -> str:
     return str(value)
 
 
+# In MonPoly's quotes a backslash shields a quote or another one.
+_TO_SHIELD = re.compile(r'["\\]')
+_SHIELD = r"\\\g<0>"
+
+
 def _monpoly_value(value: Any) -> str:
-    if isinstance(value, str):  # as MonPoly, which leaves texts alone that have their quotes already
-        return value if value[:1] == value[-1:] == '"' else f'"{value}"'
+    if isinstance(value, str):
+        return f'"{_TO_SHIELD.sub(_SHIELD, value)}"'
     return f"{value:g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
 
 

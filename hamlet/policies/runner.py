@@ -11,11 +11,13 @@ import pyarrow as pa
 
 from hamlet.engine.memory_limit import Size, bytes_of, size_text
 from hamlet.errors import DataError, MemoryLimitError
+from hamlet.output.columnar import HOLDS
 from hamlet.policies.analysis.policy import Policy
 from hamlet.policies.analysis.rewriting import goal as asked_of
 from hamlet.policies.logs.batching import gathered
 from hamlet.policies.logs.reader import LogChunk
 from hamlet.policies.plan.evaluation import Answer, Evaluation
+from hamlet.policies.relations.relation import Ints
 from hamlet.policies.syntax.columns import column_names
 from hamlet.policies.syntax.printing import printed_order
 
@@ -41,6 +43,8 @@ class Serving:
         Whether the stream may go on behind its end.
     max_memory : int, str or None
         The most that may be kept between chunks.
+    every_time_point : bool
+        Whether batches have a column more, `HOLDS`, and time-points without rows a row in which it is False.
 
     Attributes
     ----------
@@ -68,8 +72,10 @@ class Serving:
         negate: bool = False,
         open_end: bool = False,
         max_memory: Size | None = None,
+        every_time_point: bool = False,
     ) -> None:
         self._evaluation = Evaluation(policies, per_second=per_second, negate=negate)
+        self._evaluation.tells_points = every_time_point
         goals = self._evaluation.goals
         self._time_type = time_type
         self._open_end = open_end
@@ -111,11 +117,21 @@ class Serving:
         first: int | None = None
         for chunk in gathered(chunks, self._evaluation):
             first = chunk.first if first is None else first
+            self._check_order(chunk)
             self.events += sum(len(points) for points, _ in chunk.relations.values())
             yield from self._rows(self._evaluation.feed(chunk.times, chunk.relations), first)
             self._check_memory()
         if not self._open_end:
             yield from self._rows(self._evaluation.close(), first or 0)
+
+    def _check_order(self, chunk: LogChunk) -> None:
+        """A stream that goes on from a saved state goes on behind it."""
+        last = self._evaluation.last_time
+        if last is not None and len(chunk.times) and int(chunk.times[0]) < last:
+            raise DataError(
+                f"the input begins at time {int(chunk.times[0])}, and what was loaded ends at {last}\n"
+                "hint: go on with the events that follow those of the saved state"
+            )
 
     def feed(
         self, chunks: Sequence[LogChunk], bound: int | None, beside: int = 0
@@ -159,11 +175,29 @@ class Serving:
 
     def _rows(self, answers: Sequence[Answer], first: int) -> Iterator[tuple[int, pa.RecordBatch]]:
         for place, answer in enumerate(answers):
+            if answer.decided is not None:
+                if len(answer.decided[1]):
+                    yield place, self._with_points(place, answer, answer.decided, first)
+                continue
             for begin in range(0, len(answer), _MOST_ROWS):
                 yield place, self._batch(place, answer, begin, first)
 
-    def _batch(self, place: int, answer: Answer, begin: int, first: int) -> pa.RecordBatch:
-        part = slice(begin, begin + _MOST_ROWS)
+    def _with_points(self, place: int, answer: Answer, decided: tuple[int, Ints], first: int) -> pa.RecordBatch:
+        """The rows of an answer, and one with nothing but its time for each time-point that has none."""
+        rows = self._batch(place, answer, 0, first, len(answer))
+        begin, times = decided
+        lacking = np.setdiff1d(np.arange(begin, begin + len(times)), answer.points)
+        stamps = pa.array(times[lacking - begin])
+        nulls = [pa.nulls(len(lacking), field.type) for field in list(rows.schema)[2:]]
+        named = [stamps.cast(self._time_type), pa.array(lacking + first), *nulls]
+        parts = [rows, pa.RecordBatch.from_arrays(named, schema=rows.schema)]
+        marks = [np.ones(rows.num_rows, bool), np.zeros(len(lacking), bool)]
+        both = pa.Table.from_batches(parts).append_column(HOLDS, pa.array(np.concatenate(marks)))
+        order = np.argsort(np.concatenate([answer.points, lacking]), kind="stable")
+        return both.take(pa.array(order)).combine_chunks().to_batches()[0]
+
+    def _batch(self, place: int, answer: Answer, begin: int, first: int, most: int = _MOST_ROWS) -> pa.RecordBatch:
+        part = slice(begin, begin + most)
         times = pa.array(answer.times[part])
         arrays = [times if times.type == self._time_type else times.cast(self._time_type)]
         arrays.append(pa.array(answer.points[part] + first))

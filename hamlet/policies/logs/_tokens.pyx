@@ -10,7 +10,7 @@ gives it again, with what follows. The last time-point is complete where the buf
 from libc.math cimport isnan
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc, strtod
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memchr, memcmp, memcpy
 
 import numpy as np
 
@@ -60,6 +60,14 @@ cdef inline bint is_bare(unsigned char letter) noexcept nogil:
         return False
     return not (letter == 34 or letter == 35 or letter == 40 or letter == 41 or letter == 44 or letter == 59
                 or letter == 60 or letter == 62 or letter == 64 or letter == 123 or letter == 125)
+
+
+cdef inline int64_t _behind_quotes(const unsigned char* s, int64_t n, int64_t p) noexcept nogil:
+    """The place behind quotes that begin here, n + 1 if they are open; a backslash shields the letter behind it."""
+    p += 1
+    while p < n and s[p] != 34:
+        p += 2 if s[p] == 92 else 1
+    return p + 1 if p < n else n + 1
 
 
 cdef int read_int(const unsigned char* text, int64_t length, int64_t* found) noexcept nogil:
@@ -149,6 +157,7 @@ cdef class LogScanner:
     cdef bint ignore_unknown
     cdef bint any_order
     cdef readonly int64_t unknown
+    cdef readonly int64_t commands  # commands to the monitor, ``> ... <``, that were passed over
     cdef int64_t* times       # [points] the time-stamp of each time-point
     cdef int64_t points       # time-points in `times`
     cdef int64_t room         # time-points that `times` can hold
@@ -231,13 +240,13 @@ cdef class LogScanner:
             With a kind, an offset in the buffer and a detail.
         """
         cdef int64_t taken
-        cdef int64_t unknown = self.unknown, last = self.last
+        cdef int64_t unknown = self.unknown, last = self.last, commands = self.commands
         cdef bint begun = self.begun
         cdef const unsigned char* letters = &buffer[0] if buffer.shape[0] else NULL
         self.mistake = None
         taken = self._scan(letters, buffer.shape[0], final)
         if taken < 0:
-            self.unknown, self.last, self.begun = unknown, last, begun
+            self.unknown, self.last, self.begun, self.commands = unknown, last, begun, commands
             raise LogMistake(*self.mistake)
         return taken
 
@@ -294,6 +303,23 @@ cdef class LogScanner:
                         return -1
                     break
                 bare = False
+                continue
+            if letter == 62:  # a command, which ends a time-point
+                if bare and self._empty(group, name_at) < 0:
+                    return -1
+                open = named = bare = False
+                begin, begin_unknown, last, begun = p, self.unknown, self.last, self.begun
+                start = p
+                while p < n and s[p] != 60:
+                    p = _behind_quotes(s, n, p) if s[p] == 34 else p + 1
+                if p >= n:
+                    if final:
+                        return self._fail("command", start, b">")
+                    p = begin
+                    break
+                p += 1
+                begin = p
+                self.commands += 1
                 continue
             if letter == 64 or letter == 59:  # @ or ;
                 if bare and self._empty(group, name_at) < 0:
@@ -407,13 +433,10 @@ cdef class LogScanner:
                     return self._fail("long", begin)
                 start = p
                 if s[p] == 34:
-                    p += 1
-                    while p < n and s[p] != 34:
-                        p += 1
-                    if p >= n:
+                    p = _behind_quotes(s, n, p)
+                    if p > n:
                         return self._fail("quote", start) if final else -2
-                    starts[fields], lengths[fields], quoted[fields] = start + 1, p - start - 1, True
-                    p += 1
+                    starts[fields], lengths[fields], quoted[fields] = start + 1, p - start - 2, True
                 else:
                     while p < n and is_bare(s[p]):
                         p += 1
@@ -476,7 +499,7 @@ cdef class LogScanner:
             else:
                 if column.kind == WIDE and read_int(s + starts[field], length, &number) == 1:
                     return self._fail("int", starts[field], s[starts[field]:starts[field] + length])
-                if self._text(column, s + starts[field], length) < 0:
+                if self._text(column, s + starts[field], length, quoted[field]) < 0:
                     raise MemoryError
                 (<int32_t*> column.values)[row] = <int32_t> column.used
         if not each.stored:
@@ -485,8 +508,10 @@ cdef class LogScanner:
                 each.columns[field].used = 0
         return 0
 
-    cdef int _text(self, Column* column, const unsigned char* letters, int64_t length) noexcept:
+    cdef int _text(self, Column* column, const unsigned char* letters, int64_t length, bint quoted) noexcept:
         cdef char* fresh
+        cdef int64_t place
+        cdef bint escaped = False
         cdef int64_t room = column.room
         if column.used + length > room:
             while column.used + length > room:
@@ -495,8 +520,17 @@ cdef class LogScanner:
             if fresh == NULL:
                 return -1
             column.text, column.room = fresh, room
-        memcpy(column.text + column.used, letters, length)
-        column.used += length
+        if not quoted or memchr(letters, 92, length) == NULL:
+            memcpy(column.text + column.used, letters, length)
+            column.used += length
+            return 0
+        for place in range(length):  # a backslash before a quote or another one is not part of the text
+            if letters[place] == 92 and not escaped and place + 1 < length and letters[place + 1] in (34, 92):
+                escaped = True
+                continue
+            column.text[column.used] = <char> letters[place]
+            column.used += 1
+            escaped = False
         return 0
 
     cdef int _append(self, int place) noexcept:

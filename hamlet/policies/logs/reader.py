@@ -86,6 +86,8 @@ class LogFile:
     name : str
     unknown : int
         Tuples left out so far.
+    commands : int
+        Commands to MonPoly, ``> ... <``, passed over so far.
     dropped : Dropped
         Time-points left out so far.
 
@@ -119,7 +121,7 @@ class LogFile:
         self, name: str, predicates: Mapping[Predicate, Sequence[str]], wanted: Any, ignore_unknown: bool, drops: bool
     ) -> None:
         self.name = name
-        self.unknown = 0
+        self.unknown = self.commands = 0
         self.dropped = Dropped()
         self._drops = drops
         self._predicates = dict(predicates)
@@ -159,7 +161,7 @@ class LogFile:
                     self._before = column_behind(block, taken, self._before)
                     self._rest = memoryview(block)[taken:]
                     self._grown = taken == 0
-                    self.unknown = scanner.unknown
+                    self.unknown, self.commands = scanner.unknown, scanner.commands
                     lines += block.count(b"\n", 0, taken)
                     offset += taken
                     times, relations = scanner.take()
@@ -274,6 +276,7 @@ class LogFile:
                 "a value with blanks or other signs stands in double quotes",
             ),
             "open": ("the tuple is not closed", None),
+            "command": ("the command that begins with '>' is not closed", "commands of a log end with '<'"),
             "quote": ("the quoted value is not closed", None),
             "long": ("a tuple has more than 256 fields", None),
         }[kind]

@@ -75,9 +75,12 @@ class _LogSource(Source):
             self.stats["unknown_events"] = self._file.unknown
 
     def notes(self) -> list[str]:
-        """Time-points that were dropped."""
-        found = self._file.dropped.sentence()
-        return [] if found is None else [found]
+        """Time-points that were dropped, and commands that were passed over."""
+        found, commands = self._file.dropped.sentence(), self._file.commands
+        said = [] if found is None else [found]
+        if commands:
+            said.append(f"{commands:,} command{'s' * (commands > 1)} of the log (> ... <) passed over")
+        return said
 
 
 class TableSource(Source):

@@ -74,6 +74,8 @@ class Answer:
         Of the free variables.
     pool : Pool
         Whose codes they are.
+    decided : (int, int64 array), optional
+        The first time-point that is decided with this answer, and the time-stamps of all of them, where that is asked.
     """
 
     times: Ints
@@ -81,6 +83,7 @@ class Answer:
     codes: list[Ints]
     types: tuple[Type, ...]
     pool: Pool
+    decided: tuple[int, Ints] | None = None
 
     def __len__(self) -> int:
         return len(self.points)
@@ -111,6 +114,8 @@ class Evaluation:
     ----------
     points : int
         Time-points so far.
+    tells_points : bool
+        Whether answers say which time-points they decide; False unless set.
 
     Raises
     ------
@@ -125,6 +130,7 @@ class Evaluation:
         self.pool = Pool()
         self.goals: list[Goal] = []
         self.points = 0
+        self.tells_points = False
         self._line = Timeline()
         problems = []
         planner = Planner(_merged(policies), per_second, self.pool)
@@ -178,6 +184,11 @@ class Evaluation:
     def parts(self) -> list[Node]:
         """All operators that have a state, those within others, too."""
         return [part for node in self.nodes for part in node.parts]
+
+    @property
+    def last_time(self) -> int | None:
+        """The time-stamp of the last time-point, None where there is none."""
+        return int(self._line.times[-1]) if len(self._line.times) else None
 
     @property
     def wanted(self) -> frozenset[tuple[str, int]]:
@@ -240,9 +251,14 @@ class Evaluation:
 
     def _advance(self, limit: int | None = None) -> list[Answer]:
         line = self._line
+        before = [goal.built.node.done for goal in self.goals]
         for node in self.nodes:
             node.step(line)
         answers = [self._answer(goal.built.node, goal.types, limit) for goal in self.goals]
+        if self.tells_points:
+            for goal, first, answer in zip(self.goals, before, answers, strict=True):
+                end = min(goal.built.node.done, line.known if limit is None else limit)
+                answer.decided = first, line.times[first - line.base : max(first, end) - line.base].copy()
         line.tables = {}
         self._forget()
         return answers

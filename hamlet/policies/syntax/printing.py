@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 from hamlet.output.digits import decimal_digits
@@ -82,6 +83,10 @@ def printed_order(formula: Formula) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+_TO_SHIELD = re.compile(r'["\\]')
+_SHIELD = r"\\\g<0>"
+
+
 def print_value(value: Value) -> str:
     """A constant as it is written in a formula."""
     if isinstance(value, bool):
@@ -91,7 +96,7 @@ def print_value(value: Value) -> str:
     if isinstance(value, float):
         text = format(Decimal(repr(value)), "f")
         return text if "." in text else text + ".0"
-    return f"'{value}'" if '"' in value else f'"{value}"'
+    return f'"{_TO_SHIELD.sub(_SHIELD, value)}"'
 
 
 def print_interval(interval: Interval) -> str:

@@ -3,7 +3,7 @@
 Grammar::
 
     signature = {name "(" [argument {"," argument}] ")"}
-    argument  = [attribute ":"] ("int" | "float" | "string" | "bool")
+    argument  = [[attribute] ":"] ("int" | "float" | "string" | "bool")
 """
 
 from __future__ import annotations
@@ -243,7 +243,9 @@ class _Reader:
 
     def _argument(self) -> tuple[Token | None, Type]:
         attribute = None
-        if self._peek().kind in (Kind.NAME, Kind.STRING) and self._tokens[self._index + 1].raw == ":":
+        if self._at(":"):  # an attribute without a name
+            self._index += 1
+        elif self._peek().kind in (Kind.NAME, Kind.STRING) and self._tokens[self._index + 1].raw == ":":
             attribute = self._peek()
             self._index += 2
         token = self._peek()

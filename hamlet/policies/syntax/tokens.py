@@ -105,9 +105,9 @@ _TOKEN = re.compile(
     | (?P<float>[0-9]+\.[0-9]*)
     | (?P<duration>[0-9]+[A-Za-z](?![\w\-/:'"]))
     | (?P<integer>[0-9]+(?![\w\-/:'"]))
-    | (?P<regexp>r"[^"]*"|r'[^']*')
+    | (?P<regexp>r"(?:[^"\\]|\\.)*"|r'[^']*')
     | (?P<name>\w[\w\-/:'"]*)
-    | (?P<string>"[^"]*"|'[^']*')
+    | (?P<string>"(?:[^"\\]|\\.)*"|'[^']*')
     | (?P<sign>[{"".join(_SIGNS)}])
     | (?P<match><\||\|>)
     | (?!\(\*)(?P<symbol><-|<=|>=|[-+*/().,;:=<>\[\]{{}}?|{"".join(_SPELLINGS)}])
@@ -115,6 +115,9 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+
+
+_SHIELDED = re.compile(r'\\(["\\])')  # in double quotes a backslash shields a quote or another one
 
 
 def tokenize(text: str, source: str, *, dashes: bool = True) -> tuple[list[Token], list[Diagnostic]]:
@@ -164,7 +167,8 @@ def _token(kind: str, raw: str, span: Span, formula: bool) -> Token:
         return Token(Kind.KEYWORD, _SIGNS[raw], span, raw)
     if kind == "symbol":
         return Token(Kind.SYMBOL, _SPELLINGS.get(raw, raw), span, raw)
-    value = {"string": raw[1:-1], "regexp": raw[2:-1]}.get(kind, raw)
+    text = _SHIELDED.sub(r"\1", raw[1:-1]) if raw[:1] == '"' else raw[1:-1]
+    value = {"string": text, "regexp": raw[2:-1]}.get(kind, raw)
     return Token(Kind(kind), value, span, raw)
 
 
