@@ -216,6 +216,15 @@ def drive(
             for line in saves.resume(sources, tenants, driver):
                 _say(line)
             saves.save(driver, False)  # from here on the output is known to be its own
+        if live.http is not None:
+            from hamlet.runtime.http import Server, Watch  # needed for this option only
+
+            watch = Watch(driver)
+            driver.watch = watch.see
+            server = Server(live.http, watch, ", ".join(name for each in tenants for name in each.names))
+            stack.callback(server.close)
+            if not quiet:
+                _say(f"serving {server.url}")
         if not quiet:
             for each in sources:
                 if isinstance(each, ListenSource):

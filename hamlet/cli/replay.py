@@ -34,7 +34,9 @@ from hamlet.runtime.replay import Replay, pace_of
         type=click.FloatRange(min=0, min_open=True),
         help="By the times in the file, so many times as fast; 1 is as it was.",
     ),
-    click.option("--to", "target", metavar="tcp://HOST:PORT|unix:PATH|-", default="-", show_default=True, help="Where."),
+    click.option(
+        "--to", "target", metavar="tcp://HOST:PORT|unix:PATH|-", default="-", show_default=True, help="Where."
+    ),
     click.option("--report", is_flag=True, help="Say at the end how far behind it fell."),
     click.option(
         "--input-format",
@@ -97,4 +99,3 @@ def _say(replay: Replay) -> None:
         f"{replay.lines:,} lines in {seconds:.2f} s ({rate:,.0f}/s), at most {replay.behind * 1000:.1f} ms behind",
         err=True,
     )
-

@@ -82,7 +82,7 @@ class Driver:
         self.bad = bad or BadRows()
         self.meter = Meter(0, [[0] * len(each.names) for each in tenants], time.monotonic())
         self._form, self._idle, self._save, self._every = form, idle, save, every
-        self._watch = watch
+        self.watch = watch
         self._feeds: dict[Stream, Feed] = {}
         self._last: dict[int, Feed] = {}  # of each source, the feed that came last
         self._saved_at = time.monotonic()
@@ -180,8 +180,8 @@ class Driver:
         self.meter.rows += written(self.outputs, place, pieces)
         for part, rows in pieces:
             self.meter.rows_of[place][part] += rows.num_rows if hasattr(rows, "num_rows") else len(rows)
-        if self._watch is not None and pieces:
-            self._watch(place, pieces, time.monotonic() - self.meter.read_at)
+        if self.watch is not None and pieces:
+            self.watch(place, pieces, time.monotonic() - self.meter.read_at)
 
     def _pass_time(self) -> None:
         """Let the wall clock move time, where no event has come for a while."""
